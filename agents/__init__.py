@@ -1,0 +1,1 @@
+"""Agents that can be interrupted, and resumed at the same point."""

@@ -1,0 +1,99 @@
+"""Addresses: where in a run a component stands, from the root agent down."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One step of an address. Stored: version 1, must stay readable.
+
+    Attributes:
+        type: What kind of component: "agent", "tool", "node", …; never empty.
+        id: Its name among components of that kind.
+        sub_id: Tells several of that name apart, as a call id does for a tool; may be empty.
+    """
+
+    type: str
+    id: str
+    sub_id: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.type:
+            raise ValueError("the type of an address segment is empty; use for example 'tool'")
+
+    def __str__(self) -> str:
+        parts = [self.type, self.id, self.sub_id] if self.sub_id else [self.type, self.id]
+        return ":".join(_escape(part) for part in parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    r"""A path of segments. As text: `agent:A;tool:pay:c1`.
+
+    A `:`, `;` or `\` that belongs to a name has a `\` before it, so that two addresses never
+    have the same text.
+
+    Attributes:
+        segments: From the root down; the empty address stands above the root agent.
+    """
+
+    segments: tuple[Segment, ...] = ()
+
+    def __str__(self) -> str:
+        return ";".join(str(segment) for segment in self.segments)
+
+    def __len__(self) -> int:
+        return len(self.segments)
+
+    @property
+    def parent(self) -> Address | None:
+        """The address one step up; None above the root."""
+        return Address(self.segments[:-1]) if self.segments else None
+
+    def child(self, segment: Segment) -> Address:
+        """The address one step down."""
+        return Address((*self.segments, segment))
+
+    def is_prefix_of(self, other: Address) -> bool:
+        """Whether the other address is this one, or below it."""
+        return other.segments[: len(self.segments)] == self.segments
+
+    @classmethod
+    def parse(cls, text: str) -> Address:
+        """Read the text form.
+
+        Raises:
+            ValueError: The text is not one that `str(address)` writes.
+        """
+        found = cls(tuple(_segment(part) for part in _split(text, ";")) if text else ())
+        if str(found) != text:
+            raise ValueError(
+                f"not an address: {text!r}; expected for example 'agent:A;tool:pay:c1'"
+            )
+        return found
+
+
+def _segment(text: str) -> Segment:
+    parts = [re.sub(r"\\(.)", r"\1", part, flags=re.DOTALL) for part in _split(text, ":")]
+    if not 2 <= len(parts) <= 3:
+        raise ValueError(f"not an address segment: {text!r}; expected 'type:id[:sub]'")
+    return Segment(*parts)
+
+
+def _split(text: str, mark: str) -> list[str]:
+    """Split at a mark that has no backslash before it."""
+    parts, escaped = [""], False
+    for sign in text:
+        if sign == mark and not escaped:
+            parts.append("")
+        else:
+            parts[-1] += sign
+        escaped = sign == "\\" and not escaped
+    return parts
+
+
+def _escape(text: str) -> str:
+    return re.sub(r"([\\:;])", r"\\\1", text)

@@ -1,0 +1,109 @@
+"""Checkpoints: the stored form of an interrupted run, and the ports that keep it.
+
+A checkpoint is one small document (`data`) with a version. Between two versions of the document,
+what happened meanwhile is appended to a journal: small entries with an index of their own. Nothing
+is ever rewritten, so the cost of a step does not depend on what came before.
+
+Fencing needs no lock: a writer appends with the index that follows the entries it knows. Of two
+processes that both think they own the run, one gets the index and the other a conflict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+SCHEMA_VERSION = 1
+
+
+class CheckpointStatus(StrEnum):
+    """Where a run stands. Stored: version 1, must stay readable."""
+
+    RUNNING = "running"  # somebody works on it, or died doing so
+    PENDING = "pending"  # interrupted: it waits for answers
+    CLOSED = "closed"  # finished; it can never be resumed again
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredCheckpoint:
+    """What a store gives back.
+
+    Attributes:
+        data: The document: versioned JSON text.
+        claim: What the last claim noted: the answers that the run was resumed with; JSON text.
+        status: Where the run stands.
+        version: Counts every save and claim; starts at 1.
+        base: The version that the last `save` made; journal entries belong to it.
+        journal: Entries appended since that save, in the order of their index.
+    """
+
+    data: str
+    claim: str
+    status: CheckpointStatus
+    version: int
+    base: int
+    journal: Sequence[str]
+
+
+class CheckpointStore(Protocol):
+    """Keeps checkpoints: conditional writes only."""
+
+    async def load(self, checkpoint_id: str) -> StoredCheckpoint | None:
+        """Read a checkpoint with its journal; None when there is none."""
+        ...
+
+    async def save(
+        self, checkpoint_id: str, data: str, *, status: CheckpointStatus, expected_version: int
+    ) -> int:
+        """Write the document, if its version still is the expected one; 0 means: must not exist.
+
+        Empties `claim`, and begins a new journal: entries of the old one no longer count.
+
+        Returns:
+            The new version, one higher, which is also the new `base`.
+
+        Raises:
+            CheckpointConflictError: Somebody else wrote first.
+        """
+        ...
+
+    async def claim(self, checkpoint_id: str, claim: str, *, expected_version: int) -> int:
+        """Take a pending checkpoint for a resume: status `running`, `claim` noted, same journal.
+
+        Returns:
+            The new version, one higher; `base` stays.
+
+        Raises:
+            CheckpointConflictError: It is not pending, or somebody else wrote first.
+        """
+        ...
+
+    async def append(self, checkpoint_id: str, entry: str, *, base: int, index: int) -> None:
+        """Add a journal entry at an index (from 0) of the journal that belongs to `base`.
+
+        Raises:
+            CheckpointConflictError: That index is taken: somebody else works on this run.
+        """
+        ...
+
+    async def close(self, checkpoint_id: str, *, expected_version: int) -> None:
+        """End the run: status `closed`, document and journal dropped; may be repeated.
+
+        Raises:
+            CheckpointConflictError: Somebody else wrote first.
+        """
+        ...
+
+
+class MessageLog(Protocol):
+    """Keeps the messages of a conversation, one entry per turn; append-only."""
+
+    async def append(self, log_id: str, turn: int, data: str) -> None:
+        """Keep a turn's messages (JSON text). A second append of the same turn changes nothing."""
+        ...
+
+    async def load(self, log_id: str, *, before_turn: int) -> Sequence[str]:
+        """Entries of all turns before the given one, oldest first."""
+        ...

@@ -1,0 +1,308 @@
+"""The run context: where the code that runs now stands in a run, and what it may know of it.
+
+A scope is a context variable, so that each task has its own. Entering an address looks up what
+was stored for it, once: whoever enters the same address again in the same run is new there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeVar, cast, get_origin
+
+from pydantic_ai.messages import ModelMessage
+
+from agents.address import Address, Segment
+from agents.codec import Json, decode, encode
+from agents.errors import OutsideRunError
+from agents.journal import STARTED, Journal
+from agents.points import Point
+
+T = TypeVar("T")
+Untargeted = Literal["preserve", "reenter"]
+
+
+class SessionValues(MutableMapping[str, object]):
+    """Values that all agents and tools of a run share; stored with its checkpoint."""
+
+    def __init__(self, values: Mapping[str, object] | None = None) -> None:
+        self._values: dict[str, object] = {}
+        self._changed: dict[str, Json] = {}
+        for key, value in (values or {}).items():
+            self[key] = value
+
+    def __getitem__(self, key: str) -> object:
+        return self._values[key]
+
+    def __setitem__(self, key: str, value: object) -> None:
+        self._changed[key] = encode([value])
+        self._values[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self._values[key]
+        self._changed[key] = None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def take_changes(self) -> dict[str, Json]:
+        """What was set or deleted since the last time, for the journal."""
+        changed, self._changed = self._changed, {}
+        return changed
+
+    def apply_changes(self, changes: Mapping[str, Json]) -> None:
+        """Repeat what `take_changes` told."""
+        for key, value in changes.items():
+            if value is None:
+                self._values.pop(key, None)
+            else:
+                self._values[key] = cast("list[object]", decode(value))[0]
+
+
+@dataclass(slots=True, kw_only=True)
+class RunContext:
+    """What all parts of one run share, from its start or resume to its end or next interrupt.
+
+    Attributes:
+        checkpoint_id: Which run it is; empty when nothing is kept.
+        new_id: Makes ids of interrupts.
+        journal: What has happened since the document was written.
+        session: Values that all agents and tools share.
+        waiting: The interrupts that the run is resumed from.
+        answers: By id of the interrupt.
+        untargeted: What happens to interrupts that nobody answered.
+        counts: How often each agent began, and how many events it numbered; by address.
+        transcript: What the agents of this turn said so far.
+        streaming: Whether text is passed on while the model speaks.
+        claimed: Ids of interrupts whose state was given out.
+        entered: Addresses of agents that were resumed.
+    """
+
+    checkpoint_id: str
+    new_id: Callable[[], str]
+    journal: Journal
+    session: SessionValues = field(default_factory=SessionValues)
+    waiting: Point | None = None
+    answers: Mapping[str, object] = field(default_factory=dict)
+    untargeted: Untargeted = "preserve"
+    counts: dict[str, int] = field(default_factory=dict)
+    transcript: list[ModelMessage] = field(default_factory=list)
+    streaming: bool = False
+    claimed: set[str] = field(default_factory=set)
+    entered: set[Address] = field(default_factory=set)
+
+    def topmost(self, address: Address) -> Point | None:
+        """What waits at or below an address, as one tree."""
+        return self.waiting.topmost(address) if self.waiting else None
+
+    def is_live(self, point: Point) -> bool:
+        """Whether an answer is for this interrupt or for one below it."""
+        return any(found.id in self.answers for found in point.walk())
+
+    def untouched(self, address: Address) -> Point | None:
+        """What waits at an address and must stay as it is: nobody answered anything in it."""
+        point = self.topmost(address)
+        if point is None or self.untargeted == "reenter" or point.id in self.claimed:
+            return None
+        return None if self.is_live(point) else point
+
+    def claim(self, address: Address, slot: str) -> Point | None:
+        """Give out the interrupt that belongs to a scope; only once."""
+        for point in self.waiting.walk() if self.waiting else ():
+            if (point.address, point.slot) == (address, slot) and point.id not in self.claimed:
+                self.claimed.add(point.id)
+                return point
+        return None
+
+    def count(self, key: str) -> int:
+        """Count one more; the first is 1."""
+        self.counts[key] = self.counts.get(key, 0) + 1
+        return self.counts[key]
+
+
+@dataclass(slots=True)
+class Watch:
+    """Notices that a signal was raised inside a call, in whatever task or thread.
+
+    Attributes:
+        raised: Whether it was.
+    """
+
+    raised: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """Where the code that runs now stands.
+
+    Attributes:
+        run: The run it belongs to.
+        address: Its address.
+        slot: Which of several components at this address.
+        point: The interrupt that it goes on from; None when it is new here.
+        watch: Notices a raised signal.
+        granted: Arguments that people have agreed to run, once more.
+    """
+
+    run: RunContext
+    address: Address = field(default_factory=Address)
+    slot: str = ""
+    point: Point | None = None
+    watch: Watch = field(default_factory=Watch)
+    granted: dict[str, Json] | None = None
+
+
+_scope: ContextVar[Scope] = ContextVar("agents_scope")
+
+
+def current_scope(what: str) -> Scope:
+    """The scope of the code that runs now. For parts of the runtime.
+
+    Args:
+        what: Who asks, for the error.
+
+    Raises:
+        OutsideRunError: No run is going on here.
+    """
+    try:
+        return _scope.get()
+    except LookupError:
+        raise OutsideRunError(what) from None
+
+
+@contextmanager
+def entered(scope: Scope) -> Iterator[Scope]:
+    """Make a scope the current one. For parts of the runtime."""
+    token = _scope.set(scope)
+    try:
+        yield scope
+    finally:
+        _scope.reset(token)
+
+
+def current_address() -> Address:
+    """The address of the code that runs now."""
+    return current_scope("current_address()").address
+
+
+@contextmanager
+def address_segment(type: str, id: str, sub_id: str = "") -> Iterator[Address]:  # noqa: A002 - the documented names
+    """Stand one step lower, as a component of its own, with its own state and answer.
+
+    Args:
+        type: What kind of component: "tool", "node", …
+        id: Its name.
+        sub_id: Tells several of that name apart. A component that runs several times in a run
+            needs a new one each time.
+    """
+    scope = current_scope("address_segment()")
+    address = scope.address.child(Segment(type, id, sub_id))
+    point = scope.run.claim(address, "")
+    with entered(replace(scope, address=address, slot="", point=point, granted=None)):
+        yield address
+
+
+@contextmanager
+def state_slot(name: str) -> Iterator[None]:
+    """Use a state and an answer of one's own, at the address of what one wraps.
+
+    For wrappers, such as gates: they ask inside the slot, and call what they wrap outside of it.
+    A wrapper that catches the signal of what it wraps raises `composite_interrupt` inside the slot.
+
+    Args:
+        name: Unique among the wrappers at one address; never empty.
+    """
+    scope = current_scope("state_slot()")
+    point = scope.run.claim(scope.address, name)
+    with entered(replace(scope, slot=name, point=point)):
+        yield
+
+
+def get_interrupt_state(kind: type[T]) -> tuple[bool, bool, T | None]:
+    """What this component kept when it was interrupted.
+
+    Returns:
+        Whether it was interrupted; whether it kept a state of that type; the state.
+    """
+    point = current_scope("get_interrupt_state()").point
+    if point is None or point.state is None:
+        return point is not None, False, None
+    state = decode(point.state)
+    fits = isinstance(state, get_origin(kind) or kind)
+    return True, fits, cast("T", state) if fits else None
+
+
+def get_resume_context(kind: type[T]) -> tuple[bool, bool, T | None]:
+    """The answer for this component.
+
+    Returns:
+        Whether an answer is for it or for something below it; whether the answer is its own and
+        of that type; the answer.
+    """
+    scope = current_scope("get_resume_context()")
+    if scope.point is None or not scope.run.is_live(scope.point):
+        return False, False, None
+    answer = scope.run.answers.get(scope.point.id)
+    fits = answer is not None and isinstance(answer, get_origin(kind) or kind)
+    return True, fits, cast("T", answer) if fits else None
+
+
+def session_values() -> SessionValues:
+    """Values that all agents and tools of the run share; stored with its checkpoint."""
+    return current_scope("session_values()").run.session
+
+
+def current_checkpoint_id() -> str:
+    """Which run this is: the thread that a decision is bound to. Empty when nothing is kept."""
+    return current_scope("current_checkpoint_id()").run.checkpoint_id
+
+
+def idempotency_key() -> str:
+    """A key that is the same whenever this call runs again, and of no other call."""
+    scope = current_scope("idempotency_key()")
+    text = f"{scope.run.checkpoint_id}\n{scope.address}"
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def granted_arguments() -> dict[str, Json] | None:
+    """Arguments that people have agreed to run once more, after nobody knew whether they ran.
+
+    A gate that gets arguments here does not ask: it marks the start and runs these.
+    """
+    return current_scope("granted_arguments()").granted
+
+
+async def mark_started(arguments: Mapping[str, Json]) -> None:
+    """Note that a gated call starts now. A gate does this right before it runs what it wraps.
+
+    Args:
+        arguments: What runs, exactly.
+
+    Raises:
+        CheckpointConflictError: Somebody else works on this run: the call must not run.
+    """
+    scope = current_scope("mark_started()")
+    await scope.run.journal.append(STARTED, str(scope.address), {"arguments": dict(arguments)})
+
+
+def event_key() -> str:
+    """A key for an event of this agent: the same when a run is repeated after a crash."""
+    scope = current_scope("event_key()")
+    where = f"{scope.address}/e"
+    return f"{where}{scope.run.count(where)}"
+
+
+def publish(*messages: ModelMessage) -> None:
+    """Add to what the turn leaves in the message log.
+
+    For agents: what an agent says inside a tool call belongs to that call and is not kept.
+    """
+    scope = current_scope("publish()")
+    if all(segment.type != "tool" for segment in scope.address.segments):
+        scope.run.transcript.extend(messages)

@@ -1,0 +1,124 @@
+"""The interrupt signal: how a component asks people, and stops until they have answered."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from agents.codec import encode
+from agents.context import Scope, current_scope
+from agents.errors import ResumeError
+from agents.points import InterruptContext, Point
+
+__all__ = [
+    "InterruptContext",
+    "Interrupted",
+    "composite_interrupt",
+    "interrupt",
+    "keep_waiting",
+    "raise_point",
+    "stateful_interrupt",
+]
+
+
+class Interrupted(BaseException):  # noqa: N818 - a signal, not an error
+    """The signal that people are needed. It passes through every `except Exception`.
+
+    Raised by `interrupt` and its kind; it never leaves the runner.
+
+    Attributes:
+        point: What waits, with all below it.
+        refusals: Answers that were refused: their interrupts wait on.
+    """
+
+    def __init__(self, point: Point, refusals: tuple[ResumeError, ...] = ()) -> None:
+        super().__init__(f"interrupted at {point.address}")
+        self.point = point
+        self.refusals = refusals
+
+
+def interrupt(info: object) -> NoReturn:
+    """Ask people, and keep nothing: after the answer the component begins again.
+
+    Args:
+        info: What people see; storable.
+
+    Raises:
+        Interrupted: Always. Let it pass.
+        UnregisteredTypeError: The info cannot be stored; nobody is asked.
+    """
+    composite_interrupt(info, None)
+
+
+def stateful_interrupt(info: object, state: object) -> NoReturn:
+    """Ask people, and keep a state that is given back with their answer.
+
+    Args:
+        info: What people see; storable.
+        state: What the component needs to go on; storable.
+
+    Raises:
+        Interrupted: Always. Let it pass.
+        UnregisteredTypeError: Info or state cannot be stored; nobody is asked.
+    """
+    composite_interrupt(info, state)
+
+
+def composite_interrupt(info: object, state: object, *signals: Interrupted) -> NoReturn:
+    """Pass on interrupts of components below as one, and keep a state.
+
+    Args:
+        info: What people see of this component; storable.
+        state: What the component needs to go on; storable.
+        signals: What was caught from components below; none makes this the one who asks.
+
+    Raises:
+        Interrupted: Always. Let it pass.
+        UnregisteredTypeError: Info or state cannot be stored; nobody is asked.
+    """
+    scope = current_scope("interrupt()")
+    encode(info)
+    point = Point(
+        id=_id(scope, is_composite=bool(signals)),
+        address=scope.address,
+        slot=scope.slot,
+        info=info,
+        state=encode(state),
+        children=tuple(signal.point for signal in signals),
+    )
+    refusals = tuple(refusal for signal in signals for refusal in signal.refusals)
+    raise_point(point, *refusals)
+
+
+def raise_point(point: Point, *refusals: ResumeError) -> NoReturn:
+    """Raise the signal of a point. For parts of the runtime."""
+    current_scope("interrupt()").watch.raised = True
+    raise Interrupted(point, refusals)
+
+
+def keep_waiting(*refusals: ResumeError) -> NoReturn:
+    """Go on waiting exactly as before: same id, same info, same state.
+
+    For a component that was resumed with an answer that it cannot take.
+
+    Args:
+        refusals: What is wrong with the answer; the runner raises the first after it has stored
+            that the interrupt still waits.
+
+    Raises:
+        Interrupted: The same as the last time.
+        ResumeError: There is nothing to go on waiting for.
+    """
+    scope = current_scope("keep_waiting()")
+    point = scope.run.topmost(scope.address)
+    if point is None:
+        raise refusals[0] if refusals else ResumeError(f"nothing waits at {scope.address}")
+    raise_point(point, *refusals)
+
+
+def _id(scope: Scope, *, is_composite: bool) -> str:
+    """A new id for who asks; those around keep theirs, unless it was answered."""
+    before = scope.point
+    keep = is_composite and scope.run.untargeted == "preserve"
+    if keep and before is not None and before.children and before.id not in scope.run.answers:
+        return before.id
+    return scope.run.new_id()

@@ -1,0 +1,162 @@
+"""Models: one by its name, and one that follows a script, for tests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+
+from pydantic_ai.exceptions import UserError
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelResponse,
+    ModelResponsePart,
+    TextPart,
+    ToolCallPart,
+)
+from pydantic_ai.models import Model, infer_model
+from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
+
+from agents.errors import AgentConfigError
+
+EXTRAS = {
+    "openai": "openai",
+    "openai-chat": "openai",
+    "openai-responses": "openai",
+    "azure": "openai",
+    "ollama": "openai",
+    "anthropic": "anthropic",
+    "google": "google",
+    "google-cloud": "google",
+    "bedrock": "bedrock",
+}
+"""Which extra of this distribution a provider needs."""
+
+Turn = ModelResponsePart | Exception | Sequence[ModelResponsePart | Exception]
+"""What a scripted model answers once: one part or several; an exception is raised there."""
+
+
+def resolve_model(name: str) -> Model:
+    """Find a model by its name, `provider:model`, such as `openai:gpt-5` or `ollama:qwen3`.
+
+    Keys come from where the provider's package looks for them; nothing is sent yet.
+
+    Raises:
+        AgentConfigError: The provider is unknown, its package is missing, or it has no key.
+    """
+    provider, colon, model = name.partition(":")
+    if not (provider and colon and model):
+        raise AgentConfigError(
+            f"{name!r} is not the name of a model; expected provider:model, "
+            "for example openai:gpt-5 or anthropic:claude-sonnet-4-5"
+        )
+    try:
+        return infer_model(name)
+    except ImportError as error:
+        raise AgentConfigError(_missing_package(name, provider)) from error
+    except (UserError, ValueError) as error:
+        raise AgentConfigError(f"the model {name!r} cannot be used: {error}") from error
+
+
+def _missing_package(name: str, provider: str) -> str:
+    extra = EXTRAS.get(provider)
+    remedy = (
+        f'run: pip install "countersign[{extra}]"'
+        if extra
+        else f'run: pip install "pydantic-ai-slim[{provider}]"'
+    )
+    return f"the model {name!r} needs a package that is not installed; {remedy}"
+
+
+def say(text: str) -> TextPart:
+    """Script a text."""
+    return TextPart(content=text)
+
+
+def call(
+    name: str, arguments: Mapping[str, object] | str | None = None, *, id: str = ""
+) -> ToolCallPart:
+    """Script a tool call.
+
+    Args:
+        name: Name of the tool.
+        arguments: Its arguments; a text is sent as it is, so that it may be malformed.
+        id: Id of the call; pydantic-ai makes one up when empty.
+    """
+    args = arguments if isinstance(arguments, str) else json.dumps(dict(arguments or {}))
+    return ToolCallPart(name, args, tool_call_id=id) if id else ToolCallPart(name, args)
+
+
+class ScriptedModel(FunctionModel):
+    """A model that answers from a script, one turn per request, streaming or not.
+
+    Attributes:
+        inputs: The messages of each request so far.
+        tools: The names of the tools that each request offered.
+    """
+
+    inputs: list[list[ModelMessage]]
+    tools: list[tuple[str, ...]]
+
+    def __init__(self, turns: Sequence[Turn]) -> None:
+        super().__init__(self._answer, stream_function=self._stream, model_name="scripted")
+        self._turns = [turn if isinstance(turn, Sequence) else [turn] for turn in turns]
+        self.inputs = []
+        self.tools = []
+
+    @property
+    def calls(self) -> int:
+        """How often the model was asked."""
+        return len(self.inputs)
+
+    def _next(
+        self, messages: list[ModelMessage], info: AgentInfo
+    ) -> Sequence[ModelResponsePart | Exception]:
+        self.inputs.append(list(messages))
+        self.tools.append(tuple(one.name for one in info.function_tools))
+        if self.calls > len(self._turns):
+            raise AgentConfigError(
+                f"the script has {len(self._turns)} turns, and the model was asked once more; "
+                "add a turn, or find out why the run did not end"
+            )
+        return self._turns[self.calls - 1]
+
+    async def _answer(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        parts: list[ModelResponsePart] = []
+        for part in self._next(messages, info):
+            if isinstance(part, Exception):
+                raise part
+            parts.append(part)
+        return ModelResponse(parts=parts)
+
+    async def _stream(
+        self, messages: list[ModelMessage], info: AgentInfo
+    ) -> AsyncIterator[str | DeltaToolCalls]:
+        for at, part in enumerate(self._next(messages, info)):
+            if isinstance(part, Exception):
+                raise part
+            for piece in stream_pieces(at, part):
+                yield piece
+
+
+def stream_pieces(at: int, part: ModelResponsePart) -> list[str | DeltaToolCalls]:
+    """Cut a part of an answer into pieces as a provider would send them.
+
+    Args:
+        at: Position of the part in the answer.
+        part: A text (cut after each word) or a tool call (its arguments in two halves); of other
+            parts nothing is streamed.
+    """
+    if isinstance(part, TextPart):
+        return [*part.content.splitlines(keepends=True)] if "\n" in part.content else _words(part)
+    if not isinstance(part, ToolCallPart):
+        return []
+    args = part.args_as_json_str() if not isinstance(part.args, str) else part.args
+    half = len(args) // 2
+    head = DeltaToolCall(name=part.tool_name, json_args=args[:half], tool_call_id=part.tool_call_id)
+    tail = DeltaToolCall(json_args=args[half:], tool_call_id=part.tool_call_id)
+    return [{at: head}, {at: tail}]
+
+
+def _words(part: TextPart) -> list[str | DeltaToolCalls]:
+    words = part.content.split(" ")
+    return [f"{word} " for word in words[:-1]] + [words[-1]]

@@ -1,0 +1,80 @@
+"""The port of a tool: what a model may call, and what the runtime must know about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from agents.codec import Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSpec:
+    """What a tool is, without what it does.
+
+    Attributes:
+        name: What the model calls it; unique among the tools of one agent.
+        description: What it does, for the model.
+        schema: JSON schema of its arguments, an object.
+        gates: Names of the gates around it, outermost first. Stored with an interrupt, so that a
+            gate that was taken away meanwhile is noticed.
+        idempotent: Whether a call may run twice with the same effect as once.
+    """
+
+    name: str
+    description: str
+    schema: Mapping[str, Json]
+    gates: tuple[str, ...] = ()
+    idempotent: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallText:
+    """A call in words for people.
+
+    Attributes:
+        title: Verb and object, one line.
+        preview: What will happen, from the tool's author; empty when there is none.
+    """
+
+    title: str
+    preview: str = ""
+
+
+class Tool(Protocol):
+    """Something a model can call.
+
+    The runtime validates first, then calls with what `validate` returned, inside the address
+    segment `tool:<name>:<call_id>`.
+    """
+
+    @property
+    def definition(self) -> ToolSpec:
+        """What the tool is. The same on each access."""
+        ...
+
+    def validate(self, arguments: Mapping[str, object]) -> dict[str, Json]:
+        """Check arguments and bring them into their one canonical form; runs nothing.
+
+        Validating the result again gives the same. Defaults are filled in.
+
+        Raises:
+            InvalidArgumentsError: They do not fit the schema.
+        """
+        ...
+
+    def describe(self, arguments: Mapping[str, Json]) -> CallText:
+        """Say in words what a call with these canonical arguments does; runs nothing."""
+        ...
+
+    async def call(self, arguments: dict[str, Json]) -> str:
+        """Run with canonical arguments.
+
+        Returns:
+            The result, for the model.
+
+        Raises:
+            Interrupted: People are needed first. Must pass through.
+        """
+        ...

@@ -1,0 +1,65 @@
+"""Canonical JSON, and the digest that binds a decision to what was shown."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+
+from agents.errors import ToolError
+
+DIGEST_TAG = "countersign.call/1"
+"""Which rule a digest was made by. Stored: version 1, must stay readable."""
+
+
+def canonical_json(value: object) -> str:
+    """Write JSON data in its one form: sorted keys, no spaces, ASCII only, no NaN.
+
+    Args:
+        value: JSON data with text keys.
+
+    Raises:
+        ToolError: The value is not JSON data.
+    """
+    try:
+        _check_keys(value)
+        return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ToolError(f"not JSON data: {error}") from error
+
+
+def call_digest(
+    *, thread: str, address: str, tool: str, arguments: Mapping[str, object], rule: str
+) -> str:
+    """Compute what a decision is bound to: 64 hexadecimal digits.
+
+    Any difference in any part gives another digest; the order of the arguments does not count.
+
+    Args:
+        thread: Id of the checkpoint that the call belongs to.
+        address: Where in the run the call stands, as text.
+        tool: Name of the tool.
+        arguments: Canonical arguments, as `Tool.validate` returns them.
+        rule: Name of the rule that asked for a decision.
+    """
+    call = {
+        "schema": DIGEST_TAG,
+        "thread": thread,
+        "address": address,
+        "tool": tool,
+        "arguments": dict(arguments),
+        "rule": rule,
+    }
+    return hashlib.sha256(canonical_json(call).encode("ascii")).hexdigest()
+
+
+def _check_keys(value: object) -> None:
+    """Refuse keys that JSON would silently turn into text: 1 and "1" must not meet."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise TypeError(f"the key {key!r} is not text")
+            _check_keys(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            _check_keys(item)

@@ -1,0 +1,243 @@
+"""From a function's signature and docstring to a JSON schema and a validation of arguments."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, cast, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, ValidationError, create_model
+from pydantic.errors import PydanticUserError
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema, to_jsonable_python
+
+from agents.codec import Json
+from agents.errors import AgentConfigError, ArgumentError, InvalidArgumentsError, ToolError
+from agents.tools.digest import canonical_json
+
+_PLAIN_DIGITS = 40
+"""Decimals up to this size are written without an exponent."""
+
+
+@dataclass(frozen=True, slots=True)
+class _MultilineMarker:
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return {**handler(schema), "format": "multiline"}
+
+
+Multiline = _MultilineMarker()
+"""Marks a text that may have several lines: `Annotated[str, Multiline]`."""
+
+
+class _Schema(GenerateJsonSchema):
+    """Schemas without made-up titles, and with decimals as text: a JSON number may lose digits."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+    def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
+        places = schema.get("decimal_places")
+        fraction = "" if places == 0 else rf"(\.\d{{1,{'' if places is None else places}}})?"
+        found: JsonSchemaValue = {
+            "type": "string",
+            "format": "decimal",
+            "pattern": rf"^-?\d+{fraction}$",
+        }
+        keys = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
+        limits = cast("Mapping[str, Decimal | None]", schema)
+        for key, keyword in keys.items():
+            limit = limits.get(key)
+            if limit is not None:
+                found[keyword] = int(limit) if limit == int(limit) else float(limit)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """The arguments of a function: their schema, and how to read them.
+
+    Attributes:
+        names: In the order of the signature.
+        schema: JSON schema, an object that allows no further keys.
+    """
+
+    names: tuple[str, ...]
+    schema: Mapping[str, Json]
+    _model: type[BaseModel]
+
+    def canonical(self, arguments: Mapping[str, object]) -> dict[str, Json]:
+        """Check arguments and give them their one form: JSON data with the defaults filled in.
+
+        Raises:
+            InvalidArgumentsError: They do not fit.
+        """
+        once = self._dump(self._parse(arguments))
+        again = self._dump(self._parse(once))
+        if canonical_json(once) != canonical_json(again):
+            raise InvalidArgumentsError(
+                (ArgumentError((), "these values change when they are read again; write them plainly"),)
+            )
+        return once
+
+    def values(self, arguments: Mapping[str, object]) -> dict[str, Any]:
+        """Read arguments into the Python values that the function takes.
+
+        Raises:
+            InvalidArgumentsError: They do not fit.
+        """
+        parsed = self._parse(arguments)
+        return {name: getattr(parsed, _field(at)) for at, name in enumerate(self.names)}
+
+    def _parse(self, arguments: Mapping[str, object]) -> BaseModel:
+        try:
+            text = canonical_json(arguments)
+        except ToolError as error:
+            raise InvalidArgumentsError((ArgumentError((), str(error)),)) from error
+        try:
+            return self._model.model_validate_json(text, strict=True)
+        except ValidationError as error:
+            found = error.errors(include_url=False, include_input=False, include_context=False)
+            raise InvalidArgumentsError(
+                tuple(ArgumentError(tuple(one["loc"]), one["msg"]) for one in found)
+            ) from error
+
+    def _dump(self, parsed: BaseModel) -> dict[str, Json]:
+        values = _plain(parsed.model_dump(by_alias=True))
+        return cast("dict[str, Json]", to_jsonable_python(values, bytes_mode="base64"))
+
+
+def parameters(function: Callable[..., object]) -> Parameters:
+    """Read a function's signature and docstring.
+
+    Args:
+        function: Every parameter has a type and can be given by name.
+
+    Raises:
+        AgentConfigError: A parameter has no type, cannot be given by name, or its type has no
+            JSON form that is the same each time.
+    """
+    told = docstring_parts(function)[1]
+    fields: dict[str, Any] = {}
+    names = []
+    hints = _hints(function)
+    for name, parameter in inspect.signature(function).parameters.items():
+        _check_parameter(function, parameter, hints)
+        default = ... if parameter.default is parameter.empty else parameter.default
+        field = Field(default, alias=name, description=told.get(name))
+        fields[_field(len(names))] = (hints[name], field)
+        names.append(name)
+    model, schema = _build(function, fields)
+    return Parameters(tuple(names), schema, model)
+
+
+def docstring_parts(function: Callable[..., object]) -> tuple[str, dict[str, str]]:
+    """Split a Google docstring: the text before its sections, and what `Args:` says by name."""
+    lines = inspect.cleandoc(function.__doc__ or "").splitlines()
+    heads = [at for at, line in enumerate(lines) if re.fullmatch(r"[A-Z][A-Za-z ]*:", line)]
+    text = "\n".join(lines[: heads[0]] if heads else lines).strip()
+    told: dict[str, str] = {}
+    for at in heads:
+        if lines[at] in {"Args:", "Arguments:", "Parameters:"}:
+            told.update(_described(lines[at + 1 :]))
+    return text, told
+
+
+def _described(lines: list[str]) -> dict[str, str]:
+    """Read `name (type): words` entries, up to the next section."""
+    told: dict[str, str] = {}
+    name, depth = "", 0
+    for line in lines:
+        indent = len(line) - len(line.lstrip())
+        if line and not indent:
+            break
+        entry = re.fullmatch(r"\*{0,2}(\w+)\s*(?:\([^)]*\))?:\s*(.*)", line.strip())
+        if entry and (not name or indent <= depth):
+            name, depth = entry[1], indent
+            told[name] = entry[2]
+        elif name and line.strip():
+            told[name] = f"{told[name]} {line.strip()}".strip()
+    return told
+
+
+def _hints(function: Callable[..., object]) -> dict[str, Any]:
+    try:
+        return get_type_hints(function, include_extras=True)
+    except (NameError, TypeError) as error:
+        raise AgentConfigError(
+            f"the types of tool {_name(function)!r} cannot be read ({error}); "
+            "use types that are known where the function is defined"
+        ) from error
+
+
+def _check_parameter(
+    function: Callable[..., object], parameter: inspect.Parameter, hints: Mapping[str, Any]
+) -> None:
+    where = f"parameter {parameter.name!r} of tool {_name(function)!r}"
+    if parameter.kind not in {parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY}:
+        raise AgentConfigError(f"{where} cannot be given by name; write it as a plain parameter")
+    if parameter.name not in hints:
+        raise AgentConfigError(f"{where} has no type; add one, for example `{parameter.name}: str`")
+
+
+def _build(
+    function: Callable[..., object], fields: dict[str, Any]
+) -> tuple[type[BaseModel], dict[str, Json]]:
+    config = ConfigDict(
+        extra="forbid", validate_default=True, hide_input_in_errors=True, val_json_bytes="base64"
+    )
+    try:
+        model = create_model("Arguments", __config__=config, **fields)
+        schema = model.model_json_schema(schema_generator=_Schema)
+    except (PydanticUserError, TypeError) as error:
+        raise AgentConfigError(
+            f"a parameter of tool {_name(function)!r} has a type without a JSON schema: {error}"
+        ) from error
+    inlined = cast("dict[str, Json]", _inline(schema, schema.get("$defs", {}), ()))
+    inlined.pop("title", None)
+    if '"uniqueItems": true' in json.dumps(inlined):
+        raise AgentConfigError(
+            f"tool {_name(function)!r} takes a set, whose order changes; take a list instead"
+        )
+    if '"#/$defs/' not in json.dumps(inlined):
+        inlined.pop("$defs", None)
+    return model, inlined
+
+
+def _inline(schema: Any, found: Mapping[str, Any], inside: tuple[str, ...]) -> Any:
+    """Put what `$ref` names in its place, except where a type contains itself."""
+    if isinstance(schema, list):
+        return [_inline(item, found, inside) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    name = str(schema.get("$ref", "")).removeprefix("#/$defs/")
+    if name in found and name not in inside:
+        rest = {key: value for key, value in schema.items() if key != "$ref"}
+        return {**_inline(found[name], found, (*inside, name)), **_inline(rest, found, inside)}
+    return {key: _inline(value, found, inside) for key, value in schema.items()}
+
+
+def _plain(value: Any) -> Any:
+    """Write decimals without an exponent: what people are shown must be easy to read."""
+    if isinstance(value, Decimal):
+        short = value.is_finite() and abs(value.adjusted()) <= _PLAIN_DIGITS
+        return format(value, "f") if short else str(value)
+    if isinstance(value, dict):
+        return {_plain(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _field(at: int) -> str:
+    # Not the parameter's own name: `copy` or `schema` would clash with pydantic's.
+    return f"a{at}"
+
+
+def _name(function: Callable[..., object]) -> str:
+    return str(getattr(function, "__name__", function))

@@ -1,0 +1,90 @@
+"""Who may do what: asked at every click, and again when a modal is submitted. Fails closed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from bot.errors import NotApproverError
+from bot.ports import Actor, Directory, Person
+from storage.records import Approval, Kind
+
+CHANNEL = "channel"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Answers whether a person may decide, answer, or ask.
+
+    Args:
+        directory: Where people are looked up.
+    """
+
+    directory: Directory
+
+    async def check_decider(self, approval: Approval, actor: Actor) -> None:
+        """Refuse anybody who may not decide this approval.
+
+        Raises:
+            NotApproverError: With the reason, in words that the person may read.
+            DirectoryError: The look-up failed; nobody may decide now.
+        """
+        person = await self.check_person(actor, team_id=approval.team_id)
+        if approval.kind is Kind.QUESTION:
+            await self._check_answerer(approval, person)
+            return
+        if actor.user_id == approval.requester_id and not approval.self_approval:
+            raise NotApproverError("you asked for this, so somebody else has to decide it")
+        if not await self._is_named(approval, actor.user_id):
+            raise NotApproverError("you are not among the people who may decide this")
+
+    async def check_person(self, actor: Actor, *, team_id: str) -> Person:
+        """Refuse apps, guests, deactivated people, and people of other workspaces.
+
+        Raises:
+            NotApproverError: With the reason, in words that the person may read.
+            DirectoryError: The look-up failed.
+        """
+        person = await self.directory.person(actor.user_id)
+        if person.is_deleted:
+            raise NotApproverError("this account is deactivated")
+        if person.is_bot:
+            raise NotApproverError("apps cannot do this; a person has to")
+        if person.is_external or not _is_home(actor, person, team_id):
+            raise NotApproverError("this is only for people of this workspace")
+        if person.is_guest:
+            raise NotApproverError("guests cannot do this")
+        return person
+
+    async def _check_answerer(self, approval: Approval, person: Person) -> None:
+        if person.user_id == approval.requester_id:
+            return
+        if person.user_id not in await self.directory.channel_members(approval.channel_id):
+            raise NotApproverError("only members of this channel can answer here")
+
+    async def _is_named(self, approval: Approval, user_id: str) -> bool:
+        for name in approver_names(approval):
+            if name == user_id:
+                return True
+            if name == CHANNEL:
+                found = await self.directory.channel_members(approval.channel_id)
+            elif name.startswith("S"):
+                found = await self.directory.group_members(name)
+            else:
+                continue
+            if user_id in found:
+                return True
+        return False
+
+
+def approver_names(approval: Approval) -> tuple[str, ...]:
+    """Who may decide, as frozen in the record: user ids, user group ids, or `channel`."""
+    names = json.loads(approval.approvers_json)
+    return tuple(name for name in names if isinstance(name, str))
+
+
+def _is_home(actor: Actor, person: Person, team_id: str) -> bool:
+    if actor.team_id and actor.team_id == team_id:
+        return True
+    # On Enterprise Grid a payload may name no team; then what Slack says of the user counts.
+    return not actor.team_id and person.team_id == team_id

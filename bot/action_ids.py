@@ -1,0 +1,80 @@
+"""The names of buttons and modals, and the values that they carry.
+
+A value is an opaque approval id and the beginning of the digest that was shown. Everything else is
+read from the record: nothing that comes back from Slack carries authority.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from bot.errors import InvalidInputError
+
+SHOWN_LENGTH = 32
+"""How many hexadecimal digits of the digest a button carries."""
+
+_APPROVAL_ID = re.compile(r"apr_[0-9a-f]{32}")
+_VALUE = re.compile(rf"(apr_[0-9a-f]{{32}})\.([0-9a-f]{{{SHOWN_LENGTH}}})")
+_DIGEST = re.compile(rf"[0-9a-f]{{{SHOWN_LENGTH},128}}")
+
+
+class ActionId(StrEnum):
+    """Action ids of buttons, and callback ids of modals."""
+
+    APPROVE = "countersign:approve"
+    REJECT = "countersign:reject"
+    EDIT = "countersign:edit"
+    ANSWER = "countersign:answer"
+    DETAILS = "countersign:details"
+    RAN = "countersign:ran"
+    AGAIN = "countersign:again"
+    GIVE_UP = "countersign:give_up"
+    VALUE = "countersign:value"
+    """The one element of each input block in our modals."""
+    REJECT_MODAL = "countersign:reject_modal"
+    EDIT_MODAL = "countersign:edit_modal"
+    ANSWER_MODAL = "countersign:answer_modal"
+    DETAILS_MODAL = "countersign:details_modal"
+    RAN_MODAL = "countersign:ran_modal"
+    NOTICE_MODAL = "countersign:notice_modal"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """What a button or a modal points to.
+
+    Attributes:
+        approval_id: `apr_` and 32 hexadecimal digits.
+        shown: The beginning of the digest that the person was shown, 32 hexadecimal digits.
+    """
+
+    approval_id: str
+    shown: str
+
+
+def encode(approval_id: str, digest: str) -> str:
+    """Make the value of a button, or the private metadata of a modal.
+
+    Raises:
+        ValueError: The id or the digest has not the form that this program gives them.
+
+    Source:
+        https://docs.slack.dev/reference/block-kit/block-elements/button-element (value ≤ 2000)
+    """
+    if not _APPROVAL_ID.fullmatch(approval_id) or not _DIGEST.fullmatch(digest):
+        raise ValueError("the approval id or the digest is malformed")
+    return f"{approval_id}.{digest[:SHOWN_LENGTH]}"
+
+
+def decode(value: object) -> Reference:
+    """Read the value of a button, or the private metadata of a modal.
+
+    Raises:
+        InvalidInputError: It is anything but what `encode` makes.
+    """
+    found = _VALUE.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        raise InvalidInputError("this button or form")
+    return Reference(approval_id=found[1], shown=found[2])

@@ -1,0 +1,217 @@
+"""Joins the use cases and Slack: builds the Bolt app, its listeners, and the tick."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from slack_bolt.async_app import AsyncApp
+from slack_bolt.authorization import AuthorizeResult
+from slack_sdk.http_retry.builtin_async_handlers import AsyncRateLimitErrorRetryHandler
+from slack_sdk.web.async_client import AsyncWebClient
+
+from agents import Agent, Runner
+from bot.access import Access
+from bot.approvals import Approvals
+from bot.directory import SlackDirectory
+from bot.errors import SettingsError
+from bot.inbox import Inbox
+from bot.listeners import Desk, register
+from bot.mapping import Rules
+from bot.notifier import SlackNotifier
+from bot.ports import Clock
+from bot.scheduler import Sweep
+from bot.tasks import Tasks
+from bot.threads import Threads
+from bot.turns import Turns
+from storage.base import Storage
+
+QUICK_S = 2
+"""Seconds that a call may take while a person waits for the answer to a click."""
+PATIENT_S = 10
+"""Seconds that a call may take otherwise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Who the bot is, as `auth.test` says.
+
+    Attributes:
+        team_id: The workspace where the app is installed.
+        bot_user_id: Its user id, the one that people mention.
+        bot_id: Its bot id.
+        enterprise_id: The organisation on Enterprise Grid; empty without one.
+    """
+
+    team_id: str
+    bot_user_id: str
+    bot_id: str
+    enterprise_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slack:
+    """How Slack is reached.
+
+    Attributes:
+        token: The bot token.
+        signing_secret: Signs requests in HTTP mode; empty in Socket Mode.
+        api_url: Base address of the Web API, with a slash at the end.
+        identity: Who the bot is.
+    """
+
+    token: str
+    signing_secret: str
+    api_url: str
+    identity: Identity
+
+    def __repr__(self) -> str:
+        return f"Slack(api_url={self.api_url!r}, identity={self.identity!r})"
+
+    def client(self, *, timeout_s: int, patient: bool = False) -> AsyncWebClient:
+        """A client that never repeats a call whose answer was lost; a patient one waits out 429."""
+        handlers = [AsyncRateLimitErrorRetryHandler(max_retry_count=2)] if patient else []
+        return AsyncWebClient(
+            token=self.token, base_url=self.api_url, timeout=timeout_s, retry_handlers=handlers
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Countersign:
+    """The bot, joined together.
+
+    Attributes:
+        bolt: Takes Slack's payloads.
+        desk: The use cases behind the listeners.
+        sweep: Finds due work.
+        tasks: Work that runs.
+    """
+
+    bolt: AsyncApp
+    desk: Desk
+    sweep: Sweep
+    tasks: Tasks
+
+
+def build(
+    *, slack: Slack, storage: Storage, agent: Agent, rules: Rules, clock: Clock, owner: str
+) -> Countersign:
+    """Join everything.
+
+    Args:
+        slack: How Slack is reached.
+        storage: Where records are kept; open.
+        agent: Works in the threads.
+        rules: Who decides, and how long it may take.
+        clock: The time now.
+        owner: Name of this process in leases.
+
+    Raises:
+        SettingsError: The environment would make Slack's library ignore the bot token.
+    """
+    tasks = Tasks()
+    quick = slack.client(timeout_s=QUICK_S)
+    patient = slack.client(timeout_s=PATIENT_S, patient=True)
+    directory = SlackDirectory(quick, team_id=slack.identity.team_id, clock=clock)
+    notifier = SlackNotifier(patient, team_id=slack.identity.team_id, clock=clock)
+    waker = _Waker()
+    approvals = Approvals(
+        storage=storage,
+        access=Access(directory),
+        notifier=notifier,
+        clock=clock,
+        owner=owner,
+        wake=waker,
+        remind_after=rules.remind_after,
+    )
+    runner = Runner(
+        agent,
+        checkpoint_store=storage.checkpoints,
+        message_log=storage.log,
+        durability="step",
+        streaming=True,
+    )
+    turns = Turns(
+        storage=storage,
+        runner=runner,
+        approvals=approvals,
+        notifier=notifier,
+        rules=rules,
+        clock=clock,
+        spawn=tasks.spawn,
+    )
+    inbox = Inbox(
+        storage=storage,
+        access=approvals.access,
+        approvals=approvals,
+        notifier=notifier,
+        clock=clock,
+    )
+    threads = Threads(
+        storage=storage, inbox=inbox, turns=turns, notifier=notifier, clock=clock, owner=owner
+    )
+    waker.work = lambda thread_id: tasks.spawn(threads.work(thread_id))
+    desk = Desk(
+        storage=storage,
+        approvals=approvals,
+        inbox=inbox,
+        threads=threads,
+        runner=runner,
+        notifier=notifier,
+        client=quick,
+        clock=clock,
+        spawn=tasks.spawn,
+    )
+    bolt = _bolt(slack, quick)
+    register(bolt, desk)
+    sweep = Sweep(
+        storage=storage, approvals=approvals, threads=threads, clock=clock, spawn=tasks.spawn
+    )
+    return Countersign(bolt=bolt, desk=desk, sweep=sweep, tasks=tasks)
+
+
+class _Waker:
+    """Lets approvals start the work of threads, which are built after them."""
+
+    work: Callable[[str], None]
+
+    def __call__(self, thread_id: str) -> None:
+        self.work(thread_id)
+
+
+def _bolt(slack: Slack, client: AsyncWebClient) -> AsyncApp:
+    identity = slack.identity
+
+    async def authorize(**_: Any) -> AuthorizeResult:
+        return AuthorizeResult(
+            enterprise_id=identity.enterprise_id or None,
+            team_id=identity.team_id,
+            bot_token=slack.token,
+            bot_id=identity.bot_id,
+            bot_user_id=identity.bot_user_id,
+        )
+
+    app = AsyncApp(
+        name="countersign",
+        client=client,
+        signing_secret=slack.signing_secret,
+        authorize=authorize,
+        # The listener has recorded before it acknowledges, and the answer leaves at once.
+        process_before_response=True,
+        raise_error_for_unhandled_request=True,
+        attaching_conversation_kwargs_enabled=False,
+        logger=logging.getLogger("slack_bolt"),
+    )
+    if app.oauth_flow is not None:
+        raise SettingsError(
+            "SLACK_CLIENT_ID",
+            "together with SLACK_CLIENT_SECRET it makes Slack's library ignore SLACK_BOT_TOKEN",
+            "unset both; Countersign does not use them",
+        )
+    return app
+
+
+STOP_PATIENCE = timedelta(seconds=8)

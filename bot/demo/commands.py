@@ -1,0 +1,239 @@
+"""What people can tell the demo model, read with plain rules."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from agents.codec import Json
+
+_MENTION = re.compile(r"^\s*(?:<@[A-Z0-9]+(?:\|[^>]*)?>[\s,:]*)+")
+_POLITE = re.compile(r"^\s*(?:(?:please|hey|hi|hello|ok|now|can you|could you)\b[\s,!]*)+", re.I)
+_VERSION = r"v?(\d+(?:\.\d+)+(?:-[0-9A-Za-z.]+)?)(?![\w.]*\w)"
+_PLACE = r"\b(staging|stage|production|prod|live)\b"
+_TARGET = re.compile(
+    rf"(?P<service>[a-z][a-z0-9-]*)(?:\s+(?:version\s+)?{_VERSION})?"
+    rf"(?:\s+(?:to|in|on)\s+(?P<place>{_PLACE}))?"
+    r"(?:\s+with\s+(?P<replicas>\d+)(?:\s+replicas?)?)?",
+    re.I,
+)
+_JOINT = re.compile(r"\s*(?:,|\band\b)\s*", re.I)
+_REASONS = ("customer request", "duplicate charge", "late delivery", "faulty goods")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One service to deploy; what is empty must be asked for."""
+
+    service: str
+    version: str = ""
+    environment: str = ""
+    replicas: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Deploy:
+    """Deploy services."""
+
+    targets: tuple[Target, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call that can be made at once.
+
+    Attributes:
+        tool: Name of the tool.
+        arguments: Its arguments.
+        why: One short sentence.
+    """
+
+    tool: str
+    arguments: Mapping[str, Json]
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """A command that lacks something.
+
+    Attributes:
+        text: How to say it.
+    """
+
+    text: str
+
+
+Command: TypeAlias = Deploy | Call | Hint
+
+
+def read_command(text: str) -> Command | None:
+    """Read a message; None when it is none of the commands."""
+    plain = _POLITE.sub("", _MENTION.sub("", text)).strip()
+    verb, _, rest = plain.partition(" ")
+    rest = rest.strip()
+    match verb.lower().rstrip(":"):
+        case "status":
+            return _status(rest)
+        case "deploy" | "release":
+            return _deploy(rest)
+        case "refund":
+            return _refund(rest)
+        case "restart":
+            return _restart(rest)
+        case "announce":
+            return _announce(rest)
+        case "rollback":
+            return _roll_back(rest)
+        case "roll" if rest.lower().startswith("back"):
+            return _roll_back(rest[4:].strip())
+        case _:
+            return None
+
+
+def questions(deploy: Deploy) -> list[str]:
+    """What must be asked before services can be deployed: at most five questions at a time."""
+    asked = [
+        f"Which version of {target.service} do you want to deploy?"
+        for target in deploy.targets
+        if not target.version
+    ][:4]
+    if any(not target.environment for target in deploy.targets):
+        asked.append("To which environment: staging or production?")
+    return asked
+
+
+def with_answer(deploy: Deploy, answer: str) -> Deploy:
+    """Fill in what an answer tells, in whatever form; what it does not tell stays empty."""
+    versions = re.findall(rf"(?<![\w.]){_VERSION}", answer)
+    places = [_place(found) for found in re.findall(_PLACE, answer, re.I)]
+    targets = []
+    for target in deploy.targets:
+        version = target.version or (versions.pop(0) if versions else "")
+        place = target.environment or (places[0] if places else "")
+        if not target.environment and len(places) > 1:
+            places.pop(0)
+        targets.append(replace(target, version=version, environment=place))
+    return Deploy(tuple(targets))
+
+
+def gives_up(answer: str) -> bool:
+    """Whether an answer calls the whole thing off."""
+    return bool(re.fullmatch(r"\s*(cancel|stop|abort|never ?mind|forget it)\b.{0,20}", answer, re.I))
+
+
+def calls(deploy: Deploy) -> list[Call]:
+    """The calls for services of which everything is known."""
+    return [_deploy_call(target) for target in deploy.targets]
+
+
+def _deploy_call(target: Target) -> Call:
+    arguments: dict[str, Json] = {
+        "service": target.service,
+        "version": target.version,
+        "environment": target.environment,
+    }
+    if target.replicas is not None:
+        arguments["replicas"] = target.replicas
+    why = (
+        f"You asked me to put {target.service} {target.version} live in {target.environment}, "
+        "which people have to agree to."
+    )
+    return Call("deploy", arguments, why)
+
+
+def _status(rest: str) -> Command:
+    found = re.match(r"(?:of\s+|for\s+)?([a-z][a-z0-9-]*)", rest, re.I)
+    if not found:
+        return Hint('Of which service? For example: "status of payments".')
+    service = found[1].lower()
+    return Call("get_status", {"service": service}, f"I look at {service}.")
+
+
+def _deploy(rest: str) -> Command:
+    found = [_TARGET.match(part) for part in _JOINT.split(rest)]
+    targets = [_target(one) for one in found if one is not None]
+    if not targets:
+        return Hint('Deploy what? For example: "deploy payments 1.4.2 to production".')
+    # "deploy payments 1.4.2 and search 2.0.1 to production" means production for both.
+    place = ""
+    for at in reversed(range(len(targets))):
+        place = targets[at].environment or place
+        targets[at] = replace(targets[at], environment=place)
+    return Deploy(tuple(targets))
+
+
+def _target(found: re.Match[str]) -> Target:
+    replicas = found["replicas"]
+    return Target(
+        service=found["service"].lower(),
+        version=found[2] or "",
+        environment=_place(found["place"] or ""),
+        replicas=int(replicas) if replicas and len(replicas) < 10 else None,
+    )
+
+
+def _place(word: str) -> str:
+    full = {"stage": "staging", "prod": "production", "live": "production"}
+    return full.get(word.lower(), word.lower())
+
+
+def _refund(rest: str) -> Command:
+    found = re.match(
+        r"(?:order\s+)?#?(?P<order>[0-9A-Za-z-]+)\s+[€$]?(?P<amount>-?\d+(?:\.\d+)?)(?!\S*\d)", rest
+    )
+    if not found:
+        return Hint('Refund which order, and how much? For example: "refund order 1234 120.50".')
+    order, amount = found["order"], found["amount"]
+    arguments: dict[str, Json] = {"order_id": order, "amount": amount}
+    arguments |= {"reason": reason for reason in _REASONS if reason in rest.lower()}
+    if re.search(r"\b(silently|quietly|without (a )?notice)\b", rest, re.I):
+        arguments["notify"] = False
+    return Call("refund_order", arguments, f"You asked me to refund {amount} for order {order}.")
+
+
+def _restart(rest: str) -> Command:
+    found = re.match(
+        r"(?P<service>[a-z][a-z0-9-]*)\s+(?:on\s+)?(?P<day>\d{4}-\d{2}-\d{2})"
+        r"(?:\s+(?:at\s+)?(?P<at>\d{1,2}:\d{2}))?",
+        rest,
+        re.I,
+    )
+    if not found:
+        return Hint('Restart what, and on which day? For example: "restart cache on 2026-12-01".')
+    service, day = found["service"].lower(), found["day"]
+    arguments: dict[str, Json] = {"service": service, "day": day}
+    if found["at"]:
+        arguments["at"] = f"{day}T{found['at'].zfill(5)}:00Z"
+    return Call("restart", arguments, f"You asked me to restart {service} on {day}.")
+
+
+def _announce(rest: str) -> Command:
+    channel = r"#?(?:status|engineering|support)"
+    found = re.match(
+        rf"(?:(?:in|to)\s+(?P<to>{channel}(?:(?:\s*,\s*|\s+and\s+){channel})*)\s*:?\s+)?(?P<text>.+)",
+        rest,
+        re.I | re.S,
+    )
+    if not found:
+        return Hint('Announce what? For example: "announce to status: payments is back".')
+    named = [name.lower() for name in re.findall(r"[A-Za-z]{3,}(?<!and)", found["to"] or "")]
+    channels: list[Json] = list(dict.fromkeys(named)) or ["status"]
+    why = "You asked me to tell this to everybody who reads along."
+    return Call("announce", {"message": found["text"], "channels": channels}, why)
+
+
+def _roll_back(rest: str) -> Command:
+    found = re.match(rf"([a-z][a-z0-9-]*)(?:\s+(?:in|on)\s+({_PLACE}))?", rest, re.I)
+    if not found:
+        return Hint('Roll back what? For example: "roll back payments in production".')
+    service, place = found[1].lower(), _place(found[2] or "production")
+    why = f"You asked me to go back to the version of {service} that ran before in {place}."
+    return Call("roll_back", {"service": service, "environment": place}, why)
+
+
+def joined(parts: Sequence[str]) -> str:
+    """Write sentences as one text, each once and in order."""
+    return " ".join(dict.fromkeys(part for part in parts if part))

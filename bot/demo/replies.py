@@ -1,0 +1,117 @@
+"""What the demo model says about the results of its calls: each kind of result in its own words."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+_EDITED = "A person changed the arguments to "
+_RESULT = ". The tool ran with these. Result: "
+_QUIET = re.compile(
+    r"(?P<kind>Rejected by a person|Nobody answered in time|The request was cancelled)"
+    r"(?P<waited> \([^)]*\))?; the call to '[^']*' did not run\."
+)
+_REASON = re.compile(r"Reason: (.*?)(?:\nDo not try the same call again|\Z)", re.S)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A call of the demo model, and what became of it.
+
+    Attributes:
+        tool: Name of the tool.
+        arguments: What the model asked for.
+        result: What it was told.
+    """
+
+    tool: str
+    arguments: Mapping[str, object]
+    result: str
+
+
+def is_answer(result: str) -> bool:
+    """Whether people did answer a question."""
+    return _QUIET.match(result) is None and not result.startswith(("The tool failed", "Invalid"))
+
+
+def report(results: Sequence[Done]) -> str:
+    """Say in one message what became of one or more calls, in their order."""
+    told = [_told(done) for done in results]
+    if len(told) == 1:
+        return told[0]
+    return "\n".join(["This is how it ended:", *(f"- {one}" for one in told)])
+
+
+def _told(done: Done) -> str:
+    quiet = _QUIET.match(done.result)
+    if quiet:
+        return _did_not_run(done, quiet)
+    if done.result.startswith(_EDITED):
+        return _edited(done)
+    if done.tool == "get_status" or done.result.endswith((".", "!")):
+        return _sentence(done.result)
+    return _sentence(f"done: {done.result}")
+
+
+def _did_not_run(done: Done, quiet: re.Match[str]) -> str:
+    what = _what(done)
+    found = _REASON.search(done.result)
+    reason = " ".join(found[1].split()) if found else ""
+    match quiet["kind"]:
+        case "Rejected by a person":
+            why = f'The reason: "{reason}".' if reason else "No reason was given."
+            return f"{what} was rejected. {why} It did not run, and I will not try it again."
+        case "Nobody answered in time":
+            return (
+                f"{what} did not run, because nobody answered in time. "
+                "Nobody rejected it; you can ask me again."
+            )
+        case _:
+            why = f' The reason: "{reason}".' if reason else ""
+            return f"{what} was cancelled, so it did not run.{why}"
+
+
+def _edited(done: Done) -> str:
+    text = done.result[len(_EDITED) :]
+    arguments, end = json.JSONDecoder().raw_decode(text)
+    changes = [
+        f"{name} {_short(value)} instead of {_short(done.arguments[name])}"
+        if name in done.arguments
+        else f"{name} {_short(value)}"
+        for name, value in arguments.items()
+        if done.arguments.get(name) != value
+    ]
+    result = text[end:].removeprefix(_RESULT)
+    return _sentence(f"done, as a person changed it ({', '.join(changes)}): {result}")
+
+
+def _what(done: Done) -> str:
+    """Name a call in words."""
+    told = {name: _short(value) for name, value in done.arguments.items()}
+    match done.tool:
+        case "deploy":
+            return "The deployment of {service} {version} to {environment}".format_map(told)
+        case "roll_back":
+            return "The roll-back of {service} in {environment}".format_map(told)
+        case "refund_order":
+            return "The refund of {amount} for order {order_id}".format_map(told)
+        case "restart":
+            return "The restart of {service} on {day}".format_map(told)
+        case "announce":
+            return "The announcement in {channels}".format_map(told)
+        case _:
+            return "My question" if "questions" in told else f"The call to {done.tool}"
+
+
+def _short(value: object) -> str:
+    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    text = " ".join(text.split())
+    return text if len(text) <= 60 else f"{text[:59]}…"
+
+
+def _sentence(text: str) -> str:
+    text = text.strip()
+    ended = text if text.endswith((".", "!", "?")) else f"{text}."
+    return f"{ended[:1].upper()}{ended[1:]}" if ended.startswith("done") else ended

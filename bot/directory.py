@@ -1,0 +1,114 @@
+"""Looks people up in Slack; remembers for a minute; never guesses when a look-up fails."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Generic, TypeVar
+
+from slack_sdk.errors import SlackClientError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.errors import DirectoryError
+from bot.ports import Clock, Person
+from bot.slackcalls import slack_fault
+from bot.timing import milliseconds
+
+T = TypeVar("T")
+
+FRESH = timedelta(seconds=60)
+MAX_KEPT = 10_000
+
+
+@dataclass
+class Fresh(Generic[T]):
+    """Values by key, each kept for a minute.
+
+    Args:
+        clock: The time now.
+    """
+
+    clock: Clock
+    _kept: dict[str, tuple[int, T]] = field(default_factory=dict)
+
+    async def get(self, key: str, load: Callable[[str], Awaitable[T]]) -> T:
+        """The kept value, or a newly loaded one; what `load` raises is not kept."""
+        now = self.clock()
+        kept = self._kept.get(key)
+        if kept is not None and kept[0] > now:
+            return kept[1]
+        value = await load(key)
+        if len(self._kept) >= MAX_KEPT:
+            self._kept.clear()
+        self._kept[key] = (now + milliseconds(FRESH), value)
+        return value
+
+
+class SlackDirectory:
+    """The directory of one workspace.
+
+    Args:
+        client: Makes the calls; with a short time-out, as people wait for the answer.
+        team_id: The workspace where the app is installed.
+        clock: The time now.
+    """
+
+    def __init__(self, client: AsyncWebClient, *, team_id: str, clock: Clock) -> None:
+        self._client = client
+        self._team_id = team_id
+        self._people: Fresh[Person] = Fresh(clock)
+        self._channels: Fresh[frozenset[str]] = Fresh(clock)
+        self._groups: Fresh[frozenset[str]] = Fresh(clock)
+
+    async def person(self, user_id: str) -> Person:
+        return await self._people.get(user_id, self._load_person)
+
+    async def channel_members(self, channel_id: str) -> frozenset[str]:
+        return await self._channels.get(channel_id, self._load_members)
+
+    async def group_members(self, group_id: str) -> frozenset[str]:
+        return await self._groups.get(group_id, self._load_group)
+
+    async def _load_person(self, user_id: str) -> Person:
+        answer = await self._call("users.info", {"user": user_id})
+        user = answer["user"]
+        teams = (user.get("enterprise_user") or {}).get("teams") or []
+        team_id = user.get("team_id") or ""
+        is_home = team_id == self._team_id or self._team_id in teams
+        profile = user.get("profile") or {}
+        return Person(
+            user_id=user_id,
+            team_id=self._team_id if is_home else team_id,
+            name=profile.get("display_name") or user.get("real_name") or user_id,
+            is_bot=bool(user.get("is_bot")) or user_id == "USLACKBOT",
+            is_guest=bool(user.get("is_restricted") or user.get("is_ultra_restricted")),
+            is_external=bool(user.get("is_stranger")) or not is_home,
+            is_deleted=bool(user.get("deleted")),
+        )
+
+    async def _load_members(self, channel_id: str) -> frozenset[str]:
+        members: set[str] = set()
+        cursor = ""
+        while True:
+            answer = await self._call(
+                "conversations.members", {"channel": channel_id, "limit": 1000, "cursor": cursor}
+            )
+            members.update(answer["members"])
+            cursor = (answer.get("response_metadata") or {}).get("next_cursor") or ""
+            if not cursor:
+                return frozenset(members)
+
+    async def _load_group(self, group_id: str) -> frozenset[str]:
+        answer = await self._call("usergroups.users.list", {"usergroup": group_id})
+        return frozenset(answer["users"])
+
+    async def _call(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        try:
+            answer = await self._client.api_call(method, params=params)
+        except (SlackClientError, OSError, TimeoutError) as error:
+            raise DirectoryError(method, slack_fault(error)) from error
+        data = answer.data
+        if not isinstance(data, dict):
+            raise DirectoryError(method, "an answer that is not JSON")
+        return data

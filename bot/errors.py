@@ -1,0 +1,146 @@
+"""The errors of the bot.
+
+BotError
+    SettingsError               names the variable, the fault and the remedy
+    UserFacingError             str() is safe to show in Slack
+        NotApproverError        this person may not do this
+        ApprovalClosedError     somebody, or the clock, decided first
+        OutdatedCardError       what was shown is not what is on record
+        UnknownApprovalError    no such approval in this workspace
+        InvalidInputError       a button value or a form that is not ours
+        DirectoryError          people could not be looked up
+    DeliveryError               Slack refused or did not answer; keeps __cause__
+"""
+
+from __future__ import annotations
+
+from bot.mrkdwn import date, mention
+from storage.records import Approval, Status
+
+
+class BotError(Exception):
+    """Any error of the bot."""
+
+
+class SettingsError(BotError):
+    """The bot cannot start with these settings.
+
+    Attributes:
+        variable: Name of the setting.
+        fault: What is wrong with it; never its value when that is a secret.
+        remedy: What would be right.
+    """
+
+    def __init__(self, variable: str, fault: str, remedy: str) -> None:
+        super().__init__(f"{variable}: {fault}. {remedy}")
+        self.variable = variable
+        self.fault = fault
+        self.remedy = remedy
+
+
+class UserFacingError(BotError):
+    """An error whose text may be shown to the person who clicked or typed."""
+
+
+class NotApproverError(UserFacingError):
+    """This person may not do this.
+
+    Attributes:
+        reason: Why, in words for that person.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"Nothing was done: {reason}.")
+        self.reason = reason
+
+
+class ApprovalClosedError(UserFacingError):
+    """Somebody, or the clock, decided first.
+
+    Attributes:
+        approval: The record as it stands.
+    """
+
+    def __init__(self, approval: Approval) -> None:
+        super().__init__(_closed_text(approval))
+        self.approval = approval
+
+
+class OutdatedCardError(UserFacingError):
+    """What was shown is not what is on record."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Nothing was done: this has changed since it was shown to you. "
+            "Please look at the card as it is now, and decide again."
+        )
+
+
+class UnknownApprovalError(UserFacingError):
+    """There is no such approval, or it belongs to another workspace."""
+
+    def __init__(self) -> None:
+        super().__init__("Nothing was done: there is no such request here any more.")
+
+
+class InvalidInputError(UserFacingError):
+    """A button value, a modal or a form that this bot did not make, or not like this.
+
+    Attributes:
+        what: Name of the thing that was refused.
+    """
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"Nothing was done: {what} is not one that I made. Please use the card.")
+        self.what = what
+
+
+class DirectoryError(UserFacingError):
+    """People could not be looked up, so that nobody may decide now.
+
+    Attributes:
+        detail: What failed, for the log; not part of the text.
+    """
+
+    def __init__(self, detail: str = "") -> None:
+        super().__init__(
+            "Nothing was done: I could not look up whether you may do this. "
+            "Please try again in a moment."
+        )
+        self.detail = detail
+
+
+class DeliveryError(BotError):
+    """Slack refused a call or did not answer.
+
+    Attributes:
+        method: The Web API method.
+        reason: Slack's error code, or what went wrong on the way.
+    """
+
+    def __init__(self, method: str, reason: str) -> None:
+        super().__init__(f"{method}: {reason}")
+        self.method = method
+        self.reason = reason
+
+
+_OUTCOMES = {
+    Status.APPROVED: "approved",
+    Status.REJECTED: "rejected",
+    Status.ANSWERED: "answered",
+    Status.CANCELLED: "cancelled",
+}
+
+
+def _closed_text(approval: Approval) -> str:
+    decision = approval.decision
+    outcome = _OUTCOMES.get(approval.status)
+    if outcome is None:
+        at_ms = decision.at_ms if decision else approval.expires_ms
+        return f"Nothing was done: this expired on {date(at_ms)}; nobody answered in time."
+    if decision is None:
+        return f"Nothing was done: this is already {outcome}."
+    if decision.arguments_json:
+        outcome = "edited and approved"
+    by = f" by {mention(decision.by)}" if decision.by else ""
+    return f"Nothing was done: this was already {outcome}{by} on {date(decision.at_ms)}."

@@ -1,0 +1,244 @@
+"""People's messages: which ones the agent gets, which ones answer a question, which ones neither."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from dataclasses import dataclass
+
+from bot.access import Access
+from bot.approvals import Approvals
+from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError
+from bot.ports import Actor, Clock, Notifier
+from storage.base import Storage
+from storage.errors import RecordNotFoundError
+from storage.records import Approval, Decision, Kind, Message, MessageStatus, Status, Thread
+
+NO_TURN = -1
+"""The turn of a message that no agent gets."""
+
+_DECISION = re.compile(
+    r"^(yes|yep|yeah|y|no|nope|n|ok|okay|go|go ahead|do it|approve[d]?|reject(ed)?|deny|denied|"
+    r"lgtm|looks good( to me)?|ship it|confirm(ed)?|allow(ed)?|\+1|:\+1:|:thumbsup:)[.! ]*$",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Incoming:
+    """A message as a listener read it.
+
+    Attributes:
+        team_id: The workspace where the app is installed.
+        channel_id: Where it was written.
+        ts: Its id.
+        thread_ts: The root of its thread; the same as `ts` for a root.
+        user_id: Who wrote it.
+        text: The text as Slack sent it.
+        is_direct: Written in a direct message with the bot.
+        bot_user_id: The bot's user id; a text that names it is a mention.
+    """
+
+    team_id: str
+    channel_id: str
+    ts: str
+    thread_ts: str
+    user_id: str
+    text: str
+    is_direct: bool
+    bot_user_id: str
+
+    @property
+    def thread_id(self) -> str:
+        """Id of the thread it belongs to."""
+        return f"{self.team_id}:{self.channel_id}:{self.thread_ts}"
+
+    @property
+    def is_mention(self) -> bool:
+        """Whether it speaks to the bot."""
+        return bool(self.bot_user_id) and f"<@{self.bot_user_id}" in self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Inbox:
+    """Keeps and sorts messages.
+
+    Args:
+        storage: Where records are kept.
+        access: Who may ask and answer.
+        approvals: Records answers.
+        notifier: How people are told.
+        clock: The time now.
+    """
+
+    storage: Storage
+    access: Access
+    approvals: Approvals
+    notifier: Notifier
+    clock: Clock
+
+    async def receive(self, incoming: Incoming) -> str | None:
+        """Keep a message that concerns an agent; nothing is lost once this has returned.
+
+        In a channel, a mention starts or continues the agent. In its thread, the person who
+        started it needs no mention, and anybody's reply counts while a question is open.
+
+        Returns:
+            The thread to work on; None when there is nothing to do.
+        """
+        thread = await self._thread(incoming)
+        if thread is None:
+            return None
+        open_approvals = await self.storage.approvals.open_of(thread.thread_id)
+        pending = [a for a in open_approvals if a.status is Status.PENDING]
+        asks = any(a.kind is Kind.QUESTION for a in pending)
+        words = plain_text(incoming.text, incoming.bot_user_id)
+        if pending and not asks and looks_like_decision(words):
+            await self._point_to_buttons(incoming, words)
+            return None
+        if not self._is_for_agent(incoming, thread, has_question=asks):
+            return None
+        now = self.clock()
+        await self.storage.inbox.add(self._message(incoming, words, now))
+        await self.storage.threads.wake(thread.thread_id, now_ms=now)
+        if pending and not asks:
+            await self._whisper(
+                incoming, "Noted. The agent reads it as soon as the open approval is decided."
+            )
+        return thread.thread_id
+
+    async def sort(self, thread: Thread) -> None:
+        """Go through the new messages of a thread: refuse strangers' ones, record answers.
+
+        What is left is input for the agent.
+
+        Raises:
+            DirectoryError: A look-up failed; to be repeated.
+        """
+        for message in await self.storage.inbox.new(thread.thread_id, limit=50):
+            actor = Actor(user_id=message.user_id, team_id="")
+            try:
+                await self.access.check_person(actor, team_id=thread.team_id)
+            except NotApproverError as error:
+                await self._refuse(thread, message, f"I did not pass this on: {error}.")
+                continue
+            await self._try_answer(thread, message, actor)
+
+    async def _thread(self, incoming: Incoming) -> Thread | None:
+        """The thread of a message; made when the message starts one."""
+        if incoming.is_direct or incoming.is_mention:
+            return await self.storage.threads.ensure(
+                Thread(
+                    thread_id=incoming.thread_id,
+                    team_id=incoming.team_id,
+                    channel_id=incoming.channel_id,
+                    thread_ts=incoming.thread_ts,
+                    requester_id=incoming.user_id,
+                    created_ms=self.clock(),
+                )
+            )
+        if incoming.thread_ts == incoming.ts:
+            return None
+        try:
+            return await self.storage.threads.get(incoming.thread_id)
+        except RecordNotFoundError:
+            return None
+
+    @staticmethod
+    def _is_for_agent(incoming: Incoming, thread: Thread, *, has_question: bool) -> bool:
+        if incoming.is_direct or incoming.is_mention:
+            return True
+        if has_question:
+            return True
+        speaks_to_somebody = incoming.text.lstrip().startswith("<@")
+        return incoming.user_id == thread.requester_id and not speaks_to_somebody
+
+    async def _point_to_buttons(self, incoming: Incoming, words: str) -> None:
+        kept = self._message(
+            incoming, words, self.clock(), status=MessageStatus.TAKEN, turn=NO_TURN
+        )
+        if await self.storage.inbox.add(kept):
+            await self._whisper(
+                incoming,
+                "A reply does not decide anything here. Please use the buttons on the card.",
+            )
+
+    async def _try_answer(self, thread: Thread, message: Message, actor: Actor) -> None:
+        """Take a message as the answer of the open question, if there is exactly one."""
+        questions = [
+            a
+            for a in await self.storage.approvals.open_of(thread.thread_id)
+            if a.kind is Kind.QUESTION and a.status is Status.PENDING
+        ]
+        if not questions:
+            return
+        if len(questions) > 1:
+            text = "There is more than one open question. Please use Answer… on the one you mean."
+            await self._refuse(thread, message, text)
+            return
+        try:
+            await self._answer(questions[0], message, actor)
+        except NotApproverError as error:
+            await self._refuse(thread, message, f"I did not take this as the answer: {error}.")
+        except (ApprovalClosedError, OutdatedCardError):
+            return
+        else:
+            await self.storage.inbox.take([message.message_id], turn=thread.turn)
+
+    async def _answer(self, question: Approval, message: Message, actor: Actor) -> None:
+        approval = await self.approvals.look(
+            question.approval_id, actor, shown=question.digest
+        )
+        decision = Decision(
+            status=Status.ANSWERED,
+            by=message.user_id,
+            at_ms=self.clock(),
+            answer_json=json.dumps([message.text], ensure_ascii=False),
+            digest=approval.digest,
+        )
+        await self.approvals.decide(approval, decision)
+        await self.approvals.attend(approval.approval_id)
+
+    async def _refuse(self, thread: Thread, message: Message, text: str) -> None:
+        await self.storage.inbox.take([message.message_id], turn=NO_TURN)
+        await self.notifier.whisper(
+            thread.channel_id, message.user_id, text, thread_ts=thread.thread_ts
+        )
+
+    async def _whisper(self, incoming: Incoming, text: str) -> None:
+        await self.notifier.whisper(
+            incoming.channel_id, incoming.user_id, text, thread_ts=incoming.thread_ts
+        )
+
+    @staticmethod
+    def _message(
+        incoming: Incoming,
+        words: str,
+        now: int,
+        *,
+        status: MessageStatus = MessageStatus.NEW,
+        turn: int = 0,
+    ) -> Message:
+        return Message(
+            message_id=f"{incoming.team_id}:{incoming.channel_id}:{incoming.ts}",
+            thread_id=incoming.thread_id,
+            ts=incoming.ts,
+            user_id=incoming.user_id,
+            text=words,
+            received_ms=now,
+            status=status,
+            turn=turn,
+        )
+
+
+def looks_like_decision(text: str) -> bool:
+    """Whether a reply reads like a verdict. It never counts as one; its writer is told so."""
+    return _DECISION.match(text.strip()) is not None
+
+
+def plain_text(text: str, bot_user_id: str) -> str:
+    """What the person typed: without the mention of the bot, and with Slack's escapes undone."""
+    if bot_user_id:
+        text = re.sub(rf"<@{re.escape(bot_user_id)}(\|[^>]*)?>", "", text)
+    return html.unescape(text).strip()

@@ -1,0 +1,140 @@
+"""Clicks on cards. A decision is recorded before the click is acknowledged."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from slack_bolt.async_app import AsyncApp
+from slack_bolt.context.ack.async_ack import AsyncAck
+from slack_bolt.context.async_context import AsyncBoltContext
+
+from bot.action_ids import NAMESPACE, ActionId, ButtonValue, decode_value
+from bot.cards import modals
+from bot.errors import InvalidInputError
+from bot.listeners.desk import Desk, actor_of
+from bot.mapping import canonical
+from bot.ports import Actor
+from storage.records import Approval, Decision, Kind, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Click:
+    """One click, as far as it can be trusted."""
+
+    action_id: ActionId
+    value: ButtonValue
+    trigger_id: str
+    actor: Actor
+
+
+def register(app: AsyncApp, desk: Desk) -> None:
+    """Bind one listener for all our buttons."""
+
+    @app.action(NAMESPACE)
+    async def on_click(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
+        click = click_from(body, actor_of(context))
+        await _LISTENERS[click.action_id](desk, click)
+        await ack()
+
+
+def click_from(body: dict[str, Any], actor: Actor) -> Click:
+    """Read a click.
+
+    Raises:
+        InvalidInputError: The payload is not one that our cards send.
+    """
+    actions = body.get("actions")
+    action = actions[0] if isinstance(actions, list) and actions else None
+    if not isinstance(action, dict):
+        raise InvalidInputError("this button sent nothing that can be read")
+    try:
+        action_id = ActionId(str(action.get("action_id")))
+    except ValueError as error:
+        raise InvalidInputError("this button is not one of ours") from error
+    return Click(action_id, decode_value(action.get("value")), str(body.get("trigger_id")), actor)
+
+
+async def _look(desk: Desk, click: Click, *kinds: Kind) -> Approval:
+    approval = await desk.in_time(
+        desk.approvals.look(click.value.approval_id, click.actor, shown=click.value.digest)
+    )
+    if approval.kind not in kinds:
+        raise InvalidInputError("this button does not fit what is asked")
+    return approval
+
+
+async def _approve(desk: Desk, click: Click) -> None:
+    approval = await _look(desk, click, Kind.APPROVAL)
+    decision = Decision(
+        status=Status.APPROVED,
+        by=click.actor.user_id,
+        at_ms=desk.clock(),
+        digest=approval.digest,
+    )
+    await desk.in_time(desk.approvals.decide(approval, decision))
+    desk.spawn(desk.approvals.attend(approval.approval_id))
+
+
+async def _reject(desk: Desk, click: Click) -> None:
+    approval = await _look(desk, click, Kind.APPROVAL)
+    await desk.open_view(click.trigger_id, modals.reject_modal(approval))
+
+
+async def _edit(desk: Desk, click: Click) -> None:
+    approval = await _look(desk, click, Kind.APPROVAL)
+    await desk.open_view(click.trigger_id, modals.edit_modal(approval))
+
+
+async def _answer(desk: Desk, click: Click) -> None:
+    approval = await _look(desk, click, Kind.QUESTION)
+    await desk.open_view(click.trigger_id, modals.answer_modal(approval))
+
+
+async def _details(desk: Desk, click: Click) -> None:
+    """Everything in full; whoever sees the card may read it."""
+    approval = await desk.in_time(desk.storage.approvals.get(click.value.approval_id))
+    await desk.approvals.access.check_person(click.actor, team_id=approval.team_id)
+    await desk.open_view(click.trigger_id, modals.details_modal(approval))
+
+
+async def _ran(desk: Desk, click: Click) -> None:
+    approval = await _look(desk, click, Kind.DOUBT)
+    await desk.open_view(click.trigger_id, modals.ran_modal(approval))
+
+
+async def _run_again(desk: Desk, click: Click) -> None:
+    await settle_doubt(desk, await _look(desk, click, Kind.DOUBT), click.actor, choice="again")
+
+
+async def _give_up(desk: Desk, click: Click) -> None:
+    await settle_doubt(desk, await _look(desk, click, Kind.DOUBT), click.actor, choice="give_up")
+
+
+async def settle_doubt(
+    desk: Desk, approval: Approval, actor: Actor, *, choice: str, result: str = ""
+) -> None:
+    """Record what people say about a call that may have run or not."""
+    status = {"ran": Status.ANSWERED, "again": Status.APPROVED, "give_up": Status.REJECTED}[choice]
+    decision = Decision(
+        status=status,
+        by=actor.user_id,
+        at_ms=desk.clock(),
+        answer_json=canonical({"choice": choice, "result": result}),
+        digest=approval.digest,
+    )
+    await desk.in_time(desk.approvals.decide(approval, decision))
+    desk.spawn(desk.approvals.attend(approval.approval_id))
+
+
+_LISTENERS: dict[ActionId, Callable[[Desk, Click], Awaitable[None]]] = {
+    ActionId.APPROVE: _approve,
+    ActionId.REJECT: _reject,
+    ActionId.EDIT: _edit,
+    ActionId.ANSWER: _answer,
+    ActionId.DETAILS: _details,
+    ActionId.DOUBT_RAN: _ran,
+    ActionId.DOUBT_AGAIN: _run_again,
+    ActionId.DOUBT_GIVE_UP: _give_up,
+}

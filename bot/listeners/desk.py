@@ -1,0 +1,86 @@
+"""What listeners need: the use cases, and a way to start work that outlives the payload."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from slack_bolt.context.async_context import AsyncBoltContext
+from slack_sdk.errors import SlackClientError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from agents import Runner
+from bot.approvals import Approvals
+from bot.errors import DeliveryError, NotRecordedError
+from bot.inbox import Inbox
+from bot.ports import Actor, Clock, Notifier, Spawn
+from bot.slackcalls import slack_fault
+from bot.threads import Threads
+from storage.base import Storage
+
+T = TypeVar("T")
+
+PATIENCE = timedelta(seconds=2)
+"""How long a person's click may wait for the database: Slack gives up after three seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """The use cases behind the listeners.
+
+    Attributes:
+        storage: Where records are kept.
+        approvals: Decisions.
+        inbox: Messages.
+        threads: The agents' work.
+        runner: Checks answers before they are recorded.
+        notifier: Private answers.
+        client: Opens modals; never waits long.
+        clock: The time now.
+        spawn: Starts work that outlives the payload.
+    """
+
+    storage: Storage
+    approvals: Approvals
+    inbox: Inbox
+    threads: Threads
+    runner: Runner
+    notifier: Notifier
+    client: AsyncWebClient
+    clock: Clock
+    spawn: Spawn
+
+    async def in_time(self, work: Awaitable[T]) -> T:
+        """Wait for the database, but not longer than Slack waits for us.
+
+        Raises:
+            NotRecordedError: It took too long; whether the write took place is not known.
+        """
+        try:
+            async with asyncio.timeout(PATIENCE.total_seconds()):
+                return await work
+        except TimeoutError as error:
+            raise NotRecordedError from error
+
+    async def open_view(self, trigger_id: str, view: dict[str, Any]) -> None:
+        """Open a modal for the person who clicked.
+
+        Raises:
+            DeliveryError: Slack refused, most often because the click is too old.
+        """
+        try:
+            await self.client.views_open(trigger_id=trigger_id, view=view)
+        except (SlackClientError, OSError, TimeoutError) as error:
+            raise DeliveryError("views.open", slack_fault(error)) from error
+
+
+def actor_of(context: AsyncBoltContext) -> Actor:
+    """Who sent the payload: what Bolt read from the verified request, never a name in it."""
+    return Actor(
+        user_id=context.actor_user_id or context.user_id or "",
+        team_id=context.actor_team_id or "",
+        enterprise_id=context.actor_enterprise_id or "",
+    )

@@ -1,0 +1,171 @@
+"""The composition root: picks concrete classes, opens them, runs the bot, closes everything."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+import uuid
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+
+from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
+from slack_sdk.errors import SlackClientError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.app import STOP_PATIENCE, Countersign, Identity, Slack, build
+from bot.errors import SettingsError
+from bot.loading import load_agent, load_model
+from bot.mapping import Rules
+from bot.scheduler import Scheduler
+from bot.server import serve, web_app
+from bot.settings import Settings
+from bot.slackcalls import slack_fault
+from bot.timing import system_clock
+from storage.base import Storage
+from storage.errors import StoreUnavailableError
+from storage.mongo import MongoStorage
+from storage.sqlite import SqliteStorage
+
+logger = logging.getLogger(__name__)
+
+
+async def run(
+    settings: Settings,
+    *,
+    ready: asyncio.Event | None = None,
+    stop: asyncio.Event | None = None,
+) -> None:
+    """Run the bot until it is told to stop.
+
+    Args:
+        settings: Checked settings.
+        ready: Set when the bot takes messages and clicks.
+        stop: Ends the bot when set; without it, SIGINT and SIGTERM do.
+
+    Raises:
+        SettingsError: A setting does not work: agent, model, token, port.
+        StoreBusyError: Another process has the data directory.
+        StoreUnavailableError: The database does not answer.
+    """
+    if stop is None:
+        stop = _stopped_by_signals()
+    async with AsyncExitStack() as stack:
+        agent = load_agent(settings.agent, load_model(settings.model))
+        storage = make_storage(settings)
+        stack.push_async_callback(storage.close)
+        await storage.open()
+        slack = await reach_slack(settings)
+        countersign = build(
+            slack=slack,
+            storage=storage,
+            agent=agent,
+            rules=Rules(
+                approvers=settings.approvers,
+                self_approval=settings.self_approval,
+                remind_after=settings.remind_after,
+                expire_after=settings.expire_after,
+            ),
+            clock=system_clock,
+            owner=f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}",
+        )
+        await _start(settings, countersign, storage, stack)
+        if ready is not None:
+            ready.set()
+        await stop.wait()
+        logger.info("stopping", extra={"action": "stopping"})
+
+
+def make_storage(settings: Settings) -> Storage:
+    """The database that the settings name: MongoDB, or the embedded one."""
+    if settings.mongodb_uri is None:
+        return SqliteStorage(Path(settings.data_dir))
+    return MongoStorage(settings.mongodb_uri.get_secret_value(), driver=settings.mongo_driver)
+
+
+async def reach_slack(settings: Settings) -> Slack:
+    """Ask Slack who the bot is.
+
+    Raises:
+        SettingsError: The token is not valid, or Slack does not answer.
+    """
+    token = settings.slack_bot_token.get_secret_value()
+    client = AsyncWebClient(token=token, base_url=settings.slack_api_url, timeout=10)
+    try:
+        answer = await client.auth_test()
+    except (SlackClientError, OSError, TimeoutError) as error:
+        fault = slack_fault(error)
+        raise SettingsError(
+            "SLACK_BOT_TOKEN" if fault.endswith(("auth", "_token", "revoked")) else "SLACK_API_URL",
+            f"Slack does not take the bot in: {fault}",
+            "check the token on the app's page (OAuth & Permissions) and the address of the API",
+        ) from error
+    secret = settings.slack_signing_secret
+    return Slack(
+        token=token,
+        signing_secret=secret.get_secret_value() if secret is not None else "",
+        api_url=settings.slack_api_url,
+        identity=Identity(
+            team_id=str(answer["team_id"]),
+            bot_user_id=str(answer["user_id"]),
+            bot_id=str(answer.get("bot_id") or ""),
+            enterprise_id=str(answer.get("enterprise_id") or ""),
+        ),
+    )
+
+
+async def _start(
+    settings: Settings, countersign: Countersign, storage: Storage, stack: AsyncExitStack
+) -> None:
+    """Start work, then intake; the stack stops intake first, then work."""
+    stack.push_async_callback(countersign.tasks.drain, patience=STOP_PATIENCE)
+    scheduler = Scheduler(countersign.sweep)
+    scheduler.start()
+    stack.callback(scheduler.stop)
+    handler: AsyncSocketModeHandler | None = None
+    if settings.slack_app_token is not None:
+        handler = AsyncSocketModeHandler(
+            countersign.bolt, settings.slack_app_token.get_secret_value()
+        )
+
+    async def missing() -> str:
+        try:
+            await storage.ping()
+        except StoreUnavailableError:
+            return "the database does not answer"
+        if handler is not None and not await handler.client.is_connected():
+            return "the Slack connection is down"
+        return ""
+
+    bolt = countersign.bolt if handler is None else None
+    port = await serve(
+        web_app(bolt, missing), host=settings.host, port=settings.port, stack=stack
+    )
+    if handler is not None:
+        await _connect(handler, stack)
+    await countersign.sweep.tick()
+    logger.info("ready on port %d", port, extra={"action": "ready"})
+
+
+async def _connect(handler: AsyncSocketModeHandler, stack: AsyncExitStack) -> None:
+    """Open the Socket Mode connection."""
+    stack.push_async_callback(handler.close_async)
+    try:
+        await handler.connect_async()
+    except (SlackClientError, OSError, TimeoutError) as error:
+        raise SettingsError(
+            "SLACK_APP_TOKEN",
+            f"Slack does not open a Socket Mode connection: {slack_fault(error)}",
+            "check the app-level token (scope connections:write) and that Socket Mode is on",
+        ) from error
+
+
+def _stopped_by_signals() -> asyncio.Event:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for name in (signal.SIGINT, signal.SIGTERM):
+        with suppress(NotImplementedError):  # Windows has no such handlers
+            loop.add_signal_handler(name, stop.set)
+    return stop

@@ -1,0 +1,49 @@
+"""The few pieces of Slack's mrkdwn that the bot writes itself: escapes, people, dates."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+_PERSON = re.compile(r"[UW][A-Z0-9]{1,30}")
+_GROUP = re.compile(r"S[A-Z0-9]{1,30}")
+_LAST_MS = 253_402_300_799_000  # the end of the year 9999
+
+
+def escape(text: str) -> str:
+    """Escape the three characters that Slack reads as control characters.
+
+    Source:
+        https://docs.slack.dev/messaging/formatting-message-text (escaping text)
+    """
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def mention(slack_id: str) -> str:
+    """Write a user or a user group as a mention; anything else as harmless text."""
+    if _PERSON.fullmatch(slack_id):
+        return f"<@{slack_id}>"
+    if _GROUP.fullmatch(slack_id):
+        return f"<!subteam^{slack_id}>"
+    return escape(slack_id) or "somebody"
+
+
+def is_person(slack_id: str) -> bool:
+    """Tell whether an id has the form of a user id."""
+    return _PERSON.fullmatch(slack_id) is not None
+
+
+def utc(at_ms: int) -> str:
+    """Write a time for everybody, to the minute."""
+    moment = datetime.fromtimestamp(min(max(at_ms, 0), _LAST_MS) // 1_000, tz=UTC)
+    return f"{moment:%Y-%m-%d %H:%M} UTC"
+
+
+def date(at_ms: int) -> str:
+    """Write a time that each reader sees in their own time zone.
+
+    Source:
+        https://docs.slack.dev/messaging/formatting-message-text (date formatting)
+    """
+    seconds = min(max(at_ms, 0), _LAST_MS) // 1_000
+    return f"<!date^{seconds}^{{date_short_pretty}} {{time}}|{utc(at_ms)}>"

@@ -1,0 +1,118 @@
+"""The ports of the use cases: the clock, the people, and the way to show things to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from storage.records import Approval, Post, Thread
+
+Clock = Callable[[], int]
+"""The time now: milliseconds since the epoch, UTC."""
+
+Spawn = Callable[[Coroutine[Any, Any, None]], None]
+"""Starts work of our own that outlives the caller, and keeps it referenced until it ends."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Actor:
+    """Who sent a payload, as Slack (not the payload's text) says.
+
+    Attributes:
+        user_id: Slack user id.
+        team_id: The person's home workspace; empty when Slack did not say.
+        enterprise_id: The person's organisation on Enterprise Grid; empty without one.
+    """
+
+    user_id: str
+    team_id: str
+    enterprise_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    """What Slack knows of a user.
+
+    Attributes:
+        user_id: Slack user id.
+        team_id: Home workspace.
+        name: The name that people see.
+        is_bot: An app, not a person.
+        is_guest: A single-channel or multi-channel guest.
+        is_external: From another organisation (Slack Connect).
+        is_deleted: Deactivated.
+    """
+
+    user_id: str
+    team_id: str
+    name: str
+    is_bot: bool = False
+    is_guest: bool = False
+    is_external: bool = False
+    is_deleted: bool = False
+
+
+class Directory(Protocol):
+    """Looks people up. A look-up that fails raises `DirectoryError`; it never guesses."""
+
+    async def person(self, user_id: str) -> Person:
+        """Read a user."""
+        ...
+
+    async def channel_members(self, channel_id: str) -> frozenset[str]:
+        """User ids of the members of a channel."""
+        ...
+
+    async def group_members(self, group_id: str) -> frozenset[str]:
+        """User ids of the members of a user group."""
+        ...
+
+
+class Stream(Protocol):
+    """One text of the agent that grows while people read it."""
+
+    async def append(self, text: str) -> None:
+        """Add a piece. Never raises: a piece that cannot be shown comes with the finish."""
+        ...
+
+    async def finish(self, text: str) -> str:
+        """Show the whole text; return the `ts` of its (first) message."""
+        ...
+
+    async def abandon(self) -> None:
+        """The run was cut: leave what is shown, end the stream. Never raises."""
+        ...
+
+
+class Notifier(Protocol):
+    """Shows records to people. Raises `DeliveryError` when Slack refuses or does not answer."""
+
+    async def post_card(self, approval: Approval, *, look_first: bool) -> str:
+        """Post the card of a record; return its `ts`.
+
+        With `look_first`, a card that an earlier try may have posted is searched, and taken.
+        """
+        ...
+
+    async def update_card(self, approval: Approval) -> bool:
+        """Draw the card again from the record; False when the message is gone."""
+        ...
+
+    async def remind(self, approval: Approval) -> None:
+        """Post a reminder into the thread; it mentions the people who may decide, once."""
+        ...
+
+    async def say(self, thread: Thread, post: Post, *, look_first: bool) -> str:
+        """Show a text of the agent, whole; return its `ts`. Goes on where a stream was cut."""
+        ...
+
+    def stream(self, thread: Thread, key: str) -> Stream:
+        """Begin a text that grows. Nothing is sent before its first piece."""
+        ...
+
+    async def whisper(
+        self, channel_id: str, user_id: str, text: str, *, thread_ts: str = ""
+    ) -> None:
+        """Tell one person something that nobody else sees. Failures are logged, not raised."""
+        ...

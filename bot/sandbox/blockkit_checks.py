@@ -1,0 +1,184 @@
+"""Small checks that the Block Kit tables are made of: text, numbers, lists, objects.
+
+A check takes a value and its JSON pointer and yields one sentence for each fault, in the form that
+Slack uses in `response_metadata.messages`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+Check = Callable[[object, str], Iterator[str]]
+"""Yields the faults of a value; the second argument is the JSON pointer of the value."""
+
+Rule = Callable[[dict[str, Any], str], Iterator[str]]
+"""A check of an object whose fields were checked before; runs only when they had no fault."""
+
+_BARE_AMPERSAND = re.compile(r"&(?!(?:amp|lt|gt);)")
+
+
+def fault(message: str, path: str) -> str:
+    """One fault as Slack words it."""
+    return f"{message} [json-pointer:{path}]"
+
+
+def mrkdwn_length(text: str) -> int:
+    """Characters of mrkdwn as Slack counts them: a bare `&` becomes `&amp;`."""
+    return len(text) + 4 * len(_BARE_AMPERSAND.findall(text))
+
+
+def literal_length(text: str) -> int:
+    """Characters of a text that is not parsed, after Slack escaped it."""
+    return len(text) + 4 * text.count("&") + 3 * (text.count("<") + text.count(">"))
+
+
+def string(most: int, *, least: int = 1, pattern: str = "") -> Check:
+    """A string of so many characters that matches the whole pattern."""
+
+    def check(value: object, path: str) -> Iterator[str]:
+        if not isinstance(value, str):
+            yield fault("must be a string", path)
+        elif len(value) < least:
+            yield fault(f"must be at least {least} characters", path)
+        elif len(value) > most:
+            yield fault(f"must be less than {most + 1} characters", path)
+        elif pattern and not re.fullmatch(pattern, value):
+            yield fault("has an invalid format", path)
+
+    return check
+
+
+def text(most: int, *, mrkdwn: bool = False, plain: bool = True) -> Check:
+    """A text object; its length is measured on the escaped string."""
+    kinds = [kind for kind, on in (("plain_text", plain), ("mrkdwn", mrkdwn)) if on]
+    tables = {
+        "plain_text": shape(
+            {"type": string(20), "text": _measured(most, literal_length)}, {"emoji": flag}
+        ),
+        "mrkdwn": shape(
+            {"type": string(20), "text": _measured(most, mrkdwn_length)}, {"verbatim": flag}
+        ),
+    }
+    return typed({kind: tables[kind] for kind in kinds})
+
+
+def _measured(most: int, length: Callable[[str], int]) -> Check:
+    def check(value: object, path: str) -> Iterator[str]:
+        if not isinstance(value, str):
+            yield fault("must be a string", path)
+        elif not value:
+            yield fault("must be more than 0 characters", path)
+        elif length(value) > most:
+            yield fault(f"must be less than {most + 1} characters", path)
+
+    return check
+
+
+def flag(value: object, path: str) -> Iterator[str]:
+    """True or false."""
+    if not isinstance(value, bool):
+        yield fault("must be a boolean", path)
+
+
+def integer(least: int, most: int) -> Check:
+    """A whole number in a range."""
+
+    def check(value: object, path: str) -> Iterator[str]:
+        if isinstance(value, bool) or not isinstance(value, int):
+            yield fault("must be an integer", path)
+        elif not least <= value <= most:
+            yield fault(f"must be between {least} and {most}", path)
+
+    return check
+
+
+def number(value: object, path: str) -> Iterator[str]:
+    """Any number."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        yield fault("must be a number", path)
+
+
+def choice(*names: str) -> Check:
+    """One of some strings."""
+
+    def check(value: object, path: str) -> Iterator[str]:
+        if value not in names:
+            yield fault(f"must be one of: {', '.join(names)}", path)
+
+    return check
+
+
+def items(check_item: Check, *, least: int = 1, most: int | None = None) -> Check:
+    """A list of so many values that pass a check."""
+
+    def check(value: object, path: str) -> Iterator[str]:
+        if not isinstance(value, list):
+            yield fault("must be an array", path)
+            return
+        if len(value) < least:
+            yield fault(f"no fewer than {least} items allowed", path)
+        if most is not None and len(value) > most:
+            yield fault(f"no more than {most} items allowed", path)
+        for index, item in enumerate(value):
+            yield from check_item(item, f"{path}/{index}")
+
+    return check
+
+
+def shape(
+    required: Mapping[str, Check],
+    optional: Mapping[str, Check] | None = None,
+    *rules: Rule,
+) -> Check:
+    """An object with these fields and no others."""
+    known = {**required, **(optional or {})}
+
+    def check(value: object, path: str) -> Iterator[str]:
+        if not isinstance(value, dict):
+            yield fault("must be an object", path)
+            return
+        faults = [*_missing(value, required, path), *_field_faults(value, known, path)]
+        yield from faults
+        if not faults:
+            for rule in rules:
+                yield from rule(value, path)
+
+    return check
+
+
+def _missing(value: dict[str, Any], required: Mapping[str, Check], path: str) -> Iterator[str]:
+    for name in required:
+        if name not in value:
+            yield fault(f"missing required field: {name}", path)
+
+
+def _field_faults(value: dict[str, Any], known: Mapping[str, Check], path: str) -> Iterator[str]:
+    for name, item in value.items():
+        if name in known:
+            yield from known[name](item, f"{path}/{name}")
+        else:
+            yield fault(f"invalid additional property: {name}", path)
+
+
+def typed(table: Mapping[str, Check]) -> Check:
+    """An object whose `type` picks the check."""
+
+    def check(value: object, path: str) -> Iterator[str]:
+        if not isinstance(value, dict):
+            yield fault("must be an object", path)
+            return
+        kind = value.get("type")
+        if not isinstance(kind, str) or kind not in table:
+            yield fault(f"unsupported type: {kind}", f"{path}/type")
+            return
+        yield from table[kind](value, path)
+
+    return check
+
+
+def any_object(value: object, path: str) -> Iterator[str]:
+    """An object whose fields are not looked at."""
+    if not isinstance(value, dict):
+        yield fault("must be an object", path)

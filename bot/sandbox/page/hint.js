@@ -1,0 +1,49 @@
+// The panel that tells a stranger what this is and what to try.
+
+import { h, icon, memory } from "./dom.js";
+
+const EXAMPLES = [
+  ["@countersign deploy payments 1.4.2 to production", "asks for approval first"],
+  ["@countersign deploy payments", "asks you what is missing"],
+  ["@countersign status of payments", "answers at once"],
+];
+
+/** Whether the panel should be shown. */
+export function isHintOpen() {
+  return memory.get("hint") !== "closed";
+}
+
+/** Show or hide the panel from now on. */
+export function setHintOpen(open) {
+  memory.set("hint", open ? "open" : "closed");
+}
+
+/** The panel as an item of the message list. `on`: try(text), act(personId), close(). */
+export function hintItem(store, on) {
+  const others = approvers(store);
+  return { key: "hint", sign: JSON.stringify([store.me, others.map((p) => p.id)]), draw: () => draw(store, others, on) };
+}
+
+function approvers(store) {
+  return store.humans.filter((person) => person.id !== store.me && !person.guest).slice(0, 2);
+}
+
+function draw(store, others, on) {
+  const me = store.people.get(store.me);
+  const close = h("button", { type: "button", class: "icon-button hint-close", "aria-label": "Hide this panel", on: { click: on.close } }, icon("close"));
+  const buttons = EXAMPLES.map(([text, note]) => h("li", {},
+    h("button", { type: "button", class: "example", data: { testid: "hint-example" }, on: { click: () => on.try(text) } },
+      h("span", { class: "example-text" }, text), h("span", { class: "example-note" }, note))));
+  const switches = others.map((person) =>
+    h("button", { type: "button", class: "button small", on: { click: () => on.act(person.id) } }, `Act as ${person.real_name}`));
+  return h("section", { class: "hint", data: { testid: "hint" }, "aria-label": "What is this?" }, close,
+    h("h2", {}, "A stand-in for Slack, on your machine"),
+    h("p", {}, "Nothing leaves it. The people are made up; the bot ", h("strong", {}, `@${store.bot.name}`),
+      " is the real program, and talks to this page as it would to Slack."),
+    h("ol", { class: "hint-steps" },
+      h("li", {}, h("h3", {}, "Ask for something"), h("ul", { class: "examples" }, buttons)),
+      h("li", {}, h("h3", {}, "Open the thread"), h("p", {}, "The bot answers there, and puts a card where it needs a decision.")),
+      h("li", {}, h("h3", {}, "Decide as somebody else"),
+        h("p", {}, `The one who asks cannot approve it${me ? ` \u2013 that is ${me.real_name} now` : ""}. Switch the person at the top right.`),
+        h("div", { class: "hint-people" }, switches))));
+}

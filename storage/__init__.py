@@ -1,0 +1,56 @@
+"""What must survive a restart: records, ports, and errors.
+
+The adapters are `storage.sqlite.SqliteStorage` and `storage.mongo.MongoStorage`. They are not
+imported here, so that nobody loads a driver that they do not use.
+"""
+
+from __future__ import annotations
+
+from storage.base import ApprovalStore, AuditStore, InboxStore, PostStore, Storage, ThreadStore
+from storage.errors import (
+    RecordConflictError,
+    RecordFormatError,
+    RecordNotFoundError,
+    RecordRefusedError,
+    StorageError,
+    StoreBusyError,
+    StoreUnavailableError,
+)
+from storage.records import (
+    SCHEMA_VERSION,
+    Approval,
+    AuditEntry,
+    Decision,
+    Kind,
+    Message,
+    MessageStatus,
+    Post,
+    Status,
+    Thread,
+)
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "Approval",
+    "ApprovalStore",
+    "AuditEntry",
+    "AuditStore",
+    "Decision",
+    "InboxStore",
+    "Kind",
+    "Message",
+    "MessageStatus",
+    "Post",
+    "PostStore",
+    "RecordConflictError",
+    "RecordFormatError",
+    "RecordNotFoundError",
+    "RecordRefusedError",
+    "Status",
+    "Storage",
+    "StorageError",
+    "StoreBusyError",
+    "StoreUnavailableError",
+    "Thread",
+    "ThreadStore",
+]

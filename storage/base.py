@@ -1,0 +1,278 @@
+"""The ports: what the bot asks of a database. The contract is here; adapters only obey.
+
+Every method may raise `StoreUnavailableError`. All conditional writes are single-record and atomic:
+of any number of concurrent callers, in any number of processes, exactly one sees success.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from agents.checkpoint import CheckpointStore, MessageLog
+from storage.records import Approval, AuditEntry, Decision, Message, Post, Thread
+
+
+class ThreadStore(Protocol):
+    """Threads, and the right to work on one."""
+
+    async def ensure(self, thread: Thread) -> Thread:
+        """Insert the thread unless its id exists; return what is stored."""
+        ...
+
+    async def get(self, thread_id: str) -> Thread:
+        """Read a thread.
+
+        Raises:
+            RecordNotFoundError: No thread has this id.
+        """
+        ...
+
+    async def wake(self, thread_id: str, *, now_ms: int) -> None:
+        """Ask for work: set `due_ms` to `now_ms` and add one to `wakes`, whoever holds the lease.
+
+        Raises:
+            RecordNotFoundError: No thread has this id.
+        """
+        ...
+
+    async def due(self, *, now_ms: int, limit: int) -> Sequence[Thread]:
+        """Threads with `due_ms <= now_ms` and no lease beyond `now_ms`, earliest first."""
+        ...
+
+    async def claim(
+        self, thread_id: str, *, owner: str, now_ms: int, until_ms: int
+    ) -> Thread | None:
+        """Take the lease if work is due (`due_ms <= now_ms`) and `leased_until_ms <= now_ms`.
+
+        Sets `leased_by`, `leased_until_ms` and `due_ms` to `until_ms`, and adds one to `fence`.
+
+        Returns:
+            The thread as claimed; None when nothing is due or somebody else has the lease.
+        """
+        ...
+
+    async def extend(self, thread_id: str, *, fence: int, until_ms: int) -> bool:
+        """Prolong the lease: `leased_until_ms` and `due_ms` become `until_ms`.
+
+        A wake meanwhile is not lost by that: `release` knows it by `wakes`, and when the holder
+        dies, the end of the lease is when the thread can be claimed again in any case.
+
+        Returns:
+            False when the lease was lost (somebody claimed with a higher fence) or given back.
+        """
+        ...
+
+    async def set_turn(self, thread_id: str, *, fence: int, turn: int, turn_open: bool) -> bool:
+        """Record that a turn begins or has ended. False when the lease was lost."""
+        ...
+
+    async def release(
+        self, thread_id: str, *, fence: int, wakes: int, now_ms: int, retry_ms: int | None = None
+    ) -> bool:
+        """Give the lease back.
+
+        When `wakes` still is what the caller saw at its claim, `due_ms` becomes `retry_ms` (None:
+        nothing is due any more). When somebody woke the thread meanwhile, `due_ms` becomes
+        `now_ms`. In both cases `attempts` becomes 0, or one higher when `retry_ms` is given.
+
+        Returns:
+            True when nothing more is due now; False when there is more to do now, or the lease was
+            lost.
+        """
+        ...
+
+
+class InboxStore(Protocol):
+    """People's messages, in the order of their `ts`."""
+
+    async def add(self, message: Message) -> bool:
+        """Keep a message. False (and nothing written) when its id is already known."""
+        ...
+
+    async def new(self, thread_id: str, *, limit: int) -> Sequence[Message]:
+        """Messages that no turn has taken, oldest first."""
+        ...
+
+    async def take(self, message_ids: Sequence[str], *, turn: int) -> None:
+        """Make new messages the input of a turn; a message that was taken before stays as it is."""
+        ...
+
+    async def of_turn(self, thread_id: str, turn: int) -> Sequence[Message]:
+        """The input of a turn, oldest first."""
+        ...
+
+
+class ApprovalStore(Protocol):
+    """Approvals: what people must decide or answer, and their cards."""
+
+    async def add(self, approval: Approval) -> bool:
+        """Insert. False (and nothing written) when the id exists."""
+        ...
+
+    async def get(self, approval_id: str) -> Approval:
+        """Read one.
+
+        Raises:
+            RecordNotFoundError: No approval has this id.
+        """
+        ...
+
+    async def decide(self, approval_id: str, decision: Decision, *, digest: str) -> Approval:
+        """Record the decision, once: the guard of the whole product.
+
+        One conditional write: the approval is pending, its `digest` equals `digest`, and, unless
+        the decision is an expiry, `decision.at_ms < expires_ms`. Sets `status` and `decision`, adds
+        one to `revision`, sets `remind_ms` to None and `due_ms` to `decision.at_ms`.
+
+        Returns:
+            The approval as decided.
+
+        Raises:
+            RecordNotFoundError: No approval has this id.
+            RecordConflictError: It is not pending, has another digest, or is past its expiry; read
+                it to learn which.
+        """
+        ...
+
+    async def open_of(self, thread_id: str) -> Sequence[Approval]:
+        """Approvals of a thread with `open` set, by creation time, then position."""
+        ...
+
+    async def newest_of(self, thread_id: str, *, limit: int) -> Sequence[Approval]:
+        """Approvals of a thread, newest first."""
+        ...
+
+    async def close(self, approval_id: str) -> None:
+        """Unset `open`: the thread was resumed with the decision. May be repeated."""
+        ...
+
+    async def due(self, *, now_ms: int, limit: int) -> Sequence[Approval]:
+        """Approvals with `due_ms <= now_ms` and no lease beyond `now_ms`, earliest first."""
+        ...
+
+    async def claim(
+        self, approval_id: str, *, owner: str, now_ms: int, until_ms: int
+    ) -> Approval | None:
+        """Take the lease, as `ThreadStore.claim` does."""
+        ...
+
+    async def mark_card(
+        self, approval_id: str, *, fence: int, card_ts: str | None, drawn_revision: int | None
+    ) -> bool:
+        """Record a step with the card; False when the lease was lost.
+
+        `card_ts` None means that a post is about to begin (`post_tried` is set); otherwise the
+        card's `ts`, or an empty text when the card is gone (`post_tried` is unset).
+        """
+        ...
+
+    async def mark_reminded(self, approval_id: str, *, fence: int, remind_ms: int | None) -> bool:
+        """Add one to `reminders` and set the time of the next one.
+
+        False, and nothing written, when the lease was lost or the approval is no longer pending.
+        Called before the reminder is posted: a reminder that a crash swallows is better than two.
+        """
+        ...
+
+    async def release(
+        self, approval_id: str, *, fence: int, revision: int, due_ms: int | None, now_ms: int
+    ) -> bool:
+        """Give the lease back.
+
+        `due_ms` becomes the given value when `revision` still is what the caller saw; otherwise
+        `now_ms`, as there is something new to show.
+
+        Returns:
+            True when the given value was taken; False when there is more to do now, or the lease
+            was lost.
+        """
+        ...
+
+
+class PostStore(Protocol):
+    """The agent's texts on their way into threads."""
+
+    async def add(self, post: Post) -> bool:
+        """Insert. False (and nothing written) when the id exists."""
+        ...
+
+    async def get(self, post_id: str) -> Post | None:
+        """Read one; None when there is none."""
+        ...
+
+    async def finish(self, post_id: str, *, ts: str) -> None:
+        """Record that the text stands in Slack, whole, as the message `ts`."""
+        ...
+
+    async def unfinished(self, thread_id: str) -> Sequence[Post]:
+        """Posts of a thread that are not finished, oldest first."""
+        ...
+
+
+class AuditStore(Protocol):
+    """What happened; append-only."""
+
+    async def append(self, entry: AuditEntry) -> None:
+        """Keep an entry; a second one with the same id is ignored."""
+        ...
+
+    async def of_thread(self, thread_id: str, *, limit: int) -> Sequence[AuditEntry]:
+        """The first entries of a thread, oldest first (by `at_ms`, then `entry_id`)."""
+        ...
+
+
+class Storage(Protocol):
+    """One database with all its stores."""
+
+    @property
+    def threads(self) -> ThreadStore:
+        """Threads."""
+        ...
+
+    @property
+    def inbox(self) -> InboxStore:
+        """People's messages."""
+        ...
+
+    @property
+    def log(self) -> MessageLog:
+        """The agents' message histories."""
+        ...
+
+    @property
+    def checkpoints(self) -> CheckpointStore:
+        """Checkpoints and their journals."""
+        ...
+
+    @property
+    def approvals(self) -> ApprovalStore:
+        """Approvals."""
+        ...
+
+    @property
+    def posts(self) -> PostStore:
+        """The agents' texts."""
+        ...
+
+    @property
+    def audit(self) -> AuditStore:
+        """The audit."""
+        ...
+
+    async def open(self) -> None:
+        """Connect, and create tables or indexes where they are missing; may be repeated.
+
+        Raises:
+            StoreUnavailableError: The server does not answer.
+            StoreBusyError: The data directory belongs to another process.
+        """
+        ...
+
+    async def ping(self) -> None:
+        """Ask for a sign of life; raises `StoreUnavailableError` when there is none."""
+        ...
+
+    async def close(self) -> None:
+        """Close connections and locks; may be repeated."""
+        ...

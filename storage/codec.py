@@ -1,0 +1,165 @@
+"""Records to flat rows and back: the stored form that both adapters share.
+
+A row maps field names to texts, integers, booleans and None, and has the schema version in `v`.
+Anything deeper (a decision, the detail of an audit entry) is one field with JSON text. A row that
+this program does not understand is an error, never a guess.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from enum import StrEnum
+from typing import Any, Generic, TypeVar, get_type_hints
+
+from storage.errors import RecordFormatError, RecordRefusedError
+from storage.records import (
+    SCHEMA_VERSION,
+    Approval,
+    AuditEntry,
+    Decision,
+    Message,
+    Post,
+    Thread,
+)
+
+Scalar = str | int | bool | None
+Row = dict[str, Scalar]
+
+Record = TypeVar("Record", bound=Thread | Message | Approval | Post | AuditEntry | Decision)
+
+
+class Codec(Generic[Record]):
+    """Turns records of one kind into rows, and rows into records.
+
+    Attributes:
+        kind: What the record is, in words, for errors.
+        key: Name of the field that identifies a record; empty when there is none.
+        names: Names of all columns, `v` first.
+    """
+
+    def __init__(self, kind: str, record: type[Record], *, key: str = "") -> None:
+        self.kind = kind
+        self.key = key
+        self._record = record
+        hints = get_type_hints(record)
+        self._readers = {field.name: _reader(hints[field.name]) for field in fields(record)}
+        self.names = ("v", *self._readers)
+
+    def encode(self, record: Record) -> Row:
+        """Make the row of a record.
+
+        Raises:
+            RecordRefusedError: A value is not JSON data.
+        """
+        try:
+            row = {name: _scalar(getattr(record, name)) for name in self._readers}
+        except (TypeError, ValueError) as error:
+            raise RecordRefusedError(f"the {self.kind} is not JSON data") from error
+        return {"v": SCHEMA_VERSION, **row}
+
+    def decode(self, row: Mapping[str, object]) -> Record:
+        """Make the record of a row.
+
+        Raises:
+            RecordFormatError: The row has an unknown version, or a field has no sense.
+        """
+        check_version(self.kind, row.get("v"))
+        values: dict[str, Any] = {}
+        for name, read in self._readers.items():
+            try:
+                values[name] = read(row.get(name))
+            except (TypeError, ValueError) as error:
+                fault = f"field {name!r} is damaged"
+                raise RecordFormatError(self.kind, SCHEMA_VERSION, fault) from error
+        return self._record(**values)
+
+
+def check_version(kind: str, version: object) -> None:
+    """Refuse what another release wrote.
+
+    Raises:
+        RecordFormatError: The version is not the one that this program writes.
+    """
+    if version != SCHEMA_VERSION:
+        raise RecordFormatError(kind, version)
+
+
+def decision_text(decision: Decision) -> str:
+    """Make the stored form of a decision: JSON text with a version of its own."""
+    return json.dumps(DECISIONS.encode(decision), separators=(",", ":"))
+
+
+def _scalar(value: object) -> Scalar:
+    match value:
+        case StrEnum():
+            return value.value
+        case None | str() | int():
+            return value
+        case Decision():
+            return decision_text(value)
+        case _:
+            return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _number(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError
+    return int(value)
+
+
+def _number_or_none(value: object) -> int | None:
+    return None if value is None else _number(value)
+
+
+def _flag(value: object) -> bool:
+    if value not in {0, 1}:  # SQLite has no booleans
+        raise TypeError
+    return bool(value)
+
+
+def _object(value: object) -> dict[str, object]:
+    found = json.loads(_text(value))
+    if not isinstance(found, dict):
+        raise TypeError
+    return found
+
+
+def _decision_or_none(value: object) -> Decision | None:
+    if value is None:
+        return None
+    try:
+        return DECISIONS.decode(_object(value))
+    except RecordFormatError as error:
+        raise ValueError from error
+
+
+_READERS: dict[object, Callable[[object], object]] = {
+    str: _text,
+    int: _number,
+    bool: _flag,
+    int | None: _number_or_none,
+    Decision | None: _decision_or_none,
+    dict[str, object]: _object,
+}
+
+
+def _reader(hint: Any) -> Callable[[object], object]:
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return hint
+    return _READERS[hint]
+
+
+DECISIONS = Codec("decision", Decision)
+THREADS = Codec("thread", Thread, key="thread_id")
+MESSAGES = Codec("message", Message, key="message_id")
+APPROVALS = Codec("approval", Approval, key="approval_id")
+POSTS = Codec("post", Post, key="post_id")
+AUDIT = Codec("audit entry", AuditEntry, key="entry_id")

@@ -1,0 +1,102 @@
+"""Approvals in MongoDB."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from storage.codec import APPROVALS, decision_text
+from storage.errors import RecordConflictError, RecordNotFoundError
+from storage.mongo import leases
+from storage.mongo.collection import Collection
+from storage.mongo.documents import Document, Filter, Update, put, to_document, to_record
+from storage.records import SCHEMA_VERSION, Approval, Decision, Status
+
+
+class MongoApprovalStore:
+    """See `storage.base.ApprovalStore`."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._collection = collection
+
+    async def add(self, approval: Approval) -> bool:
+        return await self._collection.insert(to_document(APPROVALS, approval))
+
+    async def get(self, approval_id: str) -> Approval:
+        found = await self._collection.get(approval_id)
+        if found is None:
+            raise RecordNotFoundError("approval", approval_id)
+        return to_record(APPROVALS, found)
+
+    async def decide(self, approval_id: str, decision: Decision, *, digest: str) -> Approval:
+        where: Filter = {
+            "_id": approval_id,
+            "status": Status.PENDING.value,
+            "digest": digest,
+            "v": SCHEMA_VERSION,
+        }
+        if decision.status is not Status.EXPIRED:
+            where["expires_ms"] = {"$gt": decision.at_ms}
+        changes = {
+            "status": decision.status.value,
+            "decision": decision_text(decision),
+            "due_ms": decision.at_ms,
+        }
+        decided = await self._collection.update_and_get(
+            where, {"$set": changes, "$inc": {"revision": 1}, "$unset": {"remind_ms": ""}}
+        )
+        if decided is None:
+            await self.get(approval_id)
+            raise RecordConflictError("approval", approval_id)
+        return to_record(APPROVALS, decided)
+
+    async def open_of(self, thread_id: str) -> Sequence[Approval]:
+        where = {"thread_id": thread_id, "open": True}
+        order = [("created_ms", 1), ("position", 1)]
+        return _records(await self._collection.find(where, order))
+
+    async def newest_of(self, thread_id: str, *, limit: int) -> Sequence[Approval]:
+        order = [("created_ms", -1), ("position", -1)]
+        return _records(await self._collection.find({"thread_id": thread_id}, order, limit))
+
+    async def close(self, approval_id: str) -> None:
+        await self._collection.update({"_id": approval_id}, {"$set": {"open": False}})
+
+    async def due(self, *, now_ms: int, limit: int) -> Sequence[Approval]:
+        return _records(await leases.find_due(self._collection, now_ms=now_ms, limit=limit))
+
+    async def claim(
+        self, approval_id: str, *, owner: str, now_ms: int, until_ms: int
+    ) -> Approval | None:
+        document = await leases.claim(
+            self._collection, approval_id, owner=owner, now_ms=now_ms, until_ms=until_ms
+        )
+        return None if document is None else to_record(APPROVALS, document)
+
+    async def mark_card(
+        self, approval_id: str, *, fence: int, card_ts: str | None, drawn_revision: int | None
+    ) -> bool:
+        changes: dict[str, object] = {"post_tried": card_ts != ""}
+        if card_ts is not None:
+            changes["card_ts"] = card_ts
+        if drawn_revision is not None:
+            changes["drawn_revision"] = drawn_revision
+        return await self._collection.update(leases.held(approval_id, fence), {"$set": changes})
+
+    async def mark_reminded(self, approval_id: str, *, fence: int, remind_ms: int | None) -> bool:
+        where = {**leases.held(approval_id, fence), "status": Status.PENDING.value}
+        update: Update = {"$inc": {"reminders": 1}}
+        return await self._collection.update(where, put(update, "remind_ms", remind_ms))
+
+    async def release(
+        self, approval_id: str, *, fence: int, revision: int, due_ms: int | None, now_ms: int
+    ) -> bool:
+        holder = leases.held(approval_id, fence)
+        unchanged = {**holder, "revision": revision}
+        if await self._collection.update(unchanged, leases.given_back(due_ms)):
+            return True
+        await self._collection.update(holder, leases.given_back(now_ms))
+        return False
+
+
+def _records(documents: Sequence[Document]) -> list[Approval]:
+    return [to_record(APPROVALS, document) for document in documents]

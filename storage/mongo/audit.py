@@ -1,0 +1,25 @@
+"""The audit in MongoDB."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from storage.codec import AUDIT
+from storage.mongo.collection import Collection
+from storage.mongo.documents import to_document, to_record
+from storage.records import AuditEntry
+
+
+class MongoAuditStore:
+    """See `storage.base.AuditStore`."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._collection = collection
+
+    async def append(self, entry: AuditEntry) -> None:
+        await self._collection.insert(to_document(AUDIT, entry))
+
+    async def of_thread(self, thread_id: str, *, limit: int) -> Sequence[AuditEntry]:
+        order = [("at_ms", 1), ("_id", 1)]
+        found = await self._collection.find({"thread_id": thread_id}, order, limit)
+        return [to_record(AUDIT, document) for document in found]

@@ -1,0 +1,118 @@
+"""Checkpoints and their journals in MongoDB.
+
+A journal entry is a document whose `_id` is made of checkpoint, base and index: the unique key is
+the fence. When a run ends, its entries lose their content but stay as keys; otherwise a process
+that slept meanwhile could append at an index that was long taken, and act a second time.
+"""
+
+from __future__ import annotations
+
+from agents.checkpoint import CheckpointStatus, StoredCheckpoint
+from agents.errors import CheckpointConflictError
+from storage.codec import check_version
+from storage.mongo.collection import Collection
+from storage.mongo.documents import Document
+from storage.records import SCHEMA_VERSION
+
+
+class MongoCheckpointStore:
+    """See `agents.checkpoint.CheckpointStore`.
+
+    `open` in a document says that the run has not ended; it makes the condition an equality.
+    """
+
+    def __init__(self, checkpoints: Collection, journal: Collection) -> None:
+        self._checkpoints = checkpoints
+        self._journal = journal
+
+    async def load(self, checkpoint_id: str) -> StoredCheckpoint | None:
+        head = await self._checkpoints.get(checkpoint_id)
+        if head is None:
+            return None
+        check_version("checkpoint", head.get("v"))
+        return StoredCheckpoint(
+            data=head.get("data", ""),
+            claim=head.get("claim", ""),
+            status=CheckpointStatus(head["status"]),
+            version=head["version"],
+            base=head["base"],
+            journal=await self._entries(checkpoint_id, head["base"]) if head["open"] else (),
+        )
+
+    async def save(
+        self, checkpoint_id: str, data: str, *, status: CheckpointStatus, expected_version: int
+    ) -> int:
+        version = expected_version + 1
+        changes: Document = {"data": data, "claim": "", "status": status.value}
+        if expected_version == 0:
+            saved = await self._checkpoints.insert(_new_head(checkpoint_id, changes))
+        else:
+            saved = await self._checkpoints.update(
+                _expected(checkpoint_id, expected_version),
+                {"$set": {**changes, "version": version, "base": version}},
+            )
+        if not saved:
+            raise CheckpointConflictError(checkpoint_id)
+        return version
+
+    async def claim(self, checkpoint_id: str, claim: str, *, expected_version: int) -> int:
+        version = expected_version + 1
+        pending = {"status": CheckpointStatus.PENDING.value}
+        changes = {"claim": claim, "status": CheckpointStatus.RUNNING.value, "version": version}
+        if not await self._checkpoints.update(
+            {**_expected(checkpoint_id, expected_version), **pending}, {"$set": changes}
+        ):
+            raise CheckpointConflictError(checkpoint_id)
+        return version
+
+    async def append(self, checkpoint_id: str, entry: str, *, base: int, index: int) -> None:
+        document = {
+            "_id": f"{checkpoint_id}/{base}/{index}",
+            "v": SCHEMA_VERSION,
+            "checkpoint_id": checkpoint_id,
+            "base": base,
+            "index": index,
+            "entry": entry,
+        }
+        if not await self._journal.insert(document):
+            raise CheckpointConflictError(checkpoint_id)
+
+    async def close(self, checkpoint_id: str, *, expected_version: int) -> None:
+        closed = {"status": CheckpointStatus.CLOSED.value, "open": False}
+        if not await self._checkpoints.update(
+            _expected(checkpoint_id, expected_version),
+            {"$set": closed, "$inc": {"version": 1}, "$unset": {"data": "", "claim": ""}},
+        ):
+            await self._ensure_closed(checkpoint_id, expected_version, closed)
+        await self._journal.update_all({"checkpoint_id": checkpoint_id}, {"$unset": {"entry": ""}})
+
+    async def _ensure_closed(
+        self, checkpoint_id: str, expected_version: int, closed: Document
+    ) -> None:
+        if expected_version == 0:  # a run that ended before it was ever saved
+            await self._checkpoints.insert(_new_head(checkpoint_id, closed))
+        head = await self._checkpoints.get(checkpoint_id)
+        if head is None or head.get("open", True):
+            raise CheckpointConflictError(checkpoint_id)
+
+    async def _entries(self, checkpoint_id: str, base: int) -> tuple[str, ...]:
+        where = {"checkpoint_id": checkpoint_id, "base": base}
+        found = await self._journal.find(where, [("index", 1)])
+        for document in found:
+            check_version("journal entry", document.get("v"))
+        return tuple(document["entry"] for document in found if "entry" in document)
+
+
+def _expected(checkpoint_id: str, version: int) -> Document:
+    return {"_id": checkpoint_id, "version": version, "open": True, "v": SCHEMA_VERSION}
+
+
+def _new_head(checkpoint_id: str, fields: Document) -> Document:
+    return {
+        "_id": checkpoint_id,
+        "v": SCHEMA_VERSION,
+        "version": 1,
+        "base": 1,
+        "open": True,
+        **fields,
+    }

@@ -1,0 +1,80 @@
+"""One collection: the few operations that we rely on, with our errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pymongo import ReturnDocument, UpdateOne
+from pymongo.errors import DuplicateKeyError
+
+from storage.mongo.client import Client
+from storage.mongo.documents import Document, Filter, Update
+
+Sort = Sequence[tuple[str, int]]
+
+
+class Collection:
+    """Finds, inserts, and conditional updates of single documents; nothing else.
+
+    Every method may raise `StoreUnavailableError` and `RecordRefusedError`.
+    """
+
+    def __init__(self, client: Client, name: str) -> None:
+        self._client = client
+        self._name = name
+
+    async def insert(self, document: Document) -> bool:
+        """Insert; False when the key is taken."""
+        with self._client.guard():
+            try:
+                await self._collection.insert_one(document)
+            except DuplicateKeyError:
+                return False
+        return True
+
+    async def get(self, key: str) -> Document | None:
+        """Read one document by its key."""
+        with self._client.guard():
+            found: Document | None = await self._collection.find_one({"_id": key})
+        return found
+
+    async def find(self, where: Filter, sort: Sort, limit: int | None = None) -> list[Document]:
+        """Read documents in an order; all of them when `limit` is None."""
+        if limit is not None and limit < 1:
+            return []  # to MongoDB, 0 would mean all
+        with self._client.guard():
+            cursor = self._collection.find(where).sort(list(sort)).limit(limit or 0)
+            found: list[Document] = await cursor.to_list(limit)
+        return found
+
+    async def update(self, where: Filter, update: Update) -> bool:
+        """Change one document; False when none is as `where` says."""
+        with self._client.guard():
+            result = await self._collection.update_one(where, update)
+        return bool(result.matched_count)
+
+    async def update_and_get(self, where: Filter, update: Update) -> Document | None:
+        """Change one document and return it as it is then; None when none is as `where` says."""
+        with self._client.guard():
+            changed: Document | None = await self._collection.find_one_and_update(
+                where, update, return_document=ReturnDocument.AFTER
+            )
+        return changed
+
+    async def update_each(self, wheres: Sequence[Filter], update: Update) -> None:
+        """Make the same change to one document for each filter, in one command."""
+        if wheres:
+            with self._client.guard():
+                await self._collection.bulk_write(
+                    [UpdateOne(where, update) for where in wheres], ordered=False
+                )
+
+    async def update_all(self, where: Filter, update: Mapping[str, Any]) -> None:
+        """Make the same change to every document that is as `where` says, one by one."""
+        with self._client.guard():
+            await self._collection.update_many(where, update)
+
+    @property
+    def _collection(self) -> Any:
+        return self._client.collection(self._name)

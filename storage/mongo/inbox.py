@@ -1,0 +1,40 @@
+"""People's messages in MongoDB."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from storage.codec import MESSAGES
+from storage.mongo.collection import Collection
+from storage.mongo.documents import to_document, to_record
+from storage.records import Message, MessageStatus
+
+
+class MongoInboxStore:
+    """See `storage.base.InboxStore`."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._collection = collection
+
+    async def add(self, message: Message) -> bool:
+        return await self._collection.insert(to_document(MESSAGES, message))
+
+    async def new(self, thread_id: str, *, limit: int) -> Sequence[Message]:
+        return await self._find(thread_id, 0, MessageStatus.NEW, limit)
+
+    async def take(self, message_ids: Sequence[str], *, turn: int) -> None:
+        await self._collection.update_each(
+            [{"_id": key, "status": MessageStatus.NEW.value} for key in message_ids],
+            {"$set": {"status": MessageStatus.TAKEN.value, "turn": turn}},
+        )
+
+    async def of_turn(self, thread_id: str, turn: int) -> Sequence[Message]:
+        return await self._find(thread_id, turn, MessageStatus.TAKEN, None)
+
+    async def _find(
+        self, thread_id: str, turn: int, status: MessageStatus, limit: int | None
+    ) -> list[Message]:
+        # A message that no turn took has the turn 0: one index serves both reads.
+        where = {"thread_id": thread_id, "turn": turn, "status": status.value}
+        found = await self._collection.find(where, [("ts", 1)], limit)
+        return [to_record(MESSAGES, document) for document in found]

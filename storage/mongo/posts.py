@@ -1,0 +1,33 @@
+"""The agents' texts in MongoDB."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from storage.codec import POSTS
+from storage.mongo.collection import Collection
+from storage.mongo.documents import to_document, to_record
+from storage.records import Post
+
+
+class MongoPostStore:
+    """See `storage.base.PostStore`."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._collection = collection
+
+    async def add(self, post: Post) -> bool:
+        return await self._collection.insert(to_document(POSTS, post))
+
+    async def get(self, post_id: str) -> Post | None:
+        found = await self._collection.get(post_id)
+        return None if found is None else to_record(POSTS, found)
+
+    async def finish(self, post_id: str, *, ts: str) -> None:
+        await self._collection.update({"_id": post_id}, {"$set": {"ts": ts, "posted": True}})
+
+    async def unfinished(self, thread_id: str) -> Sequence[Post]:
+        found = await self._collection.find(
+            {"thread_id": thread_id, "posted": False}, [("created_ms", 1), ("_id", 1)]
+        )
+        return [to_record(POSTS, document) for document in found]

@@ -1,0 +1,77 @@
+"""Threads in MongoDB."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from storage.codec import THREADS
+from storage.errors import RecordNotFoundError
+from storage.mongo import leases
+from storage.mongo.collection import Collection
+from storage.mongo.documents import to_document, to_record
+from storage.records import Thread
+
+
+class MongoThreadStore:
+    """See `storage.base.ThreadStore`."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._collection = collection
+
+    async def ensure(self, thread: Thread) -> Thread:
+        found = await self._collection.get(thread.thread_id)
+        if found is not None:
+            return to_record(THREADS, found)
+        if await self._collection.insert(to_document(THREADS, thread)):
+            return thread
+        return await self.get(thread.thread_id)
+
+    async def get(self, thread_id: str) -> Thread:
+        found = await self._collection.get(thread_id)
+        if found is None:
+            raise RecordNotFoundError("thread", thread_id)
+        return to_record(THREADS, found)
+
+    async def wake(self, thread_id: str, *, now_ms: int) -> None:
+        update = {"$set": {"due_ms": now_ms}, "$inc": {"wakes": 1}}
+        if not await self._collection.update({"_id": thread_id}, update):
+            raise RecordNotFoundError("thread", thread_id)
+
+    async def due(self, *, now_ms: int, limit: int) -> Sequence[Thread]:
+        found = await leases.find_due(self._collection, now_ms=now_ms, limit=limit)
+        return [to_record(THREADS, document) for document in found]
+
+    async def claim(
+        self, thread_id: str, *, owner: str, now_ms: int, until_ms: int
+    ) -> Thread | None:
+        document = await leases.claim(
+            self._collection, thread_id, owner=owner, now_ms=now_ms, until_ms=until_ms
+        )
+        return None if document is None else to_record(THREADS, document)
+
+    async def extend(self, thread_id: str, *, fence: int, until_ms: int) -> bool:
+        changes = {"leased_until_ms": until_ms, "due_ms": until_ms}
+        return await self._collection.update(leases.held(thread_id, fence), {"$set": changes})
+
+    async def set_turn(self, thread_id: str, *, fence: int, turn: int, turn_open: bool) -> bool:
+        changes = {"turn": turn, "turn_open": turn_open}
+        return await self._collection.update(leases.held(thread_id, fence), {"$set": changes})
+
+    async def release(
+        self, thread_id: str, *, fence: int, wakes: int, now_ms: int, retry_ms: int | None = None
+    ) -> bool:
+        holder = leases.held(thread_id, fence)
+        if await self._give_back({**holder, "wakes": wakes}, retry_ms, retry_ms):
+            return retry_ms is None or retry_ms > now_ms
+        await self._give_back(holder, now_ms, retry_ms)
+        return False
+
+    async def _give_back(
+        self, where: dict[str, object], due: int | None, retry: int | None
+    ) -> bool:
+        update = leases.given_back(due)
+        if retry is None:
+            update["$set"]["attempts"] = 0
+        else:
+            update["$inc"] = {"attempts": 1}
+        return await self._collection.update(where, update)

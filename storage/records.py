@@ -1,0 +1,209 @@
+"""The records that must survive a restart, as frozen dataclasses.
+
+All times are integers: milliseconds since the epoch, UTC, and end in `_ms`. Texts that end in
+`_json` hold JSON data. Records know nothing of a driver and nothing of Slack's API: Slack ids are
+plain strings.
+
+A record with `due_ms` is work: somebody has to handle it at that time. It is claimed with a lease
+(`leased_by`, `leased_until_ms`) and a fencing number (`fence`, one higher with each claim). A claim
+moves `due_ms` to the end of the lease, so that a lease that nobody released is due again by itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+SCHEMA_VERSION = 1
+
+
+class Status(StrEnum):
+    """Where an approval stands. Stored: version 1, must stay readable."""
+
+    PENDING = "pending"
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    ANSWERED = "answered"
+    EXPIRED = "expired"
+    CANCELLED = "cancelled"
+
+
+class Kind(StrEnum):
+    """What an approval asks of people. Stored: version 1, must stay readable."""
+
+    APPROVAL = "approval"  # may this call run?
+    QUESTION = "question"  # what only people know
+    DOUBT = "doubt"  # a call may have run or not: ran, run again, give up?
+
+
+class MessageStatus(StrEnum):
+    """Where a message of the inbox stands. Stored: version 1, must stay readable."""
+
+    NEW = "new"  # not yet given to an agent
+    TAKEN = "taken"  # input of the turn named in the record
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thread:
+    """One Slack thread and the agent that lives in it. Stored: version 1, must stay readable."""
+
+    thread_id: str
+    """`team:channel:thread_ts`."""
+    team_id: str
+    channel_id: str
+    thread_ts: str
+    requester_id: str
+    """Slack user id of the person whose message started the thread."""
+    created_ms: int
+    turn: int = 0
+    """Number of the newest turn; the first is 1."""
+    turn_open: bool = False
+    """Whether that turn has not ended: it runs, waits, or was cut off by a crash."""
+    wakes: int = 0
+    """How often somebody asked for work; tells a release whether more came meanwhile."""
+    attempts: int = 0
+    """How many claims in a row ended in an error."""
+    due_ms: int | None = None
+    leased_by: str = ""
+    leased_until_ms: int = 0
+    fence: int = 0
+
+    @property
+    def checkpoint_id(self) -> str:
+        """Id of the checkpoint of the newest turn."""
+        return f"{self.thread_id}#{self.turn}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """A person's message in a thread. Stored: version 1, must stay readable."""
+
+    message_id: str
+    """`team:channel:ts`: the same for a mention and the channel message of one post."""
+    thread_id: str
+    ts: str
+    user_id: str
+    text: str
+    received_ms: int
+    status: MessageStatus = MessageStatus.NEW
+    turn: int = 0
+    """The turn that took it; 0 while new."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What a person (or the clock) chose. Part of an approval; a decision is made once."""
+
+    status: Status
+    """Any but pending."""
+    by: str
+    """Slack user id; empty when the clock decided."""
+    at_ms: int
+    reason: str = ""
+    arguments_json: str = ""
+    """The edited arguments, whole; empty when nothing was edited."""
+    answer_json: str = ""
+    """For a question: JSON list of answers, one per question. For a doubt: `ran`, `again`, or
+    `give_up`, and the result that a person gave, as a JSON object."""
+    digest: str = ""
+    """What this decision covers: the digest of the shown, or of the edited arguments."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approval:
+    """The durable form of one interrupt that people must decide or answer.
+
+    `revision` counts changes that people can see; `drawn_revision` is the one that the card shows.
+    Stored: version 1, must stay readable.
+    """
+
+    approval_id: str
+    """`apr_` and the hexadecimal id of the interrupt: unguessable, one per interrupt."""
+    kind: Kind
+    thread_id: str
+    checkpoint_id: str
+    interrupt_id: str
+    position: int
+    """Order among the interrupts of one turn; the first is 0."""
+    team_id: str
+    channel_id: str
+    thread_ts: str
+    requester_id: str
+    address: str
+    """Where in the run it waits, as text; part of the digest."""
+    tool: str
+    """Name of the gated tool; for a question, of the tool that asks."""
+    rule: str
+    """The rule that asked for this approval; part of the digest. Empty for a question."""
+    title: str
+    """Verb and object, in words: `Deploy payments 1.4.2 to production`."""
+    why: str
+    """The agent's own words; empty when it gave none. Untrusted."""
+    preview: str
+    """What will happen, from the tool's author; empty when there is none."""
+    arguments_json: str
+    """Canonical JSON object of the call's arguments; for a question, `{"questions": [...]}`."""
+    schema_json: str
+    """JSON schema of the arguments; empty when they cannot be edited."""
+    digest: str
+    """Digest of thread, address, tool, arguments and rule: what the card shows."""
+    approvers_json: str
+    """JSON list: user ids, user group ids, or `channel`; frozen when the approval is made."""
+    self_approval: bool
+    """Whether the requester may decide."""
+    created_ms: int
+    expires_ms: int
+    remind_ms: int | None
+    """When the next reminder is due; None when no more are."""
+    reminders: int = 0
+    status: Status = Status.PENDING
+    decision: Decision | None = None
+    open: bool = True
+    """Whether the thread has yet to be told: pending, or decided and not resumed."""
+    revision: int = 1
+    drawn_revision: int = 0
+    card_ts: str = ""
+    """`ts` of the card; empty while it is not known to be posted."""
+    post_tried: bool = False
+    """Whether a post of the card was begun: look for it before posting again."""
+    due_ms: int | None = None
+    leased_by: str = ""
+    leased_until_ms: int = 0
+    fence: int = 0
+
+    @property
+    def next_ms(self) -> int:
+        """When a pending approval needs attention: its reminder or its expiry."""
+        return self.expires_ms if self.remind_ms is None else min(self.remind_ms, self.expires_ms)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Post:
+    """A text of the agent on its way into the thread. Stored: version 1, must stay readable."""
+
+    post_id: str
+    """The key of the agent's event: the same when a run is repeated after a crash."""
+    thread_id: str
+    text: str
+    created_ms: int
+    ts: str = ""
+    """`ts` of the Slack message, once it is known."""
+    posted: bool = False
+    """Whether the message in Slack is complete."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditEntry:
+    """One fact that must stay on record. Stored: version 1, must stay readable."""
+
+    entry_id: str
+    """Unique; an entry that is written twice under one id is kept once."""
+    at_ms: int
+    action: str
+    """Past participle or noun: `requested`, `decided`, `refused`, `resumed`, `executed`, ..."""
+    thread_id: str = ""
+    approval_id: str = ""
+    actor_id: str = ""
+    """Slack user id; empty for the program itself."""
+    detail: dict[str, object] = field(default_factory=dict)
+    """JSON data: the evidence."""

@@ -1,0 +1,23 @@
+"""The embedded database: one file, one process; or in memory, for tests."""
+
+from __future__ import annotations
+
+from storage.sqlite.approvals import SqliteApprovalStore
+from storage.sqlite.audit import SqliteAuditStore
+from storage.sqlite.checkpoints import SqliteCheckpointStore
+from storage.sqlite.inbox import SqliteInboxStore
+from storage.sqlite.log import SqliteMessageLog
+from storage.sqlite.posts import SqlitePostStore
+from storage.sqlite.storage import SqliteStorage
+from storage.sqlite.threads import SqliteThreadStore
+
+__all__ = [
+    "SqliteApprovalStore",
+    "SqliteAuditStore",
+    "SqliteCheckpointStore",
+    "SqliteInboxStore",
+    "SqliteMessageLog",
+    "SqlitePostStore",
+    "SqliteStorage",
+    "SqliteThreadStore",
+]

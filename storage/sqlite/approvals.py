@@ -1,0 +1,161 @@
+"""Approvals in SQLite."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from storage.codec import APPROVALS, decision_text
+from storage.errors import RecordConflictError, RecordNotFoundError
+from storage.records import SCHEMA_VERSION, Approval, Decision, Status
+from storage.sqlite.database import Database, insert_sql
+
+_INSERT = insert_sql("approvals", APPROVALS)
+
+_SELECT = "SELECT * FROM approvals WHERE approval_id = :id"
+
+_DECIDE = """
+UPDATE approvals
+SET status = :status, decision = :decision, revision = revision + 1,
+    remind_ms = NULL, due_ms = :at
+WHERE approval_id = :id AND status = 'pending' AND digest = :digest
+    AND (:is_expiry OR expires_ms > :at) AND v = :v
+RETURNING *
+"""
+
+_OPEN_OF = """
+SELECT * FROM approvals WHERE thread_id = :thread_id AND open = 1
+ORDER BY created_ms, position
+"""
+
+_NEWEST_OF = """
+SELECT * FROM approvals WHERE thread_id = :thread_id
+ORDER BY created_ms DESC, position DESC LIMIT :limit
+"""
+
+_CLOSE = "UPDATE approvals SET open = 0 WHERE approval_id = :id AND open = 1"
+
+_DUE = """
+SELECT * FROM approvals
+WHERE due_ms <= :now AND leased_until_ms <= :now AND v = :v
+ORDER BY due_ms LIMIT :limit
+"""
+
+_CLAIM = """
+UPDATE approvals
+SET leased_by = :owner, leased_until_ms = :until, due_ms = :until, fence = fence + 1
+WHERE approval_id = :id AND due_ms <= :now AND leased_until_ms <= :now AND v = :v
+RETURNING *
+"""
+
+_MARK_CARD = """
+UPDATE approvals
+SET card_ts = coalesce(:card_ts, card_ts), post_tried = :post_tried,
+    drawn_revision = coalesce(:drawn_revision, drawn_revision)
+WHERE approval_id = :id AND fence = :fence AND leased_until_ms > 0
+RETURNING 1
+"""
+
+_MARK_REMINDED = """
+UPDATE approvals SET reminders = reminders + 1, remind_ms = :remind_ms
+WHERE approval_id = :id AND fence = :fence AND leased_until_ms > 0 AND status = 'pending'
+RETURNING 1
+"""
+
+_RELEASE = """
+UPDATE approvals
+SET leased_by = '', leased_until_ms = 0,
+    due_ms = CASE WHEN revision = :revision THEN :due ELSE :now END
+WHERE approval_id = :id AND fence = :fence AND leased_until_ms > 0
+RETURNING revision
+"""
+
+
+class SqliteApprovalStore:
+    """See `storage.base.ApprovalStore`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add(self, approval: Approval) -> bool:
+        return await self._database.change(_INSERT, APPROVALS.encode(approval))
+
+    async def get(self, approval_id: str) -> Approval:
+        rows = await self._database.fetch(_SELECT, {"id": approval_id})
+        if not rows:
+            raise RecordNotFoundError("approval", approval_id)
+        return APPROVALS.decode(rows[0])
+
+    async def decide(self, approval_id: str, decision: Decision, *, digest: str) -> Approval:
+        values = {
+            "id": approval_id,
+            "status": decision.status.value,
+            "decision": decision_text(decision),
+            "digest": digest,
+            "at": decision.at_ms,
+            "is_expiry": decision.status is Status.EXPIRED,
+            "v": SCHEMA_VERSION,
+        }
+        rows = await self._database.fetch(_DECIDE, values)
+        if not rows:
+            await self.get(approval_id)
+            raise RecordConflictError("approval", approval_id)
+        return APPROVALS.decode(rows[0])
+
+    async def open_of(self, thread_id: str) -> Sequence[Approval]:
+        return await self._select(_OPEN_OF, {"thread_id": thread_id})
+
+    async def newest_of(self, thread_id: str, *, limit: int) -> Sequence[Approval]:
+        return await self._select(_NEWEST_OF, {"thread_id": thread_id, "limit": max(limit, 0)})
+
+    async def close(self, approval_id: str) -> None:
+        await self._database.fetch(_CLOSE, {"id": approval_id})
+
+    async def due(self, *, now_ms: int, limit: int) -> Sequence[Approval]:
+        return await self._select(
+            _DUE, {"now": now_ms, "limit": max(limit, 0), "v": SCHEMA_VERSION}
+        )
+
+    async def claim(
+        self, approval_id: str, *, owner: str, now_ms: int, until_ms: int
+    ) -> Approval | None:
+        values = {
+            "id": approval_id,
+            "owner": owner,
+            "now": now_ms,
+            "until": until_ms,
+            "v": SCHEMA_VERSION,
+        }
+        rows = await self._select(_CLAIM, values)
+        return rows[0] if rows else None
+
+    async def mark_card(
+        self, approval_id: str, *, fence: int, card_ts: str | None, drawn_revision: int | None
+    ) -> bool:
+        values = {
+            "id": approval_id,
+            "fence": fence,
+            "card_ts": card_ts,
+            "post_tried": card_ts != "",
+            "drawn_revision": drawn_revision,
+        }
+        return await self._database.change(_MARK_CARD, values)
+
+    async def mark_reminded(self, approval_id: str, *, fence: int, remind_ms: int | None) -> bool:
+        values = {"id": approval_id, "fence": fence, "remind_ms": remind_ms}
+        return await self._database.change(_MARK_REMINDED, values)
+
+    async def release(
+        self, approval_id: str, *, fence: int, revision: int, due_ms: int | None, now_ms: int
+    ) -> bool:
+        values = {
+            "id": approval_id,
+            "fence": fence,
+            "revision": revision,
+            "due": due_ms,
+            "now": now_ms,
+        }
+        rows = await self._database.fetch(_RELEASE, values)
+        return bool(rows) and rows[0]["revision"] == revision
+
+    async def _select(self, sql: str, values: Mapping[str, object]) -> list[Approval]:
+        return [APPROVALS.decode(row) for row in await self._database.fetch(sql, values)]

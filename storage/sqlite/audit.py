@@ -1,0 +1,29 @@
+"""The audit in SQLite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from storage.codec import AUDIT
+from storage.records import AuditEntry
+from storage.sqlite.database import Database, insert_sql
+
+_INSERT = insert_sql("audit", AUDIT)
+
+_OF_THREAD = """
+SELECT * FROM audit WHERE thread_id = :thread_id ORDER BY at_ms, entry_id LIMIT :limit
+"""
+
+
+class SqliteAuditStore:
+    """See `storage.base.AuditStore`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def append(self, entry: AuditEntry) -> None:
+        await self._database.fetch(_INSERT, AUDIT.encode(entry))
+
+    async def of_thread(self, thread_id: str, *, limit: int) -> Sequence[AuditEntry]:
+        values = {"thread_id": thread_id, "limit": max(limit, 0)}
+        return [AUDIT.decode(row) for row in await self._database.fetch(_OF_THREAD, values)]

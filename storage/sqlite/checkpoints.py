@@ -1,0 +1,135 @@
+"""Checkpoints and their journals in SQLite."""
+
+from __future__ import annotations
+
+from agents.checkpoint import CheckpointStatus, StoredCheckpoint
+from agents.errors import CheckpointConflictError
+from storage.codec import check_version
+from storage.records import SCHEMA_VERSION
+from storage.sqlite.database import Database
+
+_SELECT = "SELECT * FROM checkpoints WHERE checkpoint_id = :id"
+
+_JOURNAL = """
+SELECT v, entry FROM journal WHERE checkpoint_id = :id AND base = :base ORDER BY position
+"""
+
+_INSERT = """
+INSERT INTO checkpoints (checkpoint_id, v, data, claim, status, version, base)
+VALUES (:id, :v, :data, '', :status, 1, 1)
+ON CONFLICT DO NOTHING RETURNING 1
+"""
+
+_SAVE = """
+UPDATE checkpoints
+SET data = :data, claim = '', status = :status, version = :version + 1, base = :version + 1
+WHERE checkpoint_id = :id AND version = :version AND status <> 'closed' AND v = :v
+RETURNING 1
+"""
+
+_CLAIM = """
+UPDATE checkpoints SET claim = :claim, status = 'running', version = :version + 1
+WHERE checkpoint_id = :id AND version = :version AND status = 'pending' AND v = :v
+RETURNING 1
+"""
+
+# The condition keeps out a process that slept while another one finished the run: the journal is
+# empty by then, so that the key alone would let it in.
+_APPEND = """
+INSERT INTO journal (checkpoint_id, base, position, v, entry)
+SELECT :id, :base, :position, :v, :entry
+WHERE NOT EXISTS (
+    SELECT 1 FROM checkpoints
+    WHERE checkpoint_id = :id AND (status = 'closed' OR base <> :base)
+)
+ON CONFLICT DO NOTHING RETURNING 1
+"""
+
+_CLOSE = """
+UPDATE checkpoints SET data = '', claim = '', status = 'closed', version = version + 1
+WHERE checkpoint_id = :id AND version = :version AND status <> 'closed' AND v = :v
+RETURNING 1
+"""
+
+_DROP_JOURNAL = "DELETE FROM journal WHERE checkpoint_id = :id"
+
+
+class SqliteCheckpointStore:
+    """See `agents.checkpoint.CheckpointStore`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def load(self, checkpoint_id: str) -> StoredCheckpoint | None:
+        rows = await self._database.fetch(_SELECT, {"id": checkpoint_id})
+        if not rows:
+            return None
+        head = rows[0]
+        check_version("checkpoint", head["v"])
+        entries = await self._database.fetch(_JOURNAL, {"id": checkpoint_id, "base": head["base"]})
+        for entry in entries:
+            check_version("journal entry", entry["v"])
+        return StoredCheckpoint(
+            data=str(head["data"]),
+            claim=str(head["claim"]),
+            status=CheckpointStatus(str(head["status"])),
+            version=int(head["version"] or 0),
+            base=int(head["base"] or 0),
+            journal=tuple(str(entry["entry"]) for entry in entries),
+        )
+
+    async def save(
+        self, checkpoint_id: str, data: str, *, status: CheckpointStatus, expected_version: int
+    ) -> int:
+        values = {
+            "id": checkpoint_id,
+            "v": SCHEMA_VERSION,
+            "data": data,
+            "status": status.value,
+            "version": expected_version,
+        }
+        statement = _SAVE if expected_version else _INSERT
+        if not await self._database.change(statement, values):
+            raise CheckpointConflictError(checkpoint_id)
+        return expected_version + 1
+
+    async def claim(self, checkpoint_id: str, claim: str, *, expected_version: int) -> int:
+        values = {
+            "id": checkpoint_id,
+            "v": SCHEMA_VERSION,
+            "claim": claim,
+            "version": expected_version,
+        }
+        if not await self._database.change(_CLAIM, values):
+            raise CheckpointConflictError(checkpoint_id)
+        return expected_version + 1
+
+    async def append(self, checkpoint_id: str, entry: str, *, base: int, index: int) -> None:
+        values = {
+            "id": checkpoint_id,
+            "base": base,
+            "position": index,
+            "v": SCHEMA_VERSION,
+            "entry": entry,
+        }
+        if not await self._database.change(_APPEND, values):
+            raise CheckpointConflictError(checkpoint_id)
+
+    async def close(self, checkpoint_id: str, *, expected_version: int) -> None:
+        values = {"id": checkpoint_id, "v": SCHEMA_VERSION, "version": expected_version}
+        if not await self._database.change(_CLOSE, values):
+            await self._ensure_closed(checkpoint_id, expected_version)
+        await self._database.fetch(_DROP_JOURNAL, {"id": checkpoint_id})
+
+    async def _ensure_closed(self, checkpoint_id: str, expected_version: int) -> None:
+        if expected_version == 0:  # a run that ended before it was ever saved
+            values = {
+                "id": checkpoint_id,
+                "v": SCHEMA_VERSION,
+                "data": "",
+                "status": CheckpointStatus.CLOSED.value,
+            }
+            await self._database.fetch(_INSERT, values)
+        rows = await self._database.fetch(_SELECT, {"id": checkpoint_id})
+        if not rows or rows[0]["status"] != CheckpointStatus.CLOSED.value:
+            raise CheckpointConflictError(checkpoint_id)

@@ -1,0 +1,140 @@
+"""The tables. Stored: version 1, must stay readable."""
+
+from __future__ import annotations
+
+DATABASE_VERSION = 1
+"""Kept as SQLite's `user_version`; one higher with each change of the tables."""
+
+DDL = """
+BEGIN IMMEDIATE;
+
+CREATE TABLE IF NOT EXISTS threads (
+    thread_id TEXT NOT NULL PRIMARY KEY,
+    v INTEGER NOT NULL,
+    team_id TEXT NOT NULL,
+    channel_id TEXT NOT NULL,
+    thread_ts TEXT NOT NULL,
+    requester_id TEXT NOT NULL,
+    created_ms INTEGER NOT NULL,
+    turn INTEGER NOT NULL,
+    turn_open INTEGER NOT NULL,
+    wakes INTEGER NOT NULL,
+    attempts INTEGER NOT NULL,
+    due_ms INTEGER,
+    leased_by TEXT NOT NULL,
+    leased_until_ms INTEGER NOT NULL,
+    fence INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS threads_due ON threads (due_ms) WHERE due_ms IS NOT NULL;
+
+CREATE TABLE IF NOT EXISTS messages (
+    message_id TEXT NOT NULL PRIMARY KEY,
+    v INTEGER NOT NULL,
+    thread_id TEXT NOT NULL,
+    ts TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    text TEXT NOT NULL,
+    received_ms INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    turn INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS messages_turn ON messages (thread_id, turn, ts);
+
+CREATE TABLE IF NOT EXISTS approvals (
+    approval_id TEXT NOT NULL PRIMARY KEY,
+    v INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    thread_id TEXT NOT NULL,
+    checkpoint_id TEXT NOT NULL,
+    interrupt_id TEXT NOT NULL,
+    position INTEGER NOT NULL,
+    team_id TEXT NOT NULL,
+    channel_id TEXT NOT NULL,
+    thread_ts TEXT NOT NULL,
+    requester_id TEXT NOT NULL,
+    address TEXT NOT NULL,
+    tool TEXT NOT NULL,
+    rule TEXT NOT NULL,
+    title TEXT NOT NULL,
+    why TEXT NOT NULL,
+    preview TEXT NOT NULL,
+    arguments_json TEXT NOT NULL,
+    schema_json TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    approvers_json TEXT NOT NULL,
+    self_approval INTEGER NOT NULL,
+    created_ms INTEGER NOT NULL,
+    expires_ms INTEGER NOT NULL,
+    remind_ms INTEGER,
+    reminders INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    decision TEXT,
+    open INTEGER NOT NULL,
+    revision INTEGER NOT NULL,
+    drawn_revision INTEGER NOT NULL,
+    card_ts TEXT NOT NULL,
+    post_tried INTEGER NOT NULL,
+    due_ms INTEGER,
+    leased_by TEXT NOT NULL,
+    leased_until_ms INTEGER NOT NULL,
+    fence INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS approvals_due ON approvals (due_ms) WHERE due_ms IS NOT NULL;
+CREATE INDEX IF NOT EXISTS approvals_thread ON approvals (thread_id, created_ms, position);
+CREATE INDEX IF NOT EXISTS approvals_open
+    ON approvals (thread_id, created_ms, position) WHERE open = 1;
+
+CREATE TABLE IF NOT EXISTS posts (
+    post_id TEXT NOT NULL PRIMARY KEY,
+    v INTEGER NOT NULL,
+    thread_id TEXT NOT NULL,
+    text TEXT NOT NULL,
+    created_ms INTEGER NOT NULL,
+    ts TEXT NOT NULL,
+    posted INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS posts_unfinished
+    ON posts (thread_id, created_ms, post_id) WHERE posted = 0;
+
+CREATE TABLE IF NOT EXISTS audit (
+    entry_id TEXT NOT NULL PRIMARY KEY,
+    v INTEGER NOT NULL,
+    at_ms INTEGER NOT NULL,
+    action TEXT NOT NULL,
+    thread_id TEXT NOT NULL,
+    approval_id TEXT NOT NULL,
+    actor_id TEXT NOT NULL,
+    detail TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS audit_thread ON audit (thread_id, at_ms, entry_id);
+
+CREATE TABLE IF NOT EXISTS log (
+    log_id TEXT NOT NULL,
+    turn INTEGER NOT NULL,
+    v INTEGER NOT NULL,
+    data TEXT NOT NULL,
+    PRIMARY KEY (log_id, turn)
+);
+
+CREATE TABLE IF NOT EXISTS checkpoints (
+    checkpoint_id TEXT NOT NULL PRIMARY KEY,
+    v INTEGER NOT NULL,
+    data TEXT NOT NULL,
+    claim TEXT NOT NULL,
+    status TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    base INTEGER NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS journal (
+    checkpoint_id TEXT NOT NULL,
+    base INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    v INTEGER NOT NULL,
+    entry TEXT NOT NULL,
+    PRIMARY KEY (checkpoint_id, base, position)
+);
+
+PRAGMA user_version = 1;
+COMMIT;
+"""

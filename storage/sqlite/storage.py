@@ -1,0 +1,42 @@
+"""All stores of the embedded database, behind one `open` and `close`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from storage.sqlite.approvals import SqliteApprovalStore
+from storage.sqlite.audit import SqliteAuditStore
+from storage.sqlite.checkpoints import SqliteCheckpointStore
+from storage.sqlite.database import Database
+from storage.sqlite.inbox import SqliteInboxStore
+from storage.sqlite.log import SqliteMessageLog
+from storage.sqlite.posts import SqlitePostStore
+from storage.sqlite.threads import SqliteThreadStore
+
+
+class SqliteStorage:
+    """The file `countersign.db` in a data directory, for one process.
+
+    Args:
+        path: The data directory, made (for its owner alone) when it is missing; None keeps all in
+            memory.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._database = Database(path)
+        self.threads = SqliteThreadStore(self._database)
+        self.inbox = SqliteInboxStore(self._database)
+        self.log = SqliteMessageLog(self._database)
+        self.checkpoints = SqliteCheckpointStore(self._database)
+        self.approvals = SqliteApprovalStore(self._database)
+        self.posts = SqlitePostStore(self._database)
+        self.audit = SqliteAuditStore(self._database)
+
+    async def open(self) -> None:
+        await self._database.open()
+
+    async def ping(self) -> None:
+        await self._database.fetch("SELECT 1")
+
+    async def close(self) -> None:
+        await self._database.close()

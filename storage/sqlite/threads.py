@@ -1,0 +1,117 @@
+"""Threads in SQLite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from storage.codec import THREADS
+from storage.errors import RecordNotFoundError
+from storage.records import SCHEMA_VERSION, Thread
+from storage.sqlite.database import Database, insert_sql
+
+_INSERT = insert_sql("threads", THREADS)
+
+_SELECT = "SELECT * FROM threads WHERE thread_id = :id"
+
+_WAKE = """
+UPDATE threads SET due_ms = :now, wakes = wakes + 1 WHERE thread_id = :id RETURNING 1
+"""
+
+_DUE = """
+SELECT * FROM threads
+WHERE due_ms <= :now AND leased_until_ms <= :now AND v = :v
+ORDER BY due_ms LIMIT :limit
+"""
+
+_CLAIM = """
+UPDATE threads
+SET leased_by = :owner, leased_until_ms = :until, due_ms = :until, fence = fence + 1
+WHERE thread_id = :id AND due_ms <= :now AND leased_until_ms <= :now AND v = :v
+RETURNING *
+"""
+
+_EXTEND = """
+UPDATE threads SET leased_until_ms = :until, due_ms = :until
+WHERE thread_id = :id AND fence = :fence AND leased_until_ms > 0
+RETURNING 1
+"""
+
+_SET_TURN = """
+UPDATE threads SET turn = :turn, turn_open = :turn_open
+WHERE thread_id = :id AND fence = :fence AND leased_until_ms > 0
+RETURNING 1
+"""
+
+_RELEASE = """
+UPDATE threads
+SET leased_by = '', leased_until_ms = 0,
+    due_ms = CASE WHEN wakes = :wakes THEN :retry ELSE :now END,
+    attempts = CASE WHEN :retry IS NULL THEN 0 ELSE attempts + 1 END
+WHERE thread_id = :id AND fence = :fence AND leased_until_ms > 0
+RETURNING due_ms
+"""
+
+
+class SqliteThreadStore:
+    """See `storage.base.ThreadStore`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def ensure(self, thread: Thread) -> Thread:
+        found = await self._database.fetch(_SELECT, {"id": thread.thread_id})
+        if not found:
+            await self._database.fetch(_INSERT, THREADS.encode(thread))
+            return await self.get(thread.thread_id)
+        return THREADS.decode(found[0])
+
+    async def get(self, thread_id: str) -> Thread:
+        rows = await self._database.fetch(_SELECT, {"id": thread_id})
+        if not rows:
+            raise RecordNotFoundError("thread", thread_id)
+        return THREADS.decode(rows[0])
+
+    async def wake(self, thread_id: str, *, now_ms: int) -> None:
+        if not await self._database.change(_WAKE, {"id": thread_id, "now": now_ms}):
+            raise RecordNotFoundError("thread", thread_id)
+
+    async def due(self, *, now_ms: int, limit: int) -> Sequence[Thread]:
+        values = {"now": now_ms, "limit": max(limit, 0), "v": SCHEMA_VERSION}
+        return [THREADS.decode(row) for row in await self._database.fetch(_DUE, values)]
+
+    async def claim(
+        self, thread_id: str, *, owner: str, now_ms: int, until_ms: int
+    ) -> Thread | None:
+        values = {
+            "id": thread_id,
+            "owner": owner,
+            "now": now_ms,
+            "until": until_ms,
+            "v": SCHEMA_VERSION,
+        }
+        rows = await self._database.fetch(_CLAIM, values)
+        return THREADS.decode(rows[0]) if rows else None
+
+    async def extend(self, thread_id: str, *, fence: int, until_ms: int) -> bool:
+        values = {"id": thread_id, "fence": fence, "until": until_ms}
+        return await self._database.change(_EXTEND, values)
+
+    async def set_turn(self, thread_id: str, *, fence: int, turn: int, turn_open: bool) -> bool:
+        values = {"id": thread_id, "fence": fence, "turn": turn, "turn_open": turn_open}
+        return await self._database.change(_SET_TURN, values)
+
+    async def release(
+        self, thread_id: str, *, fence: int, wakes: int, now_ms: int, retry_ms: int | None = None
+    ) -> bool:
+        values = {
+            "id": thread_id,
+            "fence": fence,
+            "wakes": wakes,
+            "now": now_ms,
+            "retry": retry_ms,
+        }
+        rows = await self._database.fetch(_RELEASE, values)
+        if not rows:
+            return False
+        due_ms = rows[0]["due_ms"]
+        return not isinstance(due_ms, int) or due_ms > now_ms

@@ -1,0 +1,97 @@
+"""Records with sensible fields, to be changed by keyword."""
+
+from dataclasses import replace
+from typing import Any
+
+from storage.records import (
+    Approval,
+    AuditEntry,
+    Decision,
+    Kind,
+    Message,
+    Post,
+    Status,
+    Thread,
+)
+
+THREAD_ID = "T1:C1:1700000000.000100"
+APPROVAL_ID = "apr_0123456789abcdef"
+DIGEST = "d" * 64
+
+
+def a_thread(**changes: Any) -> Thread:
+    thread = Thread(
+        thread_id=THREAD_ID,
+        team_id="T1",
+        channel_id="C1",
+        thread_ts="1700000000.000100",
+        requester_id="U1",
+        created_ms=1_000,
+    )
+    return replace(thread, **changes)
+
+
+def a_message(ts: str = "1700000000.000100", **changes: Any) -> Message:
+    message = Message(
+        message_id=f"T1:C1:{ts}",
+        thread_id=THREAD_ID,
+        ts=ts,
+        user_id="U1",
+        text="deploy payments",
+        received_ms=1_000,
+    )
+    return replace(message, **changes)
+
+
+def an_approval(**changes: Any) -> Approval:
+    approval = Approval(
+        approval_id=APPROVAL_ID,
+        kind=Kind.APPROVAL,
+        thread_id=THREAD_ID,
+        checkpoint_id=f"{THREAD_ID}#1",
+        interrupt_id="0123456789abcdef",
+        position=0,
+        team_id="T1",
+        channel_id="C1",
+        thread_ts="1700000000.000100",
+        requester_id="U1",
+        address="agent:demo;tool:deploy:1",
+        tool="deploy",
+        rule="default",
+        title="Deploy payments 1.4.2 to production",
+        why="You asked for it.",
+        preview="",
+        arguments_json='{"service":"payments"}',
+        schema_json="",
+        digest=DIGEST,
+        approvers_json='["channel"]',
+        self_approval=False,
+        created_ms=1_000,
+        expires_ms=9_000,
+        remind_ms=5_000,
+        due_ms=1_000,
+    )
+    return replace(approval, **changes)
+
+
+def a_decision(**changes: Any) -> Decision:
+    decision = Decision(status=Status.APPROVED, by="U2", at_ms=2_000, digest=DIGEST)
+    return replace(decision, **changes)
+
+
+def a_post(post_id: str = "post-1", **changes: Any) -> Post:
+    post = Post(post_id=post_id, thread_id=THREAD_ID, text="Done.", created_ms=1_000)
+    return replace(post, **changes)
+
+
+def an_entry(entry_id: str = "entry-1", **changes: Any) -> AuditEntry:
+    entry = AuditEntry(
+        entry_id=entry_id,
+        at_ms=1_000,
+        action="decided",
+        thread_id=THREAD_ID,
+        approval_id=APPROVAL_ID,
+        actor_id="U2",
+        detail={"digest": DIGEST, "votes": [1, 2], "note": None},
+    )
+    return replace(entry, **changes)

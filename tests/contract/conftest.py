@@ -1,0 +1,58 @@
+"""The adapters that every suite of this folder runs on."""
+
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from storage.base import Storage
+from storage.mongo import Driver, MongoStorage
+from storage.sqlite import SqliteStorage
+from tests.mongo import MongoServer, mongo_server
+
+__all__ = ["mongo_server"]
+
+ADAPTERS = [
+    pytest.param("sqlite-file"),
+    pytest.param("sqlite-memory"),
+    pytest.param("mongo-motor", marks=pytest.mark.mongo),
+    pytest.param("mongo-pymongo", marks=pytest.mark.mongo),
+]
+
+
+@pytest.fixture(params=ADAPTERS)
+def new_storage(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Storage]:
+    """Makes storages that share one database, which is new; none is open."""
+    adapter = request.param
+    if adapter == "sqlite-file":
+        return lambda: SqliteStorage(tmp_path / "data")
+    if adapter == "sqlite-memory":
+        return lambda: SqliteStorage(None)
+    driver: Driver = "motor" if adapter == "mongo-motor" else "pymongo"
+    server: MongoServer = request.getfixturevalue("mongo_server")
+    database = server.new_database()
+    return lambda: MongoStorage(server.uri, driver=driver, database=database)
+
+
+@pytest.fixture
+async def storage(new_storage: Callable[[], Storage]) -> AsyncIterator[Storage]:
+    opened = new_storage()
+    await opened.open()
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture(params=["motor", "pymongo"])
+async def two_processes(
+    request: pytest.FixtureRequest, mongo_server: MongoServer
+) -> AsyncIterator[list[Storage]]:
+    """Two storages with pools of their own on one database, as two processes would have."""
+    database = mongo_server.new_database()
+    storages: list[Storage] = [
+        MongoStorage(mongo_server.uri, driver=request.param, database=database) for _ in range(2)
+    ]
+    for each in storages:
+        await each.open()
+    yield storages
+    for each in storages:
+        await each.close()

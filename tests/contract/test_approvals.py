@@ -1,0 +1,288 @@
+"""The contract of ApprovalStore. I3: one decision."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from storage.base import Storage
+from storage.errors import RecordConflictError, RecordNotFoundError
+from storage.records import Approval, Kind, Status
+from tests.contract.builders import APPROVAL_ID, DIGEST, THREAD_ID, a_decision, an_approval
+
+
+async def claimed(storage: Storage, **changes: object) -> Approval:
+    await storage.approvals.add(an_approval(**changes))
+    approval = await storage.approvals.claim(APPROVAL_ID, owner="a", now_ms=1_000, until_ms=1_500)
+    assert approval is not None
+    return approval
+
+
+async def test_an_approval_is_kept_as_it_was(storage: Storage) -> None:
+    decision = a_decision(reason='no\n"really"', arguments_json='{"a":1}', answer_json='["x"]')
+    approval = an_approval(
+        kind=Kind.DOUBT,
+        self_approval=True,
+        remind_ms=None,
+        decision=decision,
+        status=Status.REJECTED,
+        due_ms=None,
+        open=False,
+    )
+
+    assert await storage.approvals.add(approval)
+    assert await storage.approvals.get(APPROVAL_ID) == approval
+
+
+async def test_an_approval_is_added_once(storage: Storage) -> None:
+    await storage.approvals.add(an_approval())
+
+    assert not await storage.approvals.add(an_approval(title="another"))
+    assert await storage.approvals.get(APPROVAL_ID) == an_approval()
+
+
+async def test_an_unknown_approval_is_named(storage: Storage) -> None:
+    with pytest.raises(RecordNotFoundError, match="no approval has the id 'apr_9'"):
+        await storage.approvals.get("apr_9")
+    with pytest.raises(RecordNotFoundError):
+        await storage.approvals.decide("apr_9", a_decision(), digest=DIGEST)
+
+
+async def test_a_decision_is_recorded(storage: Storage) -> None:
+    await storage.approvals.add(an_approval())
+
+    decided = await storage.approvals.decide(APPROVAL_ID, a_decision(), digest=DIGEST)
+
+    expected = replace(
+        an_approval(),
+        status=Status.APPROVED,
+        decision=a_decision(),
+        revision=2,
+        remind_ms=None,
+        due_ms=2_000,
+    )
+    assert decided == expected
+    assert await storage.approvals.get(APPROVAL_ID) == expected
+
+
+async def test_i3_of_fifty_decisions_one_wins(storage: Storage) -> None:
+    await storage.approvals.add(an_approval())
+
+    async def click(number: int) -> Approval | None:
+        decision = a_decision(
+            by=f"U{number}", status=(Status.APPROVED, Status.REJECTED)[number % 2]
+        )
+        try:
+            return await storage.approvals.decide(APPROVAL_ID, decision, digest=DIGEST)
+        except RecordConflictError:
+            return None
+
+    found = await asyncio.gather(*(click(i) for i in range(50)))
+
+    winners = [approval for approval in found if approval is not None]
+    assert len(winners) == 1
+    assert await storage.approvals.get(APPROVAL_ID) == winners[0]
+
+
+async def test_i3_two_processes_decide_once(two_processes: list[Storage]) -> None:
+    await two_processes[0].approvals.add(an_approval())
+
+    found = await asyncio.gather(
+        *(
+            two_processes[i % 2].approvals.decide(
+                APPROVAL_ID, a_decision(by=f"U{i}"), digest=DIGEST
+            )
+            for i in range(50)
+        ),
+        return_exceptions=True,
+    )
+
+    winners = [each for each in found if isinstance(each, Approval)]
+    assert len(winners) == 1
+    assert sum(isinstance(each, RecordConflictError) for each in found) == 49
+    assert await two_processes[1].approvals.get(APPROVAL_ID) == winners[0]
+
+
+@pytest.mark.parametrize("status", [Status.APPROVED, Status.REJECTED, Status.EXPIRED])
+async def test_i3_a_second_decision_loses(storage: Storage, status: Status) -> None:
+    await storage.approvals.add(an_approval())
+    first = await storage.approvals.decide(APPROVAL_ID, a_decision(), digest=DIGEST)
+
+    with pytest.raises(RecordConflictError):
+        await storage.approvals.decide(
+            APPROVAL_ID, a_decision(status=status, by="U3"), digest=DIGEST
+        )
+    assert await storage.approvals.get(APPROVAL_ID) == first
+
+
+async def test_i2_another_digest_decides_nothing(storage: Storage) -> None:
+    await storage.approvals.add(an_approval())
+
+    with pytest.raises(RecordConflictError):
+        await storage.approvals.decide(APPROVAL_ID, a_decision(), digest="e" * 64)
+    assert await storage.approvals.get(APPROVAL_ID) == an_approval()
+
+
+@pytest.mark.parametrize(
+    ("status", "at_ms", "wins"),
+    [
+        (Status.APPROVED, 8_999, True),
+        (Status.APPROVED, 9_000, False),
+        (Status.CANCELLED, 9_001, False),
+        (Status.EXPIRED, 9_000, True),
+    ],
+)
+async def test_after_the_expiry_only_the_clock_decides(
+    storage: Storage, status: Status, at_ms: int, *, wins: bool
+) -> None:
+    await storage.approvals.add(an_approval(expires_ms=9_000))
+    decision = a_decision(status=status, at_ms=at_ms)
+
+    if wins:
+        decided = await storage.approvals.decide(APPROVAL_ID, decision, digest=DIGEST)
+        assert decided.status is status
+    else:
+        with pytest.raises(RecordConflictError):
+            await storage.approvals.decide(APPROVAL_ID, decision, digest=DIGEST)
+
+
+async def test_open_ones_come_in_the_order_they_were_asked(storage: Storage) -> None:
+    for name, created_ms, position in [("c", 20, 0), ("b", 10, 1), ("a", 10, 0), ("d", 5, 0)]:
+        await storage.approvals.add(
+            an_approval(approval_id=name, created_ms=created_ms, position=position)
+        )
+    await storage.approvals.add(an_approval(approval_id="x", thread_id="another"))
+    await storage.approvals.close("d")
+    await storage.approvals.close("d")
+    await storage.approvals.close("unknown")
+
+    assert [a.approval_id for a in await storage.approvals.open_of(THREAD_ID)] == ["a", "b", "c"]
+    newest = await storage.approvals.newest_of(THREAD_ID, limit=3)
+    assert [a.approval_id for a in newest] == ["c", "b", "a"]
+    assert len(await storage.approvals.newest_of(THREAD_ID, limit=9)) == 4
+    assert await storage.approvals.newest_of(THREAD_ID, limit=0) == []
+
+
+async def test_a_decided_approval_is_open_until_it_is_closed(storage: Storage) -> None:
+    await storage.approvals.add(an_approval())
+    await storage.approvals.decide(APPROVAL_ID, a_decision(), digest=DIGEST)
+    assert len(await storage.approvals.open_of(THREAD_ID)) == 1
+
+    await storage.approvals.close(APPROVAL_ID)
+
+    assert await storage.approvals.open_of(THREAD_ID) == []
+    assert not (await storage.approvals.get(APPROVAL_ID)).open
+
+
+async def test_due_approvals_come_earliest_first(storage: Storage) -> None:
+    for name, due_ms in [("c", 30), ("a", 10), ("n", None), ("z", 99)]:
+        await storage.approvals.add(an_approval(approval_id=name, due_ms=due_ms))
+
+    assert [a.approval_id for a in await storage.approvals.due(now_ms=50, limit=9)] == ["a", "c"]
+    assert [a.approval_id for a in await storage.approvals.due(now_ms=50, limit=1)] == ["a"]
+
+
+async def test_of_many_claims_one_wins(storage: Storage) -> None:
+    await storage.approvals.add(an_approval(due_ms=10))
+
+    found = await asyncio.gather(
+        *(
+            storage.approvals.claim(APPROVAL_ID, owner=f"p{i}", now_ms=10, until_ms=100)
+            for i in range(50)
+        )
+    )
+
+    winners = [approval for approval in found if approval is not None]
+    assert len(winners) == 1
+    assert (winners[0].fence, winners[0].due_ms, winners[0].leased_until_ms) == (1, 100, 100)
+    assert await storage.approvals.due(now_ms=99, limit=9) == []
+    assert await storage.approvals.due(now_ms=100, limit=9) == winners
+
+
+async def test_the_card_is_marked_step_by_step(storage: Storage) -> None:
+    fence = (await claimed(storage)).fence
+    steps = []
+    for card_ts, drawn in [(None, None), ("1.2", 1), ("1.2", None), ("", None)]:
+        assert await storage.approvals.mark_card(
+            APPROVAL_ID, fence=fence, card_ts=card_ts, drawn_revision=drawn
+        )
+        stored = await storage.approvals.get(APPROVAL_ID)
+        steps.append((stored.post_tried, stored.card_ts, stored.drawn_revision))
+
+    assert steps == [(True, "", 0), (True, "1.2", 1), (True, "1.2", 1), (False, "", 1)]
+
+
+async def test_a_reminder_is_counted_before_it_is_sent(storage: Storage) -> None:
+    fence = (await claimed(storage)).fence
+
+    assert await storage.approvals.mark_reminded(APPROVAL_ID, fence=fence, remind_ms=7_000)
+    first = await storage.approvals.get(APPROVAL_ID)
+    assert await storage.approvals.mark_reminded(APPROVAL_ID, fence=fence, remind_ms=None)
+    second = await storage.approvals.get(APPROVAL_ID)
+
+    assert (first.reminders, first.remind_ms, first.next_ms) == (1, 7_000, 7_000)
+    assert (second.reminders, second.remind_ms, second.next_ms) == (2, None, 9_000)
+
+
+async def test_nobody_is_reminded_of_a_decided_approval(storage: Storage) -> None:
+    fence = (await claimed(storage)).fence
+    await storage.approvals.decide(APPROVAL_ID, a_decision(), digest=DIGEST)
+
+    assert not await storage.approvals.mark_reminded(APPROVAL_ID, fence=fence, remind_ms=7_000)
+    stored = await storage.approvals.get(APPROVAL_ID)
+    assert (stored.reminders, stored.remind_ms) == (0, None)
+
+
+async def test_who_lost_the_lease_changes_nothing(storage: Storage) -> None:
+    old = (await claimed(storage)).fence
+    second = await storage.approvals.claim(APPROVAL_ID, owner="b", now_ms=1_500, until_ms=2_000)
+
+    assert not await storage.approvals.mark_card(
+        APPROVAL_ID, fence=old, card_ts="9.9", drawn_revision=1
+    )
+    assert not await storage.approvals.mark_reminded(APPROVAL_ID, fence=old, remind_ms=None)
+    assert not await storage.approvals.release(
+        APPROVAL_ID, fence=old, revision=1, due_ms=None, now_ms=1_600
+    )
+    assert await storage.approvals.get(APPROVAL_ID) == second
+
+
+async def test_a_release_sets_when_it_is_due_next(storage: Storage) -> None:
+    approval = await claimed(storage)
+
+    assert await storage.approvals.release(
+        APPROVAL_ID, fence=approval.fence, revision=1, due_ms=5_000, now_ms=1_100
+    )
+
+    stored = await storage.approvals.get(APPROVAL_ID)
+    assert (stored.due_ms, stored.leased_by, stored.leased_until_ms) == (5_000, "", 0)
+
+
+async def test_a_release_may_leave_nothing_due(storage: Storage) -> None:
+    approval = await claimed(storage)
+
+    assert await storage.approvals.release(
+        APPROVAL_ID, fence=approval.fence, revision=1, due_ms=None, now_ms=1_100
+    )
+    assert (await storage.approvals.get(APPROVAL_ID)).due_ms is None
+
+
+async def test_a_decision_during_the_lease_is_drawn(storage: Storage) -> None:
+    approval = await claimed(storage)
+    await storage.approvals.decide(APPROVAL_ID, a_decision(at_ms=1_050), digest=DIGEST)
+
+    assert not await storage.approvals.release(
+        APPROVAL_ID, fence=approval.fence, revision=approval.revision, due_ms=5_000, now_ms=1_100
+    )
+
+    assert [a.due_ms for a in await storage.approvals.due(now_ms=1_100, limit=5)] == [1_100]
+
+
+async def test_a_decision_leaves_the_others_of_the_thread(storage: Storage) -> None:
+    other = an_approval(approval_id="apr_other", position=1)
+    await storage.approvals.add(an_approval())
+    await storage.approvals.add(other)
+
+    await storage.approvals.decide(APPROVAL_ID, a_decision(), digest=DIGEST)
+
+    assert await storage.approvals.get("apr_other") == other

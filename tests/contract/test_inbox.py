@@ -1,0 +1,67 @@
+"""The contract of InboxStore."""
+
+import asyncio
+
+from storage.base import Storage
+from storage.records import MessageStatus
+from tests.contract.builders import THREAD_ID, a_message
+
+FIRST, SECOND, THIRD = (f"1700000000.00{i}000" for i in (1, 2, 3))
+
+
+async def test_a_message_is_kept_once(storage: Storage) -> None:
+    message = a_message(text='<!channel> `x` "ü" \U0001f600 \x00 ' + "a" * 40_000)
+
+    assert await storage.inbox.add(message)
+    assert not await storage.inbox.add(a_message(text="another"))
+    assert await storage.inbox.new(THREAD_ID, limit=10) == [message]
+
+
+async def test_of_many_deliveries_one_is_kept(storage: Storage) -> None:
+    kept = await asyncio.gather(*(storage.inbox.add(a_message()) for _ in range(30)))
+
+    assert sum(kept) == 1
+
+
+async def test_new_messages_come_oldest_first(storage: Storage) -> None:
+    for ts in (SECOND, THIRD, FIRST):
+        await storage.inbox.add(a_message(ts))
+    await storage.inbox.add(a_message("1700000000.000001", thread_id="another"))
+
+    assert [m.ts for m in await storage.inbox.new(THREAD_ID, limit=10)] == [FIRST, SECOND, THIRD]
+    assert [m.ts for m in await storage.inbox.new(THREAD_ID, limit=2)] == [FIRST, SECOND]
+    assert await storage.inbox.new(THREAD_ID, limit=0) == []
+
+
+async def test_a_turn_takes_messages(storage: Storage) -> None:
+    for ts in (FIRST, SECOND, THIRD):
+        await storage.inbox.add(a_message(ts))
+    ids = [a_message(ts).message_id for ts in (SECOND, FIRST)]
+
+    await storage.inbox.take(ids, turn=4)
+
+    taken = await storage.inbox.of_turn(THREAD_ID, 4)
+    assert [(m.ts, m.turn, m.status) for m in taken] == [
+        (FIRST, 4, MessageStatus.TAKEN),
+        (SECOND, 4, MessageStatus.TAKEN),
+    ]
+    assert [m.ts for m in await storage.inbox.new(THREAD_ID, limit=10)] == [THIRD]
+
+
+async def test_a_taken_message_stays_with_its_turn(storage: Storage) -> None:
+    message = a_message()
+    await storage.inbox.add(message)
+    await storage.inbox.take([message.message_id], turn=1)
+
+    await storage.inbox.take([message.message_id, "unknown"], turn=2)
+
+    assert len(await storage.inbox.of_turn(THREAD_ID, 1)) == 1
+    assert await storage.inbox.of_turn(THREAD_ID, 2) == []
+
+
+async def test_taking_nothing_is_fine(storage: Storage) -> None:
+    await storage.inbox.add(a_message())
+
+    await storage.inbox.take([], turn=1)
+
+    assert len(await storage.inbox.new(THREAD_ID, limit=10)) == 1

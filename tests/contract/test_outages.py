@@ -1,0 +1,199 @@
+"""What happens when the database is away, comes back, or dies with the process.
+
+I4: nothing acknowledged is lost.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from storage.base import Storage
+from storage.errors import StoreUnavailableError
+from storage.mongo import Driver, MongoStorage
+from storage.sqlite import SqliteStorage
+from tests.contract.builders import APPROVAL_ID, THREAD_ID, a_message, a_thread, an_approval
+from tests.mongo import MongoServer, spawn_mongo_server
+
+TIMEOUT = timedelta(seconds=1)
+WITHIN_S = 5  # the time-out, and what a busy machine adds
+
+
+@pytest.fixture
+def own_server(tmp_path: Path) -> Iterator[MongoServer]:
+    server = spawn_mongo_server(tmp_path / "server")
+    yield server
+    server.kill()
+
+
+@pytest.fixture(params=["motor", "pymongo"])
+def driver(request: pytest.FixtureRequest) -> Driver:
+    driver: Driver = request.param
+    return driver
+
+
+@pytest.fixture
+async def mongo(own_server: MongoServer, driver: Driver) -> AsyncIterator[Storage]:
+    storage = MongoStorage(own_server.uri, driver=driver, timeout=TIMEOUT)
+    await storage.open()
+    yield storage
+    await storage.close()
+
+
+async def test_a_storage_opens_pings_and_closes_twice(new_storage: Callable[[], Storage]) -> None:
+    storage = new_storage()
+    await storage.open()
+    await storage.open()
+    await storage.ping()
+    await storage.close()
+    await storage.close()
+
+    await storage.open()
+    await storage.ping()
+    await storage.close()
+
+
+async def test_a_storage_that_is_not_open_says_so(new_storage: Callable[[], Storage]) -> None:
+    storage = new_storage()
+
+    with pytest.raises(StoreUnavailableError, match="not open"):
+        await storage.ping()
+    with pytest.raises(StoreUnavailableError, match="not open"):
+        await storage.threads.get(THREAD_ID)
+
+
+async def test_data_outlives_the_storage(
+    new_storage: Callable[[], Storage], request: pytest.FixtureRequest
+) -> None:
+    first = new_storage()
+    await first.open()
+    await first.approvals.add(an_approval())
+    await first.close()
+
+    second = new_storage()
+    await second.open()
+    found = await second.approvals.newest_of(THREAD_ID, limit=9)
+    await second.close()
+
+    in_memory = "sqlite-memory" in request.node.name
+    assert found == ([] if in_memory else [an_approval()])
+
+
+@pytest.mark.mongo
+async def test_a_server_that_is_away_is_reported_in_time(
+    own_server: MongoServer, mongo: Storage
+) -> None:
+    await mongo.threads.ensure(a_thread())
+    own_server.kill()
+
+    async with asyncio.timeout(WITHIN_S):
+        with pytest.raises(StoreUnavailableError):
+            await mongo.threads.get(THREAD_ID)
+    async with asyncio.timeout(WITHIN_S):
+        with pytest.raises(StoreUnavailableError):
+            await mongo.threads.wake(THREAD_ID, now_ms=1)
+    async with asyncio.timeout(WITHIN_S):
+        with pytest.raises(StoreUnavailableError):
+            await mongo.ping()
+
+
+@pytest.mark.mongo
+async def test_a_server_that_hangs_is_reported_in_time(
+    own_server: MongoServer, mongo: Storage
+) -> None:
+    await mongo.threads.ensure(a_thread())
+    os.kill(own_server.pid, signal.SIGSTOP)
+
+    async with asyncio.timeout(WITHIN_S):
+        with pytest.raises(StoreUnavailableError):
+            await mongo.threads.get(THREAD_ID)
+
+
+@pytest.mark.mongo
+async def test_i4_a_restarted_server_has_everything(
+    own_server: MongoServer, mongo: Storage
+) -> None:
+    await mongo.threads.ensure(a_thread(due_ms=5))
+    await mongo.approvals.add(an_approval())
+    own_server.restart()
+
+    assert await mongo.approvals.get(APPROVAL_ID) == an_approval()
+    assert await mongo.threads.claim(THREAD_ID, owner="a", now_ms=5, until_ms=9) is not None
+
+
+@pytest.mark.mongo
+async def test_i4_a_killed_server_has_what_was_acknowledged(
+    own_server: MongoServer, mongo: Storage
+) -> None:
+    for number in range(10):
+        await mongo.inbox.add(a_message(f"1700000000.00{number}000"))
+    own_server.kill()
+    with pytest.raises(StoreUnavailableError):
+        await mongo.inbox.new(THREAD_ID, limit=99)
+    own_server.start()
+
+    assert len(await mongo.inbox.new(THREAD_ID, limit=99)) == 10
+
+
+@pytest.mark.mongo
+async def test_a_storage_opens_once_its_server_is_there(
+    own_server: MongoServer, driver: Driver
+) -> None:
+    storage = MongoStorage(own_server.uri, driver=driver, timeout=TIMEOUT)
+    own_server.kill()
+    async with asyncio.timeout(WITHIN_S):
+        with pytest.raises(StoreUnavailableError):
+            await storage.open()
+    own_server.start()
+
+    await storage.open()
+    await storage.ping()
+    await storage.close()
+
+
+WRITER = """
+import asyncio, sys
+from pathlib import Path
+from storage.sqlite import SqliteStorage
+from tests.contract.builders import a_message
+
+async def write():
+    storage = SqliteStorage(Path(sys.argv[1]))
+    await storage.open()
+    number = 0
+    while True:
+        number += 1
+        await storage.inbox.add(a_message(f"{number:010}.000100"))
+        print(number, flush=True)
+
+asyncio.run(write())
+"""
+
+
+async def test_i4_a_killed_process_leaves_what_was_acknowledged(tmp_path: Path) -> None:
+    writer = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        WRITER,
+        str(tmp_path),
+        cwd=Path(__file__).parents[2],
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert writer.stdout is not None
+    acknowledged = [int(await writer.stdout.readline()) for _ in range(30)]
+    writer.kill()
+    rest = await writer.stdout.read()
+    await writer.wait()
+    acknowledged += [int(line) for line in rest.splitlines()]
+
+    storage = SqliteStorage(tmp_path)  # the lock is free: it ended with its process
+    await storage.open()
+    kept = {message.ts for message in await storage.inbox.new(THREAD_ID, limit=100_000)}
+    await storage.close()
+
+    assert {f"{number:010}.000100" for number in acknowledged} <= kept

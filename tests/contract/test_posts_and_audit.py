@@ -1,0 +1,62 @@
+"""The contracts of PostStore and AuditStore."""
+
+from dataclasses import replace
+
+import pytest
+
+from storage.base import Storage
+from storage.errors import RecordRefusedError
+from tests.contract.builders import THREAD_ID, a_post, an_entry
+
+
+async def test_a_post_is_added_once(storage: Storage) -> None:
+    assert await storage.posts.add(a_post())
+    assert not await storage.posts.add(a_post(text="another"))
+
+    assert await storage.posts.get("post-1") == a_post()
+    assert await storage.posts.get("unknown") is None
+
+
+async def test_unfinished_posts_come_oldest_first(storage: Storage) -> None:
+    for name, created_ms in [("c", 30), ("b", 10), ("a", 10), ("d", 5)]:
+        await storage.posts.add(a_post(name, created_ms=created_ms))
+    await storage.posts.add(a_post("x", thread_id="another"))
+
+    await storage.posts.finish("d", ts="1.2")
+
+    assert [p.post_id for p in await storage.posts.unfinished(THREAD_ID)] == ["a", "b", "c"]
+    assert await storage.posts.get("d") == replace(a_post("d", created_ms=5), ts="1.2", posted=True)
+
+
+async def test_an_audit_entry_is_kept_once(storage: Storage) -> None:
+    await storage.audit.append(an_entry())
+    await storage.audit.append(an_entry(action="forged"))
+
+    assert await storage.audit.of_thread(THREAD_ID, limit=9) == [an_entry()]
+
+
+async def test_the_audit_comes_oldest_first(storage: Storage) -> None:
+    for name, at_ms in [("c", 30), ("b", 10), ("a", 10)]:
+        await storage.audit.append(an_entry(name, at_ms=at_ms))
+    await storage.audit.append(an_entry("x", thread_id="another"))
+
+    assert [e.entry_id for e in await storage.audit.of_thread(THREAD_ID, limit=9)] == list("abc")
+    assert [e.entry_id for e in await storage.audit.of_thread(THREAD_ID, limit=2)] == list("ab")
+    assert await storage.audit.of_thread(THREAD_ID, limit=0) == []
+
+
+@pytest.mark.parametrize("detail", [{"x": object()}, {"x": float("nan")}])
+async def test_detail_that_is_not_json_is_refused(
+    storage: Storage, detail: dict[str, object]
+) -> None:
+    with pytest.raises(RecordRefusedError, match="not JSON data"):
+        await storage.audit.append(an_entry(detail=detail))
+
+
+@pytest.mark.parametrize("changes", [{"text": "\ud83d"}, {"created_ms": 2**70}])
+async def test_what_no_database_can_hold_is_refused(
+    storage: Storage, changes: dict[str, object]
+) -> None:
+    with pytest.raises(RecordRefusedError):
+        await storage.posts.add(a_post(**changes))
+    assert await storage.posts.get("post-1") is None

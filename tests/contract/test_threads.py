@@ -1,0 +1,246 @@
+"""The contract of ThreadStore."""
+
+import asyncio
+
+import pytest
+
+from storage.base import Storage
+from storage.errors import RecordNotFoundError
+from storage.records import Thread
+from tests.contract.builders import THREAD_ID, a_thread
+
+OTHER_ID = "T1:C1:1700000000.000200"
+
+
+async def claimed(storage: Storage, *, now_ms: int = 10, until_ms: int = 100) -> Thread:
+    await storage.threads.ensure(a_thread())
+    await storage.threads.wake(THREAD_ID, now_ms=now_ms)
+    thread = await storage.threads.claim(THREAD_ID, owner="a", now_ms=now_ms, until_ms=until_ms)
+    assert thread is not None
+    return thread
+
+
+async def test_ensure_keeps_the_first(storage: Storage) -> None:
+    first = a_thread(requester_id="U1", due_ms=5, turn=3, turn_open=True, attempts=2)
+
+    assert await storage.threads.ensure(first) == first
+    assert await storage.threads.ensure(a_thread(requester_id="U2")) == first
+    assert await storage.threads.get(THREAD_ID) == first
+
+
+async def test_of_many_that_ensure_all_get_one(storage: Storage) -> None:
+    found = await asyncio.gather(
+        *(storage.threads.ensure(a_thread(requester_id=f"U{i}")) for i in range(20))
+    )
+
+    assert len({thread.requester_id for thread in found}) == 1
+
+
+async def test_an_unknown_thread_is_named(storage: Storage) -> None:
+    with pytest.raises(RecordNotFoundError, match="no thread has the id 'T9'"):
+        await storage.threads.get("T9")
+    with pytest.raises(RecordNotFoundError):
+        await storage.threads.wake("T9", now_ms=1)
+    assert await storage.threads.claim("T9", owner="a", now_ms=1, until_ms=2) is None
+
+
+async def test_a_wake_makes_work_due(storage: Storage) -> None:
+    await storage.threads.ensure(a_thread())
+    assert await storage.threads.due(now_ms=10, limit=5) == []
+
+    await storage.threads.wake(THREAD_ID, now_ms=10)
+
+    assert await storage.threads.due(now_ms=9, limit=5) == []
+    assert [t.wakes for t in await storage.threads.due(now_ms=10, limit=5)] == [1]
+
+
+async def test_due_is_sorted_and_limited(storage: Storage) -> None:
+    for number, due_ms in enumerate([30, 10, None, 20, 99]):
+        await storage.threads.ensure(a_thread(thread_id=f"T{number}", due_ms=due_ms))
+
+    assert [t.due_ms for t in await storage.threads.due(now_ms=50, limit=9)] == [10, 20, 30]
+    assert [t.due_ms for t in await storage.threads.due(now_ms=50, limit=2)] == [10, 20]
+    assert await storage.threads.due(now_ms=50, limit=0) == []
+
+
+async def test_a_claim_takes_the_lease(storage: Storage) -> None:
+    thread = await claimed(storage)
+
+    assert (thread.leased_by, thread.leased_until_ms, thread.due_ms) == ("a", 100, 100)
+    assert (thread.fence, thread.wakes) == (1, 1)
+    assert await storage.threads.get(THREAD_ID) == thread
+
+
+async def test_nobody_claims_what_is_not_due(storage: Storage) -> None:
+    await storage.threads.ensure(a_thread(due_ms=11))
+
+    assert await storage.threads.claim(THREAD_ID, owner="a", now_ms=10, until_ms=100) is None
+
+
+async def test_nobody_claims_what_is_leased(storage: Storage) -> None:
+    await claimed(storage)
+    await storage.threads.wake(THREAD_ID, now_ms=20)
+
+    assert await storage.threads.claim(THREAD_ID, owner="b", now_ms=99, until_ms=200) is None
+    assert await storage.threads.due(now_ms=99, limit=5) == []
+
+
+async def test_a_lease_that_ran_out_is_due_again(storage: Storage) -> None:
+    await claimed(storage, until_ms=100)
+
+    assert [t.thread_id for t in await storage.threads.due(now_ms=100, limit=5)] == [THREAD_ID]
+    second = await storage.threads.claim(THREAD_ID, owner="b", now_ms=100, until_ms=200)
+
+    assert second is not None
+    assert (second.leased_by, second.fence) == ("b", 2)
+
+
+async def test_of_many_claims_one_wins(storage: Storage) -> None:
+    await storage.threads.ensure(a_thread(due_ms=10))
+
+    found = await asyncio.gather(
+        *(
+            storage.threads.claim(THREAD_ID, owner=f"p{i}", now_ms=10, until_ms=100)
+            for i in range(50)
+        )
+    )
+
+    winners = [thread for thread in found if thread is not None]
+    assert len(winners) == 1
+    assert await storage.threads.get(THREAD_ID) == winners[0]
+
+
+async def test_two_processes_claim_once(two_processes: list[Storage]) -> None:
+    await two_processes[0].threads.ensure(a_thread(due_ms=10))
+
+    found = await asyncio.gather(
+        *(
+            two_processes[i % 2].threads.claim(THREAD_ID, owner=f"p{i}", now_ms=10, until_ms=100)
+            for i in range(20)
+        )
+    )
+
+    assert sum(thread is not None for thread in found) == 1
+
+
+async def test_the_holder_may_extend(storage: Storage) -> None:
+    thread = await claimed(storage)
+
+    assert await storage.threads.extend(THREAD_ID, fence=thread.fence, until_ms=300)
+
+    stored = await storage.threads.get(THREAD_ID)
+    assert (stored.leased_until_ms, stored.due_ms) == (300, 300)
+
+
+async def test_who_lost_the_lease_changes_nothing(storage: Storage) -> None:
+    first = await claimed(storage, until_ms=100)
+    second = await storage.threads.claim(THREAD_ID, owner="b", now_ms=100, until_ms=200)
+
+    assert not await storage.threads.extend(THREAD_ID, fence=first.fence, until_ms=900)
+    assert not await storage.threads.set_turn(THREAD_ID, fence=first.fence, turn=7, turn_open=True)
+    assert not await storage.threads.release(
+        THREAD_ID, fence=first.fence, wakes=first.wakes, now_ms=150
+    )
+    assert await storage.threads.get(THREAD_ID) == second
+
+
+async def test_who_gave_the_lease_back_cannot_extend_it(storage: Storage) -> None:
+    thread = await claimed(storage)
+    await storage.threads.release(THREAD_ID, fence=thread.fence, wakes=thread.wakes, now_ms=20)
+
+    assert not await storage.threads.extend(THREAD_ID, fence=thread.fence, until_ms=900)
+    assert (await storage.threads.get(THREAD_ID)).leased_until_ms == 0
+
+
+async def test_the_holder_records_its_turn(storage: Storage) -> None:
+    thread = await claimed(storage)
+
+    assert await storage.threads.set_turn(THREAD_ID, fence=thread.fence, turn=1, turn_open=True)
+
+    stored = await storage.threads.get(THREAD_ID)
+    assert (stored.turn, stored.turn_open, stored.checkpoint_id) == (1, True, f"{THREAD_ID}#1")
+
+
+async def test_a_release_leaves_nothing_due(storage: Storage) -> None:
+    thread = await claimed(storage)
+
+    assert await storage.threads.release(
+        THREAD_ID, fence=thread.fence, wakes=thread.wakes, now_ms=20
+    )
+
+    stored = await storage.threads.get(THREAD_ID)
+    assert (stored.due_ms, stored.leased_by, stored.leased_until_ms) == (None, "", 0)
+    assert await storage.threads.due(now_ms=10_000, limit=5) == []
+
+
+async def test_a_wake_during_the_lease_is_not_lost(storage: Storage) -> None:
+    thread = await claimed(storage)
+    await storage.threads.wake(THREAD_ID, now_ms=15)
+    await storage.threads.extend(THREAD_ID, fence=thread.fence, until_ms=300)
+
+    assert not await storage.threads.release(
+        THREAD_ID, fence=thread.fence, wakes=thread.wakes, now_ms=20
+    )
+
+    stored = await storage.threads.get(THREAD_ID)
+    assert (stored.due_ms, stored.leased_until_ms) == (20, 0)
+    again = await storage.threads.claim(THREAD_ID, owner="b", now_ms=20, until_ms=200)
+    assert again is not None
+    assert again.wakes == 2
+
+
+async def test_a_wake_at_the_moment_of_release_is_not_lost(storage: Storage) -> None:
+    for round_ in range(10):
+        thread_id = f"T{round_}"
+        await storage.threads.ensure(a_thread(thread_id=thread_id, due_ms=10))
+        thread = await storage.threads.claim(thread_id, owner="a", now_ms=10, until_ms=100)
+        assert thread is not None
+
+        await asyncio.gather(
+            storage.threads.release(thread_id, fence=1, wakes=thread.wakes, now_ms=20),
+            storage.threads.wake(thread_id, now_ms=20),
+        )
+
+        assert (await storage.threads.get(thread_id)).due_ms == 20
+
+
+async def test_attempts_count_errors_in_a_row(storage: Storage) -> None:
+    await storage.threads.ensure(a_thread(due_ms=10))
+    seen = []
+    for retry_ms in (20, 30, None):
+        thread = await storage.threads.claim(THREAD_ID, owner="a", now_ms=50, until_ms=99)
+        assert thread is not None
+        await storage.threads.release(
+            THREAD_ID, fence=thread.fence, wakes=thread.wakes, now_ms=10, retry_ms=retry_ms
+        )
+        stored = await storage.threads.get(THREAD_ID)
+        seen.append((stored.attempts, stored.due_ms))
+
+    assert seen == [(1, 20), (2, 30), (0, None)]
+
+
+async def test_a_retry_that_is_due_already_is_more_to_do(storage: Storage) -> None:
+    thread = await claimed(storage)
+
+    assert not await storage.threads.release(
+        THREAD_ID, fence=thread.fence, wakes=thread.wakes, now_ms=20, retry_ms=20
+    )
+
+
+async def test_an_error_counts_even_when_somebody_woke_the_thread(storage: Storage) -> None:
+    thread = await claimed(storage)
+    await storage.threads.wake(THREAD_ID, now_ms=15)
+
+    assert not await storage.threads.release(
+        THREAD_ID, fence=thread.fence, wakes=thread.wakes, now_ms=20, retry_ms=500
+    )
+
+    stored = await storage.threads.get(THREAD_ID)
+    assert (stored.attempts, stored.due_ms) == (1, 20)
+
+
+async def test_threads_do_not_touch_each_other(storage: Storage) -> None:
+    other = await storage.threads.ensure(a_thread(thread_id=OTHER_ID, due_ms=10))
+    await claimed(storage)
+
+    assert await storage.threads.get(OTHER_ID) == other

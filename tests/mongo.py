@@ -1,0 +1,163 @@
+"""A server that speaks MongoDB's protocol, for tests.
+
+`COUNTERSIGN_TEST_MONGODB_URI` names one; else `mongod` is started when it is on the PATH; else the
+package nx-27017, which is wrong in places but installs anywhere. If none works, tests fail; nothing
+is ever skipped. Use the fixture `mongo_server` to have some server, and `spawn_mongo_server` where
+the test itself must stop and start it.
+"""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pymongo import MongoClient
+from pymongo.errors import OperationFailure, PyMongoError
+
+URI_VARIABLE = "COUNTERSIGN_TEST_MONGODB_URI"
+PREFIX = "countersign_test_"
+START_MS = 20_000
+
+
+class MongoServer:
+    """A server for tests.
+
+    Attributes:
+        kind: `named` (by the environment), `mongod`, or `nx-27017`.
+        uri: How to reach it; the same after a restart.
+    """
+
+    def __init__(self, kind: str, directory: Path | None, uri: str = "") -> None:
+        self.kind = kind
+        self.uri = uri
+        self._directory = directory
+        self._port = 0
+        self._process: subprocess.Popen[bytes] | None = None
+        self._databases: list[str] = []
+
+    @property
+    def pid(self) -> int:
+        """Process id of a server that this session started."""
+        assert self._process is not None, "the server does not run, or is not ours"
+        return self._process.pid
+
+    def new_database(self) -> str:
+        """Give a name that no other test uses."""
+        name = PREFIX + uuid.uuid4().hex
+        self._databases.append(name)
+        return name
+
+    def start(self) -> None:
+        """Start, and wait until it answers. It keeps its port and its data over restarts."""
+        assert self._directory is not None, "a server named by the environment cannot be started"
+        for attempt in range(5):  # another process may take the port before the server does
+            if not self._port:
+                self._port = _free_port()
+            self.uri = f"mongodb://127.0.0.1:{self._port}/"
+            if self.kind == "mongod":
+                self.uri += "?replicaSet=rs0"
+            self._launch()
+            try:
+                self._await_answer()
+            except PyMongoError:
+                self.kill()
+                if attempt == 4:
+                    raise
+                self._port = 0
+            else:
+                return
+
+    def stop(self) -> None:
+        """Stop in good order; may be repeated."""
+        if self._process is not None:
+            self._process.terminate()
+            try:
+                self._process.wait(10)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+            self._process = None
+
+    def kill(self) -> None:
+        """Stop at once, as a power cut would."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def restart(self) -> None:
+        """Stop and start, on the same data."""
+        self.stop()
+        self.start()
+
+    def clean(self) -> None:
+        """Drop the databases of this session, where they would outlive it."""
+        if self._directory is None:
+            with MongoClient[dict[str, Any]](self.uri) as client:
+                for name in self._databases:
+                    client.drop_database(name)
+
+    def _launch(self) -> None:
+        assert self._directory is not None
+        port, data = str(self._port), self._directory / "data"
+        data.mkdir(parents=True, exist_ok=True)
+        if self.kind == "mongod":
+            command = ["mongod", "--replSet", "rs0", "--bind_ip", "127.0.0.1"]
+            command += ["--port", port, "--dbpath", str(data)]
+        else:
+            command = [sys.executable, "-m", "nx_27017.nx_27017", "--host", "127.0.0.1"]
+            command += ["--port", port, "--data-dir", str(data)]
+            command += ["--log-file", str(self._directory / "log")]
+            command += ["--pid-file", str(self._directory / "pid")]
+        with (self._directory / "output").open("ab") as output:
+            self._process = subprocess.Popen(  # noqa: S603 - the command is made above
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=output
+            )
+
+    def _await_answer(self) -> None:
+        direct = f"mongodb://127.0.0.1:{self._port}/?directConnection=true"
+        with MongoClient[dict[str, Any]](direct, serverSelectionTimeoutMS=START_MS) as client:
+            client.admin.command("ping")
+            if self.kind == "mongod":
+                member = {"_id": 0, "host": f"127.0.0.1:{self._port}"}
+                try:
+                    client.admin.command("replSetInitiate", {"_id": "rs0", "members": [member]})
+                except OperationFailure as error:
+                    if error.code != 23:  # AlreadyInitialized
+                        raise
+        if self.kind == "mongod":  # wait until it is elected
+            with MongoClient[dict[str, Any]](self.uri, serverSelectionTimeoutMS=START_MS) as client:
+                client.admin.command("ping")
+
+
+def spawn_mongo_server(directory: Path) -> MongoServer:
+    """Start a server of our own in a directory; the caller stops it."""
+    server = MongoServer("mongod" if shutil.which("mongod") else "nx-27017", directory)
+    server.start()
+    return server
+
+
+@pytest.fixture(scope="session")
+def mongo_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MongoServer]:
+    """The server of this test session (with pytest-xdist: of this worker)."""
+    uri = os.environ.get(URI_VARIABLE, "")
+    if uri:
+        server = MongoServer("named", None, uri)
+    else:
+        server = spawn_mongo_server(tmp_path_factory.mktemp("mongo"))
+    yield server
+    server.clean()
+    server.stop()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port

@@ -1,0 +1,109 @@
+"""What is special about the shared database: addresses, secrets, documents."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from pymongo.errors import OperationFailure
+
+from storage.codec import APPROVALS, THREADS
+from storage.errors import RecordFormatError, StoreUnavailableError
+from storage.mongo import Driver, MongoStorage
+from storage.mongo.client import Client
+from storage.mongo.documents import to_document, to_record
+from tests.contract.builders import THREAD_ID, a_thread, an_approval
+
+SHORT = timedelta(milliseconds=200)
+DRIVERS: list[Driver] = ["motor", "pymongo"]
+
+
+def a_client(uri: str, **changes: Any) -> Client:
+    settings: dict[str, Any] = {"driver": "pymongo", "database": None, "timeout": SHORT}
+    return Client(uri, **{**settings, **changes})
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "postgres://u:hunter2@host/db",
+        "mongodb://u:hunter2@host:notaport/db",
+        "mongodb://u:hunter2@@host/db",
+        "mongodb://u:hunter2@host/bad name",
+        "",
+    ],
+)
+async def test_an_address_that_makes_no_sense_is_refused(uri: str, driver: Driver) -> None:
+    storage = MongoStorage(uri, driver=driver)
+
+    with pytest.raises(StoreUnavailableError, match="its address cannot be used") as caught:
+        await storage.open()
+    assert "hunter2" not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+async def test_a_server_that_is_not_there_is_reported_without_the_password(driver: Driver) -> None:
+    storage = MongoStorage("mongodb://bot:hunter2@127.0.0.1:1/db", driver=driver, timeout=SHORT)
+
+    with pytest.raises(StoreUnavailableError) as caught:
+        await storage.open()
+    assert "hunter2" not in str(caught.value)
+    assert "hunter2" not in repr(storage)
+
+
+@pytest.mark.parametrize("said", ["hunter 2", "hunter%202", "bot:hunter%202"])
+def test_credentials_are_cut_out_of_what_the_driver_says(said: str) -> None:
+    client = a_client("mongodb://bot:hunter%202@host/db")
+
+    with pytest.raises(StoreUnavailableError) as caught, client.guard():
+        raise OperationFailure(f"no {said} here, " + "and so on " * 100)
+
+    assert "hunter" not in caught.value.detail
+    assert caught.value.detail.startswith("no ***")
+    assert len(caught.value.detail) < 400
+
+
+@pytest.mark.parametrize(
+    ("uri", "given", "name"),
+    [
+        ("mongodb://127.0.0.1:1/", None, "countersign"),
+        ("mongodb://127.0.0.1:1/acme?retryWrites=false&w=1", None, "acme"),
+        ("mongodb://127.0.0.1:1/acme?readPreference=secondary", "other", "other"),
+    ],
+)
+async def test_the_database_and_its_promises(uri: str, given: str | None, name: str) -> None:
+    client = a_client(uri, database=given)
+    with pytest.raises(StoreUnavailableError):
+        await client.open()
+
+    database = client._connect()
+
+    assert database.name == name
+    assert database.write_concern.document == {"w": "majority"}
+    assert database.read_concern.level == "majority"
+    assert database.read_preference.mongos_mode == "primary"
+    assert database.client.options.retry_writes
+    await client.close()
+
+
+def test_a_document_is_flat_and_leaves_out_what_is_none() -> None:
+    document = to_document(APPROVALS, an_approval(due_ms=None, remind_ms=None))
+
+    assert document["_id"] == an_approval().approval_id
+    assert not {"approval_id", "due_ms", "remind_ms", "decision"} & set(document)
+    assert all(isinstance(value, str | int) for value in document.values())
+    assert document["v"] == 1
+
+
+def test_a_document_becomes_its_record() -> None:
+    assert to_record(THREADS, to_document(THREADS, a_thread())) == a_thread()
+
+
+def test_a_document_without_an_id_is_damaged() -> None:
+    document = to_document(THREADS, a_thread())
+    del document["_id"]
+
+    with pytest.raises(RecordFormatError, match="thread_id"):
+        to_record(THREADS, document)
+    assert THREAD_ID not in document

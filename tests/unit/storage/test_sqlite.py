@@ -1,0 +1,204 @@
+"""What is special about the embedded database."""
+
+import os
+import sqlite3
+import stat
+from pathlib import Path
+
+import pytest
+
+from storage.codec import APPROVALS, AUDIT, MESSAGES, POSTS, THREADS, Codec
+from storage.errors import RecordFormatError, StoreBusyError, StoreUnavailableError
+from storage.sqlite import SqliteStorage, database
+from storage.sqlite.lock import LOCK_NAME, DirectoryLock
+from tests.contract.builders import (
+    APPROVAL_ID,
+    DIGEST,
+    THREAD_ID,
+    a_decision,
+    a_post,
+    a_thread,
+    an_approval,
+)
+
+TABLES = {
+    "threads": THREADS,
+    "messages": MESSAGES,
+    "approvals": APPROVALS,
+    "posts": POSTS,
+    "audit": AUDIT,
+}
+
+
+def edit(directory: Path, statement: str) -> None:
+    connection = sqlite3.connect(directory / "countersign.db")
+    with connection:
+        connection.execute(statement)
+    connection.close()
+
+
+async def made(directory: Path) -> None:
+    storage = SqliteStorage(directory)
+    await storage.open()
+    await storage.threads.ensure(a_thread(due_ms=1))
+    await storage.approvals.add(an_approval())
+    await storage.checkpoints.append("c", "j", base=1, index=0)
+    await storage.log.append("l", 1, "x")
+    await storage.close()
+
+
+async def test_the_directory_and_the_file_are_private(tmp_path: Path) -> None:
+    directory = tmp_path / "a" / "data"
+    await made(directory)
+
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    assert stat.S_IMODE((directory / "countersign.db").stat().st_mode) == 0o600
+    assert stat.S_IMODE((directory / LOCK_NAME).stat().st_mode) == 0o600
+
+
+async def test_a_second_one_on_the_same_directory_is_refused(tmp_path: Path) -> None:
+    first, second = SqliteStorage(tmp_path), SqliteStorage(tmp_path)
+    await first.open()
+
+    with pytest.raises(StoreBusyError, match=f"process {os.getpid()}") as caught:
+        await second.open()
+    assert (caught.value.path, caught.value.holder) == (str(tmp_path), str(os.getpid()))
+
+    await first.close()
+    await second.open()
+    await second.close()
+
+
+def test_a_holder_that_is_no_number_is_not_repeated(tmp_path: Path) -> None:
+    first, second = DirectoryLock(tmp_path), DirectoryLock(tmp_path)
+    first.acquire()
+    (tmp_path / LOCK_NAME).write_text("<!channel>")
+
+    with pytest.raises(StoreBusyError) as caught:
+        second.acquire()
+    assert caught.value.holder == ""
+
+    first.release()
+    first.release()
+    second.acquire()
+    second.release()
+
+
+@pytest.mark.parametrize("name", ["", LOCK_NAME, "countersign.db"])
+async def test_a_directory_that_cannot_be_used_is_named(tmp_path: Path, name: str) -> None:
+    directory = tmp_path / "data"
+    if name:
+        (directory / name).mkdir(parents=True)  # a folder where a file should be
+    else:
+        directory.write_text("a file where a folder should be")
+    storage = SqliteStorage(directory)
+
+    with pytest.raises(StoreUnavailableError, match=f"directory {directory} cannot be written"):
+        await storage.open()
+    await storage.close()
+
+
+async def test_a_directory_without_a_right_to_write_is_named() -> None:
+    directory = Path("/proc/countersign")  # not even root may write here
+
+    with pytest.raises(StoreUnavailableError, match=f"directory {directory} cannot be written"):
+        await SqliteStorage(directory).open()
+
+
+async def test_a_failed_open_leaves_no_lock(tmp_path: Path) -> None:
+    (tmp_path / "countersign.db").write_bytes(b"this is no database" * 100)
+    storage = SqliteStorage(tmp_path)
+
+    with pytest.raises(StoreUnavailableError, match="not a database"):
+        await storage.open()
+
+    lock = DirectoryLock(tmp_path)
+    lock.acquire()
+    lock.release()
+
+
+async def test_an_old_sqlite_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(database, "MIN_SQLITE", (99, 0, 0))
+
+    with pytest.raises(StoreUnavailableError, match=r"3\.35 or newer"):
+        await SqliteStorage(tmp_path).open()
+
+
+async def test_a_full_disk_is_reported_and_passes(tmp_path: Path) -> None:
+    storage = SqliteStorage(tmp_path)
+    await storage.open()
+    await storage._database.fetch("PRAGMA max_page_count = 40")
+    big = a_post(text="x" * 1_000_000)
+
+    with pytest.raises(StoreUnavailableError, match="full"):
+        await storage.posts.add(big)
+
+    await storage._database.fetch("PRAGMA max_page_count = 100000")
+    assert await storage.posts.add(big)
+    await storage.close()
+
+
+async def test_every_write_is_flushed_to_the_disk(tmp_path: Path) -> None:
+    storage = SqliteStorage(tmp_path)
+    await storage.open()
+
+    assert await storage._database.fetch("PRAGMA synchronous") == [{"synchronous": 2}]
+    assert await storage._database.fetch("PRAGMA journal_mode") == [{"journal_mode": "wal"}]
+    await storage.close()
+
+
+async def test_a_file_of_a_newer_release_is_refused(tmp_path: Path) -> None:
+    await made(tmp_path)
+    edit(tmp_path, "PRAGMA user_version = 2")
+
+    with pytest.raises(RecordFormatError, match="database file"):
+        await SqliteStorage(tmp_path).open()
+
+
+async def test_records_of_a_newer_release_are_left_alone(tmp_path: Path) -> None:
+    await made(tmp_path)
+    for table in ("threads", "approvals", "journal", "log"):
+        edit(tmp_path, f"UPDATE {table} SET v = 2")  # noqa: S608 - our own names
+    storage = SqliteStorage(tmp_path)
+    await storage.open()
+
+    assert await storage.threads.due(now_ms=9, limit=9) == []
+    assert await storage.threads.claim(THREAD_ID, owner="a", now_ms=9, until_ms=99) is None
+    with pytest.raises(RecordFormatError):
+        await storage.threads.get(THREAD_ID)
+    with pytest.raises(RecordFormatError):
+        await storage.approvals.decide(APPROVAL_ID, a_decision(), digest=DIGEST)
+    with pytest.raises(RecordFormatError, match="log entry"):
+        await storage.log.load("l", before_turn=9)
+    await storage.close()
+
+
+@pytest.mark.parametrize(("table", "codec"), TABLES.items())
+async def test_a_table_has_the_fields_of_its_record(table: str, codec: Codec[object]) -> None:
+    storage = SqliteStorage(None)
+    await storage.open()
+
+    columns = await storage._database.fetch(f"PRAGMA table_info({table})")
+
+    assert {column["name"] for column in columns} == set(codec.names)
+    await storage.close()
+
+
+@pytest.mark.parametrize(
+    ("query", "index"),
+    [
+        ("threads WHERE due_ms <= 5 AND leased_until_ms <= 5 ORDER BY due_ms", "threads_due"),
+        ("approvals WHERE due_ms <= 5 AND leased_until_ms <= 5 ORDER BY due_ms", "approvals_due"),
+        ("approvals WHERE thread_id = 't' AND open = 1 ORDER BY created_ms", "approvals_open"),
+        ("messages WHERE thread_id = 't' AND turn = 0 ORDER BY ts", "messages_turn"),
+        ("posts WHERE thread_id = 't' AND posted = 0 ORDER BY created_ms", "posts_unfinished"),
+    ],
+)
+async def test_i11_reads_use_an_index(query: str, index: str) -> None:
+    storage = SqliteStorage(None)
+    await storage.open()
+
+    plan = await storage._database.fetch(f"EXPLAIN QUERY PLAN SELECT * FROM {query}")  # noqa: S608
+
+    assert [index in str(step["detail"]) for step in plan] == [True]
+    await storage.close()
