@@ -49,6 +49,18 @@ class _Entry:
     read: Callable[[Any], object]
 
 
+def _read_bytes(value: str) -> bytes:
+    return base64.b64decode(value, validate=True)
+
+
+def _write_timedelta(value: timedelta) -> object:
+    return [value.days, value.seconds, value.microseconds]
+
+
+def _read_timedelta(value: list[int]) -> timedelta:
+    return timedelta(days=value[0], seconds=value[1], microseconds=value[2])
+
+
 class TypeRegistry:
     """Which types can be stored, under which names."""
 
@@ -161,7 +173,7 @@ class TypeRegistry:
             raise CheckpointDecodeError(f"the type {name!r} is not registered in this program")
         try:
             return entry.read(self.decode(value))
-        except (TypeError, ValueError, KeyError, ArithmeticError, ValidationError) as error:
+        except (TypeError, ValueError, LookupError, ArithmeticError, ValidationError) as error:
             raise CheckpointDecodeError(
                 f"a value of type {name!r} does not fit: {error}"
             ) from error
@@ -252,15 +264,3 @@ def _shape(cls: type) -> tuple[Callable[[Any], object], Callable[[Any], object]]
         f"{cls.__qualname__!r} is no dataclass, pydantic model or enum; use `types.add` with "
         "functions that write and read it"
     )
-
-
-def _read_bytes(value: str) -> bytes:
-    return base64.b64decode(value, validate=True)
-
-
-def _write_timedelta(value: timedelta) -> object:
-    return [value.days, value.seconds, value.microseconds]
-
-
-def _read_timedelta(value: list[int]) -> timedelta:
-    return timedelta(days=value[0], seconds=value[1], microseconds=value[2])

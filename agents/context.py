@@ -148,6 +148,7 @@ class Scope:
         point: The interrupt that it goes on from; None when it is new here.
         watch: Notices a raised signal.
         granted: Arguments that people have agreed to run, once more.
+        why: What the model said beside the tool call that runs now. Untrusted.
     """
 
     run: RunContext
@@ -156,6 +157,7 @@ class Scope:
     point: Point | None = None
     watch: Watch = field(default_factory=Watch)
     granted: dict[str, Json] | None = None
+    why: str = ""
 
 
 _scope: ContextVar[Scope] = ContextVar("agents_scope")
@@ -261,6 +263,11 @@ def session_values() -> SessionValues:
 def current_checkpoint_id() -> str:
     """Which run this is: the thread that a decision is bound to. Empty when nothing is kept."""
     return current_scope("current_checkpoint_id()").run.checkpoint_id
+
+
+def current_why() -> str:
+    """What the model said beside the tool call that runs now; may be empty. Untrusted."""
+    return current_scope("current_why()").why
 
 
 def idempotency_key() -> str:

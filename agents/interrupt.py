@@ -20,7 +20,7 @@ __all__ = [
 ]
 
 
-class Interrupted(BaseException):  # noqa: N818 - a signal, not an error
+class Interrupted(BaseException):
     """The signal that people are needed. It passes through every `except Exception`.
 
     Raised by `interrupt` and its kind; it never leaves the runner.
@@ -109,7 +109,7 @@ def keep_waiting(*refusals: ResumeError) -> NoReturn:
         ResumeError: There is nothing to go on waiting for.
     """
     scope = current_scope("keep_waiting()")
-    point = scope.run.topmost(scope.address)
+    point = scope.point or scope.run.topmost(scope.address)
     if point is None:
         raise refusals[0] if refusals else ResumeError(f"nothing waits at {scope.address}")
     raise_point(point, *refusals)

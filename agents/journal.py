@@ -6,11 +6,13 @@ are looked up, so that nothing that they tell of is done again.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import cast
 
 from agents.checkpoint import CheckpointStore
 from agents.codec import Json, from_text, to_text
+from agents.errors import CheckpointConflictError
 
 MODEL = "model"
 STARTED = "started"
@@ -45,6 +47,8 @@ class Journal:
         self._known: dict[tuple[str, str], dict[str, Json]] = {}
         self._started: set[str] = set()
         self._failure: Exception | None = None
+        self._is_unsure = False
+        self._lock = asyncio.Lock()
         self.every_step = every_step and self._store is not None
         for entry in entries:
             self._learn(from_text(entry))
@@ -71,20 +75,30 @@ class Journal:
         """Note that something has happened.
 
         Raises:
-            CheckpointConflictError: Somebody else works on this run: stop at once.
+            CheckpointConflictError: Somebody else works on this run, or an entry before this one
+                was cut off by a cancellation: stop at once.
         """
         if kind == STARTED:
             self._started.add(at)
         if self._store is None:
             return
-        self.raise_failure()
         entry = to_text({"kind": kind, "at": at, **(data or {})})
-        index, self._index = self._index, self._index + 1
+        # One after the other: a gap in the indexes would hide what comes after it.
+        async with self._lock:
+            self.raise_failure()
+            await self._write(self._store, entry)
+
+    async def _write(self, store: CheckpointStore, entry: str) -> None:
+        if self._is_unsure:
+            raise CheckpointConflictError(self._checkpoint_id, "an entry was cut off")
+        self._is_unsure = True
         try:
-            await self._store.append(self._checkpoint_id, entry, base=self._base, index=index)
+            await store.append(self._checkpoint_id, entry, base=self._base, index=self._index)
         except Exception as error:
             self._failure = error
             raise
+        self._index += 1
+        self._is_unsure = False
 
     def _learn(self, entry: dict[str, Json]) -> None:
         self._index += 1

@@ -54,7 +54,9 @@ def resolve_model(name: str) -> Model:
     except ImportError as error:
         raise AgentConfigError(_missing_package(name, provider)) from error
     except (UserError, ValueError) as error:
-        raise AgentConfigError(f"the model {name!r} cannot be used: {error}") from error
+        # What follows the first sentence is about other ways to use pydantic-ai.
+        fault = str(error).split(". ")[0]
+        raise AgentConfigError(f"the model {name!r} cannot be used: {fault}") from error
 
 
 def _missing_package(name: str, provider: str) -> str:
@@ -73,7 +75,10 @@ def say(text: str) -> TextPart:
 
 
 def call(
-    name: str, arguments: Mapping[str, object] | str | None = None, *, id: str = ""
+    name: str,
+    arguments: Mapping[str, object] | str | None = None,
+    *,
+    id: str = "",  # noqa: A002 - as in ToolCall
 ) -> ToolCallPart:
     """Script a tool call.
 
@@ -158,5 +163,5 @@ def stream_pieces(at: int, part: ModelResponsePart) -> list[str | DeltaToolCalls
 
 
 def _words(part: TextPart) -> list[str | DeltaToolCalls]:
-    words = part.content.split(" ")
-    return [f"{word} " for word in words[:-1]] + [words[-1]]
+    *words, last = part.content.split(" ")
+    return [*(f"{word} " for word in words), last]

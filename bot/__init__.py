@@ -1,1 +1,1 @@
-"""placeholder"""
+"""Countersign: a Slack bot that asks people before an agent acts."""

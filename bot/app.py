@@ -159,7 +159,7 @@ def build(
         approvals=approvals,
         inbox=inbox,
         threads=threads,
-        runner=runner,
+        check_call=agent.validate_call,
         notifier=notifier,
         client=quick,
         clock=clock,

@@ -59,7 +59,9 @@ class Approvals:
         """Put new approvals on record and show their cards, in order. May be repeated."""
         for approval in approvals:
             await self.storage.approvals.add(approval)
-            await self._note(approval, "requested", approval.requester_id, at_ms=approval.created_ms)
+            await self._note(
+                approval, "requested", approval.requester_id, at_ms=approval.created_ms
+            )
         for approval in approvals:
             await self.attend(approval.approval_id)
 
@@ -185,9 +187,7 @@ class Approvals:
                 "digest": decision.digest,
                 "edited": bool(decision.arguments_json),
             }
-            await self._note(
-                approval, "decided", decision.by, at_ms=decision.at_ms, detail=detail
-            )
+            await self._note(approval, "decided", decision.by, at_ms=decision.at_ms, detail=detail)
         if approval.open:
             await self.storage.threads.wake(approval.thread_id, now_ms=self.clock())
             self.wake(approval.thread_id)
@@ -267,4 +267,3 @@ class Approvals:
                 detail={"why": why, "team": actor.team_id},
             )
         )
-

@@ -107,8 +107,8 @@ class SlackDirectory:
         try:
             answer = await self._client.api_call(method, params=params)
         except (SlackClientError, OSError, TimeoutError) as error:
-            raise DirectoryError(method, slack_fault(error)) from error
+            raise DirectoryError(f"{method}: {slack_fault(error)}") from error
         data = answer.data
         if not isinstance(data, dict):
-            raise DirectoryError(method, "an answer that is not JSON")
+            raise DirectoryError(f"{method}: an answer that is not JSON")
         return data

@@ -2,6 +2,7 @@
 
 BotError
     SettingsError               names the variable, the fault and the remedy
+    InvalidSettingsError        all faults of the settings at once
     UserFacingError             str() is safe to show in Slack
         NotApproverError        this person may not do this
         ApprovalClosedError     somebody, or the clock, decided first
@@ -9,10 +10,13 @@ BotError
         UnknownApprovalError    no such approval in this workspace
         InvalidInputError       a button value or a form that is not ours
         DirectoryError          people could not be looked up
+        NotRecordedError        the database did not answer in time
     DeliveryError               Slack refused or did not answer; keeps __cause__
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from bot.mrkdwn import date, mention
 from storage.records import Approval, Status
@@ -32,10 +36,22 @@ class SettingsError(BotError):
     """
 
     def __init__(self, variable: str, fault: str, remedy: str) -> None:
-        super().__init__(f"{variable}: {fault}. {remedy}")
+        super().__init__(f"{variable}: {fault}; {remedy}")
         self.variable = variable
         self.fault = fault
         self.remedy = remedy
+
+
+class InvalidSettingsError(BotError):
+    """The bot cannot start with these settings; everything that is wrong, one line each.
+
+    Attributes:
+        problems: Never empty.
+    """
+
+    def __init__(self, problems: Sequence[SettingsError]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(str(problem) for problem in self.problems))
 
 
 class UserFacingError(BotError):
@@ -108,6 +124,16 @@ class DirectoryError(UserFacingError):
             "Please try again in a moment."
         )
         self.detail = detail
+
+
+class NotRecordedError(UserFacingError):
+    """The database did not answer while the person waited."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "I could not record this in time. Please look at the card; if it still has its "
+            "buttons, try again."
+        )
 
 
 class DeliveryError(BotError):

@@ -1,4 +1,4 @@
-"""People's messages: which ones the agent gets, which ones answer a question, which ones neither."""
+"""People's messages: which the agent gets, which answer a question, and which do neither."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class Inbox:
             try:
                 await self.access.check_person(actor, team_id=thread.team_id)
             except NotApproverError as error:
-                await self._refuse(thread, message, f"I did not pass this on: {error}.")
+                await self._refuse(thread, message, f"I did not pass this on: {error.reason}.")
                 continue
             await self._try_answer(thread, message, actor)
 
@@ -180,16 +180,16 @@ class Inbox:
         try:
             await self._answer(questions[0], message, actor)
         except NotApproverError as error:
-            await self._refuse(thread, message, f"I did not take this as the answer: {error}.")
+            await self._refuse(
+                thread, message, f"I did not take this as the answer: {error.reason}."
+            )
         except (ApprovalClosedError, OutdatedCardError):
             return
         else:
             await self.storage.inbox.take([message.message_id], turn=thread.turn)
 
     async def _answer(self, question: Approval, message: Message, actor: Actor) -> None:
-        approval = await self.approvals.look(
-            question.approval_id, actor, shown=question.digest
-        )
+        approval = await self.approvals.look(question.approval_id, actor, shown=question.digest)
         decision = Decision(
             status=Status.ANSWERED,
             by=message.user_id,

@@ -26,9 +26,7 @@ def load_model(name: str) -> Model:
     try:
         return resolve_model(name)
     except AgentConfigError as error:
-        raise SettingsError(
-            "COUNTERSIGN_MODEL", f"{name!r} cannot be used", str(error)
-        ) from error
+        raise SettingsError("COUNTERSIGN_MODEL", f"{name!r} cannot be used", str(error)) from error
 
 
 def load_agent(path: str, model: Model) -> Agent:

@@ -19,6 +19,7 @@ from bot.app import STOP_PATIENCE, Countersign, Identity, Slack, build
 from bot.errors import SettingsError
 from bot.loading import load_agent, load_model
 from bot.mapping import Rules
+from bot.ports import Clock
 from bot.scheduler import Scheduler
 from bot.server import serve, web_app
 from bot.settings import Settings
@@ -53,29 +54,47 @@ async def run(
     if stop is None:
         stop = _stopped_by_signals()
     async with AsyncExitStack() as stack:
-        agent = load_agent(settings.agent, load_model(settings.model))
-        storage = make_storage(settings)
-        stack.push_async_callback(storage.close)
-        await storage.open()
-        slack = await reach_slack(settings)
-        countersign = build(
-            slack=slack,
-            storage=storage,
-            agent=agent,
-            rules=Rules(
-                approvers=settings.approvers,
-                self_approval=settings.self_approval,
-                remind_after=settings.remind_after,
-                expire_after=settings.expire_after,
-            ),
-            clock=system_clock,
-            owner=f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}",
-        )
-        await _start(settings, countersign, storage, stack)
+        await start(settings, stack)
         if ready is not None:
             ready.set()
         await stop.wait()
         logger.info("stopping", extra={"action": "stopping"})
+
+
+async def start(
+    settings: Settings, stack: AsyncExitStack, *, clock: Clock = system_clock
+) -> Countersign:
+    """Start the bot; closing the stack stops it: intake first, then work, then the database.
+
+    Args:
+        settings: Checked settings.
+        stack: Closes what is opened here.
+        clock: The time now.
+
+    Raises:
+        SettingsError: A setting does not work: agent, model, token, port.
+        StoreBusyError: Another process has the data directory.
+        StoreUnavailableError: The database does not answer.
+    """
+    agent = load_agent(settings.agent, load_model(settings.model))
+    storage = make_storage(settings)
+    stack.push_async_callback(storage.close)
+    await storage.open()
+    countersign = build(
+        slack=await reach_slack(settings),
+        storage=storage,
+        agent=agent,
+        rules=Rules(
+            approvers=settings.approvers,
+            self_approval=settings.self_approval,
+            remind_after=settings.remind_after,
+            expire_after=settings.expire_after,
+        ),
+        clock=clock,
+        owner=f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}",
+    )
+    await _start(settings, countersign, storage, stack)
+    return countersign
 
 
 def make_storage(settings: Settings) -> Storage:
@@ -140,9 +159,7 @@ async def _start(
         return ""
 
     bolt = countersign.bolt if handler is None else None
-    port = await serve(
-        web_app(bolt, missing), host=settings.host, port=settings.port, stack=stack
-    )
+    port = await serve(web_app(bolt, missing), host=settings.host, port=settings.port, stack=stack)
     if handler is not None:
         await _connect(handler, stack)
     await countersign.sweep.tick()

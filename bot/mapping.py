@@ -133,6 +133,10 @@ def answer_from(approval: Approval, info: object) -> object:
         return Expired(waited=_in_words(approval.expires_ms - approval.created_ms))
     if decision.status is Status.CANCELLED:
         return Cancelled(by=decision.by, reason=decision.reason)
+    return _answer_of_people(approval, decision, info)
+
+
+def _answer_of_people(approval: Approval, decision: Decision, info: object) -> object:
     match info:
         case ReviewEditInfo():
             return _review_result(decision)
@@ -146,7 +150,7 @@ def answer_from(approval: Approval, info: object) -> object:
         case DoubtInfo():
             return _doubt_result(decision)
         case FollowUpInfo():
-            return FollowUpInfo(questions=info.questions, user_answer=answer_text(approval))
+            return info.answer(answer_text(approval))
         case _:
             return answer_text(approval)
 

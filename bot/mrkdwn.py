@@ -25,7 +25,7 @@ def mention(slack_id: str) -> str:
         return f"<@{slack_id}>"
     if _GROUP.fullmatch(slack_id):
         return f"<!subteam^{slack_id}>"
-    return escape(slack_id) or "somebody"
+    return escape(slack_id[:40]) or "somebody"
 
 
 def is_person(slack_id: str) -> bool:

@@ -17,7 +17,9 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.access import CHANNEL, approver_names
-from bot.cards import Card, card_for, reminder_card, reply_cards
+from bot.cards.blocks import Card
+from bot.cards.choose import approvers_words, card_for, reminder_text
+from bot.cards.reply import reply_cards
 from bot.errors import DeliveryError
 from bot.ports import Clock, Stream
 from bot.slackcalls import slack_fault
@@ -69,13 +71,13 @@ class SlackNotifier:
                 blocks=card.blocks,
             )
         except DeliveryError as error:
-            if error.fault in _GONE:
+            if error.reason in _GONE:
                 return False
             raise
         return True
 
     async def remind(self, approval: Approval) -> None:
-        card = reminder_card(approval, mentions=mentions_of(approval))
+        card = reminder_text(approval, mentions_of(approval))
         await self._call(
             "chat.postMessage",
             channel=approval.channel_id,
@@ -154,7 +156,9 @@ class SlackNotifier:
                 **({"thread_ts": thread_ts} if thread_ts else {}),
             )
         except DeliveryError as error:
-            logger.warning("private answer not shown: %s", error, extra={"action": "whisper_failed"})
+            logger.warning(
+                "private answer not shown: %s", error, extra={"action": "whisper_failed"}
+            )
 
     def _card(self, approval: Approval) -> Card:
         return card_for(approval, approvers_text=approvers_text(approval))
@@ -224,26 +228,14 @@ def approval_at(approval: Approval, ts: str) -> Approval:
 
 
 def approvers_text(approval: Approval) -> str:
-    """Who may decide, as mrkdwn of our own; the ids come from settings, not from a model."""
+    """Who may decide, in our own words; the ids come from settings, never from a model."""
     if approval.kind is Kind.QUESTION:
-        return "anybody in this channel"
-    names = [_name(name) for name in approver_names(approval)]
-    text = " or ".join(names)
-    if not approval.self_approval:
-        text += f", but not <@{approval.requester_id}>, who asked"
-    return text
+        return approvers_words([CHANNEL])
+    return approvers_words(approver_names(approval))
 
 
 def mentions_of(approval: Approval) -> Sequence[str]:
-    """The mentions of a reminder; for a question, of the person who asked for the work."""
+    """Ids that a reminder mentions; for a question, of the person who asked for the work."""
     if approval.kind is Kind.QUESTION:
-        return [f"<@{approval.requester_id}>"]
-    return [_name(name) for name in approver_names(approval) if name != CHANNEL]
-
-
-def _name(name: str) -> str:
-    if name == CHANNEL:
-        return "anybody in this channel"
-    if name.startswith("S"):
-        return f"<!subteam^{name}>"
-    return f"<@{name}>"
+        return [approval.requester_id]
+    return [name for name in approver_names(approval) if name != CHANNEL]

@@ -7,6 +7,8 @@ When in doubt, it masks.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from itertools import pairwise
 
 REDACTED = "•••• redacted"
 
@@ -26,7 +28,6 @@ _SECRET_WORDS = frozenset(
         "pwd",
         "secret",
         "secrets",
-        "signature",
         "token",
         "tokens",
     }
@@ -34,13 +35,13 @@ _SECRET_WORDS = frozenset(
 _SECRET_PAIRS = frozenset(
     {("api", "key"), ("api", "keys"), ("access", "key"), ("private", "key"), ("signing", "key")}
 )
-_COUNTED = frozenset({"token", "tokens", "signature"})
+_COUNTED = frozenset({"token", "tokens"})
 """Words that a plain number beside them does not make secret: `max_tokens: 500`."""
 _HARMLESS_ENDS = frozenset({"count", "length", "limit", "name", "ttl", "type"})
 
 _PATTERNS = (
     re.compile(
-        r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,40}KEY-----|\Z)", re.S
+        r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,40}KEY-----|\Z)", re.DOTALL
     ),
     re.compile(r"\bxox[a-z]{1,2}(?:\.xox[a-z])?-[A-Za-z0-9-]{6,}"),
     re.compile(r"\bxapp-[A-Za-z0-9-]{6,}"),
@@ -50,12 +51,12 @@ _PATTERNS = (
     re.compile(r"\b(?:gh[pousr]_|github_pat_|glpat-)[A-Za-z0-9_-]{16,}"),
     re.compile(r"\beyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]*"),
 )
-_BEARER = re.compile(r"\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{8,}", re.I)
+_BEARER = re.compile(r"\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE)
 _LOGIN = re.compile(r"(://[^\s/:@]{0,200}:)[^\s/@]{1,500}(?=@)")
 _ASSIGNED = re.compile(
     r"((?:password|passwd|pwd|passphrase|secret|api[_-]?key|access[_-]?key|token)"
     r"[\"']?\s{0,3}[=:]\s{0,3})(?:\"[^\"\n]+\"|'[^'\n]+'|[^\s\"',;&]+)",
-    re.I,
+    re.IGNORECASE,
 )
 _CARD = re.compile(r"(?<![\d.])[3-6]\d{3}(?:[ -]?\d{2,6}){2,4}(?![\d.])")
 
@@ -65,7 +66,7 @@ def is_secret_key(key: str) -> bool:
     words = [word.lower() for word in _WORDS.findall(key)]
     if words and words[-1] in _HARMLESS_ENDS:
         return False
-    pairs = zip(words, words[1:], strict=False)
+    pairs = pairwise(words)
     return bool(_SECRET_WORDS.intersection(words)) or any(pair in _SECRET_PAIRS for pair in pairs)
 
 
@@ -85,7 +86,7 @@ def mask(key: str, value: object) -> object:
         case str():
             return mask_text(value)
         case dict():
-            return {mask_text(str(name)): mask(str(name), item) for name, item in value.items()}
+            return _mask_object(value)
         case list() | tuple():
             return [mask(key, item) for item in value]
         case int() if not isinstance(value, bool) and value.bit_length() < 80:
@@ -102,6 +103,16 @@ def mask_text(text: str) -> str:
     text = _LOGIN.sub(rf"\1{REDACTED}", text)
     text = _ASSIGNED.sub(_assigned, text)
     return _CARD.sub(_card, text)
+
+
+def _mask_object(value: Mapping[object, object]) -> dict[str, object]:
+    masked: dict[str, object] = {}
+    for key, item in value.items():
+        name = shown = mask_text(str(key))
+        while shown in masked:  # two secret names must not become one, or a value would vanish
+            shown = f"{name} ({len(masked) + 1})"
+        masked[shown] = mask(str(key), item)
+    return masked
 
 
 def _assigned(found: re.Match[str]) -> str:

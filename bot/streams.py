@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol
 
-from bot.cards import safe_markdown
 from bot.errors import DeliveryError
+from bot.mrkdwn import escape
 from bot.ports import Clock
+from bot.redaction import mask_text
 from bot.timing import milliseconds
 
 logger = logging.getLogger(__name__)
@@ -21,8 +22,15 @@ MAX_STREAMED = 3500
 """Characters that one streamed message may have; the rest of a text follows in further messages."""
 
 _NOT_HERE = frozenset(
-    {"unknown_method", "missing_scope", "not_allowed_token_type", "feature_not_enabled",
-     "method_not_supported_for_channel_type", "team_not_found", "invalid_arguments"}
+    {
+        "unknown_method",
+        "missing_scope",
+        "not_allowed_token_type",
+        "feature_not_enabled",
+        "method_not_supported_for_channel_type",
+        "team_not_found",
+        "invalid_arguments",
+    }
 )
 
 
@@ -41,9 +49,26 @@ class Streaming:
     is_native: bool
 
 
+def settled(text: str) -> str:
+    """The part of a growing text that may be shown: whole words only, with secrets masked.
+
+    A secret is recognised when it is complete, so the last word is kept back.
+    """
+    end = max(text.rfind(" "), text.rfind("\n")) + 1
+    return mask_text(text[:end])
+
+
+def safe_markdown(text: str) -> str:
+    """Markdown in which nothing mentions, links, or draws an image; applies per character."""
+    return escape(text).translate(_INERT)
+
+
+_INERT = str.maketrans({"[": "\\[", "]": "\\]", "!": "\\!"})
+
+
 @dataclass
 class GrowingMessage:
-    """A message that is posted with its first piece and updated now and then.
+    """A message that is posted with its first words and updated now and then.
 
     Args:
         post: Posts a text; returns its `ts`.
@@ -63,14 +88,15 @@ class GrowingMessage:
     async def append(self, text: str) -> None:
         self._text += text
         now = self.clock()
-        if now < self._next_ms or not self._text.strip():
+        shown = settled(self._text)[:MAX_STREAMED]
+        if now < self._next_ms or not shown.strip():
             return
         self._next_ms = now + milliseconds(BETWEEN_UPDATES)
         try:
             if self._ts:
-                await self.update(self._ts, self._text)
+                await self.update(self._ts, shown)
             else:
-                self._ts = await self.post(self._text)
+                self._ts = await self.post(shown)
         except DeliveryError as error:
             logger.info("piece not shown: %s", error, extra={"action": "stream_failed"})
 
@@ -99,8 +125,8 @@ class NativeStream:
     streaming: Streaming
     clock: Clock
     _ts: str = ""
-    _waiting: str = ""
-    _shown: int = 0
+    _text: str = ""
+    _shown: str = ""
     _is_broken: bool = False
     _next_ms: int = 0
 
@@ -108,27 +134,28 @@ class NativeStream:
         if not self.streaming.is_native and not self._ts:
             await self.fallback.append(text)
             return
-        self._waiting += text
+        self._text += text
         now = self.clock()
-        if now < self._next_ms or not self._waiting.strip() or self._is_broken:
+        if now < self._next_ms or self._is_broken:
             return
-        self._next_ms = now + milliseconds(BETWEEN_APPENDS)
-        await self._flush()
+        ready = settled(self._text)[:MAX_STREAMED]
+        if not ready.startswith(self._shown):
+            self._is_broken = True  # a secret came to light; the whole text comes at the end
+        elif ready[len(self._shown) :].strip():
+            self._next_ms = now + milliseconds(BETWEEN_APPENDS)
+            await self._show(ready)
 
     async def finish(self, text: str) -> str:
         if not self._ts:
             return await self.fallback.finish(text)
-        if self._is_broken or len(text) > MAX_STREAMED:
+        whole = mask_text(text)
+        if self._is_broken or len(whole) > MAX_STREAMED or not whole.startswith(self._shown):
             await self.abandon()
             return await self.fallback.finish_with(self._ts, text)
-        rest = safe_markdown(text[self._shown :])
+        rest = safe_markdown(whole[len(self._shown) :])
+        more = {"markdown_text": rest} if rest else {}
         try:
-            await self.call(
-                "chat.stopStream",
-                channel=self.target["channel"],
-                ts=self._ts,
-                **({"markdown_text": rest} if rest else {}),
-            )
+            await self.call("chat.stopStream", channel=self.target["channel"], ts=self._ts, **more)
         except DeliveryError:
             return await self.fallback.finish_with(self._ts, text)
         return self._ts
@@ -141,35 +168,29 @@ class NativeStream:
         except DeliveryError as error:
             logger.info("stream not ended: %s", error, extra={"action": "stream_failed"})
 
-    async def _flush(self) -> None:
-        piece = self._waiting[: MAX_STREAMED - self._shown]
-        if not piece:
-            return
+    async def _show(self, ready: str) -> None:
+        piece = safe_markdown(ready[len(self._shown) :])
         try:
             if self._ts:
                 await self.call(
                     "chat.appendStream",
                     channel=self.target["channel"],
                     ts=self._ts,
-                    markdown_text=safe_markdown(piece),
+                    markdown_text=piece,
                 )
             else:
-                answer = await self.call(
-                    "chat.startStream", **self.target, markdown_text=safe_markdown(piece)
-                )
+                answer = await self.call("chat.startStream", **self.target, markdown_text=piece)
                 self._ts = str(answer["ts"])
         except DeliveryError as error:
             await self._refused(error)
-            return
-        self._shown += len(piece)
-        self._waiting = self._waiting[len(piece) :]
+        else:
+            self._shown = ready
 
     async def _refused(self, error: DeliveryError) -> None:
         logger.info("piece not shown: %s", error, extra={"action": "stream_failed"})
         if self._ts:
             self._is_broken = True
-            return
-        if error.fault in _NOT_HERE:
+        elif error.reason in _NOT_HERE:
             self.streaming.is_native = False
-            text, self._waiting = self._waiting, ""
+            text, self._text = self._text, ""
             await self.fallback.append(text)

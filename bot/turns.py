@@ -136,9 +136,7 @@ class Turns:
         targets = {a.interrupt_id: answer_from(a, infos[a.interrupt_id]) for a in decided}
         for approval in decided:
             await self._note(thread, f"{approval.approval_id}:resumed", "resumed", approval)
-        events = self.runner.resume_with_params(
-            thread.checkpoint_id, ResumeParams(targets=targets)
-        )
+        events = self.runner.resume_with_params(thread.checkpoint_id, ResumeParams(targets=targets))
         await self._follow(thread, events)
         return Progress.AGAIN
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from agents.calls import ToolReturn
 from agents.codec import Json
 
 
@@ -68,11 +69,11 @@ class Tool(Protocol):
         """Say in words what a call with these canonical arguments does; runs nothing."""
         ...
 
-    async def call(self, arguments: dict[str, Json]) -> str:
+    async def call(self, arguments: dict[str, Json]) -> str | ToolReturn:
         """Run with canonical arguments.
 
         Returns:
-            The result, for the model.
+            The result, for the model; with its outcome, when it is another than `ran`.
 
         Raises:
             Interrupted: People are needed first. Must pass through.

@@ -53,7 +53,7 @@ class Cancelled:
         _check_texts(self, "by", "reason")
 
 
-@register("countersign.approval-result/1")
+@register("countersign.approval_result/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalResult:
     """Whether a call may run. Stored: version 1, must stay readable.
@@ -75,7 +75,7 @@ class ApprovalResult:
         _check_texts(self, "reason", "digest", "by", optional=True)
 
 
-@register("countersign.review-result/1")
+@register("countersign.review_result/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewEditResult:
     """Whether a call may run, and with which arguments. Stored: version 1, must stay readable.
@@ -157,7 +157,7 @@ class CallInfo:
             )
 
 
-@register("countersign.approval-info/1")
+@register("countersign.approval_info/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalInfo(CallInfo):
     """Asks whether a call may run. Stored: version 1, must stay readable."""
@@ -185,7 +185,7 @@ class ApprovalInfo(CallInfo):
                 raise wrong_answer(self.tool_name, answer, "ApprovalResult")
 
 
-@register("countersign.review-info/1")
+@register("countersign.review_info/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewEditInfo(CallInfo):
     """Asks whether a call may run, as it is or edited. Stored: version 1, must stay readable."""
@@ -230,7 +230,7 @@ class ReviewEditInfo(CallInfo):
                 raise wrong_answer(self.tool_name, answer, "ReviewEditResult")
 
 
-@register("countersign.follow-up-info/1")
+@register("countersign.follow_up_info/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowUpInfo:
     """Asks what only people know; the answer is a text, or this info with `user_answer`.
@@ -267,7 +267,7 @@ class FollowUpInfo:
             raise wrong_answer("the question", answer, "FollowUpInfo or a text")
 
 
-@register("countersign.doubt-result/1")
+@register("countersign.doubt_result/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoubtResult:
     """What people found out about a call of which nobody knew whether it ran.
@@ -290,10 +290,10 @@ class DoubtResult:
         _check_texts(self, "result", "by", optional=True)
 
 
-@register("countersign.doubt-info/1")
+@register("countersign.doubt_info/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoubtInfo:
-    """Asks what became of a call whose process died while it ran.
+    """Asks what became of an approved call whose process died while it ran.
 
     Stored: version 1, must stay readable.
 

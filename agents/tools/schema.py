@@ -10,7 +10,14 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, cast, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, ValidationError, create_model
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    ValidationError,
+    create_model,
+)
 from pydantic.errors import PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema, to_jsonable_python
@@ -38,7 +45,7 @@ Multiline = _MultilineMarker()
 class _Schema(GenerateJsonSchema):
     """Schemas without made-up titles, and with decimals as text: a JSON number may lose digits."""
 
-    def field_title_should_be_set(self, schema: Any) -> bool:
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic's
         return False
 
     def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
@@ -49,7 +56,12 @@ class _Schema(GenerateJsonSchema):
             "format": "decimal",
             "pattern": rf"^-?\d+{fraction}$",
         }
-        keys = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
+        keys = {
+            "ge": "minimum",
+            "gt": "exclusiveMinimum",
+            "le": "maximum",
+            "lt": "exclusiveMaximum",
+        }
         limits = cast("Mapping[str, Decimal | None]", schema)
         for key, keyword in keys.items():
             limit = limits.get(key)
@@ -81,7 +93,11 @@ class Parameters:
         again = self._dump(self._parse(once))
         if canonical_json(once) != canonical_json(again):
             raise InvalidArgumentsError(
-                (ArgumentError((), "these values change when they are read again; write them plainly"),)
+                (
+                    ArgumentError(
+                        (), "these values change when they are read again; write them plainly"
+                    ),
+                )
             )
         return once
 
@@ -124,7 +140,7 @@ def parameters(function: Callable[..., object]) -> Parameters:
     """
     told = docstring_parts(function)[1]
     fields: dict[str, Any] = {}
-    names = []
+    names: list[str] = []
     hints = _hints(function)
     for name, parameter in inspect.signature(function).parameters.items():
         _check_parameter(function, parameter, hints)

@@ -1,4 +1,4 @@
-"""What the model is told when a call did not simply run. Facts that differ have words that differ."""
+"""What the model is told when a call did not simply run: other words for other facts."""
 
 from __future__ import annotations
 
@@ -11,10 +11,7 @@ from agents.tools.infos import Cancelled, Expired
 def edited_text(arguments: dict[str, Json], result: str) -> str:
     """A person changed the arguments, and it ran."""
     told = json.dumps(arguments, ensure_ascii=False, sort_keys=True)
-    return (
-        f"A person changed the arguments to {told}. "
-        f"The tool ran with these. Result: {result}"
-    )
+    return f"A person changed the arguments to {told}. The tool ran with these. Result: {result}"
 
 
 def rejected_text(tool_name: str, reason: str | None) -> str:
@@ -42,3 +39,12 @@ def cancelled_text(tool_name: str, answer: Cancelled) -> str:
         f"The request was cancelled; the call to {tool_name!r} did not run. "
         f"This is not a rejection.{told}"
     )
+
+
+def unanswered_text(answer: Expired | Cancelled) -> str:
+    """Questions to which no answer came."""
+    if isinstance(answer, Expired):
+        waited = f" ({answer.waited})" if answer.waited else ""
+        return f"Nobody answered in time{waited}; the questions are open. This is not a rejection."
+    told = f" Reason: {answer.reason.strip()}" if answer.reason.strip() else ""
+    return f"The request was cancelled; the questions are open. This is not a rejection.{told}"

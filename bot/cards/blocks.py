@@ -9,13 +9,11 @@ Source:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from bot.action_ids import ActionId
 from bot.cards.text import clip, show
-from bot.redaction import mask_text
 
 Block = dict[str, Any]
 
@@ -47,8 +45,8 @@ def mrkdwn(text: str) -> Block:
 
 
 def header(title: str) -> Block:
-    """The title of a card."""
-    return {"type": "header", "text": plain(clip(mask_text(title), HEADER) or "Untitled")}
+    """The title of a card, with secrets masked before."""
+    return {"type": "header", "text": plain(clip(title, HEADER))}
 
 
 def section(words: str) -> Block:
@@ -89,12 +87,6 @@ def preformatted(text: str) -> Block:
     return {"type": "rich_text_preformatted", "elements": [literal(text)]}
 
 
-def numbered(texts: Iterable[str]) -> Block:
-    """A numbered list."""
-    lines = [line(literal(text)) for text in texts]
-    return {"type": "rich_text_list", "style": "ordered", "elements": lines}
-
-
 def actions(*buttons: Block) -> Block:
     """A row of buttons."""
     return {"type": "actions", "elements": list(buttons)}
@@ -116,8 +108,7 @@ def button(label: str, action: ActionId, value: str, *, of: str, style: str = ""
         "action_id": str(action),
         "text": plain(label),
         "value": value,
-        "accessibility_label": spoken
-        + show(mask_text(of), LABEL - len(spoken), one_line=True).text,
+        "accessibility_label": spoken + show(of, LABEL - len(spoken), one_line=True).text,
     }
     if style:
         made["style"] = style

@@ -24,6 +24,7 @@ _UNSEEN_KINDS = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 _MARKS_IN_A_ROW = 3
 _BREAKS_IN_A_ROW = 3
 _MENTION = re.compile(r"(<@[UW][A-Z0-9]{1,30}>|<!subteam\^S[A-Z0-9]{1,30}>)")
+_PLAIN = re.compile(r"[\t\n -~]*")
 _NOTE_ROOM = 40
 
 
@@ -112,17 +113,23 @@ def own_words(text: str, most: int) -> str:
     kept: list[str] = []
     room = most
     for part in _MENTION.split(text):
-        piece = part if _MENTION.fullmatch(part) else escape(show(part, room, one_line=True).text)
-        if len(piece) > room or (part and not piece):
-            kept.append("…")
-            break
+        if _MENTION.fullmatch(part):
+            piece, cut = (part, False) if len(part) <= room else ("", True)
+        else:
+            shown = show(part, room, one_line=True)
+            piece, cut = escape(shown.text), bool(shown.hidden)
         kept.append(piece)
         room -= len(piece)
+        if cut:
+            kept.append("…")
+            break
     return "".join(kept)
 
 
 def is_plain(text: str) -> bool:
     """Tell whether all of a text can be seen as it is."""
+    if _PLAIN.fullmatch(text):
+        return "\n" * (_BREAKS_IN_A_ROW + 1) not in text
     return all(not odd for _, _, odd in _pieces(text, one_line=False))
 
 
@@ -131,6 +138,10 @@ def _pieces(text: str, *, one_line: bool) -> Iterator[tuple[str, int, bool]]:
     index = marks = 0
     while index < len(text):
         character = text[index]
+        if " " <= character <= "~":  # nearly all characters: no need to ask what they are
+            yield character, 1, False
+            index, marks = index + 1, 0
+            continue
         marks = marks + 1 if unicodedata.category(character) in {"Mn", "Me"} else 0
         if character == "\n":
             run = _run_of_breaks(text, index)
@@ -158,7 +169,7 @@ def _breaks(run: int, *, one_line: bool) -> str:
 
 
 def _is_unseen(character: str) -> bool:
-    if character == "\t" or " " <= character <= "~":
+    if character == "\t":
         return False
     code = ord(character)
     if code in _UNSEEN or code & 0xFFFE == 0xFFFE:

@@ -123,9 +123,7 @@ class Desk:
             raise LookupError(f"{service} has no earlier version in {environment}")
         left = releases.pop().version
         now = releases[-1].version
-        return self._did(
-            "roll_back", f"{service} went back from {left} to {now} in {environment}"
-        )
+        return self._did("roll_back", f"{service} went back from {left} to {now} in {environment}")
 
     def refund_order(
         self,
@@ -144,7 +142,8 @@ class Desk:
         """
         told = "the customer was told" if notify else "the customer was not told"
         return self._did(
-            "refund_order", f"{amount:.2f} EUR were refunded for order {order_id} ({reason}); {told}"
+            "refund_order",
+            f"{amount:.2f} EUR were refunded for order {order_id} ({reason}); {told}",
         )
 
     def restart(self, service: Service, day: date, at: datetime | None = None) -> str:
@@ -176,9 +175,7 @@ class Desk:
         where = ", ".join(channels)
         return self._did("announce", f"the message of {len(message)} characters is in {where}")
 
-    def replaces(
-        self, service: str, version: str, environment: Environment, replicas: int
-    ) -> str:
+    def replaces(self, service: str, version: str, environment: Environment, replicas: int) -> str:
         """Say what a deployment will do."""
         releases = self._running.get((service, environment))
         now = f"version {releases[-1].version}" if releases else "nothing"

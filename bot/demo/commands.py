@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from agents.codec import Json
 
 _MENTION = re.compile(r"^\s*(?:<@[A-Z0-9]+(?:\|[^>]*)?>[\s,:]*)+")
-_POLITE = re.compile(r"^\s*(?:(?:please|hey|hi|hello|ok|now|can you|could you)\b[\s,!]*)+", re.I)
+_POLITE = re.compile(
+    r"^\s*(?:(?:please|hey|hi|hello|ok|now|can you|could you)\b[\s,!]*)+", re.IGNORECASE
+)
+_CALLED_OFF = re.compile(r"\s*(cancel|stop|abort|never ?mind|forget it)\b.{0,20}", re.IGNORECASE)
 _VERSION = r"v?(\d+(?:\.\d+)+(?:-[0-9A-Za-z.]+)?)(?![\w.]*\w)"
+_FULL_VERSION = r"(?<![\w.])v?(\d+\.\d+\.\d+(?:-[0-9A-Za-z.]+)?)(?![\w.]*\w)"
 _PLACE = r"\b(staging|stage|production|prod|live)\b"
 _TARGET = re.compile(
-    rf"(?P<service>[a-z][a-z0-9-]*)(?:\s+(?:version\s+)?{_VERSION})?"
+    rf"(?:the\s+)?(?P<service>(?!(?:to|in|on|with|version|latest)\b)[a-z][a-z0-9-]*)"
+    rf"(?:\s+(?:version\s+)?{_VERSION})?"
     rf"(?:\s+(?:to|in|on)\s+(?P<place>{_PLACE}))?"
     r"(?:\s+with\s+(?P<replicas>\d+)(?:\s+replicas?)?)?",
-    re.I,
+    re.IGNORECASE,
 )
-_JOINT = re.compile(r"\s*(?:,|\band\b)\s*", re.I)
+_JOINT = re.compile(r"\s*(?:,|\band\b)\s*", re.IGNORECASE)
+_QUIETLY = re.compile(r"\b(silently|quietly|without (a )?notice)\b", re.IGNORECASE)
 _REASONS = ("customer request", "duplicate charge", "late delivery", "faulty goods")
 
 
@@ -30,7 +36,7 @@ class Target:
     service: str
     version: str = ""
     environment: str = ""
-    replicas: int | None = None
+    replicas: int = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,23 +80,11 @@ def read_command(text: str) -> Command | None:
     plain = _POLITE.sub("", _MENTION.sub("", text)).strip()
     verb, _, rest = plain.partition(" ")
     rest = rest.strip()
-    match verb.lower().rstrip(":"):
-        case "status":
-            return _status(rest)
-        case "deploy" | "release":
-            return _deploy(rest)
-        case "refund":
-            return _refund(rest)
-        case "restart":
-            return _restart(rest)
-        case "announce":
-            return _announce(rest)
-        case "rollback":
-            return _roll_back(rest)
-        case "roll" if rest.lower().startswith("back"):
-            return _roll_back(rest[4:].strip())
-        case _:
-            return None
+    verb = verb.lower().rstrip(":")
+    if verb == "roll" and rest.lower().startswith("back"):
+        verb, rest = "rollback", rest[4:].strip()
+    read = _READERS.get(verb)
+    return read(rest) if read else None
 
 
 def questions(deploy: Deploy) -> list[str]:
@@ -107,8 +101,8 @@ def questions(deploy: Deploy) -> list[str]:
 
 def with_answer(deploy: Deploy, answer: str) -> Deploy:
     """Fill in what an answer tells, in whatever form; what it does not tell stays empty."""
-    versions = re.findall(rf"(?<![\w.]){_VERSION}", answer)
-    places = [_place(found) for found in re.findall(_PLACE, answer, re.I)]
+    versions = re.findall(_FULL_VERSION, answer)
+    places = [_place(found) for found in re.findall(_PLACE, answer, re.IGNORECASE)]
     targets = []
     for target in deploy.targets:
         version = target.version or (versions.pop(0) if versions else "")
@@ -121,7 +115,7 @@ def with_answer(deploy: Deploy, answer: str) -> Deploy:
 
 def gives_up(answer: str) -> bool:
     """Whether an answer calls the whole thing off."""
-    return bool(re.fullmatch(r"\s*(cancel|stop|abort|never ?mind|forget it)\b.{0,20}", answer, re.I))
+    return _CALLED_OFF.fullmatch(answer) is not None
 
 
 def calls(deploy: Deploy) -> list[Call]:
@@ -134,9 +128,8 @@ def _deploy_call(target: Target) -> Call:
         "service": target.service,
         "version": target.version,
         "environment": target.environment,
+        "replicas": target.replicas,
     }
-    if target.replicas is not None:
-        arguments["replicas"] = target.replicas
     why = (
         f"You asked me to put {target.service} {target.version} live in {target.environment}, "
         "which people have to agree to."
@@ -145,7 +138,7 @@ def _deploy_call(target: Target) -> Call:
 
 
 def _status(rest: str) -> Command:
-    found = re.match(r"(?:of\s+|for\s+)?([a-z][a-z0-9-]*)", rest, re.I)
+    found = re.match(r"(?:of\s+|for\s+)?(?!(?:of|for)\b)([a-z][a-z0-9-]*)", rest, re.IGNORECASE)
     if not found:
         return Hint('Of which service? For example: "status of payments".')
     service = found[1].lower()
@@ -171,7 +164,7 @@ def _target(found: re.Match[str]) -> Target:
         service=found["service"].lower(),
         version=found[2] or "",
         environment=_place(found["place"] or ""),
-        replicas=int(replicas) if replicas and len(replicas) < 10 else None,
+        replicas=int(replicas) if replicas and len(replicas) < 10 else 3,
     )
 
 
@@ -182,15 +175,18 @@ def _place(word: str) -> str:
 
 def _refund(rest: str) -> Command:
     found = re.match(
-        r"(?:order\s+)?#?(?P<order>[0-9A-Za-z-]+)\s+[€$]?(?P<amount>-?\d+(?:\.\d+)?)(?!\S*\d)", rest
+        r"(?:order\s+)?#?(?P<order>(?=\S*\d)[0-9A-Za-z-]+)\s+[€$]?(?P<amount>-?\d+(?:\.\d+)?)(?!\S*\d)",
+        rest,
     )
     if not found:
         return Hint('Refund which order, and how much? For example: "refund order 1234 120.50".')
     order, amount = found["order"], found["amount"]
-    arguments: dict[str, Json] = {"order_id": order, "amount": amount}
-    arguments |= {"reason": reason for reason in _REASONS if reason in rest.lower()}
-    if re.search(r"\b(silently|quietly|without (a )?notice)\b", rest, re.I):
-        arguments["notify"] = False
+    arguments: dict[str, Json] = {
+        "order_id": order,
+        "amount": amount,
+        "reason": next((one for one in _REASONS if one in rest.lower()), _REASONS[0]),
+        "notify": _QUIETLY.search(rest) is None,
+    }
     return Call("refund_order", arguments, f"You asked me to refund {amount} for order {order}.")
 
 
@@ -199,7 +195,7 @@ def _restart(rest: str) -> Command:
         r"(?P<service>[a-z][a-z0-9-]*)\s+(?:on\s+)?(?P<day>\d{4}-\d{2}-\d{2})"
         r"(?:\s+(?:at\s+)?(?P<at>\d{1,2}:\d{2}))?",
         rest,
-        re.I,
+        re.IGNORECASE,
     )
     if not found:
         return Hint('Restart what, and on which day? For example: "restart cache on 2026-12-01".')
@@ -215,7 +211,7 @@ def _announce(rest: str) -> Command:
     found = re.match(
         rf"(?:(?:in|to)\s+(?P<to>{channel}(?:(?:\s*,\s*|\s+and\s+){channel})*)\s*:?\s+)?(?P<text>.+)",
         rest,
-        re.I | re.S,
+        re.IGNORECASE | re.DOTALL,
     )
     if not found:
         return Hint('Announce what? For example: "announce to status: payments is back".')
@@ -226,7 +222,7 @@ def _announce(rest: str) -> Command:
 
 
 def _roll_back(rest: str) -> Command:
-    found = re.match(rf"([a-z][a-z0-9-]*)(?:\s+(?:in|on)\s+({_PLACE}))?", rest, re.I)
+    found = re.match(rf"([a-z][a-z0-9-]*)(?:\s+(?:in|on)\s+({_PLACE}))?", rest, re.IGNORECASE)
     if not found:
         return Hint('Roll back what? For example: "roll back payments in production".')
     service, place = found[1].lower(), _place(found[2] or "production")
@@ -234,6 +230,18 @@ def _roll_back(rest: str) -> Command:
     return Call("roll_back", {"service": service, "environment": place}, why)
 
 
+_READERS: Mapping[str, Callable[[str], Command]] = {
+    "announce": _announce,
+    "deploy": _deploy,
+    "refund": _refund,
+    "release": _deploy,
+    "restart": _restart,
+    "rollback": _roll_back,
+    "status": _status,
+}
+
+
 def joined(parts: Sequence[str]) -> str:
-    """Write sentences as one text, each once and in order."""
-    return " ".join(dict.fromkeys(part for part in parts if part))
+    """Write sentences as one text, each once and in order; lists stand on their own."""
+    told = list(dict.fromkeys(part for part in parts if part))
+    return ("\n\n" if any("\n" in part for part in told) else " ").join(told)

@@ -61,6 +61,11 @@ class _Draft:
     texts: list[str] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
 
+    @property
+    def asks(self) -> bool:
+        """Whether it asks people something."""
+        return any(call.tool == FOLLOW_UP_NAME for call in self.calls)
+
 
 @dataclass(slots=True)
 class _Turn:
@@ -71,24 +76,36 @@ class _Turn:
         made: How many calls it made in this thread.
         prompts: What people wrote since its last answer.
         results: What became of the calls of its last answer.
-        asked: The deployment that it asked about, if any.
-        answers: What people answered to that, oldest first.
+        asked: The deployment that it asked about last, with what was answered so far.
+        rounds: How often it asked about that.
     """
 
     first: bool = True
     made: int = 0
     prompts: list[str] = field(default_factory=list)
     results: list[Done] = field(default_factory=list)
-    asked: Deploy | None = None
-    answers: list[str] = field(default_factory=list)
+    asked: Deploy = field(default_factory=lambda: Deploy(()))
+    rounds: int = 0
+
+    @property
+    def reply(self) -> str:
+        """What people answered to a question; empty when they did not."""
+        found = [done.result for done in self.results if done.tool == FOLLOW_UP_NAME]
+        return found[0] if found and is_answer(found[0]) else ""
+
+    @property
+    def asks_again(self) -> bool:
+        """Whether the answer left something open that can be asked once more."""
+        is_open = bool(questions(self.asked)) and not gives_up(self.reply)
+        return bool(self.reply) and is_open and self.rounds < _ROUNDS
 
 
-async def _answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+async def _answer(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
     return ModelResponse(parts=_parts(messages))
 
 
 async def _stream(
-    messages: list[ModelMessage], info: AgentInfo
+    messages: list[ModelMessage], _: AgentInfo
 ) -> AsyncIterator[str | DeltaToolCalls]:
     for at, part in enumerate(_parts(messages)):
         for piece in stream_pieces(at, part):
@@ -105,9 +122,7 @@ def _parts(messages: Sequence[ModelMessage]) -> list[ModelResponsePart]:
     parts: list[ModelResponsePart] = [TextPart(content=text)]
     for at, call in enumerate(draft.calls):
         number = turn.made + at + 1
-        parts.append(
-            ToolCallPart(call.tool, dict(call.arguments), tool_call_id=f"demo-{number}")
-        )
+        parts.append(ToolCallPart(call.tool, dict(call.arguments), tool_call_id=f"demo-{number}"))
     return parts
 
 
@@ -116,34 +131,35 @@ def _read(messages: Sequence[ModelMessage]) -> _Turn:
     pending: dict[str, ToolCallPart] = {}
     for message in messages:
         if isinstance(message, ModelResponse):
-            turn.first = False
-            turn.prompts, turn.results = [], []
             pending = {part.tool_call_id: part for part in message.tool_calls}
-            turn.made += len(pending)
+            if any(part.tool_name == FOLLOW_UP_NAME for part in message.tool_calls):
+                _note_question(turn)
+            turn.first, turn.made = False, turn.made + len(pending)
+            turn.prompts, turn.results = [], []
         else:
             _read_request(message, pending, turn)
     return turn
 
 
+def _note_question(turn: _Turn) -> None:
+    """Find out what was asked about: what had been in front of the model tells."""
+    if turn.asks_again:
+        turn.rounds += 1
+        return
+    commands = [read_command(prompt) for prompt in turn.prompts]
+    found = (one for one in commands if isinstance(one, Deploy) and questions(one))
+    turn.asked, turn.rounds = next(found, Deploy(())), 1
+
+
 def _read_request(message: ModelRequest, pending: dict[str, ToolCallPart], turn: _Turn) -> None:
     for part in message.parts:
         if isinstance(part, UserPromptPart):
-            _read_prompt(part, turn)
+            content = [part.content] if isinstance(part.content, str) else part.content
+            turn.prompts.append("\n".join(piece for piece in content if isinstance(piece, str)))
         elif isinstance(part, ToolReturnPart) and part.tool_call_id in pending:
-            called = pending[part.tool_call_id]
-            done = Done(part.tool_name, called.args_as_dict(), part.model_response_str())
-            turn.results.append(done)
-            if part.tool_name == FOLLOW_UP_NAME and is_answer(done.result):
-                turn.answers.append(done.result)
-
-
-def _read_prompt(part: UserPromptPart, turn: _Turn) -> None:
-    content = [part.content] if isinstance(part.content, str) else part.content
-    prompt = "\n".join(piece for piece in content if isinstance(piece, str))
-    turn.prompts.append(prompt)
-    command = read_command(prompt)
-    if isinstance(command, Deploy) and questions(command):
-        turn.asked, turn.answers = command, []
+            arguments = pending[part.tool_call_id].args_as_dict()
+            turn.results.append(Done(part.tool_name, arguments, str(part.content)))
+    turn.asked = with_answer(turn.asked, turn.reply)
 
 
 def _react(turn: _Turn, draft: _Draft) -> None:
@@ -158,31 +174,29 @@ def _react(turn: _Turn, draft: _Draft) -> None:
 
 def _go_on(done: Done, turn: _Turn, draft: _Draft) -> None:
     """Go on after people were asked something."""
-    if not is_answer(done.result) or turn.asked is None:
+    if not turn.reply:
         draft.texts.append(report([done]))
-        return
-    if gives_up(done.result):
+    elif gives_up(turn.reply):
         draft.texts.append("All right, I deploy nothing.")
-        return
-    deploy = turn.asked
-    for answer in turn.answers:
-        deploy = with_answer(deploy, answer)
-    if not questions(deploy):
-        _make(calls(deploy), draft)
-    elif len(turn.answers) < _ROUNDS:
-        _ask(deploy, draft, "I could not read all of that, so I ask once more.")
-    else:
+    elif turn.asks_again:
+        _ask(turn.asked, draft, "I could not read all of that, so I ask once more.")
+    elif questions(turn.asked):
         draft.texts.append(
             "I still could not read a version such as 1.4.2 and an environment, "
             "so I deploy nothing. "
             'Please write it in one line: "deploy payments 1.4.2 to production".'
         )
+    else:
+        _make(calls(turn.asked), draft)
 
 
 def _obey(prompt: str, draft: _Draft) -> None:
     """Do what a message says."""
     command = read_command(prompt)
     match command:
+        case Deploy() if questions(command) and draft.asks:
+            names = " and ".join(target.service for target in command.targets)
+            draft.texts.append(f"One thing at a time: please tell me about {names} again later.")
         case Deploy() if questions(command):
             _ask(command, draft, "I need to know a little more before I can deploy.")
         case Deploy():

@@ -7,13 +7,30 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from agents.tools.followup import FOLLOW_UP_NAME
+
 _EDITED = "A person changed the arguments to "
 _RESULT = ". The tool ran with these. Result: "
 _QUIET = re.compile(
     r"(?P<kind>Rejected by a person|Nobody answered in time|The request was cancelled)"
-    r"(?P<waited> \([^)]*\))?; the call to '[^']*' did not run\."
+    r"(?: \([^)]*\))?; the (?:call to '[^']*' did not run|questions are open)\."
 )
-_REASON = re.compile(r"Reason: (.*?)(?:\nDo not try the same call again|\Z)", re.S)
+_FAULTS = {
+    "The tool failed: ": "did not work",
+    "The call to ": "was not possible, and nothing ran",
+    "There is no tool ": "was not possible, and nothing ran",
+}
+_UNKNOWN = "was started, and the process stopped before it finished"
+_NAMES = {
+    "announce": "The announcement in {channels}",
+    FOLLOW_UP_NAME: "My question",
+    "deploy": "The deployment of {service} {version} to {environment}",
+    "get_status": "The look at {service}",
+    "refund_order": "The refund of {amount} for order {order_id}",
+    "restart": "The restart of {service} on {day}",
+    "roll_back": "The roll-back of {service} in {environment}",
+}
+_REASON = re.compile(r"Reason: (.*?)(?:\nDo not try the same call again|\Z)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +50,7 @@ class Done:
 
 def is_answer(result: str) -> bool:
     """Whether people did answer a question."""
-    return _QUIET.match(result) is None and not result.startswith(("The tool failed", "Invalid"))
+    return _QUIET.match(result) is None and not result.startswith(tuple(_FAULTS))
 
 
 def report(results: Sequence[Done]) -> str:
@@ -48,14 +65,21 @@ def _told(done: Done) -> str:
     quiet = _QUIET.match(done.result)
     if quiet:
         return _did_not_run(done, quiet)
+    for start, words in _FAULTS.items():
+        if done.result.startswith(start):
+            return _sentence(f"{_what(done)} {words}: {done.result.removeprefix(start)}")
+    if _UNKNOWN in done.result:
+        return f"{_what(done)} was cut off. I do not know whether it took effect; please check."
     if done.result.startswith(_EDITED):
         return _edited(done)
-    if done.tool == "get_status" or done.result.endswith((".", "!")):
+    if done.tool == "get_status":
         return _sentence(done.result)
     return _sentence(f"done: {done.result}")
 
 
 def _did_not_run(done: Done, quiet: re.Match[str]) -> str:
+    if done.tool == FOLLOW_UP_NAME:
+        return _unanswered(quiet)
     what = _what(done)
     found = _REASON.search(done.result)
     reason = " ".join(found[1].split()) if found else ""
@@ -71,6 +95,12 @@ def _did_not_run(done: Done, quiet: re.Match[str]) -> str:
         case _:
             why = f' The reason: "{reason}".' if reason else ""
             return f"{what} was cancelled, so it did not run.{why}"
+
+
+def _unanswered(quiet: re.Match[str]) -> str:
+    if quiet["kind"] == "Nobody answered in time":
+        return "Nobody answered my question in time, so I do nothing. You can ask me again."
+    return "My question was cancelled, so I do nothing."
 
 
 def _edited(done: Done) -> str:
@@ -90,19 +120,7 @@ def _edited(done: Done) -> str:
 def _what(done: Done) -> str:
     """Name a call in words."""
     told = {name: _short(value) for name, value in done.arguments.items()}
-    match done.tool:
-        case "deploy":
-            return "The deployment of {service} {version} to {environment}".format_map(told)
-        case "roll_back":
-            return "The roll-back of {service} in {environment}".format_map(told)
-        case "refund_order":
-            return "The refund of {amount} for order {order_id}".format_map(told)
-        case "restart":
-            return "The restart of {service} on {day}".format_map(told)
-        case "announce":
-            return "The announcement in {channels}".format_map(told)
-        case _:
-            return "My question" if "questions" in told else f"The call to {done.tool}"
+    return _NAMES.get(done.tool, f"The call to {done.tool}").format_map(told)
 
 
 def _short(value: object) -> str:
@@ -114,4 +132,4 @@ def _short(value: object) -> str:
 def _sentence(text: str) -> str:
     text = text.strip()
     ended = text if text.endswith((".", "!", "?")) else f"{text}."
-    return f"{ended[:1].upper()}{ended[1:]}" if ended.startswith("done") else ended
+    return ended.replace("done", "Done", 1) if ended.startswith("done") else ended

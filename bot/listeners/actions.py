@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_bolt.context.async_context import AsyncBoltContext
 
-from bot.action_ids import NAMESPACE, ActionId, ButtonValue, decode_value
+from bot.action_ids import ActionId, Reference, decode
 from bot.cards import modals
 from bot.errors import InvalidInputError
 from bot.listeners.desk import Desk, actor_of
@@ -18,13 +19,16 @@ from bot.mapping import canonical
 from bot.ports import Actor
 from storage.records import Approval, Decision, Kind, Status
 
+OURS = re.compile(r"^countersign:")
+"""The buttons and modals that are ours."""
+
 
 @dataclass(frozen=True, slots=True)
 class Click:
     """One click, as far as it can be trusted."""
 
     action_id: ActionId
-    value: ButtonValue
+    about: Reference
     trigger_id: str
     actor: Actor
 
@@ -32,10 +36,13 @@ class Click:
 def register(app: AsyncApp, desk: Desk) -> None:
     """Bind one listener for all our buttons."""
 
-    @app.action(NAMESPACE)
+    @app.action(OURS)
     async def on_click(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
         click = click_from(body, actor_of(context))
-        await _LISTENERS[click.action_id](desk, click)
+        listener = _LISTENERS.get(click.action_id)
+        if listener is None:
+            raise InvalidInputError("this button")
+        await listener(desk, click)
         await ack()
 
 
@@ -48,20 +55,20 @@ def click_from(body: dict[str, Any], actor: Actor) -> Click:
     actions = body.get("actions")
     action = actions[0] if isinstance(actions, list) and actions else None
     if not isinstance(action, dict):
-        raise InvalidInputError("this button sent nothing that can be read")
+        raise InvalidInputError("this button")
     try:
         action_id = ActionId(str(action.get("action_id")))
     except ValueError as error:
-        raise InvalidInputError("this button is not one of ours") from error
-    return Click(action_id, decode_value(action.get("value")), str(body.get("trigger_id")), actor)
+        raise InvalidInputError("this button") from error
+    return Click(action_id, decode(action.get("value")), str(body.get("trigger_id")), actor)
 
 
 async def _look(desk: Desk, click: Click, *kinds: Kind) -> Approval:
     approval = await desk.in_time(
-        desk.approvals.look(click.value.approval_id, click.actor, shown=click.value.digest)
+        desk.approvals.look(click.about.approval_id, click.actor, shown=click.about.shown)
     )
     if approval.kind not in kinds:
-        raise InvalidInputError("this button does not fit what is asked")
+        raise InvalidInputError("this button")
     return approval
 
 
@@ -94,7 +101,7 @@ async def _answer(desk: Desk, click: Click) -> None:
 
 async def _details(desk: Desk, click: Click) -> None:
     """Everything in full; whoever sees the card may read it."""
-    approval = await desk.in_time(desk.storage.approvals.get(click.value.approval_id))
+    approval = await desk.in_time(desk.storage.approvals.get(click.about.approval_id))
     await desk.approvals.access.check_person(click.actor, team_id=approval.team_id)
     await desk.open_view(click.trigger_id, modals.details_modal(approval))
 
@@ -134,7 +141,7 @@ _LISTENERS: dict[ActionId, Callable[[Desk, Click], Awaitable[None]]] = {
     ActionId.EDIT: _edit,
     ActionId.ANSWER: _answer,
     ActionId.DETAILS: _details,
-    ActionId.DOUBT_RAN: _ran,
-    ActionId.DOUBT_AGAIN: _run_again,
-    ActionId.DOUBT_GIVE_UP: _give_up,
+    ActionId.RAN: _ran,
+    ActionId.AGAIN: _run_again,
+    ActionId.GIVE_UP: _give_up,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -12,7 +12,6 @@ from slack_bolt.context.async_context import AsyncBoltContext
 from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from agents import Runner
 from bot.approvals import Approvals
 from bot.errors import DeliveryError, NotRecordedError
 from bot.inbox import Inbox
@@ -22,6 +21,9 @@ from bot.threads import Threads
 from storage.base import Storage
 
 T = TypeVar("T")
+
+CheckCall = Callable[[str, dict[str, Any]], dict[str, Any]]
+"""Takes a tool's name and arguments; raises `InvalidArgumentsError` where they do not fit."""
 
 PATIENCE = timedelta(seconds=2)
 """How long a person's click may wait for the database: Slack gives up after three seconds."""
@@ -36,7 +38,7 @@ class Desk:
         approvals: Decisions.
         inbox: Messages.
         threads: The agents' work.
-        runner: Checks answers before they are recorded.
+        check_call: Brings edited arguments of a tool into their canonical form.
         notifier: Private answers.
         client: Opens modals; never waits long.
         clock: The time now.
@@ -47,7 +49,7 @@ class Desk:
     approvals: Approvals
     inbox: Inbox
     threads: Threads
-    runner: Runner
+    check_call: CheckCall
     notifier: Notifier
     client: AsyncWebClient
     clock: Clock

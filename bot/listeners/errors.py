@@ -43,7 +43,10 @@ def register(app: AsyncApp, desk: Desk) -> None:
         if kind == "event_callback":
             return BoltResponse(status=500)  # not stored: Slack shall send it again
         if kind == "view_submission":
-            answer = {"response_action": "update", "view": modals.notice_modal(text)}
+            answer = {
+                "response_action": "update",
+                "view": modals.notice_modal("Not recorded", text),
+            }
             return BoltResponse(status=200, body=json.dumps(answer), headers=_JSON)
         _answer_privately(desk, body, context, text)
         return BoltResponse(status=200)

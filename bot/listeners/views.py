@@ -11,26 +11,24 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_bolt.context.async_context import AsyncBoltContext
 
-from agents import ResumeDataError, ReviewEditResult
-from bot.action_ids import NAMESPACE, ButtonValue, ModalId, decode_value
-from bot.cards import forms, modals
+from agents import InvalidArgumentsError
+from bot.action_ids import ActionId, Reference, decode
+from bot.cards import modals
 from bot.errors import InvalidInputError
-from bot.listeners.actions import settle_doubt
+from bot.listeners import forms
+from bot.listeners.actions import OURS, settle_doubt
 from bot.listeners.desk import Desk, actor_of
 from bot.mapping import canonical, edited_digest
 from bot.ports import Actor
 from storage.records import Approval, Decision, Kind, Status
-
-Errors = dict[str, str]
-"""Messages by block id: each is shown at its field."""
 
 
 @dataclass(frozen=True, slots=True)
 class Submission:
     """One submitted modal, as far as it can be trusted."""
 
-    modal_id: ModalId
-    value: ButtonValue
+    modal_id: ActionId
+    about: Reference
     values: dict[str, Any]
     actor: Actor
 
@@ -38,10 +36,13 @@ class Submission:
 def register(app: AsyncApp, desk: Desk) -> None:
     """Bind one listener for all our modals."""
 
-    @app.view(NAMESPACE)
+    @app.view(OURS)
     async def on_submit(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
         submission = submission_from(body, actor_of(context))
-        errors = await _LISTENERS[submission.modal_id](desk, submission)
+        listener = _LISTENERS.get(submission.modal_id)
+        if listener is None:
+            raise InvalidInputError("this form")
+        errors = await listener(desk, submission)
         if errors:
             await ack(response_action="errors", errors=errors)
         else:
@@ -56,26 +57,26 @@ def submission_from(body: dict[str, Any], actor: Actor) -> Submission:
     """
     view = body.get("view")
     if not isinstance(view, dict):
-        raise InvalidInputError("this form sent nothing that can be read")
+        raise InvalidInputError("this form")
     try:
-        modal_id = ModalId(str(view.get("callback_id")))
+        modal_id = ActionId(str(view.get("callback_id")))
     except ValueError as error:
-        raise InvalidInputError("this form is not one of ours") from error
+        raise InvalidInputError("this form") from error
     state = view.get("state")
     values = state.get("values") if isinstance(state, dict) else None
     if not isinstance(values, dict):
-        raise InvalidInputError("this form sent no values")
-    return Submission(modal_id, decode_value(view.get("private_metadata")), values, actor)
+        raise InvalidInputError("this form")
+    return Submission(modal_id, decode(view.get("private_metadata")), values, actor)
 
 
 async def _look(desk: Desk, submission: Submission, kind: Kind) -> Approval:
     approval = await desk.in_time(
         desk.approvals.look(
-            submission.value.approval_id, submission.actor, shown=submission.value.digest
+            submission.about.approval_id, submission.actor, shown=submission.about.shown
         )
     )
     if approval.kind is not kind:
-        raise InvalidInputError("this form does not fit what is asked")
+        raise InvalidInputError("this form")
     return approval
 
 
@@ -84,7 +85,7 @@ async def _record(desk: Desk, approval: Approval, decision: Decision) -> None:
     desk.spawn(desk.approvals.attend(approval.approval_id))
 
 
-async def _reject(desk: Desk, submission: Submission) -> Errors:
+async def _reject(desk: Desk, submission: Submission) -> forms.Errors:
     approval = await _look(desk, submission, Kind.APPROVAL)
     decision = Decision(
         status=Status.REJECTED,
@@ -97,27 +98,20 @@ async def _reject(desk: Desk, submission: Submission) -> Errors:
     return {}
 
 
-async def _edit(desk: Desk, submission: Submission) -> Errors:
+async def _edit(desk: Desk, submission: Submission) -> forms.Errors:
     approval = await _look(desk, submission, Kind.APPROVAL)
     if not approval.schema_json:
-        raise InvalidInputError("the arguments of this call cannot be edited")
+        raise InvalidInputError("this form")
     form = forms.read_edit(approval, submission.values)
-    if form.errors:
+    if form.arguments is None:
         return form.errors
-    edited = canonical(form.arguments)
-    digest = edited_digest(approval, form.arguments)
-    if edited == approval.arguments_json:
+    try:
+        arguments = desk.check_call(approval.tool, form.arguments)
+    except InvalidArgumentsError as error:
+        return forms.place_errors(approval, error)
+    edited, digest = canonical(arguments), edited_digest(approval, arguments)
+    if arguments == forms.current(approval):
         edited, digest = "", approval.digest
-    else:
-        answer = ReviewEditResult(
-            edited_arguments=form.arguments, digest=digest, by=submission.actor.user_id
-        )
-        try:
-            await desk.in_time(
-                desk.runner.check(approval.checkpoint_id, {approval.interrupt_id: answer})
-            )
-        except ResumeDataError as error:
-            return forms.place_errors(approval, error)
     decision = Decision(
         status=Status.APPROVED,
         by=submission.actor.user_id,
@@ -129,7 +123,7 @@ async def _edit(desk: Desk, submission: Submission) -> Errors:
     return {}
 
 
-async def _answer(desk: Desk, submission: Submission) -> Errors:
+async def _answer(desk: Desk, submission: Submission) -> forms.Errors:
     approval = await _look(desk, submission, Kind.QUESTION)
     answers, errors = forms.read_answers(approval, submission.values)
     if errors:
@@ -145,7 +139,7 @@ async def _answer(desk: Desk, submission: Submission) -> Errors:
     return {}
 
 
-async def _ran(desk: Desk, submission: Submission) -> Errors:
+async def _ran(desk: Desk, submission: Submission) -> forms.Errors:
     approval = await _look(desk, submission, Kind.DOUBT)
     result = forms.read_text(submission.values, modals.RESULT)
     if not result:
@@ -154,15 +148,9 @@ async def _ran(desk: Desk, submission: Submission) -> Errors:
     return {}
 
 
-async def _nothing(desk: Desk, submission: Submission) -> Errors:  # noqa: ARG001 (same shape)
-    return {}
-
-
-_LISTENERS: dict[ModalId, Callable[[Desk, Submission], Awaitable[Errors]]] = {
-    ModalId.REJECT: _reject,
-    ModalId.EDIT: _edit,
-    ModalId.ANSWER: _answer,
-    ModalId.RAN: _ran,
-    ModalId.DETAILS: _nothing,
-    ModalId.NOTICE: _nothing,
+_LISTENERS: dict[ActionId, Callable[[Desk, Submission], Awaitable[forms.Errors]]] = {
+    ActionId.REJECT_MODAL: _reject,
+    ActionId.EDIT_MODAL: _edit,
+    ActionId.ANSWER_MODAL: _answer,
+    ActionId.RAN_MODAL: _ran,
 }

@@ -43,13 +43,19 @@ class MongoCheckpointStore:
         self, checkpoint_id: str, data: str, *, status: CheckpointStatus, expected_version: int
     ) -> int:
         version = expected_version + 1
-        changes: Document = {"data": data, "claim": "", "status": status.value}
+        changes = {
+            "data": data,
+            "claim": "",
+            "status": status.value,
+            "version": version,
+            "base": version,
+        }
         if expected_version == 0:
-            saved = await self._checkpoints.insert(_new_head(checkpoint_id, changes))
+            head = {"_id": checkpoint_id, "v": SCHEMA_VERSION, "open": True, **changes}
+            saved = await self._checkpoints.insert(head)
         else:
             saved = await self._checkpoints.update(
-                _expected(checkpoint_id, expected_version),
-                {"$set": {**changes, "version": version, "base": version}},
+                _expected(checkpoint_id, expected_version), {"$set": changes}
             )
         if not saved:
             raise CheckpointConflictError(checkpoint_id)
@@ -78,22 +84,18 @@ class MongoCheckpointStore:
             raise CheckpointConflictError(checkpoint_id)
 
     async def close(self, checkpoint_id: str, *, expected_version: int) -> None:
-        closed = {"status": CheckpointStatus.CLOSED.value, "open": False}
         if not await self._checkpoints.update(
             _expected(checkpoint_id, expected_version),
-            {"$set": closed, "$inc": {"version": 1}, "$unset": {"data": "", "claim": ""}},
+            {
+                "$set": {"status": CheckpointStatus.CLOSED.value, "open": False},
+                "$inc": {"version": 1},
+                "$unset": {"data": "", "claim": ""},
+            },
         ):
-            await self._ensure_closed(checkpoint_id, expected_version, closed)
+            head = await self._checkpoints.get(checkpoint_id)
+            if head is None or head.get("open", True):
+                raise CheckpointConflictError(checkpoint_id)
         await self._journal.update_all({"checkpoint_id": checkpoint_id}, {"$unset": {"entry": ""}})
-
-    async def _ensure_closed(
-        self, checkpoint_id: str, expected_version: int, closed: Document
-    ) -> None:
-        if expected_version == 0:  # a run that ended before it was ever saved
-            await self._checkpoints.insert(_new_head(checkpoint_id, closed))
-        head = await self._checkpoints.get(checkpoint_id)
-        if head is None or head.get("open", True):
-            raise CheckpointConflictError(checkpoint_id)
 
     async def _entries(self, checkpoint_id: str, base: int) -> tuple[str, ...]:
         where = {"checkpoint_id": checkpoint_id, "base": base}
@@ -105,14 +107,3 @@ class MongoCheckpointStore:
 
 def _expected(checkpoint_id: str, version: int) -> Document:
     return {"_id": checkpoint_id, "version": version, "open": True, "v": SCHEMA_VERSION}
-
-
-def _new_head(checkpoint_id: str, fields: Document) -> Document:
-    return {
-        "_id": checkpoint_id,
-        "v": SCHEMA_VERSION,
-        "version": 1,
-        "base": 1,
-        "open": True,
-        **fields,
-    }

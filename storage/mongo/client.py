@@ -13,10 +13,11 @@ from datetime import timedelta
 from typing import Any, Literal
 from urllib.parse import unquote, unquote_plus
 
+import pymongo
 from bson.errors import BSONError
 from pymongo import AsyncMongoClient, IndexModel, ReadPreference, WriteConcern
 from pymongo.asynchronous.database import AsyncDatabase
-from pymongo.errors import PyMongoError
+from pymongo.errors import AutoReconnect, PyMongoError
 from pymongo.read_concern import ReadConcern
 
 from storage.errors import RecordRefusedError, StoreUnavailableError
@@ -41,6 +42,9 @@ INDEXES: Mapping[str, Sequence[Sequence[str]]] = {
 """By collection, the fields of each index, ascending. What must be unique is in `_id`, so that a
 cluster can be sharded by it; ids that belong to a thread begin with the thread's id."""
 
+INDEX_S = 60.0
+"""How long one collection may take: with a new release, an index can be missing on much data."""
+
 _MAX_DETAIL = 300
 
 
@@ -60,7 +64,8 @@ class Client:
         self._uri = uri
         self._driver = driver
         self._name = database
-        self._timeout_ms = int(timeout / timedelta(milliseconds=1))
+        # A tenth is for the way back: the caller has its answer within `timeout`.
+        self._timeout_ms = int(timeout / timedelta(milliseconds=1) * 0.9)
         self._secrets = _secrets_of(uri)
         self._database: AsyncDatabase[dict[str, Any]] | None = None
         self._close: Callable[[], Awaitable[None]] | None = None
@@ -77,7 +82,7 @@ class Client:
             await self.ping()
             for name, indexes in INDEXES.items():
                 models = [IndexModel([(field, 1) for field in fields]) for fields in indexes]
-                with self.guard():
+                with self.guard(), pymongo.timeout(INDEX_S):
                     await self.collection(name).create_indexes(models)
         except BaseException:
             await self.close()
@@ -92,7 +97,13 @@ class Client:
         if self._database is None:
             raise StoreUnavailableError("it is not open")
         with self.guard():
-            await self._database.command("ping")
+            try:
+                await self._database.command("ping")
+            except AutoReconnect as error:
+                if error.timeout:
+                    raise
+                # The pool held a connection from before a restart; commands are not retried.
+                await self._database.command("ping")
 
     async def close(self) -> None:
         """Close all connections; may be repeated."""

@@ -33,15 +33,12 @@ WHERE checkpoint_id = :id AND version = :version AND status = 'pending' AND v = 
 RETURNING 1
 """
 
-# The condition keeps out a process that slept while another one finished the run: the journal is
-# empty by then, so that the key alone would let it in.
+# The condition keeps out a process that slept while another one saved or finished the run: the
+# journal is empty by then, so that the key alone would let it in.
 _APPEND = """
 INSERT INTO journal (checkpoint_id, base, position, v, entry)
-SELECT :id, :base, :position, :v, :entry
-WHERE NOT EXISTS (
-    SELECT 1 FROM checkpoints
-    WHERE checkpoint_id = :id AND (status = 'closed' OR base <> :base)
-)
+SELECT checkpoint_id, base, :position, :v, :entry FROM checkpoints
+WHERE checkpoint_id = :id AND base = :base AND status <> 'closed'
 ON CONFLICT DO NOTHING RETURNING 1
 """
 
@@ -118,18 +115,7 @@ class SqliteCheckpointStore:
     async def close(self, checkpoint_id: str, *, expected_version: int) -> None:
         values = {"id": checkpoint_id, "v": SCHEMA_VERSION, "version": expected_version}
         if not await self._database.change(_CLOSE, values):
-            await self._ensure_closed(checkpoint_id, expected_version)
+            rows = await self._database.fetch(_SELECT, {"id": checkpoint_id})
+            if not rows or rows[0]["status"] != CheckpointStatus.CLOSED.value:
+                raise CheckpointConflictError(checkpoint_id)
         await self._database.fetch(_DROP_JOURNAL, {"id": checkpoint_id})
-
-    async def _ensure_closed(self, checkpoint_id: str, expected_version: int) -> None:
-        if expected_version == 0:  # a run that ended before it was ever saved
-            values = {
-                "id": checkpoint_id,
-                "v": SCHEMA_VERSION,
-                "data": "",
-                "status": CheckpointStatus.CLOSED.value,
-            }
-            await self._database.fetch(_INSERT, values)
-        rows = await self._database.fetch(_SELECT, {"id": checkpoint_id})
-        if not rows or rows[0]["status"] != CheckpointStatus.CLOSED.value:
-            raise CheckpointConflictError(checkpoint_id)

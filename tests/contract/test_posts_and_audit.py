@@ -1,6 +1,7 @@
 """The contracts of PostStore and AuditStore."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -55,7 +56,7 @@ async def test_detail_that_is_not_json_is_refused(
 
 @pytest.mark.parametrize("changes", [{"text": "\ud83d"}, {"created_ms": 2**70}])
 async def test_what_no_database_can_hold_is_refused(
-    storage: Storage, changes: dict[str, object]
+    storage: Storage, changes: dict[str, Any]
 ) -> None:
     with pytest.raises(RecordRefusedError):
         await storage.posts.add(a_post(**changes))

@@ -64,8 +64,11 @@ async function become(person, { channel, thread } = {}, push = false) {
   live?.close();
   keepDrafts();
   parts.modals.clear();
+  byId("notices").replaceChildren();
   const known = await read("state", { as: person });
   if (!known.ok) {
+    // Somebody who does not exist, as in an old address: begin as the first person.
+    if (person && known.error !== "network") return become("", { channel, thread });
     notice(explain(known), "error");
     setTimeout(() => become(person, { channel, thread }), 2000);
     return;
@@ -91,6 +94,7 @@ function connect() {
     event: receive,
     up: () => {
       store.online = true;
+      store.statuses.clear();
       loadState(me).then(() => loadMessages());
     },
     down: () => { store.online = false; redraw("top"); },
@@ -148,7 +152,8 @@ function onMessage({ channel, message }) {
 
 function isSeen(channel, message) {
   if (channel !== store.channel) return false;
-  return !isReply(message) || message.thread_ts === store.thread;
+  if (isReply(message)) return message.thread_ts === store.thread;
+  return !(narrow.matches && store.thread);
 }
 
 function markNew(channel, message) {
@@ -183,6 +188,8 @@ function goTo(channel, thread = "") {
     loadMessages();
   } else if (thread) {
     return openThread(thread);
+  } else if (store.thread && narrow.matches) {
+    closeThread();
   }
   toggleDrawer(false);
   writeAddress(true);

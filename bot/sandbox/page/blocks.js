@@ -35,6 +35,9 @@ const BLOCKS = {
   markdown: (block, ctx) => markdown(block.text, ctx.names),
   table,
   alert,
+  task_card: task,
+  plan: (block, ctx) => h("div", { class: "block-plan" },
+    h("div", { class: "block-header" }, titleOf(block)), (block.tasks ?? []).map((item) => task(item, ctx))),
 };
 
 function plain(text) {
@@ -104,6 +107,20 @@ function alert(block, ctx) {
   const level = ["info", "warning", "error", "success"].includes(block.level) ? block.level : "default";
   const sign = { warning: "warn", error: "warn", success: "check" }[level] ?? "info";
   return h("div", { class: `block-alert alert-${level}`, role: "note" }, icon(sign), h("div", {}, textObject(block.text, ctx.names)));
+}
+
+const TASK_WORDS = { pending: "waiting", in_progress: "at work", complete: "done", error: "failed" };
+
+function titleOf(block) {
+  return typeof block.title === "string" ? block.title : block.title?.text ?? "";
+}
+
+function task(block, ctx) {
+  const status = Object.hasOwn(TASK_WORDS, block.status) ? block.status : "pending";
+  const sign = { complete: icon("check"), error: icon("warn") }[status] ?? h("span", { class: `task-dot task-${status}` });
+  const more = [block.details, block.output].filter((part) => part?.type === "rich_text").map((part) => richText(part, ctx.names));
+  return h("div", { class: "block-task" }, sign,
+    h("div", {}, h("span", {}, titleOf(block)), h("span", { class: "task-word" }, TASK_WORDS[status]), more));
 }
 
 function input(block, ctx) {

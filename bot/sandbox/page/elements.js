@@ -67,7 +67,8 @@ export function overflow(item, blockId, ctx) {
     const entries = (item.options ?? []).map((option) =>
       h("button", { type: "button", class: "menu-item", role: "menuitem", value: option.value, on: { click: () => choose(option) } },
         textObject(option.text, ctx.names)));
-    root.append(h("div", { class: "menu", role: "menu" }, entries));
+    const toLeft = root.getBoundingClientRect().left + 280 > window.innerWidth;
+    root.append(h("div", { class: toLeft ? "menu to-left" : "menu", role: "menu" }, entries));
     opener.setAttribute("aria-expanded", "true");
     stop = onLeave(root, () => close(false));
     entries[0]?.focus();

@@ -119,6 +119,7 @@ function meta(author, message) {
     h("span", { class: "author" }, author.real_name || author.name),
     author.bot && h("span", { class: "app-badge" }, "App"),
     author.guest && h("span", { class: "app-badge" }, "Guest"),
+    author.stranger && h("span", { class: "app-badge" }, "Other company"),
     h("time", { class: "time", title: fullTime(message.ts) }, clockTime(message.ts)));
 }
 

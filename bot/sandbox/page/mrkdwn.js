@@ -202,7 +202,7 @@ function special(target, label, names) {
 
 function dateReference([seconds, format, url], label) {
   const text = slackDate(seconds ?? "", format ?? "") ?? label ?? "";
-  const title = slackDate(seconds ?? "", "{date_long} {time}") ?? "";
+  const title = slackDate(seconds ?? "", "{date_long} {time}");
   return url ? link(url, text) : h("time", { class: "date", title }, text);
 }
 

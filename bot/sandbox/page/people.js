@@ -1,6 +1,6 @@
 // "Acting as …": who this window is, and which person has something new.
 
-import { fill, h, icon, moveWithArrows, onLeave } from "./dom.js";
+import { fill, h, icon, moveWithArrows, onLeave, rememberFocus, restoreFocus } from "./dom.js";
 import { avatar, count } from "./format.js";
 import { isPlainClick } from "./sidebar.js";
 
@@ -31,14 +31,19 @@ export class PersonSwitch {
     this.dot.hidden = others.length === 0;
     const told = others.map((person) => `${person.real_name} has ${newsOf(store, person)} new`).join(", ");
     this.button.setAttribute("aria-label", `Acting as ${me?.real_name ?? "nobody"}. Change person.${told ? ` ${told}.` : ""}`);
+    const focus = rememberFocus(this.news);
     fill(this.news, others.map((person) => this.#chip(person)));
+    restoreFocus(this.news, focus);
     if (this.stop) this.#draw();
   }
 
   #chip(person) {
     const amount = newsOf(this.store, person);
     const text = `${person.real_name}: ${count(amount, "new message", "new messages")}. Act as ${person.real_name}`;
-    return h("button", { type: "button", class: "news-chip", "aria-label": text, title: text, on: { click: () => this.choose(person.id) } },
+    return h("button", {
+      type: "button", class: "news-chip", "aria-label": text, title: text, data: { testid: `news-${person.id}` },
+      on: { click: () => this.choose(person.id) },
+    },
       avatar(person, "small"), h("span", { class: "badge", "aria-hidden": "true" }, amount > 99 ? "99+" : amount));
   }
 

@@ -9,6 +9,8 @@ export class Scroller {
   constructor(list) {
     this.list = list;
     this.atEnd = true;
+    this.top = 0;
+    this.height = 0;
     this.node = h("button", { type: "button", class: "jump", hidden: true, on: { click: () => this.toEnd() } }, "New messages below");
     list.addEventListener("scroll", () => this.#look(), { passive: true });
     new ResizeObserver(() => { if (this.atEnd) this.toEnd(); }).observe(list);
@@ -42,7 +44,13 @@ export class Scroller {
 
   #look() {
     const { scrollHeight, scrollTop, clientHeight } = this.list;
-    this.atEnd = scrollHeight - scrollTop - clientHeight < NEAR_PX;
+    const isNear = scrollHeight - scrollTop - clientHeight < NEAR_PX;
+    // Only a person scrolls up; a list that becomes narrower or longer has not been left.
+    const movedUp = scrollTop < this.top - 1 && scrollHeight === this.height;
+    if (isNear) this.atEnd = true;
+    else if (movedUp) this.atEnd = false;
     if (this.atEnd) this.node.hidden = true;
+    this.top = scrollTop;
+    this.height = scrollHeight;
   }
 }

@@ -1,18 +1,20 @@
 // The side bar: workspace, channels, direct messages.
 
-import { fill, h, icon } from "./dom.js";
+import { fill, h, icon, rememberFocus, restoreFocus } from "./dom.js";
 import { avatar } from "./format.js";
 
 /** Draw the side bar. `on` has `open(channelId)` and `close()`. */
 export function renderSidebar(root, store, on) {
-  const close = h("button", { type: "button", class: "icon-button sidebar-close", "aria-label": "Close", on: { click: on.close } }, icon("close"));
+  const close = h("button", { type: "button", class: "icon-button sidebar-close", "aria-label": "Close", data: { testid: "sidebar-close" }, on: { click: on.close } }, icon("close"));
   const head = h("div", { class: "workspace" },
     h("span", { class: "workspace-mark", "aria-hidden": "true" }, (store.team.name || "S")[0].toUpperCase()),
     h("span", { class: "workspace-name" }, store.team.name), close);
+  const focus = rememberFocus(root);
   fill(root, head,
     group("Channels", store.conversations("channel"), store, on),
     group("Direct messages", store.conversations("im"), store, on),
     h("p", { class: "sidebar-note" }, "Nothing here leaves this machine."));
+  restoreFocus(root, focus);
 }
 
 function group(title, channels, store, on) {

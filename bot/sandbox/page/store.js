@@ -57,6 +57,7 @@ export class Store {
   /** Forget what belongs to one person. */
   reset() {
     this.messages = new Map();
+    this.threads = new Map();
     this.statuses = new Map();
     this.newReplies = new Map();
     this.warnings = new Map();
@@ -133,17 +134,20 @@ export class Store {
     const next = new Map(messages.filter((m) => !touched.has(m.ts)).map((m) => [m.ts, m]));
     for (const ts of touched) if (before.has(ts)) next.set(ts, before.get(ts));
     this.messages.set(channel, next);
+    this.threads.delete(channel);
     this.touched = null;
   }
 
   put(channel, message) {
     this.touched?.add(message.ts);
+    this.threads.delete(channel);
     this.#of(channel).set(message.ts, message);
   }
 
   remove(channel, ts) {
     this.touched?.add(ts);
     const hasReplies = this.replies(channel, ts).length > 0;
+    this.threads.delete(channel);
     const old = this.get(channel, ts);
     if (hasReplies && old) this.#of(channel).set(ts, { ...old, deleted: true, blocks: null, text: "" });
     else this.#of(channel).delete(ts);
@@ -163,8 +167,17 @@ export class Store {
     return this.#sorted(channel, (m) => !isReply(m) || isBroadcast(m));
   }
 
+  /** The replies below a message, oldest first. */
   replies(channel, root) {
-    return this.#sorted(channel, (m) => isReply(m) && m.thread_ts === root);
+    if (!this.threads.has(channel)) {
+      const threads = new Map();
+      for (const reply of this.#sorted(channel, isReply)) {
+        if (!threads.has(reply.thread_ts)) threads.set(reply.thread_ts, []);
+        threads.get(reply.thread_ts).push(reply);
+      }
+      this.threads.set(channel, threads);
+    }
+    return this.threads.get(channel).get(root) ?? [];
   }
 
   /** The status line of a thread, such as "is thinking…", or "". */

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import replace
 
 from hypothesis import HealthCheck, settings, strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
 from storage.records import Thread
 from storage.sqlite import SqliteStorage
@@ -25,9 +25,6 @@ class LeaseMachine(RuleBasedStateMachine):
         self.model = a_thread()
         self.now = 1_000
         self.handled = 0  # wakes that a holder saw and gave the lease back for
-
-    @initialize()
-    def begin(self) -> None:
         self.loop.run(self.storage.open())
         self.loop.run(self.storage.threads.ensure(self.model))
 
@@ -112,11 +109,10 @@ class LeaseMachine(RuleBasedStateMachine):
 
     @invariant()
     def the_store_is_as_the_model(self) -> None:
-        if self.model.wakes or self.loop.get_loop():
-            stored = self.loop.run(self.storage.threads.ensure(self.model))
-            due = self.loop.run(self.storage.threads.due(now_ms=self.now, limit=9))
-            assert stored == self.model
-            assert list(due) == ([self.model] if self.claimable else [])
+        stored = self.loop.run(self.storage.threads.get(THREAD_ID))
+        due = self.loop.run(self.storage.threads.due(now_ms=self.now, limit=9))
+        assert stored == self.model
+        assert list(due) == ([self.model] if self.claimable else [])
 
     @invariant()
     def no_wake_is_lost(self) -> None:

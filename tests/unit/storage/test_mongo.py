@@ -12,6 +12,9 @@ from storage.mongo import Driver, MongoStorage
 from storage.mongo.client import Client
 from storage.mongo.documents import to_document, to_record
 from tests.contract.builders import THREAD_ID, a_thread, an_approval
+from tests.mongo import MAY_LEAK
+
+pytestmark = MAY_LEAK
 
 SHORT = timedelta(milliseconds=200)
 DRIVERS: list[Driver] = ["motor", "pymongo"]

@@ -4,9 +4,12 @@ import os
 import sqlite3
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from agents.checkpoint import CheckpointStatus
+from agents.errors import CheckpointConflictError
 from storage.codec import APPROVALS, AUDIT, MESSAGES, POSTS, THREADS, Codec
 from storage.errors import RecordFormatError, StoreBusyError, StoreUnavailableError
 from storage.sqlite import SqliteStorage, database
@@ -42,6 +45,7 @@ async def made(directory: Path) -> None:
     await storage.open()
     await storage.threads.ensure(a_thread(due_ms=1))
     await storage.approvals.add(an_approval())
+    await storage.checkpoints.save("c", "x", status=CheckpointStatus.RUNNING, expected_version=0)
     await storage.checkpoints.append("c", "j", base=1, index=0)
     await storage.log.append("l", 1, "x")
     await storage.close()
@@ -103,6 +107,22 @@ async def test_a_directory_without_a_right_to_write_is_named() -> None:
 
     with pytest.raises(StoreUnavailableError, match=f"directory {directory} cannot be written"):
         await SqliteStorage(directory).open()
+
+
+def test_a_lock_that_cannot_be_written_is_not_held(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def full(*arguments: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    first, second = DirectoryLock(tmp_path), DirectoryLock(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr("storage.sqlite.lock.os.pwrite", full)
+        with pytest.raises(OSError, match="No space"):
+            first.acquire()
+
+    second.acquire()
+    second.release()
 
 
 async def test_a_failed_open_leaves_no_lock(tmp_path: Path) -> None:
@@ -168,13 +188,31 @@ async def test_records_of_a_newer_release_are_left_alone(tmp_path: Path) -> None
         await storage.threads.get(THREAD_ID)
     with pytest.raises(RecordFormatError):
         await storage.approvals.decide(APPROVAL_ID, a_decision(), digest=DIGEST)
+    with pytest.raises(RecordFormatError, match="journal entry"):
+        await storage.checkpoints.load("c")
     with pytest.raises(RecordFormatError, match="log entry"):
         await storage.log.load("l", before_turn=9)
     await storage.close()
 
 
+async def test_i5_who_slept_through_a_save_or_the_end_cannot_append() -> None:
+    storage = SqliteStorage(None)
+    await storage.open()
+    checkpoints = storage.checkpoints
+    await checkpoints.save("c", "x", status=CheckpointStatus.RUNNING, expected_version=0)
+    await checkpoints.save("c", "y", status=CheckpointStatus.RUNNING, expected_version=1)
+
+    with pytest.raises(CheckpointConflictError):
+        await checkpoints.append("c", "call started", base=1, index=0)
+    await checkpoints.close("c", expected_version=2)
+    with pytest.raises(CheckpointConflictError):
+        await checkpoints.append("c", "call started", base=2, index=0)
+    assert await storage._database.fetch("SELECT * FROM journal") == []
+    await storage.close()
+
+
 @pytest.mark.parametrize(("table", "codec"), TABLES.items())
-async def test_a_table_has_the_fields_of_its_record(table: str, codec: Codec[object]) -> None:
+async def test_a_table_has_the_fields_of_its_record(table: str, codec: Codec[Any]) -> None:
     storage = SqliteStorage(None)
     await storage.open()
 
@@ -198,7 +236,7 @@ async def test_i11_reads_use_an_index(query: str, index: str) -> None:
     storage = SqliteStorage(None)
     await storage.open()
 
-    plan = await storage._database.fetch(f"EXPLAIN QUERY PLAN SELECT * FROM {query}")  # noqa: S608
+    plan = await storage._database.fetch(f"EXPLAIN QUERY PLAN SELECT * FROM {query}")  # noqa: S608 - our own
 
     assert [index in str(step["detail"]) for step in plan] == [True]
     await storage.close()

@@ -1,0 +1,82 @@
+# make demo    the bot and a stand-in for Slack, in a browser; needs nothing but Python
+# make test    all tests, with coverage
+# make check   format, lint, types, and who imports whom
+# make bench   the benchmarks
+#
+# The set-up happens by itself in .venv, and again when pyproject.toml or constraints.txt change.
+
+SHELL := /bin/sh
+JOBS ?= 2
+VENV := .venv
+BIN := $(VENV)/bin
+PINS := pyproject.toml constraints.txt
+
+IS_NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3.14 python3 python; do \
+	if $$python -c '$(IS_NEW_ENOUGH)' >/dev/null 2>&1; then echo $$python; break; fi; done)
+
+# Of each of these parts, 95 % of lines and branches are run by tests; of all together too.
+COVERED := 95
+USE_CASES := bot/access.py,bot/approvals.py,bot/inbox.py,bot/mapping.py,bot/threads.py,bot/turns.py
+PARTS := agents/* storage/* $(USE_CASES)
+
+.PHONY: help demo test check bench format clean
+
+help:
+	@sed -n 's/^# \(make .*\)/\1/p' Makefile
+
+demo: $(VENV)/.run
+	@$(BIN)/countersign demo
+
+test: $(VENV)/.dev
+	@rm -f .coverage .coverage.*
+	$(BIN)/pytest -n $(JOBS) --cov --cov-report=
+	@$(BIN)/coverage report --skip-covered --fail-under=$(COVERED)
+	@set -f; for part in $(PARTS); do \
+		$(BIN)/coverage report --include="$$part" --fail-under=$(COVERED) >/dev/null \
+		|| { echo "less than $(COVERED) % of $$part is covered by tests" >&2; exit 1; }; done
+
+check: $(VENV)/.dev
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.dev
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+bench: $(VENV)/.dev
+	@for file in benchmarks/bench_*.py; do \
+		test -e "$$file" || { echo "there are no benchmarks yet"; break; }; \
+		$(BIN)/python "$$file" || exit 1; done
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache \
+		.coverage .coverage.* htmlcov build dist *.egg-info
+
+# What `make demo` needs.
+$(VENV)/.run: $(PINS)
+	@$(call install,.)
+	@touch $@
+
+# What developers need; it has all of the above.
+$(VENV)/.dev: $(PINS)
+	@$(call install,.[dev])
+	@touch $(VENV)/.run $@
+
+define install
+test -n "$(PYTHON)" || { \
+	echo "Countersign needs Python 3.11 or newer, and found none." >&2; \
+	echo "Install it, or name it: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }; \
+$(PYTHON) -c '$(IS_NEW_ENOUGH)' || { \
+	echo "Countersign needs Python 3.11 or newer; $(PYTHON) is older." >&2; exit 1; }; \
+echo "Setting up $(VENV) with $(PYTHON). This happens once, and takes a minute or two ..."; \
+$(BIN)/python -c '$(IS_NEW_ENOUGH)' 2>/dev/null || rm -rf $(VENV); \
+test -d $(VENV) || $(PYTHON) -m venv $(VENV) || { \
+	rm -rf $(VENV); \
+	echo "Python's venv module does not work; on Debian and Ubuntu, install python3-venv." >&2; \
+	exit 1; }; \
+$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	--constraint constraints.txt --editable '$(1)'
+endef

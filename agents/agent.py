@@ -1,0 +1,251 @@
+"""Agents and their events, and how one agent runs another."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing
+from contextvars import copy_context
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Protocol, TypeAlias, cast
+
+from pydantic_ai.messages import ModelMessage
+
+from agents.address import Address, Segment
+from agents.calls import ToolCall, ToolOutcome
+from agents.context import Scope, Watch, current_scope, entered, event_key
+from agents.errors import SwallowedInterruptError
+from agents.interrupt import Interrupted
+from agents.points import InterruptContext
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """What all events have.
+
+    Attributes:
+        agent_name: Whose event it is.
+        run_path: Names of the agents from the root to that agent.
+        key: Unique per event of a checkpoint, and the same when a run is repeated after a crash.
+    """
+
+    agent_name: str
+    run_path: tuple[str, ...]
+    key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextDelta(Event):
+    """A piece of a text, while the model speaks; its key is that of the whole message.
+
+    Attributes:
+        text: The piece.
+    """
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageEvent(Event):
+    """One answer of an agent's model, complete.
+
+    Attributes:
+        text: What it says; may be empty.
+        tool_calls: What it wants to call.
+    """
+
+    text: str
+    tool_calls: tuple[ToolCall, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolEvent(Event):
+    """A tool call is finished.
+
+    Attributes:
+        call: Which.
+        result: What the model is told.
+        outcome: What came of it.
+    """
+
+    call: ToolCall
+    result: str
+    outcome: ToolOutcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InterruptEvent(Event):
+    """People are needed; the last event of a round. The checkpoint is stored already.
+
+    Attributes:
+        contexts: Everything that is pending now, in order; what was pending before and was not
+            answered has the id that it had.
+    """
+
+    contexts: tuple[InterruptContext, ...]
+
+
+AgentEvent: TypeAlias = TextDelta | MessageEvent | ToolEvent | InterruptEvent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentInput:
+    """What an agent works on.
+
+    Attributes:
+        messages: The messages of this turn.
+        history: Those of earlier turns; never stored with a checkpoint.
+    """
+
+    messages: tuple[ModelMessage, ...]
+    history: tuple[ModelMessage, ...] = ()
+
+
+class Agent(Protocol):
+    """Something that works on messages, tells what it does, and can be interrupted.
+
+    Its code runs inside its address segment `agent:<name>`. It asks people by raising
+    (`interrupt` and its kind), and passes the signals of agents below on: as they are, or caught
+    and raised again as one with `composite_interrupt`. Whatever it needs to go on is in the state
+    that it raised with; the object itself may be a new one.
+    """
+
+    @property
+    def name(self) -> str:
+        """Unique among its siblings; part of addresses: never change it while runs are pending."""
+        ...
+
+    @property
+    def description(self) -> str:
+        """What it is good at, for models that may call it."""
+        ...
+
+    def run(self, input: AgentInput) -> AsyncIterator[AgentEvent]:  # noqa: A002 - the documented name
+        """Begin.
+
+        Raises:
+            Interrupted: People are needed.
+        """
+        ...
+
+    def resume(self, input: AgentInput) -> AsyncIterator[AgentEvent]:  # noqa: A002 - the documented name
+        """Go on after an interrupt of its own or of something below it.
+
+        Args:
+            input: The same that `run` got.
+
+        Raises:
+            Interrupted: People are needed, again or still.
+        """
+        ...
+
+
+class _End:
+    """Ends a queue of events."""
+
+
+async def run_agent(
+    agent: Agent,
+    input: AgentInput,  # noqa: A002 - the documented name
+    *,
+    outer: Scope | None = None,
+) -> AsyncGenerator[AgentEvent, None]:
+    """Run an agent below the current address, or resume it when something in it waits.
+
+    It runs in a task of its own, so that neither its scope nor its context leaks. What waits in it
+    and was not answered stays as it is: then no code of it runs.
+
+    Args:
+        agent: The agent.
+        input: What it works on; the same for run and resume.
+        outer: Where it stands; the current scope when it is left out.
+
+    Raises:
+        Interrupted: People are needed in it.
+        SwallowedInterruptError: It caught a signal and went on.
+    """
+    outer = outer or current_scope("run_agent()")
+    scope, is_resumed = _enter(outer, agent.name)
+    untouched = outer.run.untouched(scope.address)
+    if untouched is not None:
+        outer.watch.raised = True
+        raise Interrupted(untouched)
+    if is_resumed:
+        outer.run.entered.add(scope.address)
+        scope = replace(scope, point=outer.run.claim(scope.address, ""))
+    queue: asyncio.Queue[AgentEvent | _End] = asyncio.Queue()
+    begin = agent.resume if is_resumed else agent.run
+    pump = _pump(partial(begin, input), scope, queue)
+    task = asyncio.create_task(pump, context=copy_context())
+    try:
+        while not isinstance(event := await queue.get(), _End):
+            yield event
+        await task
+    except Interrupted:
+        outer.watch.raised = True
+        raise
+    finally:
+        await stop(task)
+
+
+def make_message(text: str) -> MessageEvent:
+    """Make the event of a text that the current agent says."""
+    return MessageEvent(**header(event_key()), text=text)
+
+
+def header(key: str) -> dict[str, Any]:
+    """The fields that all events of the current agent have, for its constructors."""
+    path = run_path(current_scope("header()").address)
+    return {"agent_name": path[-1] if path else "", "run_path": path, "key": key}
+
+
+def run_path(address: Address) -> tuple[str, ...]:
+    """Names of the agents on the way to an address."""
+    return tuple(segment.id for segment in address.segments if segment.type == "agent")
+
+
+async def stop(*tasks: asyncio.Task[object]) -> None:
+    """Cancel tasks that still run, and wait for them."""
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks)
+    for task in tasks:
+        if not task.cancelled():
+            task.exception()  # looked at, so that asyncio does not report it once more
+
+
+def _enter(outer: Scope, name: str) -> tuple[Scope, bool]:
+    """Stand in the agent's address. The second run of an agent in one place has another address."""
+    run = outer.run
+    base = outer.address.child(Segment("agent", name))
+    count = max(run.counts.get(str(base), 0), 1)
+    address = _numbered(outer.address, name, count)
+    is_resumed = run.topmost(address) is not None and address not in run.entered
+    if not is_resumed:
+        address = _numbered(outer.address, name, run.count(str(base)))
+    return replace(
+        outer, address=address, slot="", point=None, watch=Watch(), granted=None, why=""
+    ), is_resumed
+
+
+def _numbered(address: Address, name: str, count: int) -> Address:
+    return address.child(Segment("agent", name, str(count) if count > 1 else ""))
+
+
+async def _pump(
+    begin: Callable[[], AsyncIterator[AgentEvent]],
+    scope: Scope,
+    queue: asyncio.Queue[AgentEvent | _End],
+) -> None:
+    try:
+        with entered(scope):
+            # An agent is written as an async generator: it has `aclose`.
+            async with aclosing(cast("AsyncGenerator[AgentEvent, None]", begin())) as events:
+                async for event in events:
+                    queue.put_nowait(event)
+        if scope.watch.raised:
+            raise SwallowedInterruptError(str(scope.address))
+    finally:
+        queue.put_nowait(_End())

@@ -1,0 +1,201 @@
+"""The stored document of a run, and the note of what it was resumed with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import cast, get_args
+
+from pydantic_ai.messages import ModelMessage
+
+from agents.checkpoint import SCHEMA_VERSION
+from agents.codec import Json, check_version, decode, encode, from_text, to_text
+from agents.context import Untargeted
+from agents.errors import (
+    AmbiguousTargetError,
+    CheckpointDecodeError,
+    ResumeDataError,
+    UnknownInterruptError,
+)
+from agents.messages import dump_messages, load_messages
+from agents.points import Answerable, Point
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResumeParams:
+    """What an interrupted run is resumed with.
+
+    Attributes:
+        targets: Answers, by interrupt id, or by an address (as text) that only one pending
+            interrupt has.
+        untargeted: What happens to interrupts without an answer: they stay as they are, and no
+            code of theirs runs ("preserve"); or each is entered without an answer and must
+            interrupt again, under a new id ("reenter").
+    """
+
+    targets: Mapping[str, object] = field(default_factory=dict)
+    untargeted: Untargeted = "preserve"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunDocument:
+    """All that is stored of a run. Stored: version 1, must stay readable.
+
+    Attributes:
+        agent: Name of the root agent.
+        messages: The messages of this turn that the run began with.
+        log: Id of the message log and number of the turn.
+        streaming: Whether text is passed on while the model speaks.
+        session: Values that agents and tools share.
+        counts: See `RunContext`.
+        transcript: What finished agents of this turn said.
+        waiting: What waits for people; None when the run has only begun.
+    """
+
+    agent: str
+    messages: tuple[ModelMessage, ...]
+    log: tuple[str, int] | None = None
+    streaming: bool = False
+    session: Mapping[str, object] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+    transcript: tuple[ModelMessage, ...] = ()
+    waiting: Point | None = None
+
+    def to_text(self) -> str:
+        """Write it.
+
+        Raises:
+            UnregisteredTypeError: A value in it cannot be stored.
+        """
+        return to_text(
+            {
+                "schema": SCHEMA_VERSION,
+                "agent": self.agent,
+                "messages": dump_messages(self.messages),
+                "log": list(self.log) if self.log else None,
+                "streaming": self.streaming,
+                "session": encode(dict(self.session)),
+                "counts": dict(self.counts),
+                "transcript": dump_messages(self.transcript),
+                "waiting": self.waiting.to_json() if self.waiting else None,
+            }
+        )
+
+    @classmethod
+    def from_text(cls, text: str) -> RunDocument:
+        """Read what `to_text` wrote.
+
+        Raises:
+            CheckpointDecodeError: It is damaged.
+            CheckpointVersionError: It is of an unknown version.
+        """
+        data = from_text(text)
+        check_version(data, SCHEMA_VERSION)
+        try:
+            log, waiting = cast("list[object] | None", data["log"]), data["waiting"]
+            return cls(
+                agent=cast("str", data["agent"]),
+                messages=tuple(load_messages(data["messages"])),
+                log=(str(log[0]), int(cast("int", log[1]))) if log else None,
+                streaming=bool(data["streaming"]),
+                session=cast("dict[str, object]", decode(data["session"])),
+                counts=cast("dict[str, int]", data["counts"]),
+                transcript=tuple(load_messages(data["transcript"])),
+                waiting=Point.from_json(waiting) if waiting else None,
+            )
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise CheckpointDecodeError(f"a part of it is damaged: {error!r}") from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """What a run was resumed with. Stored: version 1, must stay readable.
+
+    Attributes:
+        answers: By interrupt id.
+        untargeted: See `ResumeParams`.
+        session: Session values that replace stored ones.
+    """
+
+    answers: Mapping[str, object] = field(default_factory=dict)
+    untargeted: Untargeted = "preserve"
+    session: Mapping[str, object] = field(default_factory=dict)
+
+    def to_text(self) -> str:
+        """Write it.
+
+        Raises:
+            UnregisteredTypeError: A value in it cannot be stored.
+        """
+        data: dict[str, Json] = {
+            "schema": SCHEMA_VERSION,
+            "answers": encode(dict(self.answers)),
+            "untargeted": self.untargeted,
+            "session": encode(dict(self.session)),
+        }
+        return to_text(data)
+
+    @classmethod
+    def from_text(cls, text: str) -> Claim:
+        """Read what `to_text` wrote; of an empty text, a claim without answers.
+
+        Raises:
+            CheckpointDecodeError: It is damaged.
+            CheckpointVersionError: It is of an unknown version.
+        """
+        if not text:
+            return cls()
+        data = from_text(text)
+        check_version(data, SCHEMA_VERSION)
+        untargeted = data.get("untargeted")
+        answers, session = decode(data.get("answers")), decode(data.get("session"))
+        if (
+            untargeted not in get_args(Untargeted)
+            or not isinstance(answers, dict)
+            or not isinstance(session, dict)
+        ):
+            raise CheckpointDecodeError("the answers of a resume are damaged")
+        return cls(answers=answers, untargeted=cast("Untargeted", untargeted), session=session)
+
+
+def find_answers(waiting: Point, targets: Mapping[str, object]) -> dict[str, object]:
+    """Find out for which interrupt each answer is, and whether it fits.
+
+    Args:
+        waiting: Everything that waits.
+        targets: See `ResumeParams`.
+
+    Returns:
+        Answers by interrupt id.
+
+    Raises:
+        ResumeError: A target is unknown or ambiguous, or an answer does not fit.
+    """
+    answers: dict[str, object] = {}
+    for target, answer in targets.items():
+        point = _find(waiting, target)
+        if point.id in answers:
+            raise AmbiguousTargetError(target, [point.id])
+        _check(point, target, answer)
+        answers[point.id] = answer
+    return answers
+
+
+def _find(waiting: Point, target: str) -> Point:
+    points = list(waiting.walk())
+    for point in points:
+        if point.id == target:
+            return point
+    found = [point for point in points if not point.children and str(point.address) == target]
+    if not target or not found:
+        raise UnknownInterruptError(target, [p.id for p in points if not p.children])
+    if len(found) > 1:
+        raise AmbiguousTargetError(target, [point.id for point in found])
+    return found[0]
+
+
+def _check(point: Point, target: str, answer: object) -> None:
+    if answer is None:
+        raise ResumeDataError(f"the answer for {point.address} is None; nothing ran", target=target)
+    if isinstance(point.info, Answerable):
+        point.info.check_answer(answer)

@@ -1,0 +1,98 @@
+"""Stores that forget: for trying out and for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from agents.checkpoint import CheckpointStatus, StoredCheckpoint
+from agents.errors import CheckpointConflictError
+
+
+@dataclass(slots=True)
+class _Kept:
+    data: str
+    status: CheckpointStatus
+    version: int
+    base: int
+    claim: str = ""
+    journal: list[str] = field(default_factory=list)
+
+
+class MemoryCheckpointStore:
+    """Checkpoints in this process; see `CheckpointStore`."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, _Kept] = {}
+
+    async def load(self, checkpoint_id: str) -> StoredCheckpoint | None:
+        """Read a checkpoint with its journal."""
+        kept = self._kept.get(checkpoint_id)
+        if kept is None:
+            return None
+        return StoredCheckpoint(
+            data=kept.data,
+            claim=kept.claim,
+            status=kept.status,
+            version=kept.version,
+            base=kept.base,
+            journal=tuple(kept.journal),
+        )
+
+    async def save(
+        self, checkpoint_id: str, data: str, *, status: CheckpointStatus, expected_version: int
+    ) -> int:
+        """Write the document, if its version still is the expected one."""
+        kept = self._kept.get(checkpoint_id)
+        if (kept.version if kept else 0) != expected_version:
+            raise CheckpointConflictError(checkpoint_id)
+        version = expected_version + 1
+        self._kept[checkpoint_id] = _Kept(data, status, version, version)
+        return version
+
+    async def claim(self, checkpoint_id: str, claim: str, *, expected_version: int) -> int:
+        """Take a pending checkpoint for a resume."""
+        kept = self._expect(checkpoint_id, expected_version)
+        if kept.status is not CheckpointStatus.PENDING:
+            raise CheckpointConflictError(checkpoint_id, "it is not pending")
+        kept.status, kept.claim = CheckpointStatus.RUNNING, claim
+        kept.version += 1
+        return kept.version
+
+    async def append(self, checkpoint_id: str, entry: str, *, base: int, index: int) -> None:
+        """Add a journal entry at an index of the journal that belongs to `base`."""
+        kept = self._kept.get(checkpoint_id)
+        if kept is None or kept.base != base or len(kept.journal) != index:
+            raise CheckpointConflictError(checkpoint_id)
+        kept.journal.append(entry)
+
+    async def close(self, checkpoint_id: str, *, expected_version: int) -> None:
+        """End the run; may be repeated."""
+        kept = self._kept.get(checkpoint_id)
+        if kept is not None and kept.status is CheckpointStatus.CLOSED:
+            return
+        kept = self._expect(checkpoint_id, expected_version)
+        version = expected_version + 1
+        self._kept[checkpoint_id] = _Kept("", CheckpointStatus.CLOSED, version, version)
+
+    def _expect(self, checkpoint_id: str, version: int) -> _Kept:
+        kept = self._kept.get(checkpoint_id)
+        if kept is None or kept.version != version:
+            raise CheckpointConflictError(checkpoint_id)
+        return kept
+
+
+class MemoryMessageLog:
+    """Conversations in this process; see `MessageLog`."""
+
+    def __init__(self) -> None:
+        self._turns: dict[str, dict[int, str]] = {}
+
+    async def append(self, log_id: str, turn: int, data: str) -> None:
+        """Keep a turn's messages; a second append of the same turn changes nothing."""
+        self._turns.setdefault(log_id, {}).setdefault(turn, data)
+
+    async def load(self, log_id: str, *, before_turn: int) -> Sequence[str]:
+        """Entries of all turns before the given one, oldest first."""
+        turns = self._turns.get(log_id, {})
+        return tuple(turns[turn] for turn in sorted(turns) if turn < before_turn)

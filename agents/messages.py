@@ -1,0 +1,149 @@
+"""Model messages as stored data, and the repairs that a model's answer needs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from pydantic import ValidationError
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelMessagesTypeAdapter,
+    ModelRequest,
+    ModelResponse,
+    ModelResponsePart,
+    TextPart,
+    ToolCallPart,
+    UserPromptPart,
+)
+
+from agents.calls import ToolCall
+from agents.checkpoint import SCHEMA_VERSION
+from agents.codec import Json, check_version, from_text, to_text
+from agents.errors import CheckpointDecodeError
+
+_INVALID = "INVALID_JSON"  # what pydantic-ai calls the key, too
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCall:
+    """A tool call, and what is wrong with it already.
+
+    Attributes:
+        call: The call.
+        problem: Empty when its arguments are a JSON object.
+    """
+
+    call: ToolCall
+    problem: str = ""
+
+
+def dump_messages(messages: Sequence[ModelMessage]) -> list[Json]:
+    """Write messages as JSON data."""
+    data = ModelMessagesTypeAdapter.dump_python(list(messages), mode="json")
+    return cast("list[Json]", data)
+
+
+def load_messages(data: Json) -> list[ModelMessage]:
+    """Read what `dump_messages` wrote.
+
+    Raises:
+        CheckpointDecodeError: It is damaged.
+    """
+    try:
+        return ModelMessagesTypeAdapter.validate_python(data)
+    except ValidationError as error:
+        raise CheckpointDecodeError(f"{error.error_count()} faults in stored messages") from error
+
+
+def log_text(messages: Sequence[ModelMessage]) -> str:
+    """Write a turn's entry for the message log. Stored: version 1, must stay readable."""
+    return to_text({"schema": SCHEMA_VERSION, "messages": dump_messages(messages)})
+
+
+def read_log(entries: Iterable[str]) -> list[ModelMessage]:
+    """Read entries of the message log.
+
+    Raises:
+        CheckpointError: One is damaged, or of an unknown version.
+    """
+    found: list[ModelMessage] = []
+    for entry in entries:
+        data = from_text(entry)
+        check_version(data, SCHEMA_VERSION)
+        found += load_messages(data.get("messages"))
+    return found
+
+
+def user_message(*texts: str) -> ModelRequest:
+    """Make what people say to an agent."""
+    return ModelRequest(parts=[UserPromptPart(text) for text in texts])
+
+
+def text_of(response: ModelResponse) -> str:
+    """What a model says, without its tool calls."""
+    texts = [part.content for part in response.parts if isinstance(part, TextPart)]
+    return "\n\n".join(text for text in texts if text)
+
+
+def repaired(response: ModelResponse, taken: Iterable[str]) -> ModelResponse:
+    """Give each tool call an id of its own, and arguments that can be stored and sent again.
+
+    Args:
+        response: As the model wrote it.
+        taken: Ids of earlier calls.
+    """
+    ids = set(taken)
+    parts = [_repaired(part, ids) for part in response.parts]
+    return replace(response, parts=parts)
+
+
+def call_ids(messages: Iterable[ModelMessage]) -> set[str]:
+    """Ids of all tool calls in some messages."""
+    return {
+        part.tool_call_id
+        for message in messages
+        for part in message.parts
+        if isinstance(part, ToolCallPart)
+    }
+
+
+def planned_calls(response: ModelResponse) -> list[PlannedCall]:
+    """The tool calls of a repaired answer, in its order."""
+    return [_planned(part) for part in response.parts if isinstance(part, ToolCallPart)]
+
+
+def _planned(part: ToolCallPart) -> PlannedCall:
+    arguments = cast("dict[str, Json]", part.args)
+    if set(arguments) == {_INVALID}:
+        problem = "its arguments are not a JSON object"
+        return PlannedCall(ToolCall(part.tool_call_id, part.tool_name, {}), problem)
+    return PlannedCall(ToolCall(part.tool_call_id, part.tool_name, arguments))
+
+
+def _repaired(part: ModelResponsePart, ids: set[str]) -> ModelResponsePart:
+    if not isinstance(part, ToolCallPart):
+        return part
+    base = part.tool_call_id or "call"
+    name, number = base, 1
+    while name in ids:
+        number += 1
+        name = f"{base}-{number}"
+    ids.add(name)
+    args: Any = _arguments(part.args)
+    return replace(part, tool_call_id=name, args=args)
+
+
+def _arguments(args: object) -> dict[str, Json]:
+    try:
+        text = args if isinstance(args, str) else json.dumps(args or {}, allow_nan=False)
+        found = json.loads(text or "{}", parse_constant=_refuse)
+    except (TypeError, ValueError, RecursionError):
+        return {_INVALID: str(args)}
+    return found if isinstance(found, dict) else {_INVALID: str(args)}
+
+
+def _refuse(name: str) -> object:
+    raise ValueError(f"{name} is not JSON")

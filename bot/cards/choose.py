@@ -1,0 +1,73 @@
+"""Picks the card of a record by its kind, and writes reminders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from bot.cards.approval import approval_card
+from bot.cards.blocks import Card, literal, quote, rich, section
+from bot.cards.doubt import doubt_card
+from bot.cards.parts import spoken_title, title_of
+from bot.cards.question import question_card
+from bot.cards.text import clip
+from bot.mrkdwn import date, mention
+from storage.records import Approval, Kind
+
+MOST_MENTIONS = 20
+CHANNEL = "channel"
+
+
+def card_for(approval: Approval, *, approvers_text: str, thread_busy: bool = False) -> Card:
+    """Draw the card of any record as it stands.
+
+    Args:
+        approval: The record.
+        approvers_text: Who may decide, in our own words.
+        thread_busy: Whether the thread cannot go on yet, whatever is decided here.
+
+    Returns:
+        The card.
+    """
+    match approval.kind:
+        case Kind.APPROVAL:
+            draw = approval_card
+        case Kind.QUESTION:
+            draw = question_card
+        case Kind.DOUBT:
+            draw = doubt_card
+        case _:
+            assert_never(approval.kind)
+    return draw(approval, approvers_text=approvers_text, thread_busy=thread_busy)
+
+
+def reminder_text(approval: Approval, mentions: Sequence[str]) -> Card:
+    """Write a reminder for the thread of a pending approval.
+
+    Args:
+        approval: The record.
+        mentions: Ids of people and user groups, each mentioned once; others are left out.
+
+    Returns:
+        The message.
+    """
+    made = [mention(name) for name in dict.fromkeys(mentions)]
+    people = " ".join([tag for tag in made if tag.startswith("<")][:MOST_MENTIONS])
+    what = "an answer" if approval.kind is Kind.QUESTION else "a decision"
+    waits = f"This still waits for {what}, until {date(approval.expires_ms)}. The card is above."
+    title = quote(literal(clip(title_of(approval), 300)))
+    spoken = f"{people} Reminder: {spoken_title(approval)} still waits for {what}.".strip()
+    return Card(text=spoken, blocks=[section(f"{people} {waits}".strip()), rich(title)])
+
+
+def approvers_words(names: Sequence[str]) -> str:
+    """Say in words who may decide.
+
+    Args:
+        names: As frozen in a record: user ids, user group ids, or `channel`.
+
+    Returns:
+        Words with mentions, for `approvers_text`.
+    """
+    made = ["the members of this channel" if name == CHANNEL else mention(name) for name in names]
+    return ", ".join(made) or "nobody"

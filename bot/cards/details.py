@@ -1,0 +1,115 @@
+"""The details modal: everything of an approval, in full."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from bot.action_ids import ActionId, encode
+from bot.cards.arguments import INLINE, read_pairs, text_width, value_text
+from bot.cards.blocks import (
+    Block,
+    context,
+    line,
+    literal,
+    mrkdwn,
+    plain,
+    preformatted,
+    rich,
+    section,
+)
+from bot.cards.text import chunks, clip, width
+from bot.mrkdwn import date, mention
+from bot.redaction import mask_text
+from storage.records import Approval
+
+CHUNK = 2_800
+MOST_BLOCKS = 90
+MOST_BYTES = 150_000
+"""Below the 250 KB of a view, as the transport may spell characters longer than UTF-8 does."""
+_ROWS = 40
+
+
+def details_modal(approval: Approval) -> Block:
+    """Show title, why, preview and all arguments whole."""
+    blocks, left_out = _fitting(approval)
+    if left_out:
+        words = "*The rest is too long for Slack and is not shown.* It cannot be approved here."
+        blocks.append(section(words))
+    return {
+        "type": "modal",
+        "callback_id": str(ActionId.DETAILS_MODAL),
+        "private_metadata": encode(approval.approval_id, approval.digest),
+        "title": plain("Details"),
+        "close": plain("Close"),
+        "blocks": [_facts(approval), *blocks],
+    }
+
+
+def fits_details(approval: Approval) -> bool:
+    """Tell whether all of an approval can be shown; nobody can agree to what they cannot see."""
+    return not _fitting(approval)[1]
+
+
+def _fitting(approval: Approval) -> tuple[list[Block], bool]:
+    blocks: list[Block] = []
+    size = 0
+    for block in _packed(_everything(approval)):
+        size += len(json.dumps(block).encode())
+        if len(blocks) >= MOST_BLOCKS or size > MOST_BYTES:
+            return blocks, True
+        blocks.append(block)
+    return blocks, False
+
+
+def _facts(approval: Approval) -> Block:
+    return context(
+        mrkdwn(f"Asked for by {mention(approval.requester_id)}"),
+        mrkdwn(f"On {date(approval.created_ms)}"),
+        mrkdwn(f"Expires {date(approval.expires_ms)}"),
+        plain(f"Tool: {clip(approval.tool, 200) or 'none'}"),
+        plain(f"Rule: {clip(approval.rule, 200) or 'none'}"),
+        plain(f"Digest: {clip(approval.digest, 128)}"),
+    )
+
+
+def _everything(approval: Approval) -> Iterator[Block]:
+    """All rich text elements, each of at most `CHUNK` characters and a little more."""
+    yield from _whole("Title", mask_text(approval.title))
+    yield from _whole("Why, in the agent's own words", mask_text(approval.why))
+    yield from _whole("What will happen", mask_text(approval.preview))
+    for name, value in read_pairs(approval.arguments_json):
+        yield from _argument(mask_text(name), value_text(name, value))
+
+
+def _whole(label: str, text: str) -> Iterator[Block]:
+    if text.strip():
+        yield line(literal(label, "bold"))
+        yield from (preformatted(part) for part in chunks(text, CHUNK))
+
+
+def _argument(name: str, text: str) -> Iterator[Block]:
+    shown = list(chunks(text, CHUNK))
+    names = list(chunks(name, CHUNK)) or ["(no name)"]
+    for part in names[:-1]:
+        yield line(literal(part, "bold"))
+    label = literal(f"{names[-1]}: ", "bold")
+    if "\n" not in text and width(text) <= INLINE and width(names[-1]) <= INLINE:
+        yield line(label, literal(shown[0], "code"))
+    else:
+        yield line(label)
+        yield from (preformatted(part) for part in shown)
+
+
+def _packed(elements: Iterator[Block]) -> Iterator[Block]:
+    kept: list[Block] = []
+    used = 0
+    for element in elements:
+        size = text_width((element,))
+        if kept and (used + size > CHUNK or len(kept) >= _ROWS):
+            yield rich(*kept)
+            kept, used = [], 0
+        kept.append(element)
+        used += size
+    if kept:
+        yield rich(*kept)

@@ -1,0 +1,179 @@
+"""The edit form: a modal with one typed input per argument."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from bot.action_ids import ActionId, encode
+from bot.cards.arguments import read_object
+from bot.cards.blocks import Block, context, line, literal, plain, rich
+from bot.cards.fields import (
+    MOST_CHECKS,
+    NOTHING,
+    Field,
+    FieldKind,
+    Missing,
+    NotEditable,
+    fields_of,
+    option_label,
+)
+from bot.cards.parts import title_of
+from bot.cards.schema import Schema
+from bot.cards.text import clip
+from bot.redaction import REDACTED, mask_text
+from storage.records import Approval
+
+LABEL = 150
+HINT = 300
+MOST_BYTES = 150_000
+
+_TEXTS = {FieldKind.TEXT, FieldKind.LINES, FieldKind.DECIMAL, FieldKind.JSON}
+_MANY_LINES = {FieldKind.LINES, FieldKind.JSON}
+_NUMBERS = {FieldKind.INTEGER, FieldKind.NUMBER}
+
+
+def edit_view(approval: Approval) -> Block | NotEditable:
+    """Draw the form of a pending approval, or say why there is none."""
+    schema, current = read_object(approval.schema_json), read_object(approval.arguments_json)
+    if schema is None or current is None:
+        return NotEditable(reason="the tool does not say what its arguments may be.")
+    blocks = edit_form(schema, current)
+    if isinstance(blocks, NotEditable):
+        return blocks
+    return {
+        "type": "modal",
+        "callback_id": str(ActionId.EDIT_MODAL),
+        "private_metadata": encode(approval.approval_id, approval.digest),
+        "title": plain("Edit and approve"),
+        "submit": plain("Approve changes"),
+        "close": plain("Cancel"),
+        "blocks": [rich(line(literal(clip(title_of(approval), 300), "bold"))), *blocks],
+    }
+
+
+def edit_form(schema: Schema, current: Mapping[str, Any]) -> list[Block] | NotEditable:
+    """Draw the inputs of a form.
+
+    Args:
+        schema: The tool's JSON schema.
+        current: The arguments as asked for.
+
+    Returns:
+        One block for each argument, or why there is no form.
+    """
+    fields = fields_of(schema, current)
+    if isinstance(fields, NotEditable):
+        return fields
+    blocks = [_block(field) for field in fields]
+    if len(json.dumps(blocks).encode()) > MOST_BYTES:
+        return NotEditable(reason="the arguments are too long for a form.")
+    return blocks
+
+
+def obstacle(approval: Approval) -> str:
+    """Say why an approval has no form; empty when it has one."""
+    made = edit_view(approval)
+    return made.reason if isinstance(made, NotEditable) else ""
+
+
+def _block(field: Field) -> Block:
+    label = _label(field)
+    if field.kind is FieldKind.FIXED:
+        words = plain(f"{label}: {REDACTED}. It stays as it is.")
+        return {**context(words), "block_id": field.block_id}
+    block: Block = {
+        "type": "input",
+        "block_id": field.block_id,
+        "label": plain(label),
+        "optional": field.may_be_empty,
+        "element": {**_element(field), "action_id": str(ActionId.VALUE)},
+    }
+    hint = _hint(field)
+    return {**block, "hint": plain(hint)} if hint else block
+
+
+def _label(field: Field) -> str:
+    title = field.schema.get("title")
+    words = title if isinstance(title, str) and title.strip() else field.name
+    return clip(mask_text(words), LABEL) if words.strip() else "(no name)"
+
+
+def _hint(field: Field) -> str:
+    described = field.schema.get("description")
+    words = [mask_text(described.strip()) if isinstance(described, str) else "", _range(field)]
+    if field.kind is FieldKind.JSON:
+        words.append("As JSON.")
+    if field.kind is FieldKind.DATETIME:
+        words.append("In your own time zone.")
+    if field.value is Missing.MISSING:
+        words.append("Not given so far.")
+    return clip(" ".join(word for word in words if word), HINT)
+
+
+def _range(field: Field) -> str:
+    low, high = field.schema.get("minimum"), field.schema.get("maximum")
+    if low is not None and high is not None:
+        return f"From {low} to {high}."
+    if low is not None:
+        return f"At least {low}."
+    return f"At most {high}." if high is not None else ""
+
+
+def _element(field: Field) -> Block:
+    initial = field.initial
+    if field.kind in _TEXTS:
+        element: Block = {"type": "plain_text_input", "multiline": field.kind in _MANY_LINES}
+        return {**element, "initial_value": initial} if initial else element
+    if field.kind in _NUMBERS:
+        decimal = field.kind is FieldKind.NUMBER
+        element = {"type": "number_input", "is_decimal_allowed": decimal}
+        return {**element, "initial_value": initial} if initial else element
+    if field.kind is FieldKind.DATE:
+        return {"type": "datepicker", **({"initial_date": initial} if initial else {})}
+    if field.kind is FieldKind.DATETIME:
+        start = {"initial_date_time": int(initial)} if initial else {}
+        return {"type": "datetimepicker", **start}
+    if field.kind is FieldKind.CHOICES:
+        return _several(field)
+    return _one_of(field)
+
+
+def _one_of(field: Field) -> Block:
+    options = _options(field)
+    if field.kind is FieldKind.BOOLEAN:
+        initial = {"true": "0", "false": "1"}.get(field.initial, "")
+        kind = "radio_buttons"
+    else:
+        initial = field.initial
+        kind = "static_select"
+    if field.nullable:
+        options.append({"text": plain("(nothing)"), "value": NOTHING})
+    if field.nullable and field.value is None:
+        initial = NOTHING
+    chosen = [option for option in options if option["value"] == initial]
+    element: Block = {"type": kind, "options": options}
+    return {**element, "initial_option": chosen[0]} if chosen else element
+
+
+def _several(field: Field) -> Block:
+    options = _options(field)
+    wanted = field.initial.split(",")
+    chosen = [option for option in options if option["value"] in wanted]
+    few = len(options) <= MOST_CHECKS
+    element: Block = {"type": "checkboxes" if few else "multi_static_select", "options": options}
+    return {**element, "initial_options": chosen} if chosen else element
+
+
+def _options(field: Field) -> list[Block]:
+    words = {True: "Yes", False: "No"} if field.kind is FieldKind.BOOLEAN else {}
+    return [
+        {
+            "text": plain(
+                words[choice] if isinstance(choice, bool) and words else option_label(choice)
+            ),
+            "value": str(index),
+        }
+        for index, choice in enumerate(field.choices)
+    ]

@@ -1,0 +1,176 @@
+"""The parts that all cards have in common: why, what, small print, notes, outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from bot.cards.arguments import Listed
+from bot.cards.blocks import (
+    HEADER,
+    Block,
+    context,
+    line,
+    literal,
+    mrkdwn,
+    plain,
+    quote,
+    rich,
+    section,
+)
+from bot.cards.text import clip, clip_mrkdwn, more, own_words, show
+from bot.mrkdwn import date, mention, utc
+from bot.redaction import mask_text
+from storage.records import Approval, Decision, Kind, Status
+
+WHY = 900
+PREVIEW = 1_200
+REASON = 500
+APPROVERS = 400
+TEXT = 1_200
+"""Characters of the text for notifications."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Body:
+    """The part of a card that says what it is about.
+
+    Attributes:
+        blocks: In order.
+        hidden: Characters that are not shown.
+        masked: Whether a secret was masked.
+        altered: Whether characters that cannot be seen were spelled out.
+    """
+
+    blocks: tuple[Block, ...]
+    hidden: int
+    masked: bool
+    altered: bool
+
+
+def said(label: str, text: str, most: int) -> Listed:
+    """Somebody's words below a label; nothing when there are none."""
+    if not text.strip():
+        return Listed()
+    clean = mask_text(text)
+    shown = show(clean, most, lines=30)
+    parts = [literal(shown.text or "…")]
+    if shown.hidden:
+        parts.append(literal(f" {more(shown.hidden)}", "italic"))
+    return Listed(
+        elements=(line(literal(label, "bold")), quote(*parts)),
+        hidden=shown.hidden,
+        masked=clean != text,
+        altered=shown.altered,
+    )
+
+
+def body(parts: Iterable[Listed]) -> Body:
+    """Put parts below each other, one rich text block each."""
+    kept = list(parts)
+    return Body(
+        blocks=tuple(rich(*part.elements) for part in kept if part.elements),
+        hidden=sum(part.hidden for part in kept),
+        masked=any(part.masked for part in kept),
+        altered=any(part.altered for part in kept),
+    )
+
+
+def notes(about: Body, *, can_open: bool) -> list[Block]:
+    """Say what the reader does not see, and why."""
+    words: list[Block] = []
+    if about.hidden:
+        count = (
+            f"{about.hidden:,} character{'s are' if about.hidden > 1 else ' is'} not shown here."
+        )
+        rest = " Please open *Details* before you decide." if can_open else ""
+        words.append(mrkdwn(f"*{count}*{rest}"))
+    if about.masked:
+        words.append(mrkdwn("What looks like a secret is masked as “•••• redacted”."))
+    if about.altered:
+        words.append(mrkdwn("Characters that cannot be seen are written as ⟨U+…⟩."))
+    return [context(*words)] if words else []
+
+
+def small_print(approval: Approval, who: str) -> Block:
+    """Who asked, until when, who may decide, and which rule says so."""
+    words = [
+        mrkdwn(f"Asked for by {mention(approval.requester_id)}"),
+        mrkdwn(f"Expires {date(approval.expires_ms)}"),
+        mrkdwn(who),
+    ]
+    if approval.rule.strip():
+        words.append(plain(f"Rule: {clip(approval.rule, 100)}"))
+    if approval.tool.strip():
+        words.append(plain(f"Tool: {clip(approval.tool, 100)}"))
+    return context(*words)
+
+
+def deciders(approval: Approval, approvers_text: str) -> str:
+    """Say who may decide, and why the reader may be one of them."""
+    who = own_words(approvers_text, APPROVERS).strip() or "the people named in the settings"
+    if approval.kind is Kind.QUESTION:
+        return f"You can answer if you are among: {who}"
+    if approval.self_approval:
+        return f"You can decide if you are among: {who}"
+    return f"You can decide if you are among: {who}, and did not ask for this yourself"
+
+
+def outcome(approval: Approval, decision: Decision | None, words: str) -> list[Block]:
+    """Say how it ended: what, who, when, and the reason."""
+    if decision is None:
+        return [section(f"*{words}*")]
+    by = f" by {mention(decision.by)}" if decision.by else ""
+    if approval.status is Status.EXPIRED:
+        by = ": nobody answered in time,"
+    blocks = [section(f"*{words}*{by} on {date(decision.at_ms)}")]
+    reason = said("Reason", decision.reason, REASON)
+    return [*blocks, rich(*reason.elements)] if reason.elements else blocks
+
+
+def final_print(approval: Approval) -> Block:
+    """The small print of a card that nobody can act on any more."""
+    words = [mrkdwn(f"Asked for by {mention(approval.requester_id)}")]
+    if approval.tool.strip():
+        words.append(plain(f"Tool: {clip(approval.tool, 100)}"))
+    return context(*words)
+
+
+def spoken(*sentences: str) -> str:
+    """Join sentences for notifications and screen readers."""
+    return " ".join(sentence for sentence in sentences if sentence)
+
+
+def title_of(approval: Approval) -> str:
+    """The title, with secrets masked; never empty."""
+    return mask_text(approval.title.strip()) or approval.tool.strip() or "Untitled"
+
+
+def title_hidden(approval: Approval) -> int:
+    """How many characters of the title the header does not show."""
+    return show(title_of(approval), HEADER, one_line=True).hidden
+
+
+def spoken_title(approval: Approval) -> str:
+    """The title inside a sentence."""
+    return clip_mrkdwn(title_of(approval), 300)
+
+
+def spoken_outcome(approval: Approval, words: str) -> str:
+    """The outcome as a sentence."""
+    decision = approval.decision
+    if decision is None:
+        return f"{words}."
+    by = f" by {mention(decision.by)}" if decision.by else ""
+    if approval.status is Status.EXPIRED:
+        by = " (nobody answered in time)"
+    reason = clip_mrkdwn(mask_text(decision.reason), 300)
+    return f"{words}{by} on {utc(decision.at_ms)}." + (f" Reason: {reason}" if reason else "")
+
+
+def busy_note(*, thread_busy: bool) -> Sequence[Block]:
+    """Say why nothing may happen right after a decision."""
+    if not thread_busy:
+        return ()
+    words = "The agent is still at work in this thread; it goes on with this when that is done."
+    return (context(mrkdwn(words)),)

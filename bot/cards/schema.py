@@ -1,0 +1,254 @@
+"""JSON schema as far as forms need it: references, nullable types, and a check with plain words."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from jsonschema import Draft202012Validator, FormatChecker
+from jsonschema.exceptions import SchemaError, ValidationError
+from jsonschema.validators import extend
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+
+Schema = Mapping[str, Any]
+
+_DEPTH = 20
+_PATTERN_TEXT = 1_000
+_MERGED = ("title", "description", "default")
+_FORMATS = FormatChecker(formats=())
+
+
+@_FORMATS.checks("date", raises=ValueError)
+def _is_date(value: object) -> bool:
+    return not isinstance(value, str) or bool(date.fromisoformat(value))
+
+
+@_FORMATS.checks("decimal", raises=InvalidOperation)
+def _is_decimal(value: object) -> bool:
+    return not isinstance(value, str) or Decimal(value).is_finite()
+
+
+@_FORMATS.checks("date-time", raises=ValueError)
+def _is_datetime(value: object) -> bool:
+    return not isinstance(value, str) or bool(datetime.fromisoformat(value))
+
+
+def _pattern(
+    _validator: object, pattern: str, value: object, _schema: object
+) -> Iterator[ValidationError]:
+    """Match a pattern, but never for long: the value comes from a form."""
+    if not isinstance(value, str):
+        return
+    if len(value) > _PATTERN_TEXT:
+        yield ValidationError("is too long to be checked")
+        return
+    try:
+        found = re.search(pattern, value)
+    except re.error:
+        return  # written for another engine; the tool's own validation decides
+    if found is None:
+        yield ValidationError("does not match")
+
+
+_COMPARED: Mapping[str, Callable[[Decimal, Decimal], bool]] = {
+    "minimum": operator.ge,
+    "maximum": operator.le,
+    "exclusiveMinimum": operator.gt,
+    "exclusiveMaximum": operator.lt,
+}
+
+
+def _limit(rule: str) -> Callable[..., Iterator[ValidationError]]:
+    """Hold a limit against numbers, and against decimals that are written as text."""
+    holds = _COMPARED[rule]
+
+    def check(
+        _validator: object, limit: Any, value: object, schema: Schema
+    ) -> Iterator[ValidationError]:
+        number = _amount(value, schema)
+        if number is not None and not holds(number, Decimal(str(limit))):
+            yield ValidationError("is beyond the limit")
+
+    return check
+
+
+def _amount(value: object, schema: Schema) -> Decimal | None:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    if isinstance(value, str) and schema.get("format") != "decimal":
+        return None
+    try:
+        number = Decimal(str(value))
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() else None
+
+
+# The stubs leave `extend` without types.
+_Validator: Any = extend(  # type: ignore[no-untyped-call]
+    Draft202012Validator, {"pattern": _pattern, **{rule: _limit(rule) for rule in _COMPARED}}
+)
+
+
+def resolve(node: object, root: Schema) -> tuple[dict[str, Any], bool]:
+    """Follow references and take null apart.
+
+    Args:
+        node: A part of a schema.
+        root: The whole schema; references lead into it alone.
+
+    Returns:
+        The part as it applies to values other than null, and whether null is allowed. What
+        cannot be made simple is returned as it is.
+    """
+    found = dict(node) if isinstance(node, Mapping) else {}
+    nullable = False
+    for _ in range(_DEPTH):
+        inner, null = _one_step(found, root)
+        if inner is None:
+            break
+        kept = {name: found[name] for name in _MERGED if name in found}
+        nullable = nullable or null
+        found = {**inner, **kept}
+    return found, nullable
+
+
+def check_schema(schema: Schema) -> bool:
+    """Tell whether this is a JSON schema of an object."""
+    try:
+        _Validator.check_schema(schema)
+    except SchemaError:
+        return False
+    return schema.get("type") == "object" and isinstance(schema.get("properties", {}), Mapping)
+
+
+def check_arguments(schema: Schema, arguments: Mapping[str, Any]) -> dict[str, str]:
+    """Check arguments against their schema.
+
+    The tool's own validation has the last word; this one finds where a fault belongs.
+
+    Args:
+        schema: JSON schema of an object.
+        arguments: The arguments.
+
+    Returns:
+        For each fault its JSON pointer (`/replicas`, `/tags/0`; empty for the whole) and one plain
+        sentence; empty when there is none.
+    """
+    validator = _Validator(schema, registry=Registry(), format_checker=_FORMATS)
+    found: dict[str, str] = {}
+    try:
+        for error in validator.iter_errors(dict(arguments)):
+            for path, message in _explain(_deepest(error)):
+                found.setdefault(path, message)
+    except (Unresolvable, RecursionError):
+        found[""] = "This cannot be checked against the tool's schema."
+    return found
+
+
+def pointer(*names: object) -> str:
+    """Write a JSON pointer."""
+    return "".join(f"/{str(name).replace('~', '~0').replace('/', '~1')}" for name in names)
+
+
+def _one_step(node: dict[str, Any], root: Schema) -> tuple[dict[str, Any] | None, bool]:
+    if "$ref" in node:
+        return _target(node["$ref"], root), False
+    kinds = node.get("type")
+    if isinstance(kinds, list):
+        others = [kind for kind in kinds if kind != "null"]
+        if len(others) == 1:
+            return {**node, "type": others[0]}, "null" in kinds
+    for name in ("anyOf", "oneOf", "allOf"):
+        branches = node.get(name)
+        if not isinstance(branches, list):
+            continue
+        others = [branch for branch in branches if branch != {"type": "null"}]
+        if len(others) == 1 and isinstance(others[0], Mapping):
+            rest = {key: value for key, value in node.items() if key != name}
+            return {**rest, **others[0]}, len(others) < len(branches)
+        if len(others) < len(branches):
+            return {**node, name: others}, True
+    return None, False
+
+
+def _target(reference: object, root: Schema) -> dict[str, Any] | None:
+    if not isinstance(reference, str) or not reference.startswith("#/"):
+        return None
+    found: object = root
+    for name in reference[2:].split("/"):
+        if not isinstance(found, Mapping):
+            return None
+        found = found.get(name.replace("~1", "/").replace("~0", "~"))
+    return dict(found) if isinstance(found, Mapping) else None
+
+
+def _deepest(error: ValidationError) -> ValidationError:
+    """Of alternatives, take the fault of the first that is not null."""
+    while error.context:
+        branches = [inner for inner in error.context if inner.schema != {"type": "null"}]
+        error = branches[0] if branches else error.context[0]
+    return error
+
+
+def _explain(error: ValidationError) -> Iterator[tuple[str, str]]:
+    path = tuple(error.absolute_path)
+    if error.validator == "required":
+        names: Any = error.validator_value
+        instance: Any = error.instance
+        for name in names:
+            if name not in instance:
+                yield pointer(*path, name), "This is needed."
+        return
+    yield pointer(*path), _words(error)
+
+
+_KINDS = {
+    "string": "a text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "yes or no",
+    "array": "a JSON list",
+    "object": "a JSON object",
+    "null": "nothing",
+}
+_FORMAT_WORDS = {
+    "decimal": "Please give a number, such as 12.50.",
+    "date": "Please give a date, such as 2026-12-01.",
+    "date-time": "Please give a date and time, such as 2026-12-01T09:30:00Z.",
+}
+_OTHERS = {
+    "enum": "This is not one of the choices.",
+    "const": "This is not one of the choices.",
+    "uniqueItems": "This has the same entry twice.",
+    "additionalProperties": "This has a name that the tool does not know.",
+}
+_LIMITS = {
+    "minimum": "This must be at least {}.",
+    "maximum": "This must be at most {}.",
+    "exclusiveMinimum": "This must be more than {}.",
+    "exclusiveMaximum": "This must be less than {}.",
+    "multipleOf": "This must be a multiple of {}.",
+    "minLength": "Please use at least {} character{}.",
+    "maxLength": "Please use at most {} character{}.",
+    "minItems": "Please give at least {}.",
+    "maxItems": "Please give at most {}.",
+}
+
+
+def _words(error: ValidationError) -> str:
+    rule = str(error.validator)
+    limit: Any = error.validator_value
+    if rule in _LIMITS:
+        return _LIMITS[rule].format(limit, "" if limit == 1 else "s")
+    if rule == "type":
+        kinds = [limit] if isinstance(limit, str) else limit
+        return f"This must be {' or '.join(_KINDS.get(kind, kind) for kind in kinds)}."
+    if rule == "format":
+        return _FORMAT_WORDS[limit]
+    return _OTHERS.get(rule, "This does not have the form that the tool needs.")

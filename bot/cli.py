@@ -1,0 +1,236 @@
+"""The command line: `countersign run`, `sandbox`, `demo`, `doctor`."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.metadata import version
+
+from bot import logs, main as composition
+from bot.doctor import Tools, examine
+from bot.errors import BotError, InvalidSettingsError, SettingsError
+from bot.loading import load_agent, load_model
+from bot.manifest import manifest_text
+from bot.sandbox import Sandbox
+from bot.settings import Settings, variables
+from bot.timing import system_clock
+from bot.trial import PORT, RunBot, try_out
+from storage.errors import StorageError
+
+FAILED = 1
+WRONG_SETTINGS = 2
+
+DESCRIPTION = "A self-hosted Slack approval bot for AI agents."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One call of the program.
+
+    Attributes:
+        arguments: What was typed.
+        environ: The variables.
+        run_bot: Runs the bot.
+        say: Shows a text to the person at the terminal.
+    """
+
+    arguments: argparse.Namespace
+    environ: MutableMapping[str, str]
+    run_bot: RunBot
+    say: Callable[[str], object]
+
+
+def main(
+    argv: Sequence[str] | None = None,
+    *,
+    environ: MutableMapping[str, str] | None = None,
+    run_bot: RunBot | None = None,
+    say: Callable[[str], object] | None = None,
+) -> int:
+    """Run a command.
+
+    Args:
+        argv: The arguments after the program's name; those of the process when None.
+        environ: The variables; those of the process when None.
+        run_bot: Runs the bot; the real one when None.
+        say: Shows a text to the person at the terminal; on standard output when None.
+
+    Returns:
+        The exit code: 0, `FAILED` or `WRONG_SETTINGS`.
+    """
+    if environ is None:
+        environ = os.environ  # noqa: TID251 - the way in; all the rest gets it as an argument
+    arguments = _parser().parse_args(argv)
+    call = Call(arguments=arguments, environ=environ, run_bot=run_bot or _run_bot, say=say or _say)
+    try:
+        asyncio.run(arguments.command(call))
+    except (InvalidSettingsError, SettingsError) as error:
+        return _complain(error, WRONG_SETTINGS)
+    except (BotError, StorageError) as error:
+        return _complain(error, FAILED)
+    except KeyboardInterrupt:  # before the command listens to signals itself
+        return 0
+    return 0
+
+
+async def _run_bot(
+    settings: Settings,
+    *,
+    ready: asyncio.Event | None = None,
+    stop: asyncio.Event | None = None,
+) -> None:
+    logs.configure(settings.log, secrets=settings.secrets())
+    await composition.run(settings, ready=ready, stop=stop)
+
+
+async def _run(call: Call) -> None:
+    await call.run_bot(Settings.load(call.environ), stop=_stopped_by_signals())
+
+
+async def _demo(call: Call) -> None:
+    # Slack's library reads variables of its own, such as SLACK_CLIENT_ID; the demo knows no Slack.
+    for name in [name for name in call.environ if name.startswith("SLACK_")]:
+        del call.environ[name]
+    await try_out(
+        call.environ,
+        port=call.arguments.port,
+        clock=_seconds,
+        run_bot=call.run_bot,
+        stop=_stopped_by_signals(),
+        say=call.say,
+    )
+
+
+async def _sandbox(call: Call) -> None:
+    host, port = call.arguments.host, call.arguments.port
+    stop = _stopped_by_signals()
+    try:
+        sandbox = Sandbox(
+            clock=_seconds, host=host, port=port, events_url=call.arguments.events_url
+        )
+    except ValueError as error:
+        raise SettingsError("--host", str(error).rstrip("."), "use 127.0.0.1") from error
+    try:
+        await sandbox.start()
+        call.say(_how_to_connect(sandbox))
+        await stop.wait()
+    except OSError as error:
+        fault = f"cannot listen on {host}:{port}: {error.strerror}; choose another --port"
+        raise BotError(fault) from error
+    finally:
+        await sandbox.stop()
+
+
+def _how_to_connect(sandbox: Sandbox) -> str:
+    if sandbox.events_url is None:
+        proof = f"SLACK_APP_TOKEN={sandbox.app_token}"
+    else:
+        proof = f"SLACK_SIGNING_SECRET={sandbox.signing_secret}"
+    return (
+        f"The stand-in for Slack is ready. Open this page:\n\n    {sandbox.url}\n\n"
+        "Start the bot with these variables; they are good until this program ends:\n\n"
+        f"    SLACK_API_URL={sandbox.api_url}\n"
+        f"    SLACK_BOT_TOKEN={sandbox.bot_token}\n"
+        f"    {proof}\n"
+    )
+
+
+async def _doctor(call: Call) -> None:
+    tools = Tools(
+        manifest=manifest_text(),
+        load_model=load_model,
+        load_agent=load_agent,
+        make_storage=composition.make_storage,
+        clock=system_clock,
+    )
+    faults = 0
+    async for finding in examine(call.environ, tools):
+        call.say(str(finding))
+        faults += not finding.is_ok
+    if faults:
+        raise BotError(f"{faults} {'thing has' if faults == 1 else 'things have'} to be done")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="countersign", description=DESCRIPTION)
+    parser.add_argument("--version", action="version", version=f"%(prog)s {version('countersign')}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add(commands, "run", _run, "run the bot", epilog=_variables_help())
+    sandbox = _add(commands, "sandbox", _sandbox, "run the stand-in for Slack alone")
+    sandbox.add_argument(
+        "--host", default="127.0.0.1", help="an address of this machine alone (%(default)s)"
+    )
+    sandbox.add_argument(
+        "--port", type=_port, default=PORT, help="port of the page; 0: any (%(default)s)"
+    )
+    sandbox.add_argument(
+        "--events-url",
+        metavar="URL",
+        help="where signed requests go, as http://127.0.0.1:3000/slack/events; "
+        "without it, the bot connects by Socket Mode",
+    )
+    demo = _add(commands, "demo", _demo, "run the stand-in and the bot together; needs no Slack")
+    demo.add_argument(
+        "--port", type=_port, help=f"port of the page ({PORT}, or a free one when it is taken)"
+    )
+    _add(commands, "doctor", _doctor, "check settings, database, Slack, and say what to do")
+    return parser
+
+
+def _add(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    command: Callable[[Call], Awaitable[None]],
+    summary: str,
+    *,
+    epilog: str = "",
+) -> argparse.ArgumentParser:
+    parser = commands.add_parser(
+        name,
+        help=summary,
+        description=f"{summary[0].upper()}{summary[1:]}.",
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(command=command)
+    return parser
+
+
+def _variables_help() -> str:
+    rows = (f"  {name:<26} {text.replace('`', '')}" for name, text in variables().items())
+    return "\n".join(("environment:", *rows))
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) <= 65535):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port; give a number up to 65535")
+    return int(text)
+
+
+def _stopped_by_signals() -> asyncio.Event:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with suppress(NotImplementedError):  # not every system has such handlers
+            loop.add_signal_handler(number, stop.set)
+    return stop
+
+
+def _seconds() -> float:
+    return system_clock() / 1000
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def _complain(error: Exception, code: int) -> int:
+    sys.stderr.write(f"{error}\n")
+    return code

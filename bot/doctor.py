@@ -1,0 +1,234 @@
+"""The doctor: looks at everything that the bot needs, and says what is ok or what to do."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import aiohttp
+from pydantic_ai.models import Model
+from slack_sdk.errors import SlackClientError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from agents import Agent
+from bot.directory import SlackDirectory
+from bot.errors import DirectoryError, InvalidSettingsError, SettingsError
+from bot.manifest import check_manifest, needed_scopes
+from bot.ports import Clock
+from bot.settings import Settings
+from bot.slackcalls import slack_fault
+from storage.base import Storage
+from storage.errors import StorageError, StoreBusyError
+
+TIMEOUT_S = 10
+"""Seconds that one call to Slack may take."""
+
+_SLACK_FAULTS = (SlackClientError, aiohttp.ClientError, OSError, TimeoutError)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What was found out about one subject.
+
+    Attributes:
+        subject: What was looked at.
+        text: How it is.
+        remedy: What to do; empty when all is well.
+    """
+
+    subject: str
+    text: str
+    remedy: str = ""
+
+    @property
+    def is_ok(self) -> bool:
+        """Whether nothing has to be done."""
+        return not self.remedy
+
+    def __str__(self) -> str:
+        if self.is_ok:
+            return f"ok  {self.subject}: {self.text}"
+        return f"!!  {self.subject}: {self.text} → {self.remedy}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tools:
+    """What the doctor needs of the rest.
+
+    Attributes:
+        manifest: The text of the app's manifest.
+        load_model: Makes the model that a name means; raises `SettingsError`.
+        load_agent: Imports the agent that a path means; raises `SettingsError`.
+        make_storage: Makes the storage that the settings mean; not open.
+        clock: The time now.
+    """
+
+    manifest: str
+    load_model: Callable[[str], Model]
+    load_agent: Callable[[str, Model], Agent]
+    make_storage: Callable[[Settings], Storage]
+    clock: Clock
+
+
+async def examine(environ: Mapping[str, str], tools: Tools) -> AsyncIterator[Finding]:
+    """Look at one subject after the other. Missing tables and indexes are made on the way.
+
+    Args:
+        environ: The variables of the process.
+        tools: What the doctor needs of the rest.
+    """
+    yield _look_at_manifest(tools.manifest)
+    try:
+        settings = Settings.load(environ)
+    except InvalidSettingsError as error:
+        for problem in error.problems:
+            yield _finding(problem)
+        return
+    transport = "Socket Mode" if settings.is_socket_mode else "HTTP"
+    yield Finding(subject="settings", text=f"complete; Slack is reached over {transport}")
+    yield _look_at_agent(settings, tools)
+    yield await _look_at_storage(settings, tools)
+    async for finding in _look_at_slack(settings, tools.clock):
+        yield finding
+
+
+def _look_at_manifest(text: str) -> Finding:
+    faults = check_manifest(text)
+    if faults:
+        return Finding(
+            subject="manifest.yml",
+            text="; ".join(faults),
+            remedy="take the file of this release again, or change it as said",
+        )
+    return Finding(subject="manifest.yml", text="fits this release")
+
+
+def _look_at_agent(settings: Settings, tools: Tools) -> Finding:
+    try:
+        agent = tools.load_agent(settings.agent, tools.load_model(settings.model))
+    except SettingsError as error:
+        return _finding(error)
+    return Finding(subject="agent", text=f"{agent.name}, with the model {settings.model}")
+
+
+async def _look_at_storage(settings: Settings, tools: Tools) -> Finding:
+    if settings.mongodb_uri is None:
+        subject, kind = "COUNTERSIGN_DATA_DIR", f"embedded database in {settings.data_dir}"
+        remedy = "name a directory on a local disk that this user may write to"
+    else:
+        subject, kind = "MONGODB_URI", f"MongoDB, by way of {settings.mongo_driver}"
+        remedy = "check that the server runs, the address, the login, and what it may write"
+    storage = tools.make_storage(settings)
+    try:
+        await storage.open()
+        await storage.ping()
+    except StoreBusyError as error:
+        who = f"process {error.holder}" if error.holder else "another process"
+        text = f"in use by {who}; that is fine if it is your running bot"
+        return Finding(subject="database", text=text)
+    except StorageError as error:
+        return Finding(subject=subject, text=str(error), remedy=remedy)
+    finally:
+        await storage.close()
+    return Finding(subject="database", text=f"{kind}; it answers, tables and indexes are there")
+
+
+async def _look_at_slack(settings: Settings, clock: Clock) -> AsyncIterator[Finding]:
+    token = settings.slack_bot_token.get_secret_value()
+    client = AsyncWebClient(token=token, base_url=settings.slack_api_url, timeout=TIMEOUT_S)
+    try:
+        answer = await client.auth_test()
+    except _SLACK_FAULTS as error:
+        yield _slack_finding(error)
+    else:
+        yield Finding(
+            subject="SLACK_BOT_TOKEN", text=f"is {answer.get('user')} in {answer.get('team')}"
+        )
+        granted = _header(answer.headers, "x-oauth-scopes")
+        yield _compare_scopes(frozenset(scope.strip() for scope in granted.split(",")))
+        directory = SlackDirectory(client, team_id=str(answer.get("team_id")), clock=clock)
+        async for finding in _look_at_approvers(settings, directory):
+            yield finding
+    yield await _look_at_transport(settings, client)
+
+
+def _header(headers: Mapping[str, object], name: str) -> str:
+    found = (str(value) for key, value in headers.items() if key.lower() == name)
+    return next(found, "")
+
+
+def _compare_scopes(granted: frozenset[str]) -> Finding:
+    needed = needed_scopes()
+    if missing := sorted(needed - granted):
+        return Finding(
+            subject="scopes",
+            text=f"the bot token lacks {', '.join(missing)}",
+            remedy="set the app's manifest to manifest.yml, and install the app again",
+        )
+    surplus = ", ".join(sorted(granted - needed - {""}))
+    remark = f"; not needed, better taken away: {surplus}" if surplus else ""
+    return Finding(subject="scopes", text=f"as in manifest.yml{remark}")
+
+
+async def _look_at_approvers(
+    settings: Settings, directory: SlackDirectory
+) -> AsyncIterator[Finding]:
+    faults: list[str] = []
+    for name in settings.approvers:
+        try:
+            faults += await _approver_faults(name, directory)
+        except DirectoryError as error:
+            faults.append(f"{name} cannot be looked up ({error.detail})")
+    if faults:
+        remedy = "name people of this workspace, or groups with members"
+        yield Finding(subject="COUNTERSIGN_APPROVERS", text="; ".join(faults), remedy=remedy)
+    else:
+        yield Finding(subject="approvers", text=", ".join(settings.approvers))
+
+
+async def _approver_faults(name: str, directory: SlackDirectory) -> Iterator[str]:
+    if name.startswith("S"):
+        members = await directory.group_members(name)
+        return iter(() if members else (f"{name} has no members",))
+    if not name.startswith(("U", "W")):
+        return iter(())
+    person = await directory.person(name)
+    traits = {
+        "is an app": person.is_bot,
+        "is a guest": person.is_guest,
+        "is of another workspace": person.is_external,
+        "is deactivated": person.is_deleted,
+    }
+    return (f"{name} {trait}, and may never decide" for trait, has_it in traits.items() if has_it)
+
+
+async def _look_at_transport(settings: Settings, client: AsyncWebClient) -> Finding:
+    if settings.slack_app_token is None:
+        return Finding(
+            subject="SLACK_SIGNING_SECRET", text="is set; only a request of Slack can prove it"
+        )
+    try:
+        await client.apps_connections_open(app_token=settings.slack_app_token.get_secret_value())
+    except _SLACK_FAULTS as error:
+        return Finding(
+            subject="SLACK_APP_TOKEN",
+            text=f"Slack opens no Socket Mode connection: {slack_fault(error)}",
+            remedy="make an app-level token with connections:write, and switch Socket Mode on",
+        )
+    return Finding(subject="SLACK_APP_TOKEN", text="opens Socket Mode connections")
+
+
+def _slack_finding(error: BaseException) -> Finding:
+    fault = slack_fault(error)
+    if fault.startswith(("connection failed", "no answer")):
+        text, remedy = f"Slack does not answer: {fault}", "check the address and the network"
+        return Finding(subject="SLACK_API_URL", text=text, remedy=remedy)
+    return Finding(
+        subject="SLACK_BOT_TOKEN",
+        text=f"Slack does not take it: {fault}",
+        remedy="copy the Bot User OAuth Token again from the page OAuth & Permissions",
+    )
+
+
+def _finding(problem: SettingsError) -> Finding:
+    return Finding(subject=problem.variable, text=problem.fault, remedy=problem.remedy)

@@ -1,0 +1,57 @@
+"""Durations as people write them: `45s`, `15m`, `8h`, `1h30m`, `2d`."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+LONGEST = timedelta(days=365)
+"""No duration may be longer; a mistyped number is more likely than such a wish."""
+
+_UNITS_S = {
+    "d": 86_400,
+    "h": 3_600,
+    "m": 60,
+    "s": 1,
+}
+_SHAPE = re.compile(
+    r"(?=[0-9])(?:(?P<d>[0-9]{1,9})d)?(?:(?P<h>[0-9]{1,9})h)?"
+    r"(?:(?P<m>[0-9]{1,9})m)?(?:(?P<s>[0-9]{1,9})s)?"
+)
+
+
+def parse_duration(text: str) -> timedelta:
+    """Read a duration: whole numbers with a unit each, the largest unit first.
+
+    Args:
+        text: Such as `15m` or `1h30m`; case and spaces around it do not matter.
+
+    Raises:
+        ValueError: It is not such a text, is zero, or is longer than `LONGEST`. The message is
+            a clause that says what is wrong.
+    """
+    found = _SHAPE.fullmatch(text.strip().lower())
+    if found is None:
+        raise ValueError("it is not a duration")
+    numbers = found.groupdict(default="0")
+    seconds = sum(length * int(numbers[unit]) for unit, length in _UNITS_S.items())
+    if not seconds:
+        raise ValueError("it is zero")
+    if seconds > LONGEST.total_seconds():
+        raise ValueError(f"it is longer than {LONGEST.days} days")
+    return timedelta(seconds=seconds)
+
+
+def format_duration(duration: timedelta) -> str:
+    """Write a duration so that `parse_duration` reads the same again.
+
+    Args:
+        duration: More than zero; parts of a second are dropped.
+    """
+    rest = int(duration.total_seconds())
+    parts = []
+    for unit, length in _UNITS_S.items():
+        number, rest = divmod(rest, length)
+        if number:
+            parts.append(f"{number}{unit}")
+    return "".join(parts)

@@ -1,0 +1,170 @@
+"""The app's manifest: where it is, and whether it fits what the bot calls and listens to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from importlib.resources import files
+
+import yaml
+
+METHOD_SCOPES: Mapping[str, tuple[str, ...]] = {
+    "chat.appendStream": ("chat:write",),
+    "chat.postEphemeral": ("chat:write",),
+    "chat.postMessage": ("chat:write",),
+    "chat.startStream": ("chat:write",),
+    "chat.stopStream": ("chat:write",),
+    "chat.update": ("chat:write",),
+    "conversations.members": ("channels:read", "groups:read", "im:read"),
+    "conversations.replies": ("channels:history", "groups:history", "im:history"),
+    "usergroups.users.list": ("usergroups:read",),
+    "users.info": ("users:read",),
+    "views.open": (),
+}
+"""The methods that the bot calls, each with the scopes for the places where it works.
+
+Source:
+    https://docs.slack.dev/reference/methods
+"""
+
+EVENT_SCOPES: Mapping[str, str] = {
+    "app_mention": "app_mentions:read",
+    "message.channels": "channels:history",
+    "message.groups": "groups:history",
+    "message.im": "im:history",
+}
+"""The events that the bot subscribes to, each with the scope that Slack asks for.
+
+Source:
+    https://docs.slack.dev/reference/events
+"""
+
+Manifest = Mapping[str, object]
+
+
+def manifest_text() -> str:
+    """The manifest that belongs to this release: `manifest.yml`, which the package carries too."""
+    return files("bot").joinpath("manifest.yml").read_text(encoding="utf-8")
+
+
+def needed_scopes() -> frozenset[str]:
+    """The scopes of everything that the bot calls and listens to."""
+    called = (scope for scopes in METHOD_SCOPES.values() for scope in scopes)
+    return frozenset(called) | frozenset(EVENT_SCOPES.values())
+
+
+def read_manifest(text: str) -> Manifest:
+    """Read a manifest.
+
+    Raises:
+        ValueError: It is not YAML, or not a mapping; the message is a clause.
+    """
+    try:
+        manifest = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f" (line {mark.line + 1})" if mark is not None else ""
+        raise ValueError(f"it is not valid YAML{place}") from error
+    if not isinstance(manifest, dict):
+        raise ValueError("it is not a mapping")  # noqa: TRY004 - a file's content, no argument
+    return manifest
+
+
+def bot_scopes(manifest: Manifest) -> tuple[str, ...]:
+    """The scopes of the bot token."""
+    return _texts(manifest, "oauth_config", "scopes", "bot")
+
+
+def bot_events(manifest: Manifest) -> tuple[str, ...]:
+    """The events that Slack sends to the bot."""
+    return _texts(manifest, "settings", "event_subscriptions", "bot_events")
+
+
+def check_manifest(text: str) -> list[str]:
+    """Find what keeps an app with this manifest from working, or gives it more than it needs.
+
+    Slack's own schema checks the shapes; it knows no rules between scopes, events and settings.
+
+    Returns:
+        Clauses that say what is wrong; empty when all is well.
+    """
+    try:
+        manifest = read_manifest(text)
+    except ValueError as error:
+        return [str(error)]
+    return [
+        *_check_looks(manifest),
+        *_check_scopes(manifest),
+        *_check_events(manifest),
+        *_check_settings(manifest),
+    ]
+
+
+def _check_looks(manifest: Manifest) -> Iterator[str]:
+    name = _at(manifest, "display_information", "name")
+    if not isinstance(name, str) or not 1 <= len(name) <= 35:
+        yield "display_information.name must have 1 to 35 characters"
+    color = _at(manifest, "display_information", "background_color")
+    if color is not None and not re.fullmatch(r"#(?:[0-9a-fA-F]{3}){1,2}", str(color)):
+        yield "display_information.background_color must look like #2d3748"
+    if not _at(manifest, "features", "bot_user", "display_name"):
+        yield "features.bot_user.display_name is missing: people could not mention the bot"
+    home = ("features", "app_home")
+    if _at(manifest, *home, "messages_tab_enabled") is not True:
+        yield "features.app_home.messages_tab_enabled must be true for direct messages"
+    if _at(manifest, *home, "messages_tab_read_only_enabled") is not False:
+        yield "features.app_home.messages_tab_read_only_enabled must be false for direct messages"
+    for view in ("assistant_view", "agent_view"):
+        if _at(manifest, "features", view) is not None:
+            yield f"features.{view} is not used: it would change how direct messages work"
+
+
+def _check_scopes(manifest: Manifest) -> Iterator[str]:
+    yield from _compare("oauth_config.scopes.bot", bot_scopes(manifest), needed_scopes())
+    if _at(manifest, "oauth_config", "scopes", "user"):
+        yield "oauth_config.scopes.user must be empty: the bot never acts as a person"
+
+
+def _check_events(manifest: Manifest) -> Iterator[str]:
+    events = bot_events(manifest)
+    yield from _compare("settings.event_subscriptions.bot_events", events, EVENT_SCOPES)
+    if _at(manifest, "settings", "event_subscriptions", "user_events"):
+        yield "settings.event_subscriptions.user_events must be empty"
+    granted = bot_scopes(manifest)
+    for event in events:
+        scope = EVENT_SCOPES.get(event, "")
+        if scope and scope not in granted:
+            yield f"the event {event} needs the scope {scope}"
+
+
+def _check_settings(manifest: Manifest) -> Iterator[str]:
+    if _at(manifest, "settings", "interactivity", "is_enabled") is not True:
+        yield "settings.interactivity.is_enabled must be true: cards have buttons"
+    if _at(manifest, "settings", "token_rotation_enabled"):
+        yield "settings.token_rotation_enabled must be false: the bot token is a setting"
+    if _at(manifest, "settings", "socket_mode_enabled") is True:
+        return
+    for part in ("event_subscriptions", "interactivity"):
+        if not str(_at(manifest, "settings", part, "request_url")).startswith("https://"):
+            yield f"settings.{part}.request_url must be an https address without Socket Mode"
+
+
+def _compare(place: str, found: Collection[str], wanted: Collection[str]) -> Iterator[str]:
+    if missing := sorted(set(wanted) - set(found)):
+        yield f"{place} lacks {', '.join(missing)}"
+    if surplus := sorted(set(found) - set(wanted)):
+        yield f"{place} has {', '.join(surplus)}, which the bot does not use"
+    if len(set(found)) < len(found):
+        yield f"{place} names something twice"
+
+
+def _at(manifest: Manifest, *path: str) -> object:
+    value: object = manifest
+    for key in path:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+def _texts(manifest: Manifest, *path: str) -> tuple[str, ...]:
+    value = _at(manifest, *path)
+    return tuple(str(item) for item in value) if isinstance(value, list) else ()

@@ -1,0 +1,45 @@
+"""A stand-in for Slack on the loopback interface; it knows nothing of the bot."""
+
+from bot.sandbox.errors import RefusedError
+from bot.sandbox.people import (
+    ADA,
+    APP,
+    BEN,
+    BOT,
+    BOT_USER,
+    FINANCE,
+    GUS,
+    MIA,
+    ONCALL,
+    OPS,
+    RANDOM,
+    ROSA,
+    TEAM,
+)
+from bot.sandbox.records import Call, Channel, Message, Person, View
+from bot.sandbox.server import DEFAULT_SCOPES, Sandbox, serve
+
+__all__ = [
+    "ADA",
+    "APP",
+    "BEN",
+    "BOT",
+    "BOT_USER",
+    "DEFAULT_SCOPES",
+    "FINANCE",
+    "GUS",
+    "MIA",
+    "ONCALL",
+    "OPS",
+    "RANDOM",
+    "ROSA",
+    "TEAM",
+    "Call",
+    "Channel",
+    "Message",
+    "Person",
+    "RefusedError",
+    "Sandbox",
+    "View",
+    "serve",
+]

@@ -1,0 +1,142 @@
+"""What a workspace consists of: people, channels, messages, views."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Payload = dict[str, Any]
+"""JSON as Slack sends and takes it."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Person:
+    """A member of the workspace, a guest, somebody of another workspace, or a bot."""
+
+    id: str
+    name: str
+    """The name that people type after @; lower case."""
+    real_name: str
+    title: str = ""
+    color: str = "4a6fa5"
+    team_id: str
+    """The home workspace; another one than ours for people of other companies."""
+    is_bot: bool = False
+    is_restricted: bool = False
+    is_ultra_restricted: bool = False
+    is_stranger: bool = False
+    deleted: bool = False
+    tz: str = "Etc/UTC"
+    email: str = ""
+
+    @property
+    def is_guest(self) -> bool:
+        """Whether this person is a guest of either kind."""
+        return self.is_restricted or self.is_ultra_restricted
+
+
+@dataclass(slots=True, kw_only=True)
+class Channel:
+    """A channel, or a direct message between one person and the bot."""
+
+    id: str
+    name: str
+    kind: Literal["channel", "im"] = "channel"
+    members: list[str] = field(default_factory=list)
+    topic: str = ""
+    is_private: bool = False
+    is_archived: bool = False
+    is_ext_shared: bool = False
+    created: int = 0
+    creator: str = ""
+
+    @property
+    def event_type(self) -> str:
+        """The `channel_type` of events."""
+        if self.kind == "im":
+            return "im"
+        return "group" if self.is_private else "channel"
+
+
+@dataclass(slots=True, kw_only=True)
+class Group:
+    """A user group, mentioned as @handle."""
+
+    id: str
+    handle: str
+    name: str
+    members: list[str]
+
+
+@dataclass(slots=True, kw_only=True)
+class Message:
+    """One message, of a person or of the bot, ephemeral ones included."""
+
+    ts: str
+    channel: str
+    user: str
+    text: str
+    by_bot: bool = False
+    blocks: list[Payload] | None = None
+    attachments: list[Payload] | None = None
+    thread_ts: str | None = None
+    """The root's ts, in replies only."""
+    broadcast: bool = False
+    metadata: Payload | None = None
+    edited: Payload | None = None
+    is_streaming: bool = False
+    is_deleted: bool = False
+    seen_by: str | None = None
+    """The only person who sees it, if it is ephemeral."""
+    client_msg_id: str | None = None
+
+    @property
+    def root_ts(self) -> str:
+        """The ts of the thread that this message is in, or would start."""
+        return self.thread_ts or self.ts
+
+
+@dataclass(slots=True, kw_only=True)
+class View:
+    """An open modal, or a person's Home tab."""
+
+    id: str
+    user: str
+    """The only person who sees it."""
+    type: Literal["modal", "home"]
+    content: Payload
+    """What the app gave: title, blocks, callback_id and so on."""
+    hash: str
+    root_id: str
+    previous_id: str | None = None
+    values: Payload = field(default_factory=dict)
+    """What the person filled in: block_id → action_id → value."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Change:
+    """Something that people or the app may want to know."""
+
+    kind: Literal["posted", "changed", "deleted"]
+    message: Message
+    previous: Message | None = None
+    """The message as it was before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One received Web API call; the token is left out."""
+
+    method: str
+    args: Payload
+    error: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Features:
+    """What a workspace may lack."""
+
+    streaming: bool = True
+    """chat.startStream and its two sisters."""
+    status: bool = True
+    """assistant.threads.setStatus."""

@@ -1,0 +1,82 @@
+"""What stands in MongoDB itself, besides what the ports show."""
+
+from typing import Any
+
+import pytest
+
+from agents.checkpoint import CheckpointStatus
+from storage.base import Storage
+from storage.errors import RecordFormatError
+from storage.mongo import MongoStorage
+from storage.mongo.client import INDEXES
+from tests.contract.builders import (
+    APPROVAL_ID,
+    DIGEST,
+    THREAD_ID,
+    a_decision,
+    a_thread,
+    an_approval,
+)
+
+pytestmark = pytest.mark.mongo
+
+
+@pytest.fixture
+def mongo(two_processes: list[Storage]) -> MongoStorage:
+    storage = two_processes[0]
+    assert isinstance(storage, MongoStorage)
+    return storage
+
+
+def collection(storage: MongoStorage, name: str) -> Any:
+    return storage._client.collection(name)
+
+
+async def test_a_closed_run_keeps_keys_but_no_content(mongo: MongoStorage) -> None:
+    await mongo.checkpoints.save("c", "data", status=CheckpointStatus.RUNNING, expected_version=0)
+    await mongo.checkpoints.append("c", "secret", base=1, index=0)
+
+    await mongo.checkpoints.close("c", expected_version=1)
+
+    (head,) = await collection(mongo, "checkpoints").find({}).to_list(9)
+    (entry,) = await collection(mongo, "journal").find({}).to_list(9)
+    assert not {"data", "claim"} & set(head)
+    assert entry == {"_id": "c/1/0", "v": 1, "checkpoint_id": "c", "base": 1, "index": 0}
+
+
+async def test_what_is_not_due_has_no_due_time(mongo: MongoStorage) -> None:
+    await mongo.threads.ensure(a_thread(due_ms=5))
+    thread = await mongo.threads.claim(THREAD_ID, owner="a", now_ms=5, until_ms=9)
+    assert thread is not None
+    await mongo.threads.release(THREAD_ID, fence=thread.fence, wakes=thread.wakes, now_ms=6)
+
+    assert "due_ms" not in await collection(mongo, "threads").find_one({"_id": THREAD_ID})
+
+
+async def test_records_of_a_newer_release_are_left_alone(mongo: MongoStorage) -> None:
+    await mongo.threads.ensure(a_thread(due_ms=1))
+    await mongo.approvals.add(an_approval())
+    await mongo.checkpoints.save("c", "data", status=CheckpointStatus.RUNNING, expected_version=0)
+    await mongo.log.append("l", 1, "x")
+    for name in ("threads", "approvals", "checkpoints", "log"):
+        await collection(mongo, name).update_many({}, {"$set": {"v": 2}})
+
+    assert await mongo.threads.due(now_ms=9, limit=9) == []
+    assert await mongo.threads.claim(THREAD_ID, owner="a", now_ms=9, until_ms=99) is None
+    with pytest.raises(RecordFormatError):
+        await mongo.threads.get(THREAD_ID)
+    with pytest.raises(RecordFormatError):
+        await mongo.approvals.decide(APPROVAL_ID, a_decision(), digest=DIGEST)
+    with pytest.raises(RecordFormatError):
+        await mongo.checkpoints.load("c")
+    with pytest.raises(RecordFormatError):
+        await mongo.log.load("l", before_turn=9)
+
+
+async def test_opening_makes_each_index_once(mongo: MongoStorage) -> None:
+    await mongo.open()
+
+    for name, wanted in INDEXES.items():
+        found = await collection(mongo, name).index_information()
+        keys = [[field for field, _ in index["key"]] for index in found.values()]
+        assert sorted(keys) == sorted([["_id"], *(list(fields) for fields in wanted)])

@@ -1,0 +1,171 @@
+"""Doubles written by hand: a clock that is moved, people that are made up, a notifier that notes."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from typing import Any
+
+from bot.errors import DeliveryError, DirectoryError
+from bot.ports import Person
+from storage.records import Approval, Post, Thread
+
+START_MS = 1_800_000_000_000
+
+
+@dataclass
+class FakeClock:
+    """Stands still until it is moved."""
+
+    now_ms: int = START_MS
+
+    def __call__(self) -> int:
+        return self.now_ms
+
+    def forward(self, *, seconds: float = 0, minutes: float = 0, hours: float = 0) -> None:
+        self.now_ms += round((seconds + 60 * minutes + 3600 * hours) * 1000)
+
+
+@dataclass
+class FakeDirectory:
+    """Knows the people that a test puts in."""
+
+    people: dict[str, Person] = field(default_factory=dict)
+    channels: dict[str, frozenset[str]] = field(default_factory=dict)
+    groups: dict[str, frozenset[str]] = field(default_factory=dict)
+    is_down: bool = False
+
+    def add(self, user_id: str, **changes: Any) -> None:
+        known = {"user_id": user_id, "team_id": "T1", "name": user_id.lower(), **changes}
+        self.people[user_id] = Person(**known)
+
+    async def person(self, user_id: str) -> Person:
+        self._check()
+        if user_id not in self.people:
+            raise DirectoryError(f"users.info: no {user_id}")
+        return self.people[user_id]
+
+    async def channel_members(self, channel_id: str) -> frozenset[str]:
+        self._check()
+        return self.channels.get(channel_id, frozenset())
+
+    async def group_members(self, group_id: str) -> frozenset[str]:
+        self._check()
+        return self.groups.get(group_id, frozenset())
+
+    def _check(self) -> None:
+        if self.is_down:
+            raise DirectoryError("down")
+
+
+@dataclass
+class FakeStream:
+    """A growing text that notes its pieces."""
+
+    notifier: FakeNotifier
+    key: str
+    pieces: list[str] = field(default_factory=list)
+    is_abandoned: bool = False
+
+    async def append(self, text: str) -> None:
+        self.pieces.append(text)
+
+    async def finish(self, text: str) -> str:
+        self.notifier.check("say")
+        self.notifier.texts[self.key] = text
+        return self.notifier.next_ts()
+
+    async def abandon(self) -> None:
+        self.is_abandoned = True
+
+
+@dataclass
+class FakeNotifier:
+    """Notes what people would see.
+
+    Attributes:
+        cards: The cards as they stand, by approval id.
+        posts: Approval ids in the order in which cards were posted.
+        texts: The agent's texts, by post id.
+        whispers: (user id, text).
+        reminders: Approval ids.
+        failing: Names of the methods that fail now: card, update, say, remind.
+        lost: Like failing, but the message appears: only its answer is lost.
+    """
+
+    cards: dict[str, Approval] = field(default_factory=dict)
+    posts: list[str] = field(default_factory=list)
+    texts: dict[str, str] = field(default_factory=dict)
+    whispers: list[tuple[str, str]] = field(default_factory=list)
+    reminders: list[str] = field(default_factory=list)
+    streams: list[FakeStream] = field(default_factory=list)
+    failing: set[str] = field(default_factory=set)
+    lost: set[str] = field(default_factory=set)
+    deleted: set[str] = field(default_factory=set)
+    _count: int = 0
+
+    def next_ts(self) -> str:
+        self._count += 1
+        return f"1800000000.{self._count:06d}"
+
+    def check(self, what: str) -> None:
+        if what in self.failing:
+            raise DeliveryError(what, "fatal_error")
+
+    async def post_card(self, approval: Approval, *, look_first: bool) -> str:
+        self.check("card")
+        if look_first and approval.approval_id in self.cards:
+            self.cards[approval.approval_id] = approval
+            return self.cards[approval.approval_id].card_ts or "found"
+        self.posts.append(approval.approval_id)
+        self.cards[approval.approval_id] = approval
+        self.deleted.discard(approval.approval_id)
+        if "card" in self.lost:
+            raise DeliveryError("card", "no answer in time")
+        return self.next_ts()
+
+    async def update_card(self, approval: Approval) -> bool:
+        self.check("update")
+        if approval.approval_id in self.deleted:
+            return False
+        self.cards[approval.approval_id] = approval
+        return True
+
+    async def remind(self, approval: Approval) -> None:
+        self.check("remind")
+        self.reminders.append(approval.approval_id)
+
+    async def say(self, thread: Thread, post: Post, *, look_first: bool) -> str:
+        self.check("say")
+        self.texts[post.post_id] = post.text
+        return post.ts or self.next_ts()
+
+    def stream(self, thread: Thread, key: str) -> FakeStream:
+        stream = FakeStream(self, key)
+        self.streams.append(stream)
+        return stream
+
+    async def whisper(
+        self, channel_id: str, user_id: str, text: str, *, thread_ts: str = ""
+    ) -> None:
+        self.whispers.append((user_id, text))
+
+
+@dataclass
+class Queue:
+    """Work that was started, run when the test says so."""
+
+    waiting: list[Coroutine[Any, Any, None]] = field(default_factory=list)
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        self.waiting.append(work)
+
+    async def run(self) -> None:
+        """Run all of it, and what it starts in turn."""
+        while self.waiting:
+            await self.waiting.pop(0)
+
+    def drop(self) -> None:
+        """Forget it, as a crash does."""
+        while self.waiting:
+            self.waiting.pop(0).close()

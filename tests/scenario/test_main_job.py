@@ -1,0 +1,177 @@
+"""The main job through Slack's own payloads, on both transports."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.stage import Stage, a_stage, buttons
+
+APPROVE, REJECT, EDIT = "countersign:approve", "countersign:reject", "countersign:edit"
+ANSWER = "countersign:answer"
+
+
+@pytest.fixture(params=["socket", "http"])
+async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Stage]:
+    async with a_stage(tmp_path, request.param) as opened:
+        yield opened
+
+
+def values_of(view: dict[str, Any], **given: str) -> dict[str, Any]:
+    """What a modal sends: what is filled in, with some inputs changed by their label."""
+    values: dict[str, Any] = {}
+    for block in view["blocks"]:
+        if block["type"] != "input":
+            continue
+        element = block["element"]
+        label = block["label"]["text"]
+        state: dict[str, Any] = {"type": element["type"]}
+        if "initial_option" in element:
+            state["selected_option"] = element["initial_option"]
+        elif "initial_options" in element:
+            state["selected_options"] = element["initial_options"]
+        elif "initial_date" in element:
+            state["selected_date"] = element["initial_date"]
+        else:
+            state["value"] = element.get("initial_value")
+        for name, text in given.items():
+            if label.lower().startswith(name):
+                state["value"] = text
+        values[block["block_id"]] = {element["action_id"]: state}
+    return values
+
+
+async def test_approve(stage: Stage) -> None:
+    await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
+    card = await stage.card(word=APPROVE)
+    assert set(buttons(card)) >= {APPROVE, REJECT, EDIT}
+    await stage.click("Ada", card, APPROVE)
+    await stage.said("1.4.2.*production")
+    final = await stage.card(word="Approved")
+    assert buttons(final) == []
+    assert stage.user("Ada") in str(final)
+
+
+async def test_reject_with_a_reason(stage: Stage) -> None:
+    await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
+    await stage.click("Ada", await stage.card(word=APPROVE), REJECT)
+    view = await stage.modal("Ada")
+    await stage.sandbox.submit(
+        stage.user("Ada"),
+        view,
+        values_of(view, why="freeze until Monday", reason="freeze until Monday"),
+    )
+    assert "freeze until Monday" in await stage.said("freeze until Monday")
+    final = await stage.card(word="Rejected")
+    assert "freeze until Monday" in str(final)
+    assert buttons(final) == []
+
+
+async def test_edit_with_a_wrong_value_first(stage: Stage) -> None:
+    await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
+    await stage.click("Ada", await stage.card(word=APPROVE), EDIT)
+    view = await stage.modal("Ada")
+    wrong = await stage.sandbox.submit(
+        stage.user("Ada"), view, values_of(view, version="1.4.3", replicas="many")
+    )
+    assert wrong["response_action"] == "errors"
+    assert len(wrong["errors"]) == 1
+    view = await stage.modal("Ada")
+    await stage.sandbox.submit(
+        stage.user("Ada"), view, values_of(view, version="1.4.3", replicas="5")
+    )
+    text = await stage.said("1.4.3")
+    assert "5" in text
+    final = await stage.card(word="1.4.3")
+    assert "1.4.2" in str(final)
+    assert buttons(final) == []
+
+
+async def test_question_answered_by_a_reply_then_a_card(stage: Stage) -> None:
+    ts = await stage.say("Rosa", "@countersign deploy payments")
+    question = await stage.card(word=ANSWER)
+    await stage.say("Rosa", "1.4.2, production", thread_ts=ts)
+    card = await stage.card(number=2, word=APPROVE)
+    assert "1.4.2" in str(card)
+    answered = await stage.card(word="Answered")
+    assert answered["ts"] == question["ts"]
+    assert buttons(answered) == []
+
+
+async def test_question_answered_in_the_modal(stage: Stage) -> None:
+    await stage.say("Rosa", "@countersign deploy payments")
+    await stage.click("Ada", await stage.card(word=ANSWER), ANSWER)
+    view = await stage.modal("Ada")
+    values = values_of(view)
+    for block, answer in zip(values.values(), ("2.0.0", "staging"), strict=True):
+        next(iter(block.values()))["value"] = answer
+    await stage.sandbox.submit(stage.user("Ada"), view, values)
+    card = await stage.card(number=2, word=APPROVE)
+    assert "staging" in str(card)
+
+
+async def test_two_cards_second_decided_first(stage: Stage) -> None:
+    await stage.say("Rosa", "@countersign deploy payments 1.4.2 and search 2.0.1 to production")
+    first = await stage.card(number=1, word=APPROVE)
+    second = await stage.card(number=2, word=APPROVE)
+    await stage.click("Ben", second, APPROVE)
+    await stage.card(number=2, word="Approved")
+    assert APPROVE in buttons(stage.cards()[0])
+    assert stage.cards()[0]["blocks"] == first["blocks"]
+    await stage.click("Ada", first, APPROVE)
+    text = await stage.said("payments")
+    await stage.said("search")
+    assert len(stage.cards()) == 2
+    assert text
+
+
+async def test_others_are_told_why_not(stage: Stage) -> None:
+    await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
+    card = await stage.card(word=APPROVE)
+    await stage.click("Rosa", card, APPROVE)
+    await stage.whispered("Rosa", "you asked for this")
+    await stage.click("Gus", card, APPROVE)
+    await stage.whispered("Gus", "guests")
+    assert APPROVE in buttons(stage.cards()[0])
+
+
+async def test_a_late_click_is_told_who_won(stage: Stage) -> None:
+    await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
+    card = await stage.card(word=APPROVE)
+    user, channel = stage.user("Ben"), stage.channel
+    stale = stage.sandbox.payload_of_click(user, channel, card["ts"], APPROVE)
+    await stage.click("Ada", card, APPROVE)
+    await stage.card(word="Approved")
+    await stage.sandbox.send_interaction(stale)
+    assert stage.user("Ada") in await stage.whispered("Ben", "already approved")
+
+
+async def test_expiry_without_a_click(stage: Stage) -> None:
+    await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
+    await stage.card(word=APPROVE)
+    stage.clock.forward(hours=9)
+    await stage.tick()
+    final = await stage.card(word="xpired")
+    assert buttons(final) == []
+    assert "reject" not in (await stage.said("[Nn]obody answered")).lower()
+
+
+async def test_reminder_in_the_thread(stage: Stage) -> None:
+    await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
+    await stage.card(word=APPROVE)
+    stage.clock.forward(hours=2)
+    await stage.tick()
+    await stage.said("still waits")
+
+
+async def test_restart_while_pending(stage: Stage) -> None:
+    await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
+    card = await stage.card(word=APPROVE)
+    await stage.stop_bot()
+    await stage.start_bot()
+    await stage.click("Ada", card, APPROVE)
+    await stage.said("1.4.2.*production")
+    assert len(stage.cards()) == 1

@@ -1,0 +1,179 @@
+"""The whole bot against the stand-in for Slack, in one process: what scenarios play on."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from bot.app import Countersign
+from bot.main import start
+from bot.sandbox.server import Sandbox
+from bot.settings import Settings
+from tests.fakes import FakeClock
+
+Transport = Literal["socket", "http"]
+
+BOT_TOKEN = "xoxb-stage-bot-token"
+APP_TOKEN = "xapp-stage-app-token"
+SECRET = "stage-signing-secret"
+
+
+def stage_clock() -> FakeClock:
+    """A clock that starts now: cards, messages and signatures must agree about the time."""
+    return FakeClock(now_ms=time.time_ns() // 1_000_000)
+
+
+@dataclass
+class Stage:
+    """A sandbox and a bot that can be stopped and started again.
+
+    Attributes:
+        sandbox: The stand-in for Slack.
+        transport: How Slack's payloads reach the bot.
+        environ: What the bot is started with, beside the tokens.
+        clock: The bot's time.
+    """
+
+    sandbox: Sandbox
+    transport: Transport
+    environ: Mapping[str, str]
+    clock: FakeClock = field(default_factory=stage_clock)
+    bot: Countersign | None = None
+    _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+
+    def settings(self) -> Settings:
+        transport = (
+            {"SLACK_APP_TOKEN": APP_TOKEN}
+            if self.transport == "socket"
+            else {"SLACK_SIGNING_SECRET": SECRET}
+        )
+        return Settings.load(
+            {
+                "SLACK_BOT_TOKEN": BOT_TOKEN,
+                "SLACK_API_URL": self.sandbox.api_url,
+                **transport,
+                **self.environ,
+            }
+        )
+
+    async def start_bot(self, **changes: str) -> Countersign:
+        self.environ = {**self.environ, **changes}
+        self._stack = AsyncExitStack()
+        try:
+            self.bot = await start(self.settings(), self._stack, clock=self.clock)
+        except BaseException:
+            await self._stack.aclose()
+            raise
+        return self.bot
+
+    async def stop_bot(self) -> None:
+        await self._stack.aclose()
+        self.bot = None
+
+    async def say(self, user: str, text: str, *, thread_ts: str | None = None) -> str:
+        channel = self.channel
+        return await self.sandbox.say(self.user(user), channel, text, thread_ts=thread_ts)
+
+    @property
+    def channel(self) -> str:
+        return self.sandbox.channel_id("ops")
+
+    def user(self, name: str) -> str:
+        return self.sandbox.user_id(name)
+
+    def messages(self) -> list[dict[str, Any]]:
+        return self.sandbox.messages(self.channel)
+
+    def cards(self) -> list[dict[str, Any]]:
+        """Messages that are, or were, cards: they carry our metadata."""
+        return [
+            m
+            for m in self.messages()
+            if (m.get("metadata") or {}).get("event_type") == "countersign_card"
+        ]
+
+    def texts(self) -> list[str]:
+        """What the bot said, beside cards."""
+        cards = {card["ts"] for card in self.cards()}
+        return [m["text"] for m in self.messages() if m.get("bot_id") and m["ts"] not in cards]
+
+    async def card(self, *, number: int = 1, word: str = "") -> dict[str, Any]:
+        """Wait for the n-th card (with a word in it)."""
+        await self.sandbox.until(
+            lambda: len(self.cards()) >= number and word in str(self.cards()[number - 1])
+        )
+        return self.cards()[number - 1]
+
+    async def said(self, pattern: str) -> str:
+        """Wait for a text of the bot."""
+
+        def found() -> list[str]:
+            return [text for text in self.texts() if re.search(pattern, text)]
+
+        await self.sandbox.until(lambda: bool(found()))
+        return found()[-1]
+
+    async def whispered(self, user: str, pattern: str) -> str:
+        """Wait for a private answer."""
+
+        def found() -> list[str]:
+            texts = [m["text"] for m in self.sandbox.ephemerals(self.user(user))]
+            return [text for text in texts if re.search(pattern, text)]
+
+        await self.sandbox.until(lambda: bool(found()))
+        return found()[-1]
+
+    async def click(self, user: str, card: dict[str, Any], action_id: str) -> None:
+        await self.sandbox.click(self.user(user), self.channel, card["ts"], action_id)
+
+    async def modal(self, user: str) -> dict[str, Any]:
+        """Wait for the newest open modal of a person."""
+        user_id = self.user(user)
+        await self.sandbox.until(lambda: bool(self.sandbox.open_views(user_id)))
+        return self.sandbox.open_views(user_id)[-1]
+
+    async def tick(self) -> None:
+        assert self.bot is not None
+        await self.bot.sweep.tick()
+
+
+def buttons(message: dict[str, Any]) -> list[str]:
+    """Action ids of everything in a message that can be pressed."""
+    return re.findall(r"'action_id': '([^']+)'", str(message.get("blocks")))
+
+
+@asynccontextmanager
+async def a_stage(tmp_path: Path, transport: Transport, **environ: str) -> AsyncIterator[Stage]:
+    """A started sandbox with a started bot; both end with the block."""
+    clock = stage_clock()
+    sandbox = Sandbox(
+        clock=time.time, signing_secret=SECRET, bot_token=BOT_TOKEN, app_token=APP_TOKEN
+    )
+    await sandbox.start()
+    settings = {
+        "COUNTERSIGN_DATA_DIR": str(tmp_path / "data"),
+        "COUNTERSIGN_PORT": str(free_port()),
+        **environ,
+    }
+    stage = Stage(sandbox=sandbox, transport=transport, environ=settings, clock=clock)
+    if transport == "http":
+        sandbox.events_url = f"http://127.0.0.1:{settings['COUNTERSIGN_PORT']}/slack/events"
+    try:
+        await stage.start_bot()
+        yield stage
+    finally:
+        await stage.stop_bot()
+        await sandbox.stop()
+
+
+def free_port() -> int:
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,178 @@
+"""The architecture: imports keep their direction, and packages say what they offer.
+
+Each contract of .importlinter is broken once, on a copy of the import graph, by the violation that
+it is there for.
+"""
+
+import ast
+import importlib
+import tomllib
+from copy import deepcopy
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import grimp
+import importlinter.configuration
+import pytest
+from importlinter.application.use_cases import _register_contract_types, read_user_options
+from importlinter.application.user_options import UserOptions
+from importlinter.domain.contract import registry
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("agents", "bot", "storage")
+
+
+@pytest.fixture(scope="module")
+def options() -> UserOptions:
+    importlinter.configuration.configure()
+    found = read_user_options(str(ROOT / ".importlinter"))
+    _register_contract_types(found)
+    return found
+
+
+@pytest.fixture(scope="module")
+def graph() -> grimp.ImportGraph:
+    return grimp.build_graph(*PACKAGES, include_external_packages=True, cache_dir=None)
+
+
+def is_kept(contract_id: str, options: UserOptions, graph: grimp.ImportGraph) -> bool:
+    """Whether a contract holds on a graph."""
+    (found,) = (one for one in options.contracts_options if one["id"] == contract_id)
+    contract = registry.get_contract_class(found["type"])(
+        name=found["name"], session_options=options.session_options, contract_options=found
+    )
+    return contract.check(deepcopy(graph), verbose=False).kept
+
+
+NEW = "new"
+"""Stands for an import that makes a module nobody has listed."""
+
+VIOLATIONS = [
+    ("packages", "agents.runner", "storage.records"),
+    ("packages", "storage.base", "bot.ports"),
+    ("agents-layers", "agents.tools.base", "agents.runner"),
+    ("agents-layers", "agents.unlisted", NEW),
+    ("storage-layers", "storage.sqlite.storage", "storage.mongo.client"),
+    ("storage-layers", "storage.unlisted", NEW),
+    ("bot-layers", "bot.approvals", "bot.threads"),
+    ("bot-layers", "bot.cards.approval", "bot.approvals"),
+    ("bot-layers", "bot.scheduler", "bot.listeners.events"),
+    ("bot-layers", "bot.unlisted", NEW),
+    ("use-cases", "bot.approvals", "bot.cards.approval"),
+    ("use-cases", "bot.turns", "aiohttp"),
+    ("agents-pure", "agents.runner", "slack_sdk"),
+    ("agents-pure", "agents.tools.base", "os"),
+    ("slack-edge", "bot.cards.approval", "slack_sdk"),
+    ("slack-edge", "bot.approvals", "bot.slackcalls"),
+    ("mongo-driver", "bot.approvals", "motor"),
+    ("mongo-driver", "storage.sqlite.inbox", "bson"),
+    ("sqlite-driver", "bot.approvals", "sqlite3"),
+    ("one-composer", "bot.listeners.actions", "storage.sqlite.storage"),
+    ("one-composer", "bot.cli", "storage.mongo"),
+    ("sandbox-alone", "bot.notifier", "bot.sandbox.people"),
+    ("sandbox-pure", "bot.sandbox.state", "storage.records"),
+    ("no-pickle", "storage.codec", "pickle"),
+    ("listeners-apart", "bot.listeners.events", "bot.listeners.actions"),
+    ("no-cycles", "bot.listeners.desk", "bot.listeners.events"),
+]
+
+
+def test_every_contract_is_kept(options: UserOptions, graph: grimp.ImportGraph) -> None:
+    broken = [
+        one["name"] for one in options.contracts_options if not is_kept(one["id"], options, graph)
+    ]
+    assert broken == []
+
+
+def test_every_contract_is_tried(options: UserOptions) -> None:
+    ids = {one["id"] for one in options.contracts_options}
+    assert ids == {contract_id for contract_id, _, _ in VIOLATIONS}
+
+
+@pytest.mark.parametrize(("contract_id", "importer", "imported"), VIOLATIONS)
+def test_a_violation_breaks_its_contract(
+    contract_id: str,
+    importer: str,
+    imported: str,
+    options: UserOptions,
+    graph: grimp.ImportGraph,
+) -> None:
+    planted = deepcopy(graph)
+    if imported == NEW:
+        assert importer not in planted.modules
+        planted.add_module(importer)
+    else:
+        assert importer in planted.modules
+        if imported not in planted.modules:
+            planted.add_module(imported, is_squashed=True)
+        planted.add_import(
+            importer=importer, imported=imported, line_number=1, line_contents="import"
+        )
+    assert not is_kept(contract_id, options, planted)
+
+
+PUBLIC = ("agents", "storage", "agents.tools", "bot.cards", "bot.listeners", "bot.sandbox")
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_a_package_says_what_it_offers(name: str) -> None:
+    package = importlib.import_module(name)
+    tree = ast.parse(Path(str(package.__file__)).read_text(encoding="utf-8"))
+    public = {
+        alias.asname or alias.name
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom) and node.module != "__future__"
+        for alias in node.names
+        if node.module and node.module.startswith(f"{name}.")
+    }
+    offered = list(package.__all__)
+    assert len(set(offered)) == len(offered)
+    assert set(offered) >= public
+    assert [item for item in offered if not hasattr(package, item)] == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_each_file_begins_with_what_lives_there(package: str) -> None:
+    silent = [
+        str(path)
+        for path in sorted((ROOT / package).rglob("*.py"))
+        if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert silent == []
+
+
+def test_pinned_versions_name_no_address() -> None:
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pins = [line for line in lines if line and not line.startswith("#")]
+    assert all(pin.count("==") == 1 and "/" not in pin and "@" not in pin for pin in pins)
+
+
+def test_every_direct_dependency_is_pinned() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
+    pinned = {
+        line.partition("==")[0].lower().replace("_", "-")
+        for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    }
+    names = {name_of(requirement) for requirement in wanted}
+    assert names - pinned == set()
+
+
+def test_what_the_packages_import_is_a_dependency(graph: grimp.ImportGraph) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = {name_of(requirement) for requirement in project["dependencies"]}
+    distributions = packages_distributions()
+    imported = {
+        name
+        for module in graph.modules
+        if graph.is_module_squashed(module)
+        for name in distributions.get(module.partition(".")[0], ())
+    }
+    # pydantic-core comes with pydantic, in the version that fits it.
+    assert {name_of(name) for name in imported} - wanted <= {"pydantic-core"}
+
+
+def name_of(requirement: str) -> str:
+    """The name at the beginning of a requirement, in its normal form."""
+    name = "".join(char if char.isalnum() or char in "-_." else " " for char in requirement)
+    return name.split()[0].lower().replace("_", "-")

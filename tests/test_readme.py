@@ -1,0 +1,50 @@
+"""The README: its agent works as printed, and what it names exists."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from agents import Runner, ScriptedModel, user_message
+from agents.models import call, say
+from bot.loading import load_agent
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+
+
+def code_of(page: str, language: str) -> str:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    (block,) = re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return str(block)
+
+
+async def test_the_agent_of_the_readme_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = code_of("README.md", "python")
+    assert len(code.splitlines()) < 30
+    (tmp_path / "wifi_of_readme.py").write_text(code)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    model = ScriptedModel([call("rotate", {"password_name": "summer"}), say("done")])
+    agent = load_agent("wifi_of_readme:build", model)
+    del sys.modules["wifi_of_readme"]
+    events = [event async for event in Runner(agent).run([user_message("a new one, please")])]
+    assert "Change the guest password to summer" in str(events[-1])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_within_the_project_lead_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    to_come = {"docs/images/card.png"}
+    missing = [link for link in links if not (page.parent / link).exists()]
+    assert set(missing) <= to_come
+
+
+def test_the_map_names_what_exists() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (section,) = re.findall(r"## Where things are\n\n```\n(.*?)```", text, re.DOTALL)
+    lines = section.splitlines()
+    assert len(lines) == 10
+    assert [line for line in lines if not (ROOT / line.split()[0]).exists()] == []

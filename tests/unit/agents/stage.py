@@ -1,0 +1,103 @@
+"""A stage for one tool: enough of a run to call it, interrupt it, and go on with an answer."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from agents.address import Address, Segment
+from agents.calls import ToolOutcome, ToolReturn
+from agents.codec import Json
+from agents.context import RunContext, Scope, address_segment, current_scope, entered
+from agents.errors import ResumeError
+from agents.interrupt import Interrupted
+from agents.journal import Journal
+from agents.points import InterruptContext, Point
+from agents.tools.base import Tool
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Stage:
+    """Calls one tool, as the runtime would.
+
+    Attributes:
+        tool: The tool.
+        arguments: What the model wrote.
+        why: What it said beside the call.
+        thread: Id of the checkpoint.
+        point: What waits.
+        refusals: Answers that were refused in the last round.
+        journals: One per round.
+    """
+
+    tool: Tool
+    arguments: dict[str, Json]
+    why: str = ""
+    thread: str = "t1"
+    point: Point | None = None
+    refusals: tuple[ResumeError, ...] = ()
+    journals: list[Journal] = field(default_factory=list)
+    _ids: itertools.count[int] = field(default_factory=itertools.count)
+
+    async def run(
+        self,
+        answers: Mapping[str, object] | None = None,
+        *,
+        reenter: bool = False,
+        granted: dict[str, Json] | None = None,
+    ) -> ToolReturn | None:
+        """Call the tool; None when it was interrupted."""
+        run = RunContext(
+            checkpoint_id=self.thread,
+            new_id=lambda: f"i{next(self._ids)}",
+            journal=Journal(None, self.thread),
+            waiting=self._stored(),
+            answers=answers or {},
+            untargeted="reenter" if reenter else "preserve",
+        )
+        self.journals.append(run.journal)
+        name = self.tool.definition.name
+        root = Scope(run=run, address=Address((Segment("agent", "A"),)), why=self.why)
+        with entered(root), address_segment("tool", name, "c1"):
+            self.refusals = ()
+            with entered(replace(current_scope("a test"), granted=granted)):
+                return await self._call()
+
+    async def answer(self, answer: object) -> ToolReturn | None:
+        """Go on with an answer to the one question that waits."""
+        return await self.run({self.asked.id: answer})
+
+    @property
+    def asked(self) -> InterruptContext:
+        """The one question that waits."""
+        assert self.point is not None
+        (found,) = self.point.contexts()
+        return found
+
+    def question(self, kind: type[T]) -> T:
+        """What the one question that waits shows."""
+        info = self.asked.info
+        assert isinstance(info, kind)
+        return info
+
+    @property
+    def started(self) -> bool:
+        """Whether the last round noted that the call has started."""
+        return self.journals[-1].has_started(f"agent:A;tool:{self.tool.definition.name}:c1")
+
+    def _stored(self) -> Point | None:
+        # Through JSON and back: what is kept is what a store would give back.
+        return Point.from_json(self.point.to_json()) if self.point else None
+
+    async def _call(self) -> ToolReturn | None:
+        try:
+            result = await self.tool.call(self.tool.validate(self.arguments))
+        except Interrupted as signal:
+            self.point, self.refusals = signal.point, signal.refusals
+            return None
+        self.point = None
+        return result if isinstance(result, ToolReturn) else ToolReturn(result, ToolOutcome.RAN)

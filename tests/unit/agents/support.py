@@ -1,0 +1,270 @@
+"""Helpers for tests of the runtime: small tools and agents, a world to run them in, bad stores."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from pydantic_ai.messages import ModelMessage, ModelResponse, ModelResponsePart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+
+from agents import (
+    AgentEvent,
+    AgentInput,
+    ApprovalInfo,
+    ChatModelAgent,
+    InterruptContext,
+    InterruptEvent,
+    MemoryCheckpointStore,
+    MemoryMessageLog,
+    MessageEvent,
+    ResumeParams,
+    Runner,
+    ScriptedModel,
+    StoredCheckpoint,
+    TextDelta,
+    Tool,
+    ToolEvent,
+    ToolReturn,
+    ToolSpec,
+    get_interrupt_state,
+    get_resume_context,
+    make_message,
+    stateful_interrupt,
+)
+from agents.agent import Agent
+from agents.checkpoint import CheckpointStatus
+from agents.codec import Json
+from agents.models import Turn
+from agents.tools.base import CallText
+
+
+@dataclass
+class Plain:
+    """A tool that says what it got, and counts."""
+
+    name: str
+    body: Callable[[dict[str, Json]], object] | None = None
+    idempotent: bool = False
+    gates: tuple[str, ...] = ()
+    calls: list[dict[str, Json]] = field(default_factory=list)
+
+    @property
+    def definition(self) -> ToolSpec:
+        schema: dict[str, Json] = {"type": "object", "properties": {"x": {"type": "integer"}}}
+        return ToolSpec(
+            name=self.name,
+            description=f"does {self.name}",
+            schema=schema,
+            gates=self.gates,
+            idempotent=self.idempotent,
+        )
+
+    def validate(self, arguments: Mapping[str, object]) -> dict[str, Json]:
+        return json.loads(json.dumps(dict(arguments)))  # type: ignore[no-any-return]
+
+    def describe(self, arguments: Mapping[str, Json]) -> CallText:
+        return CallText(title=f"Do {self.name}")
+
+    async def call(self, arguments: dict[str, Json]) -> str | ToolReturn:
+        self.calls.append(arguments)
+        result = self.body(arguments) if self.body else None
+        if hasattr(result, "__await__"):
+            result = await result
+        if isinstance(result, ToolReturn):
+            return result
+        return result if isinstance(result, str) else f"{self.name} ok {json.dumps(arguments)}"
+
+
+@dataclass
+class Asker:
+    """An agent that asks one question and says what was answered."""
+
+    name: str
+    description: str = ""
+
+    async def run(self, input: AgentInput) -> AsyncIterator[AgentEvent]:  # noqa: A002
+        yield make_message(f"{self.name} asking")
+        stateful_interrupt(f"{self.name}?", f"st-{self.name}")
+
+    async def resume(self, input: AgentInput) -> AsyncIterator[AgentEvent]:  # noqa: A002
+        _, _, state = get_interrupt_state(str)
+        _, has_data, data = get_resume_context(object)
+        if not has_data:
+            stateful_interrupt(f"{self.name}?", state)
+        yield make_message(f"{self.name} got {data}")
+
+
+@dataclass
+class World:
+    """Everything that outlives a process, and what is needed to start another one."""
+
+    script: list[Turn]
+    tools: Sequence[Tool] = ()
+    store: object = field(default_factory=MemoryCheckpointStore)
+    log: MemoryMessageLog = field(default_factory=MemoryMessageLog)
+    durability: str = "interrupt"
+    options: dict[str, object] = field(default_factory=dict)
+    models: list[ScriptedModel] = field(default_factory=list)
+    asked: int = 0
+    by_history: bool = False
+
+    def agent(self, name: str = "A") -> Agent:
+        if self.by_history:
+            replayed = FunctionModel(self._next)
+            return ChatModelAgent(name=name, model=replayed, tools=self.tools)
+        model = ScriptedModel(self.script[self.asked :])
+        self.models.append(model)
+        return ChatModelAgent(name=name, model=model, tools=self.tools, **self.options)  # type: ignore[arg-type]
+
+    def _next(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        """Answer from what was said so far: the same again, if an answer was lost."""
+        turn = self.script[sum(isinstance(message, ModelResponse) for message in messages)]
+        parts = cast("list[ModelResponsePart]", turn if isinstance(turn, list) else [turn])
+        return ModelResponse(parts=copy.deepcopy(parts))
+
+    def runner(self, agent: Agent | None = None, **options: object) -> Runner:
+        """A new process: new objects all over; the script goes on where it stopped."""
+        self.asked = sum(model.calls for model in self.models)
+        return Runner(
+            agent or self.agent(),
+            checkpoint_store=self.store,  # type: ignore[arg-type]
+            message_log=self.log,
+            durability=self.durability,  # type: ignore[arg-type]
+            **options,  # type: ignore[arg-type]
+        )
+
+    async def run(self, checkpoint_id: str = "1", **options: object) -> list[AgentEvent]:
+        events = self.runner().query("hi", checkpoint_id=checkpoint_id, **options)  # type: ignore[arg-type]
+        return [event async for event in events]
+
+    async def resume(
+        self, targets: Mapping[str, object], checkpoint_id: str = "1", **options: object
+    ) -> list[AgentEvent]:
+        params = ResumeParams(targets=targets, **options)  # type: ignore[arg-type]
+        return await collect(self.runner().resume_with_params(checkpoint_id, params))
+
+    async def recover(self, checkpoint_id: str = "1") -> list[AgentEvent]:
+        return await collect(self.runner().recover(checkpoint_id))
+
+    async def pending(self, checkpoint_id: str = "1") -> tuple[InterruptContext, ...]:
+        return await self.runner().pending(checkpoint_id)
+
+    @property
+    def last_input(self) -> list[str]:
+        """What the model was told last, one line per part."""
+        asked = [model for model in self.models if model.calls]
+        parts = [part for message in asked[-1].inputs[-1] for part in message.parts]
+        return [f"{part.part_kind}:{getattr(part, 'content', '')}" for part in parts]
+
+
+async def collect(events: AsyncIterator[AgentEvent]) -> list[AgentEvent]:
+    return [event async for event in events]
+
+
+async def follow(events: AsyncIterator[AgentEvent], told: list[AgentEvent]) -> None:
+    async for event in events:
+        told.append(event)  # noqa: PERF401 - what was told before an error counts
+
+
+def brief(events: Sequence[AgentEvent]) -> list[str]:
+    """Events, one short line each."""
+    return [_line(event) for event in events]
+
+
+def _line(event: AgentEvent) -> str:
+    match event:
+        case TextDelta():
+            return f"delta {event.text}"
+        case MessageEvent():
+            calls = ", ".join(f"{call.name}#{call.id}" for call in event.tool_calls)
+            return f"says {event.text}" if not calls else f"calls {calls}"
+        case ToolEvent():
+            return f"tool {event.call.name}#{event.call.id} {event.outcome}: {event.result}"
+        case InterruptEvent():
+            return "INT " + ", ".join(str(context.address) for context in event.contexts)
+
+
+def contexts(events: Sequence[AgentEvent]) -> dict[str, InterruptContext]:
+    """What the last event says is pending, by call id (or by address)."""
+    last = events[-1]
+    assert isinstance(last, InterruptEvent), brief(events)
+    return {c.address.segments[-1].sub_id or str(c.address): c for c in last.contexts}
+
+
+def yes(context: InterruptContext) -> object:
+    assert isinstance(context.info, ApprovalInfo)
+    return context.info.approve(by="U1")
+
+
+def no(context: InterruptContext, reason: str | None = None) -> object:
+    assert isinstance(context.info, ApprovalInfo)
+    return context.info.reject(reason, by="U1")
+
+
+class Died(BaseException):
+    """The process was killed."""
+
+
+class DyingStore:
+    """A store whose process is killed at its n-th write: before it, or right after it."""
+
+    def __init__(self, inner: MemoryCheckpointStore, *, at: int, before: bool) -> None:
+        self.inner = inner
+        self.writes = 0
+        self._at = at
+        self._before = before
+
+    async def load(self, checkpoint_id: str) -> StoredCheckpoint | None:
+        return await self.inner.load(checkpoint_id)
+
+    async def save(
+        self, checkpoint_id: str, data: str, *, status: CheckpointStatus, expected_version: int
+    ) -> int:
+        self._die(before=True)
+        version = await self.inner.save(
+            checkpoint_id, data, status=status, expected_version=expected_version
+        )
+        self._die(before=False)
+        return version
+
+    async def claim(self, checkpoint_id: str, claim: str, *, expected_version: int) -> int:
+        self._die(before=True)
+        version = await self.inner.claim(checkpoint_id, claim, expected_version=expected_version)
+        self._die(before=False)
+        return version
+
+    async def append(self, checkpoint_id: str, entry: str, *, base: int, index: int) -> None:
+        self._die(before=True)
+        await self.inner.append(checkpoint_id, entry, base=base, index=index)
+        self._die(before=False)
+
+    async def close(self, checkpoint_id: str, *, expected_version: int) -> None:
+        self._die(before=True)
+        await self.inner.close(checkpoint_id, expected_version=expected_version)
+        self._die(before=False)
+
+    def _die(self, *, before: bool) -> None:
+        self.writes += before
+        if self.writes > self._at or (self.writes == self._at and before <= self._before):
+            raise Died
+
+
+class CountingStore(MemoryCheckpointStore):
+    """Counts what is written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.saved: list[str] = []
+
+    async def save(
+        self, checkpoint_id: str, data: str, *, status: CheckpointStatus, expected_version: int
+    ) -> int:
+        version = await super().save(
+            checkpoint_id, data, status=status, expected_version=expected_version
+        )
+        self.saved.append(data)
+        return version

@@ -1,0 +1,163 @@
+"""Stored values: what is written is read back, and nothing else gets in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum, IntEnum, StrEnum
+from typing import cast
+
+import pytest
+from hypothesis import given, strategies as st
+from pydantic import BaseModel
+
+from agents import (
+    AgentConfigError,
+    CheckpointDecodeError,
+    CheckpointVersionError,
+    TypeRegistry,
+    UnregisteredTypeError,
+)
+from agents.codec import Json, check_version, decode, encode, from_text, to_text
+
+registry = TypeRegistry()
+
+
+@registry.register("test.point/1")
+@dataclass(frozen=True)
+class Place:
+    x: int
+    tags: tuple[str, ...] = ()
+    inner: object = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.x, int):
+            raise TypeError("x must be a number")
+
+
+@registry.register("test.form/1")
+class Form(BaseModel):
+    amount: Decimal
+    day: date
+
+
+@registry.register("test.color/1")
+class Color(Enum):
+    RED = "red"
+
+
+class Unknown(StrEnum):
+    A = "a"
+
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text()
+    | st.binary()
+    | st.decimals(allow_nan=False)
+    | st.dates()
+    | st.times()
+    | st.datetimes(timezones=st.just(UTC) | st.none())
+    | st.timedeltas()
+    | st.just(Color.RED),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.lists(inner, max_size=3).map(tuple)
+        | st.dictionaries(st.sampled_from(["a", "$type", "value"]), inner)
+        | st.builds(Place, st.integers(), st.just(("a",)), inner)
+    ),
+    max_leaves=8,
+)
+
+
+@given(VALUES)
+def test_values_are_read_back(value: object) -> None:
+    data = registry.encode(value)
+    back = registry.decode(from_text(to_text({"v": data}))["v"])
+
+    assert back == value
+    assert type(back) is type(value)
+
+
+def test_a_pydantic_model_is_read_back() -> None:
+    form = Form(amount=Decimal("1.10"), day=date(2026, 1, 2))
+
+    assert registry.decode(registry.encode(form)) == form
+
+
+def test_nan_is_read_back() -> None:
+    assert cast("float", decode(encode(float("nan")))) != 0
+
+
+class Level(IntEnum):
+    LOW = 1
+
+
+@pytest.mark.parametrize(
+    "value", [Unknown.A, Level.LOW, object(), {1: "a"}, {"a": {2}}, [ValueError()]]
+)
+def test_unknown_types_are_refused(value: object) -> None:
+    with pytest.raises(UnregisteredTypeError, match="register"):
+        registry.encode(value)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"$type": "os.system", "value": "ls"},
+        {"$type": "bytes", "value": "é"},
+        {"$type": "bytes", "value": 1},
+        {"$type": "decimal", "value": "x"},
+        {"$type": "timedelta", "value": [1]},
+        {"$type": "float", "value": "1.0"},
+        {"$type": "dict", "value": []},
+        {"$type": "tuple", "value": {}},
+        {"$type": "test.point/1", "value": {"x": "1"}},
+        {"$type": "test.point/1", "value": {"y": 1}},
+        {"$type": "test.point/1"},
+        {"$type": "test.point/1", "value": {"x": 1}, "more": 1},
+        {"$type": ["bytes"], "value": ""},
+        {"$type": "test.color/1", "value": "blue"},
+        {"$type": "test.form/1", "value": {}},
+    ],
+    ids=str,
+)
+def test_forged_or_damaged_data_is_refused(data: Json) -> None:
+    with pytest.raises(CheckpointDecodeError):
+        registry.decode(data)
+
+
+def test_names_and_types_are_registered_once() -> None:
+    with pytest.raises(AgentConfigError, match=r"test\.color/1"):
+        registry.add("test.color/1", complex, str, complex)
+    with pytest.raises(AgentConfigError, match="tuple"):
+        registry.add("tuple", complex, str, complex)
+    with pytest.raises(AgentConfigError, match="Color"):
+        registry.add("again", Color, str, Color)
+    with pytest.raises(AgentConfigError, match="str"):
+        registry.add("text", str, str, str)
+    with pytest.raises(AgentConfigError, match="no dataclass"):
+        registry.register("test.plain/1")(complex)
+
+
+def test_half_a_surrogate_pair_can_be_stored() -> None:
+    text = to_text({"a": "\ud83d"})
+
+    assert text.encode()
+    assert from_text(text) == {"a": "\ud83d"}
+
+
+def test_versions() -> None:
+    check_version({"schema": 1}, 1)
+    for version in (0, 2, True, "1", None):
+        with pytest.raises(CheckpointVersionError):
+            check_version({"schema": version}, 1)
+
+
+def test_builtin_types_of_the_program_are_known() -> None:
+    for value in (b"x", datetime(2026, 1, 1, tzinfo=UTC), time(1, 2), timedelta(1, 2, 3)):
+        assert decode(encode(value)) == value

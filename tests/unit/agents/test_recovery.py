@@ -1,0 +1,352 @@
+"""Recovery: what a dead process left is gone on with, and calls in doubt are asked about."""
+
+from __future__ import annotations
+
+import pytest
+
+from agents import (
+    AgentEvent,
+    Cancelled,
+    CheckpointConflictError,
+    CheckpointDecodeError,
+    CheckpointNotFoundError,
+    DoubtInfo,
+    DoubtResult,
+    Expired,
+    MemoryCheckpointStore,
+    ModelError,
+    ResumeParams,
+    ToolEvent,
+    ToolOutcome,
+    TopologyChangedError,
+    approval_gate,
+    idempotency_key,
+    mark_started,
+    session_values,
+)
+from agents.codec import Json
+from agents.models import Turn, call, say
+from tests.unit.agents.support import (
+    Died,
+    Plain,
+    World,
+    brief,
+    collect,
+    contexts,
+    no,
+    yes,
+)
+
+SCRIPT: list[Turn] = [
+    [call("look", {"x": 1}, id="c1"), call("pay", {"x": 2}, id="c2")],
+    [call("look", {"x": 3}, id="c3")],
+    say("done"),
+]
+
+
+def step_world(*, idempotent: bool = False) -> tuple[World, Plain, Plain]:
+    pay, look = Plain("pay", idempotent=idempotent), Plain("look")
+    return World(list(SCRIPT), [approval_gate(pay), look], durability="step"), pay, look
+
+
+async def died_in_pay(
+    world: World, pay: Plain, *, answer_no: bool = False
+) -> tuple[MemoryCheckpointStore, str]:
+    """Run to the approval, approve, and die right after the tool ran."""
+    store = MemoryCheckpointStore()
+    world.store = store
+    context = contexts(await world.run())["c2"]
+
+    def die(_: dict[str, Json]) -> str:
+        raise Died
+
+    pay.body = die
+    with pytest.raises(Died):
+        await world.resume({context.id: yes(context)})
+    pay.body = None
+    return store, context.id
+
+
+@pytest.mark.parametrize(
+    ("answer", "runs", "outcome"),
+    [
+        (DoubtResult(choice="ran", result="paid 7"), 1, ToolOutcome.RAN),
+        (DoubtResult(choice="ran"), 1, ToolOutcome.RAN),
+        (DoubtResult(choice="again"), 2, ToolOutcome.RAN),
+        (DoubtResult(choice="give_up"), 1, ToolOutcome.FAILED),
+        (Expired(waited="2 hours"), 1, ToolOutcome.EXPIRED),
+        (Cancelled(by="U1"), 1, ToolOutcome.CANCELLED),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("durability", ["step", "interrupt"])
+async def test_i5_people_decide_about_a_call_in_doubt(
+    durability: str, answer: object, runs: int, outcome: ToolOutcome
+) -> None:
+    world, pay, _ = step_world()
+    world.durability = durability
+    _, old = await died_in_pay(world, pay)
+
+    asked = contexts(await world.recover())["c2"]
+    assert asked.info == DoubtInfo(
+        tool_name="pay", arguments={"x": 2}, title="Do pay", call_id="c2"
+    )
+    assert asked.id != old
+    assert len(pay.calls) == 1
+
+    events = await world.resume({asked.id: answer})
+
+    first = events[0]
+    assert isinstance(first, ToolEvent)
+    assert (first.call.id, first.outcome, len(pay.calls)) == ("c2", outcome, runs)
+    assert brief(events)[-1] == "says done"
+
+
+async def test_i5_an_idempotent_call_runs_again_with_the_same_key() -> None:
+    world, pay, _ = step_world(idempotent=True)
+    keys: list[str] = []
+    store = MemoryCheckpointStore()
+    world.store = store
+    context = contexts(await world.run())["c2"]
+
+    def pay_once(_: dict[str, Json]) -> str:
+        keys.append(idempotency_key())
+        if len(keys) == 1:
+            raise Died
+        return "paid"
+
+    pay.body = pay_once
+    with pytest.raises(Died):
+        await world.resume({context.id: yes(context)})
+
+    events = await world.recover()
+
+    assert brief(events)[0] == "tool pay#c2 ran: paid"
+    assert len(set(keys)) == 1
+    assert len(keys) == 2
+
+
+async def test_i5_a_second_death_asks_again() -> None:
+    world, pay, _ = step_world()
+    await died_in_pay(world, pay)
+    asked = contexts(await world.recover())["c2"]
+
+    def die(_: dict[str, Json]) -> str:
+        raise Died
+
+    pay.body = die
+    with pytest.raises(Died):
+        await world.resume({asked.id: DoubtResult(choice="again")})
+    pay.body = None
+    again = contexts(await world.recover())["c2"]
+
+    assert again.id != asked.id
+    assert isinstance(again.info, DoubtInfo)
+    assert len(pay.calls) == 2
+
+
+async def test_i6_a_doubt_that_is_not_answered_stays() -> None:
+    pay = Plain("pay")
+    world = World(
+        [[call("pay", id="c1"), call("pay", id="c2")], say("done")],
+        [approval_gate(pay)],
+        durability="step",
+    )
+    asked = contexts(await world.run())
+
+    def die(_: dict[str, Json]) -> str:
+        raise Died
+
+    pay.body = die
+    with pytest.raises(Died):
+        await world.resume({asked["c1"].id: yes(asked["c1"])})
+    pay.body = None
+    doubts = contexts(await world.recover())
+    assert doubts["c2"].id == asked["c2"].id
+
+    left = contexts(await world.resume({doubts["c2"].id: yes(doubts["c2"])}))
+
+    assert left == {"c1": doubts["c1"]}
+    reentered = contexts(await collect(world.runner().resume("1")))["c1"]
+    assert (reentered.id != left["c1"].id, reentered.info) == (True, left["c1"].info)
+
+
+async def test_i1_a_started_tool_that_is_gone_is_not_called_refused() -> None:
+    world, pay, look = step_world()
+    await died_in_pay(world, pay)
+    world.tools = [look]
+
+    with pytest.raises(TopologyChangedError):
+        await world.recover()
+
+    assert len(pay.calls) == 1
+
+
+async def test_i4_a_model_that_fails_is_asked_again_and_no_tool_runs_again() -> None:
+    world, pay, look = step_world()
+    world.script[1] = RuntimeError("overloaded")
+    context = contexts(await world.run())["c2"]
+
+    with pytest.raises(ModelError, match="overloaded"):
+        await world.resume({context.id: yes(context)})
+    world.script[1:2] = [RuntimeError("overloaded"), call("look", id="c3")]
+    events = await world.recover()
+
+    assert brief(events)[0] == 'tool pay#c2 ran: pay ok {"x": 2}'
+    assert brief(events)[-1] == "says done"
+    assert (len(pay.calls), len(look.calls)) == (1, 2)
+
+
+async def test_an_error_before_anything_is_on_record_takes_the_resume_back() -> None:
+    world, pay, _ = step_world()
+    world.durability = "interrupt"
+    context = contexts(await world.run())["c2"]
+    world.script[1:1] = [RuntimeError("down")]
+
+    with pytest.raises(ModelError):
+        await world.resume({context.id: no(context)})
+
+    assert [c.id for c in await world.pending()] == [context.id]
+    assert brief(await world.resume({context.id: no(context)}))[-1] == "says done"
+    assert pay.calls == []
+
+
+async def test_taking_back_may_fail_and_the_first_error_is_told() -> None:
+    class Away(MemoryCheckpointStore):
+        away = False
+
+        async def save(self, *args: object, **kwargs: object) -> int:
+            if self.away:
+                raise OSError("store down")
+            return await super().save(*args, **kwargs)  # type: ignore[arg-type]
+
+    world, _, _ = step_world()
+    world.durability, world.store = "interrupt", Away()
+    context = contexts(await world.run())["c2"]
+    world.script[1:1] = [RuntimeError("down")]
+    world.store.away = True
+
+    with pytest.raises(ModelError):
+        await world.resume({context.id: no(context)})
+
+    assert brief(await world.recover())[-1] == "says done"
+
+
+async def test_i5_a_process_that_was_taken_for_dead_stops_before_the_tool() -> None:
+    world, pay, _ = step_world()
+    context = contexts(await world.run())["c2"]
+    slow = world.runner()
+    events = slow.resume_with_params("1", await params(yes(context), context.id))
+
+    class Rival(MemoryCheckpointStore):
+        pass
+
+    store = world.store
+    original = store.append  # type: ignore[attr-defined]
+    rivals: list[list[AgentEvent]] = []
+
+    async def append(checkpoint_id: str, entry: str, *, base: int, index: int) -> None:
+        if not rivals:
+            rivals.append([])
+            store.append = original  # type: ignore[attr-defined]
+            rivals[0].extend(await world.recover())
+        await original(checkpoint_id, entry, base=base, index=index)
+
+    store.append = append  # type: ignore[attr-defined]
+    with pytest.raises(CheckpointConflictError):
+        await collect(events)
+
+    assert len(pay.calls) == 1
+    assert brief(rivals[0])[-1] == "says done"
+
+
+async def params(answer: object, target: str) -> ResumeParams:
+    return ResumeParams(targets={target: answer})
+
+
+async def test_i4_a_journal_that_cannot_be_written_stops_the_run_before_the_tool() -> None:
+    class Away(MemoryCheckpointStore):
+        away = False
+
+        async def append(self, *args: object, **kwargs: object) -> None:
+            if self.away:
+                raise OSError("store down")
+            await super().append(*args, **kwargs)  # type: ignore[arg-type]
+
+    world, pay, _ = step_world()
+    store = world.store = Away()
+    context = contexts(await world.run())["c2"]
+    store.away = True
+
+    with pytest.raises(OSError, match="store down"):
+        await world.resume({context.id: yes(context)})
+
+    assert pay.calls == []
+
+
+async def test_a_call_that_was_let_through_may_be_in_doubt_too() -> None:
+    """A gate that does not ask, as a policy may want, marks the start all the same."""
+
+    async def let_through() -> str:
+        await mark_started({"x": 1})
+        raise Died
+
+    pay = Plain("pay", lambda _: let_through())
+    world = World([call("pay", id="c1"), say("done")], [pay], durability="step")
+    with pytest.raises(Died):
+        await world.run()
+    world.tools = []
+    with pytest.raises(TopologyChangedError, match="has started"):
+        await world.recover()
+    world.tools = [pay]
+
+    doubt = contexts(await world.recover())["c1"]
+
+    assert isinstance(doubt.info, DoubtInfo)
+    assert len(pay.calls) == 1
+
+
+async def test_a_doubt_that_lost_its_arguments_runs_nothing() -> None:
+    world, pay, _ = step_world()
+    store, _ = await died_in_pay(world, pay)
+    doubt = contexts(await world.recover())["c2"]
+    kept = store._kept["1"]
+    kept.data = kept.data.replace('"state":{"x":2}', '"state":"lost"')
+
+    with pytest.raises(CheckpointDecodeError, match="lost its arguments"):
+        await world.resume({doubt.id: DoubtResult(choice="again")})
+
+    assert len(pay.calls) == 1
+
+
+async def test_recover_of_what_waits_only_tells() -> None:
+    world, _, _ = step_world()
+    context = contexts(await world.run())["c2"]
+
+    events = await world.recover()
+
+    assert contexts(events) == {"c2": context}
+    with pytest.raises(CheckpointNotFoundError):
+        await world.recover("nope")
+
+
+async def test_session_values_of_finished_tools_are_repeated() -> None:
+    def put(_: dict[str, Json]) -> str:
+        session_values()["k"] = (1, 2)
+        session_values().pop("u", None)
+        return "put"
+
+    world = World(
+        [call("put", id="c1"), RuntimeError("down")], [Plain("put", put)], durability="step"
+    )
+    with pytest.raises(ModelError):
+        await world.run(session_values={"u": 1})
+    seen: list[object] = []
+    tools = [Plain("put", put), Plain("see", lambda _: seen.append(dict(session_values())))]
+    world.tools = tools
+    world.script += [call("see", id="c2"), say("done")]
+
+    await world.recover()
+
+    assert seen == [{"k": (1, 2)}]
+    assert tools[0].calls == []

@@ -1,0 +1,277 @@
+"""The runner: what it refuses, and what it keeps."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from agents import (
+    AgentConfigError,
+    AmbiguousTargetError,
+    CheckpointBusyError,
+    CheckpointConflictError,
+    CheckpointDecodeError,
+    CheckpointVersionError,
+    InterruptEvent,
+    MemoryCheckpointStore,
+    NoCheckpointStoreError,
+    NothingPendingError,
+    ResumeParams,
+    Runner,
+    ScriptedModel,
+    TopologyChangedError,
+    UnknownInterruptError,
+    UnregisteredTypeError,
+    address_segment,
+    approval_gate,
+    composite_interrupt,
+    event_key,
+    idempotency_key,
+    interrupt,
+    publish,
+    session_values,
+    user_message,
+)
+from agents.checkpoint import CheckpointStatus
+from agents.codec import Json
+from agents.document import Claim, RunDocument, find_answers
+from agents.interrupt import Interrupted
+from agents.messages import load_messages, read_log
+from agents.models import call, say
+from agents.points import Point
+from tests.unit.agents.support import Asker, Plain, World, brief, collect, contexts, yes
+
+
+async def waiting_world() -> World:
+    world = World([call("pay", {"x": 1}, id="c1"), say("done")], [approval_gate(Plain("pay"))])
+    await world.run()
+    return world
+
+
+def test_steps_need_a_store() -> None:
+    with pytest.raises(AgentConfigError, match="step"):
+        Runner(Asker("a"), durability="step")
+
+
+async def test_without_a_store_nothing_is_pending_or_recovered() -> None:
+    runner = Runner(Asker("a"))
+
+    with pytest.raises(NoCheckpointStoreError):
+        await runner.pending("1")
+    with pytest.raises(NoCheckpointStoreError):
+        await collect(runner.recover("1"))
+
+
+async def test_without_an_id_a_run_is_not_kept() -> None:
+    world = World([call("pay", id="c1")], [approval_gate(Plain("pay"))], durability="step")
+
+    events = await collect(world.runner().run([user_message("hi")]))
+
+    assert brief(events)[-1] == "INT agent:A;tool:pay:c1"
+    assert world.store._kept == {}  # type: ignore[attr-defined]
+
+
+async def test_a_log_needs_a_message_log() -> None:
+    runner = Runner(Asker("a"))
+
+    with pytest.raises(AgentConfigError, match="message log"):
+        await collect(runner.query("hi", log=("L", 1)))
+
+
+async def test_pending_is_empty_when_nothing_waits() -> None:
+    world = World([say("done")])
+
+    assert await world.pending("nope") == ()
+
+
+@pytest.mark.parametrize("target", ["", "nope", "agent:A"])
+async def test_unknown_targets_are_refused(target: str) -> None:
+    world = await waiting_world()
+
+    with pytest.raises(UnknownInterruptError):
+        await world.resume({target: "x"})
+
+
+async def test_one_interrupt_is_answered_once() -> None:
+    world = await waiting_world()
+    (context,) = await world.pending()
+
+    with pytest.raises(AmbiguousTargetError):
+        await world.resume({context.id: yes(context), str(context.address): yes(context)})
+
+    assert brief(await world.resume({str(context.address): yes(context)}))[-1] == "says done"
+
+
+async def test_an_address_that_two_share_is_ambiguous() -> None:
+    def leaf(number: str) -> Point:
+        return Point(id=number, address=points.address, info="q")
+
+    points = Point(id="p", address=Point.from_json(json_point()).address)
+    both = Point(id="p", address=points.address, children=(leaf("1"), leaf("2")))
+
+    with pytest.raises(AmbiguousTargetError, match="1, 2"):
+        find_answers(both, {"agent:A": "x"})
+    assert find_answers(both, {"2": "x", "1": "y"}) == {"2": "x", "1": "y"}
+
+
+def json_point() -> Json:
+    return {"id": "p", "at": "agent:A", "slot": "", "info": None, "state": None, "children": []}
+
+
+@pytest.mark.parametrize("key", ["id", "at", "slot", "info", "state", "children"])
+def test_a_damaged_interrupt_is_a_typed_error(key: str) -> None:
+    data = json_point()
+    assert isinstance(data, dict)
+    del data[key]
+
+    with pytest.raises(CheckpointDecodeError):
+        Point.from_json(data)
+
+
+async def test_a_run_that_goes_on_cannot_be_resumed_or_begun_again() -> None:
+    world = World([RuntimeError("down")], durability="step")
+    with pytest.raises(Exception, match="down"):
+        await world.run()
+
+    with pytest.raises(CheckpointBusyError):
+        await world.resume({})
+    with pytest.raises(CheckpointBusyError):
+        await world.run()
+
+
+async def test_a_document_that_waits_for_nothing_is_refused() -> None:
+    world = World([])
+    text = RunDocument(agent="A", messages=()).to_text()
+    await world.store.save("1", text, status=CheckpointStatus.PENDING, expected_version=0)  # type: ignore[attr-defined]
+
+    with pytest.raises(NothingPendingError):
+        await world.resume({})
+    assert await world.pending() == ()
+
+
+async def test_another_root_agent_is_refused() -> None:
+    world = await waiting_world()
+
+    with pytest.raises(TopologyChangedError, match="'A'"):
+        await collect(world.runner(Asker("B")).resume("1"))
+
+
+async def test_of_two_runs_with_one_id_one_is_kept() -> None:
+    world = World([call("pay", id="c1"), call("pay", id="c1")], [approval_gate(Plain("pay"))])
+    one = world.runner().query("hi", checkpoint_id="1")
+    await anext(one)
+    await world.run()
+
+    with pytest.raises(CheckpointConflictError):
+        await collect(one)
+
+
+async def test_a_session_value_that_cannot_be_stored_is_refused_at_once() -> None:
+    world = World([say("done")])
+
+    with pytest.raises(UnregisteredTypeError):
+        await world.run(session_values={"a": object()})
+    with pytest.raises(UnregisteredTypeError):
+        await collect(Runner(world.agent()).query("hi", session_values={"a": object()}))
+
+
+async def test_session_values_are_a_mapping() -> None:
+    seen: list[object] = []
+
+    def body(_: dict[str, Json]) -> str:
+        values = session_values()
+        values["a"] = 1
+        seen.extend([len(values), list(values)])
+        del values["a"]
+        return "ok"
+
+    world = World([call("t", id="c1"), say("done")], [Plain("t", body)])
+    await world.run(session_values={"u": 1})
+
+    assert seen == [2, ["u", "a"]]
+
+
+@pytest.mark.parametrize(
+    "text", ['{"schema":1}', "x", '{"schema":1,"answers":{},"untargeted":"x"}']
+)
+def test_a_damaged_claim_is_a_typed_error(text: str) -> None:
+    with pytest.raises(CheckpointDecodeError):
+        Claim.from_text(text)
+
+
+@pytest.mark.parametrize("entry", ["{}", '{"schema":9,"messages":[]}'])
+def test_a_log_of_another_version_is_a_typed_error(entry: str) -> None:
+    with pytest.raises(CheckpointVersionError):
+        read_log([entry])
+
+
+def test_damaged_messages_are_a_typed_error() -> None:
+    with pytest.raises(CheckpointDecodeError, match="messages"):
+        load_messages([{"kind": "forged"}])
+
+
+async def test_what_a_tool_says_is_not_part_of_the_turn() -> None:
+    def body(_: dict[str, Json]) -> str:
+        publish(user_message("inside"))
+        return f"{event_key()} {event_key()}"
+
+    world = World([call("t", id="c1"), say("done")], [Plain("t", body)])
+    events = await world.run(log=("L", 1))
+
+    (entry,) = await world.log.load("L", before_turn=2)
+    assert "inside" not in entry
+    assert json.loads(entry)["schema"] == 1
+    assert brief(events)[1].endswith("agent:A;tool:t:c1/e1 agent:A;tool:t:c1/e2")
+
+
+async def test_each_call_has_an_idempotency_key_of_its_own() -> None:
+    keys: list[str] = []
+
+    def body(_: dict[str, Json]) -> str:
+        keys.append(idempotency_key())
+        return "ok"
+
+    parts = [call("t", id="c1"), call("t", id="c2")]
+    world = World([parts, say("done"), parts, say("done")], [Plain("t", body)])
+    await world.run("1")
+    await world.run("2")
+
+    assert len(set(keys)) == 4
+
+
+async def test_resume_with_new_session_values_only_runs_nothing_twice() -> None:
+    world = await waiting_world()
+    (context,) = await world.pending()
+    runner = world.runner()
+
+    events = await collect(runner.resume_with_params("1", ResumeParams(), session_values={"u": 2}))
+
+    assert isinstance(events[-1], InterruptEvent)
+    assert contexts(events)["c1"].id == context.id
+
+
+async def test_a_composite_inside_a_tool_keeps_its_parts() -> None:
+    def body(_: dict[str, Json]) -> str:
+        signals = []
+        for name in ("x", "y"):
+            try:
+                with address_segment("part", name):
+                    interrupt(f"{name}?")
+            except Interrupted as signal:
+                signals.append(signal)
+        composite_interrupt("both", None, *signals)
+
+    world = World([call("t", id="c1"), say("done")], [Plain("t", body)])
+
+    assert [c.info for c in contexts(await world.run()).values()] == ["x?", "y?"]
+
+
+async def test_memory_store_fits_the_port() -> None:
+    runner = Runner(Asker("a"), checkpoint_store=MemoryCheckpointStore(), new_id=lambda: "id")
+
+    events = await collect(runner.query("hi", checkpoint_id="1"))
+
+    assert [c.id for c in await runner.pending("1")] == ["id"]
+    assert brief(events) == ["says a asking", "INT agent:a"]
+    assert ScriptedModel([]).calls == 0

@@ -1,0 +1,397 @@
+"""The conformance scenarios, by number, with the results that our decisions ask for."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import uuid
+
+import pytest
+from pydantic_ai.messages import ModelResponse
+
+from agents import (
+    AgentEvent,
+    ApprovalInfo,
+    ApprovalResult,
+    CheckpointClosedError,
+    CheckpointConflictError,
+    CheckpointDecodeError,
+    CheckpointNotFoundError,
+    CheckpointVersionError,
+    MemoryCheckpointStore,
+    NoCheckpointStoreError,
+    ResumeDataError,
+    Runner,
+    ScriptedModel,
+    StepLimitError,
+    StoredCheckpoint,
+    Tool,
+    ToolEvent,
+    ToolOutcome,
+    TopologyChangedError,
+    UnknownInterruptError,
+    approval_gate,
+    get_interrupt_state,
+    get_resume_context,
+    interrupt,
+    stateful_interrupt,
+)
+from agents.checkpoint import CheckpointStatus
+from agents.codec import Json
+from agents.models import Turn, call, say
+from tests.unit.agents.support import (
+    CountingStore,
+    Plain,
+    World,
+    brief,
+    collect,
+    contexts,
+    follow,
+    no,
+    yes,
+)
+
+
+def pay_world(*script: Turn) -> tuple[World, Plain]:
+    pay = Plain("pay")
+    turns: list[Turn] = list(script) or [call("pay", {"x": 1}, id="c1"), say("done")]
+    return World(turns, [approval_gate(pay)]), pay
+
+
+async def test_1_an_approval_interrupts() -> None:
+    world, pay = pay_world()
+    store = world.store = CountingStore()
+
+    events = await world.run()
+
+    assert brief(events) == ["calls pay#c1", "INT agent:A;tool:pay:c1"]
+    context = contexts(events)["c1"]
+    assert isinstance(context.info, ApprovalInfo)
+    assert (context.info.tool_name, context.info.arguments) == ("pay", {"x": 1})
+    assert context.is_root_cause
+    assert str(uuid.UUID(context.id)) == context.id
+    assert context.parent is not None
+    assert (str(context.parent.address), context.parent.is_root_cause) == ("agent:A", False)
+    assert context.parent.parent is None
+    assert all((e.agent_name, e.run_path) == ("A", ("A",)) for e in events)
+    assert (world.models[0].calls, len(pay.calls), len(store.saved)) == (1, 0, 1)
+
+
+async def test_2_an_approved_call_runs_and_nothing_is_told_twice() -> None:
+    world, pay = pay_world()
+    context = contexts(await world.run())["c1"]
+
+    events = await world.resume({context.id: yes(context)})
+
+    assert brief(events) == ['tool pay#c1 ran: pay ok {"x": 1}', "says done"]
+    assert pay.calls == [{"x": 1}]
+    assert world.last_input == ["user-prompt:hi", "tool-call:", 'tool-return:pay ok {"x": 1}']
+
+
+async def test_4_a_rejected_call_does_not_run() -> None:
+    world, pay = pay_world()
+    context = contexts(await world.run())["c1"]
+
+    events = await world.resume({context.id: no(context)})
+
+    assert isinstance(events[0], ToolEvent)
+    assert events[0].outcome is ToolOutcome.REJECTED
+    assert pay.calls == []
+
+
+async def test_7_an_answered_id_is_unknown() -> None:
+    world, pay = pay_world(call("pay", {}, id="c1"), call("pay", {}, id="c2"), say("done"))
+    first = contexts(await world.run())["c1"]
+    second = contexts(await world.resume({first.id: yes(first)}))["c2"]
+
+    with pytest.raises(UnknownInterruptError, match=second.id):
+        await world.resume({first.id: yes(first)})
+
+    assert len(pay.calls) == 1
+    assert [c.id for c in await world.pending()] == [second.id]
+
+
+async def test_8_without_answers_nothing_runs_and_ids_stay() -> None:
+    world, _ = pay_world()
+    store = world.store = CountingStore()
+    context = contexts(await world.run())["c1"]
+
+    events = await world.resume({})
+
+    assert brief(events) == ["INT agent:A;tool:pay:c1"]
+    assert contexts(events)["c1"].id == context.id
+    assert len(store.saved) == 1
+
+
+async def test_8_a_plain_resume_enters_all_and_asks_again_with_new_ids() -> None:
+    world, pay = pay_world()
+    context = contexts(await world.run())["c1"]
+
+    again = contexts(await collect(world.runner().resume("1")))["c1"]
+
+    assert again.id != context.id
+    assert again.info == context.info
+    assert pay.calls == []
+
+
+async def test_10_a_finished_run_cannot_be_resumed() -> None:
+    world, pay = pay_world()
+    context = contexts(await world.run())["c1"]
+    await world.resume({context.id: yes(context)})
+
+    with pytest.raises(CheckpointClosedError, match="already resolved"):
+        await world.resume({context.id: yes(context)})
+    with pytest.raises(CheckpointClosedError):
+        await world.recover()
+    with pytest.raises(CheckpointClosedError):
+        await world.run()
+
+    assert len(pay.calls) == 1
+
+
+@pytest.mark.parametrize(
+    "answer", [None, True, "yes", {"approved": True}, ApprovalResult(approved=True)]
+)
+async def test_11_a_wrong_answer_runs_nothing_and_stays_answerable(answer: object) -> None:
+    world, pay = pay_world()
+    context = contexts(await world.run())["c1"]
+
+    with pytest.raises(ResumeDataError):
+        await world.resume({context.id: answer})
+
+    assert pay.calls == []
+    assert "says done" in brief(await world.resume({context.id: yes(context)}))
+
+
+async def test_13_a_missing_checkpoint_is_an_error() -> None:
+    world, _ = pay_world()
+
+    with pytest.raises(CheckpointNotFoundError, match="nope"):
+        await world.resume({}, checkpoint_id="nope")
+
+
+async def test_14_without_a_store_a_run_interrupts_and_cannot_be_resumed() -> None:
+    world, _ = pay_world()
+    runner = Runner(world.agent())
+
+    events = await collect(runner.query("hi", checkpoint_id="1"))
+
+    assert brief(events)[-1] == "INT agent:A;tool:pay:c1"
+    with pytest.raises(NoCheckpointStoreError):
+        await collect(runner.resume("1"))
+
+
+async def test_16_what_cannot_be_stored_is_not_asked() -> None:
+    class Away(MemoryCheckpointStore):
+        async def save(self, *args: object, **kwargs: object) -> int:
+            raise OSError("store down")
+
+    world, _ = pay_world()
+    world.store = Away()
+    seen: list[AgentEvent] = []
+
+    with pytest.raises(OSError, match="store down"):
+        await follow(world.runner().query("hi", checkpoint_id="1"), seen)
+
+    assert brief(seen) == ["calls pay#c1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("{", CheckpointDecodeError),
+        ("[]", CheckpointDecodeError),
+        ('{"schema":1}', CheckpointDecodeError),
+        ('{"schema":2}', CheckpointVersionError),
+        ("{}", CheckpointVersionError),
+    ],
+)
+async def test_17_a_damaged_checkpoint_is_a_typed_error(text: str, error: type[Exception]) -> None:
+    world, _ = pay_world()
+    store = world.store = MemoryCheckpointStore()
+    await store.save("1", text, status=CheckpointStatus.PENDING, expected_version=0)
+
+    with pytest.raises(error):
+        await world.resume({})
+
+
+async def test_19_a_run_with_an_id_that_waits_is_refused() -> None:
+    world, _ = pay_world()
+    context = contexts(await world.run())["c1"]
+
+    with pytest.raises(CheckpointConflictError):
+        await world.run()
+
+    assert [c.id for c in await world.pending()] == [context.id]
+
+
+async def test_20_two_runs_with_one_call_id_are_apart() -> None:
+    world, pay = pay_world(
+        call("pay", {"x": 1}, id="c1"), call("pay", {"x": 2}, id="c1"), say("done")
+    )
+    one = contexts(await world.run("s1"))["c1"]
+    two = contexts(await world.run("s2"))["c1"]
+
+    with pytest.raises(UnknownInterruptError):
+        await world.resume({one.id: yes(one)}, "s2")
+    with pytest.raises(ResumeDataError):
+        await world.resume({two.id: yes(one)}, "s2")
+    await world.resume({one.id: yes(one)}, "s1")
+
+    assert pay.calls == [{"x": 1}]
+
+
+async def test_22_of_two_resumes_at_once_one_runs() -> None:
+    both_loaded = asyncio.Barrier(2)
+
+    class Slow(MemoryCheckpointStore):
+        async def load(self, checkpoint_id: str) -> StoredCheckpoint | None:
+            stored = await super().load(checkpoint_id)
+            if stored is not None and stored.status is CheckpointStatus.PENDING:
+                await both_loaded.wait()
+            return stored
+
+    world, pay = pay_world()
+    world.store = Slow()
+    context = contexts(await world.run())["c1"]
+
+    done = await asyncio.gather(
+        *(world.resume({context.id: yes(context)}) for _ in range(2)), return_exceptions=True
+    )
+
+    lost = [result for result in done if isinstance(result, BaseException)]
+    assert [type(error) for error in lost] == [CheckpointConflictError]
+    assert len(pay.calls) == 1
+
+
+async def test_23_a_call_id_that_comes_again_is_a_new_call() -> None:
+    world, pay = pay_world(
+        call("pay", {"x": 1}, id="c1"), call("pay", {"x": 2}, id="c1"), say("done")
+    )
+    first = contexts(await world.run())["c1"]
+
+    events = await world.resume({first.id: yes(first)})
+
+    assert brief(events)[1:] == ["calls pay#c1-2", "INT agent:A;tool:pay:c1-2"]
+    second = contexts(events)["c1-2"]
+    assert (second.id != first.id, second.info.arguments) == (True, {"x": 2})  # type: ignore[attr-defined]
+    await world.resume({second.id: yes(second)})
+    assert pay.calls == [{"x": 1}, {"x": 2}]
+
+
+async def test_25_a_stateless_interrupt_gets_its_arguments_again() -> None:
+    seen: list[object] = []
+
+    def body(arguments: dict[str, Json]) -> str:
+        seen.append((arguments, get_interrupt_state(str)[:2], get_resume_context(str)[:2]))
+        _, has_data, data = get_resume_context(str)
+        return str(data) if has_data else interrupt("name?")
+
+    ask = Plain("ask", body)
+    world = World([call("ask", {"x": 1}, id="c1"), say("done")], [ask])
+    await world.run()
+    context = contexts(await collect(world.runner().resume("1")))["c1"]
+
+    events = await world.resume({context.id: "Ada"})
+
+    assert brief(events) == ["tool ask#c1 ran: Ada", "says done"]
+    assert seen == [
+        ({"x": 1}, (False, False), (False, False)),
+        ({"x": 1}, (True, False), (False, False)),
+        ({"x": 1}, (True, False), (True, True)),
+    ]
+
+
+async def test_26_a_state_of_another_type_is_not_given() -> None:
+    seen: list[object] = []
+
+    def body(_: dict[str, Json]) -> str:
+        seen.append(get_interrupt_state(int))
+        if not get_resume_context(str)[0]:
+            stateful_interrupt("q", "text")
+        return "ok"
+
+    world = World([call("ask", id="c1"), say("done")], [Plain("ask", body)])
+    context = contexts(await world.run())["c1"]
+    await world.resume({context.id: "x"})
+
+    assert seen == [(False, False, None), (True, False, None)]
+
+
+@pytest.mark.parametrize("change", ["removed", "no gate", "other gate"])
+async def test_28_29_a_tool_that_changed_is_refused(change: str) -> None:
+    world, pay = pay_world()
+    context = contexts(await world.run())["c1"]
+    gated = world.tools
+    changed: dict[str, list[Tool]] = {
+        "removed": [],
+        "no gate": [pay],
+        "other gate": [approval_gate(gated[0])],
+    }
+    world.tools = changed[change]
+
+    with pytest.raises(TopologyChangedError, match="tool:pay:c1"):
+        await world.resume({context.id: no(context)})
+
+    assert pay.calls == []
+    world.tools = gated
+    assert [c.id for c in await world.pending()] == [context.id]
+    assert "says done" in brief(await world.resume({context.id: yes(context)}))
+
+
+async def test_31_rounds_count_across_resumes() -> None:
+    world, pay = pay_world(*(call("pay", id=f"c{n}") for n in range(1, 4)))
+    world.options["max_iterations"] = 2
+    first = contexts(await world.run())["c1"]
+    second = contexts(await world.resume({first.id: yes(first)}))["c2"]
+
+    with pytest.raises(StepLimitError, match="all 2 rounds"):
+        await world.resume({second.id: yes(second)})
+
+    assert (sum(m.calls for m in world.models), len(pay.calls)) == (2, 2)
+
+
+async def test_32_a_tool_error_is_told_to_the_model_and_the_interrupt_survives() -> None:
+    def fail(_: dict[str, Json]) -> str:
+        raise ValueError("bad day")
+
+    pay = Plain("pay")
+    script: list[Turn] = [[call("boom", id="c1"), call("pay", id="c2")], say("done")]
+    world = World(script, [Plain("boom", fail), approval_gate(pay)])
+
+    events = await world.run()
+
+    assert "tool boom#c1 failed: The tool failed: ValueError: bad day" in brief(events)
+    assert list(contexts(events)) == ["c2"]
+
+
+async def test_59_streaming_is_remembered() -> None:
+    world, _ = pay_world(call("pay", id="c1"), say("all is done"))
+    runner = world.runner(streaming=True)
+    context = contexts(await collect(runner.query("hi", checkpoint_id="1")))["c1"]
+
+    events = await world.resume({context.id: yes(context)})
+
+    assert brief(events)[1:] == ["delta all ", "delta is ", "delta done", "says all is done"]
+    assert {event.key for event in events[1:]} == {"agent:A/m2"}
+
+
+async def test_5_a_new_process_needs_only_the_store() -> None:
+    world, pay = pay_world()
+    context = contexts(await world.run())["c1"]
+    model = ScriptedModel([say("ok")])
+    other = World([], [approval_gate(pay)], store=world.store)
+    other.script = [say("ok")]
+
+    events = await other.resume({context.id: json_round_trip(yes(context))})
+
+    assert brief(events)[-1] == "says ok"
+    assert model.calls == 0
+    said = [m for m in other.models[-1].inputs[-1] if isinstance(m, ModelResponse)]
+    assert [part.tool_call_id for part in said[0].parts] == ["c1"]  # type: ignore[union-attr]
+
+
+def json_round_trip(answer: object) -> object:
+    assert isinstance(answer, ApprovalResult)
+    data = {"approved": answer.approved, "digest": answer.digest, "by": answer.by}
+    return ApprovalResult(**json.loads(json.dumps(data)))

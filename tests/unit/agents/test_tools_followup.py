@@ -1,0 +1,102 @@
+"""The follow-up tool: the model asks, people answer."""
+
+from __future__ import annotations
+
+import pytest
+
+from agents.calls import ToolOutcome, ToolReturn
+from agents.codec import Json
+from agents.errors import InvalidArgumentsError, ResumeDataError
+from agents.tools.followup import follow_up_tool
+from agents.tools.infos import ApprovalResult, Cancelled, Expired, FollowUpInfo
+from tests.unit.agents.stage import Stage
+
+QUESTIONS: dict[str, Json] = {"questions": ["Which version?", "Where to?"]}
+
+
+async def asked() -> tuple[Stage, FollowUpInfo]:
+    stage = Stage(follow_up_tool(), dict(QUESTIONS))
+    assert await stage.run() is None
+    return stage, stage.question(FollowUpInfo)
+
+
+async def test_questions_are_shown() -> None:
+    _, info = await asked()
+    assert info.questions == ("Which version?", "Where to?")
+    assert str(info) == "The agent needs to know:\n1. Which version?\n2. Where to?"
+
+
+async def test_text_is_an_answer() -> None:
+    stage, _ = await asked()
+    assert await stage.answer("1.4.2, production") == ToolReturn(
+        "1.4.2, production", ToolOutcome.ANSWERED
+    )
+
+
+async def test_info_with_an_answer_is_an_answer() -> None:
+    stage, info = await asked()
+    assert await stage.answer(info.answer("1.4.2")) == ToolReturn("1.4.2", ToolOutcome.ANSWERED)
+
+
+@pytest.mark.parametrize("answer", [None, "", "  ", 5, FollowUpInfo(questions=("a",))])
+async def test_empty_or_wrong_answer_is_refused_and_asked_on(answer: object) -> None:
+    stage, _ = await asked()
+    before = stage.asked
+    assert await stage.run({before.id: answer}) is None
+    assert isinstance(stage.refusals[0], ResumeDataError)
+    assert stage.asked == before
+
+
+async def test_approval_is_not_an_answer() -> None:
+    stage, _ = await asked()
+    assert await stage.answer(ApprovalResult(approved=True)) is None
+    assert "expected FollowUpInfo or a text" in str(stage.refusals[0])
+
+
+async def test_nobody_answered() -> None:
+    stage, _ = await asked()
+    result = await stage.answer(Expired(waited="8 hours"))
+    assert result is not None
+    assert result.outcome is ToolOutcome.EXPIRED
+    assert result.text.startswith("Nobody answered in time (8 hours);")
+
+
+@pytest.mark.parametrize(("reason", "end"), [("", "rejection."), ("late", "Reason: late")])
+async def test_called_off(reason: str, end: str) -> None:
+    stage, _ = await asked()
+    result = await stage.answer(Cancelled(reason=reason))
+    assert result is not None
+    assert result.outcome is ToolOutcome.CANCELLED
+    assert result.text.endswith(end)
+
+
+async def test_not_targeted_asks_again() -> None:
+    stage, info = await asked()
+    assert await stage.run(reenter=True) is None
+    assert stage.asked.info == info
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"questions": []},
+        {"questions": "Which?"},
+        {"questions": [""]},
+        {"questions": ["  "]},
+        {"questions": ["a"] * 6},
+        {"questions": ["a" * 301]},
+        {"questions": ["a"], "more": 1},
+    ],
+)
+def test_questions_must_be_few_and_short(arguments: dict[str, Json]) -> None:
+    with pytest.raises(InvalidArgumentsError):
+        follow_up_tool().validate(arguments)
+
+
+def test_title_counts_questions() -> None:
+    made = follow_up_tool("ask", "Ask.")
+    assert made.definition.name == "ask"
+    assert made.definition.description == "Ask."
+    assert made.describe(QUESTIONS).title == "Answer 2 questions"
+    assert made.describe({"questions": ["a"]}).title == "Answer 1 question"

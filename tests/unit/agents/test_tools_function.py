@@ -1,0 +1,234 @@
+"""Tools made of functions: names, titles, running, results."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Awaitable, Callable
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from agents.calls import ToolOutcome, ToolReturn
+from agents.context import current_address
+from agents.errors import AgentConfigError, InvalidArgumentsError
+from agents.interrupt import interrupt
+from agents.tools.base import Tool
+from agents.tools.function import FunctionTool, result_text, tool
+from agents.tools.gates import Gate
+from agents.tools.infos import ApprovalInfo
+from tests.unit.agents.stage import Stage
+
+
+@tool
+async def add(a: int, b: int = 1) -> int:
+    """Add two numbers.
+
+    Args:
+        a: The first.
+        b: The second.
+    """
+    return a + b
+
+
+def test_definition_comes_from_the_function() -> None:
+    spec = add.definition
+    assert spec.name == "add"
+    assert spec.description == "Add two numbers."
+    assert spec.schema["required"] == ["a"]
+    assert spec.gates == ()
+    assert not spec.idempotent
+    assert spec is add.definition
+
+
+def test_decorator_with_brackets() -> None:
+    @tool(name="sum-up", title="Add {a} to {b}", idempotent=True)
+    def add_up(a: int, b: int) -> int:
+        return a + b
+
+    assert add_up.definition.name == "sum-up"
+    assert add_up.definition.idempotent
+    assert add_up.describe({"a": 1, "b": 2}).title == "Add 1 to 2"
+
+
+@pytest.mark.parametrize("gate", ["approval", "review"])
+def test_decorator_puts_a_gate_around(gate: Any) -> None:
+    made = tool(gate=gate)(pay)
+    assert isinstance(made, Gate)
+    assert made.definition.gates == (gate,)
+    assert made.definition.schema == tool(pay).definition.schema
+
+
+async def pay(amount: Decimal, day: date) -> str:
+    return f"{amount!r} {day!r}"
+
+
+async def test_runs_with_python_values() -> None:
+    arguments = tool(pay).validate({"amount": "1.50", "day": "2026-12-01"})
+    result = await tool(pay).call(arguments)
+    assert result == "Decimal('1.50') datetime.date(2026, 12, 1)"
+
+
+async def test_invalid_arguments_run_nothing() -> None:
+    with pytest.raises(InvalidArgumentsError):
+        await add.call({"a": "x"})
+
+
+async def test_plain_function_runs_in_a_thread() -> None:
+    def where() -> bool:
+        return threading.current_thread() is threading.main_thread()
+
+    assert await tool(where).call({}) == "false"
+
+
+async def test_callable_that_gives_an_awaitable_is_awaited() -> None:
+    async def later() -> str:
+        return "late"
+
+    def now() -> Awaitable[str]:
+        return later()
+
+    assert await tool(now).call({}) == "late"
+
+
+async def test_interrupt_passes_out_of_a_thread() -> None:
+    def ask() -> str:
+        interrupt(f"at {current_address()}?")
+
+    stage = Stage(tool(ask), {})
+    assert await stage.run() is None
+    assert stage.asked.info == "at agent:A;tool:ask:c1?"
+
+
+async def test_error_of_a_function_passes_out() -> None:
+    def fail() -> None:
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        await tool(fail).call({})
+
+
+class Odd:
+    def __str__(self) -> str:
+        return "odd"
+
+
+@pytest.mark.parametrize(
+    ("result", "text"),
+    [
+        ("as it is", "as it is"),
+        ("", ""),
+        (None, "done"),
+        (5, "5"),
+        (Decimal("1.50"), '"1.50"'),
+        ({"a": [1, None]}, '{"a":[1,null]}'),
+        ([Odd()], '["odd"]'),
+    ],
+)
+def test_result_is_text(result: object, text: str) -> None:
+    assert result_text(result) == text
+
+
+def described(title: str = "", **arguments: Any) -> str:
+    def do_it_now(
+        text: str = "", flag: bool = True, items: list[str] | None = None, n: int = 1
+    ) -> None: ...
+
+    made = tool(title=title)(do_it_now) if title else tool(do_it_now)
+    return made.describe(made.validate(arguments)).title
+
+
+@pytest.mark.parametrize(
+    ("title", "arguments", "expected"),
+    [
+        ("", {}, "Do it now"),
+        ("Say {text}", {"text": "hi"}, "Say hi"),
+        ("Say {text}", {"text": "two\nlines\t here"}, "Say two lines here"),
+        ("Say {text}", {"text": "{n} {text.__class__}"}, "Say {n} {text.__class__}"),
+        ("Say {text}", {"text": "x" * 100}, f"Say {'x' * 79}…"),
+        ("{flag} {n}", {"flag": False}, "no 1"),
+        ("{flag} {items}", {}, "yes none"),
+        ("In {items}", {"items": ["a", "b"]}, "In a, b"),
+        ("{{n}} {n}", {}, "{n} 1"),
+    ],
+)
+def test_title_shows_arguments_on_one_line(
+    title: str, arguments: dict[str, Any], expected: str
+) -> None:
+    assert described(title, **arguments) == expected
+
+
+@pytest.mark.parametrize(
+    "title", ["{nothing}", "{text.upper}", "{text[0]}", "{text!r}", "{n:>5}", "{}", "{0}", "{n"]
+)
+def test_title_that_cannot_be_filled_is_refused_at_once(title: str) -> None:
+    with pytest.raises(AgentConfigError, match="title"):
+        described(title)
+
+
+def test_title_of_a_tool_without_arguments() -> None:
+    with pytest.raises(AgentConfigError, match="it has none"):
+        tool(name="ping", title="{x}")(lambda: None)
+
+
+@pytest.mark.parametrize("name", ["", "1st", "with space", "x" * 65, "ünt", "<lambda>"])
+def test_name_that_providers_refuse_is_refused_at_once(name: str) -> None:
+    def plain() -> None: ...
+
+    plain.__name__ = name
+    with pytest.raises(AgentConfigError, match="cannot be the name"):
+        tool(plain)
+
+
+def preview_of(made: Tool) -> str:
+    return made.describe(made.validate({"amount": "2", "day": "2026-12-01"})).preview
+
+
+def test_preview_gets_python_values() -> None:
+    def preview(amount: Decimal, day: date) -> str:
+        return f"{amount * 2} on {day:%d.%m.}"
+
+    assert preview_of(tool(preview=preview)(pay)) == "4 on 01.12."
+    assert preview_of(tool(pay)) == ""
+
+
+async def test_preview_that_fails_asks_nobody_and_runs_nothing() -> None:
+    ran: list[str] = []
+
+    def preview(text: str) -> str:
+        raise KeyError(text)
+
+    @tool(gate="approval", preview=preview)
+    async def shout(text: str) -> None:
+        ran.append(text)
+
+    stage = Stage(shout, {"text": "a"})
+    with pytest.raises(KeyError):
+        await stage.run()
+    assert stage.point is None
+    assert ran == []
+
+
+async def test_methods_can_be_tools() -> None:
+    class Counter:
+        def __init__(self) -> None:
+            self.count = 0
+
+        async def up(self, by: int) -> int:
+            self.count += by
+            return self.count
+
+    counter = Counter()
+    stage = Stage(tool(gate="approval")(counter.up), {"by": 2})
+    await stage.run()
+    approval = stage.question(ApprovalInfo).approve()
+    assert await stage.answer(approval) == ToolReturn("2", ToolOutcome.RAN)
+    assert counter.count == 2
+
+
+def test_function_tool_is_a_tool() -> None:
+    made: Tool = add
+    assert isinstance(made, FunctionTool)
+    function: Callable[..., object] = made.function
+    assert function.__name__ == "add"

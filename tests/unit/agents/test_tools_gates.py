@@ -1,0 +1,385 @@
+"""Gates: nothing runs without a decision, and what was shown is what runs (I1, I2, I9)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated
+
+import pytest
+from pydantic import Field
+
+from agents.calls import ToolOutcome, ToolReturn
+from agents.codec import Json, encode
+from agents.context import current_address, get_resume_context
+from agents.errors import ResumeDataError, ToolError
+from agents.interrupt import interrupt
+from agents.tools.base import Tool
+from agents.tools.function import tool
+from agents.tools.gates import GateState, approval_gate, review_edit_gate
+from agents.tools.infos import (
+    ApprovalInfo,
+    ApprovalResult,
+    Cancelled,
+    Expired,
+    ReviewEditInfo,
+    ReviewEditResult,
+)
+from tests.unit.agents.stage import Stage
+
+PAY: dict[str, Json] = {"order": "o1", "euros": 5}
+FULL: dict[str, Json] = {**PAY, "note": None, "notify": True}
+
+
+class Till:
+    """Remembers what ran."""
+
+    def __init__(self) -> None:
+        self.paid: list[dict[str, Json]] = []
+
+    async def pay(
+        self,
+        order: str,
+        euros: Annotated[int, Field(ge=1)],
+        note: str | None = None,
+        notify: bool = True,
+    ) -> str:
+        """Pay money."""
+        self.paid.append({"order": order, "euros": euros, "note": note, "notify": notify})
+        return f"{euros} EUR paid"
+
+    def stage(self, gate: str, why: str = "") -> Stage:
+        words = tool(title="Pay {euros} EUR", preview=lambda euros, **_: f"{euros} EUR leave.")
+        wrap = approval_gate if gate == "approval" else review_edit_gate
+        return Stage(wrap(words(self.pay)), PAY, why)
+
+
+@pytest.fixture
+def till() -> Till:
+    return Till()
+
+
+async def approval(till: Till) -> tuple[Stage, ApprovalInfo]:
+    stage = till.stage("approval", "They asked.")
+    assert await stage.run() is None
+    return stage, stage.question(ApprovalInfo)
+
+
+async def review(till: Till) -> tuple[Stage, ReviewEditInfo]:
+    stage = till.stage("review")
+    assert await stage.run() is None
+    return stage, stage.question(ReviewEditInfo)
+
+
+async def test_gate_asks_before_it_runs_anything(till: Till) -> None:
+    stage, info = await approval(till)
+    assert till.paid == []
+    assert not stage.started
+    assert info.tool_name == "pay"
+    assert info.arguments == FULL
+    assert info.call_id == "c1"
+    assert info.title == "Pay 5 EUR"
+    assert info.why == "They asked."
+    assert info.preview == "5 EUR leave."
+    assert info.rule == "always"
+    assert info.thread == "t1"
+    assert info.address == "agent:A;tool:pay:c1"
+    assert info.schema == stage.tool.definition.schema
+    assert info.digest == info.digest_of(FULL)
+    assert str(info) == "Pay 5 EUR: may this call of 'pay' run?"
+
+
+async def test_gate_is_named_in_the_definition(till: Till) -> None:
+    assert till.stage("approval").tool.definition.gates == ("approval",)
+    both = approval_gate(review_edit_gate(tool(till.pay)))
+    assert both.definition.gates == ("approval", "review")
+
+
+async def test_info_and_state_can_be_stored(till: Till) -> None:
+    stage, info = await approval(till)
+    encode(info)
+    assert stage.point is not None
+    assert stage.point.slot == "gate0"
+
+
+async def test_approved_runs_what_was_shown_once(till: Till) -> None:
+    stage, info = await approval(till)
+    result = await stage.answer(info.approve(by="U1"))
+    assert result == ToolReturn("5 EUR paid", ToolOutcome.RAN)
+    assert till.paid == [FULL]
+    assert stage.started
+
+
+async def test_rejected_runs_nothing_and_tells_the_reason(till: Till) -> None:
+    stage, info = await approval(till)
+    result = await stage.answer(info.reject("too much", by="U1"))
+    assert result is not None
+    assert result.outcome is ToolOutcome.REJECTED
+    assert "Rejected by a person; the call to 'pay' did not run. Reason: too much" in result.text
+    assert "U1" not in result.text
+    assert till.paid == []
+    assert not stage.started
+
+
+async def test_rejected_without_a_reason_says_so(till: Till) -> None:
+    stage, info = await approval(till)
+    result = await stage.answer(info.reject("  "))
+    assert result is not None
+    assert "No reason was given." in result.text
+
+
+async def test_expired_is_not_a_rejection(till: Till) -> None:
+    stage, _ = await approval(till)
+    result = await stage.answer(Expired(waited="8 hours"))
+    assert result is not None
+    assert result.outcome is ToolOutcome.EXPIRED
+    assert result.text.startswith("Nobody answered in time (8 hours); the call to 'pay' did not")
+    assert "This is not a rejection." in result.text
+    assert till.paid == []
+
+
+async def test_cancelled_is_a_fact_of_its_own(till: Till) -> None:
+    stage, _ = await review(till)
+    result = await stage.answer(Cancelled(by="U1", reason="wrong thread"))
+    assert result is not None
+    assert result.outcome is ToolOutcome.CANCELLED
+    assert "cancelled" in result.text
+    assert "wrong thread" in result.text
+    assert till.paid == []
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        True,
+        "yes",
+        {"approved": True},
+        ApprovalResult(approved=True),
+        ApprovalResult(approved=True, digest=""),
+        ApprovalResult(approved=True, digest="0" * 64),
+        ReviewEditResult(no_need_to_edit=True),
+    ],
+)
+async def test_wrong_answer_to_an_approval_never_runs(till: Till, answer: object) -> None:
+    stage, info = await approval(till)
+    before = stage.asked
+    assert await stage.answer(answer) is None
+    assert isinstance(stage.refusals[0], ResumeDataError)
+    assert till.paid == []
+    assert stage.asked == before
+    assert await stage.answer(info.approve()) is not None
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "no need to edit",
+        ReviewEditResult(),
+        ReviewEditResult(no_need_to_edit=True),
+        ReviewEditResult(edited_arguments=FULL),
+        ReviewEditResult(edited_arguments=FULL, digest="0" * 64),
+        ApprovalResult(approved=True),
+    ],
+)
+async def test_wrong_answer_to_a_review_never_runs(till: Till, answer: object) -> None:
+    stage, info = await review(till)
+    before = stage.asked
+    assert await stage.answer(answer) is None
+    assert isinstance(stage.refusals[0], ResumeDataError)
+    assert till.paid == []
+    assert stage.asked == before
+    assert await stage.answer(info.accept()) is not None
+
+
+async def test_no_answer_never_runs(till: Till) -> None:
+    stage, _ = await approval(till)
+    assert await stage.run({stage.asked.id: None}) is None
+    assert isinstance(stage.refusals[0], ResumeDataError)
+    assert till.paid == []
+
+
+async def test_digest_of_another_thread_never_runs(till: Till) -> None:
+    stage, info = await approval(till)
+    stage.thread = "t2"
+    assert await stage.answer(info.approve()) is None
+    assert "has changed since people were asked" in str(stage.refusals[0])
+    assert till.paid == []
+
+
+async def test_other_arguments_than_shown_never_run(till: Till) -> None:
+    stage, info = await approval(till)
+    stage.arguments = {"order": "o1", "euros": 5000}
+    assert await stage.answer(info.approve()) is None
+    assert till.paid == []
+
+
+async def test_changed_rule_refuses_to_run_and_can_still_be_rejected(till: Till) -> None:
+    stage, info = await approval(till)
+    stage.tool = approval_gate(tool(till.pay), rule="money")
+    assert await stage.answer(info.approve()) is None
+    assert till.paid == []
+    result = await stage.answer(info.reject())
+    assert result is not None
+    assert result.outcome is ToolOutcome.REJECTED
+
+
+async def test_not_targeted_asks_again_with_the_same_question(till: Till) -> None:
+    stage, info = await approval(till)
+    before = stage.asked.id
+    assert await stage.run(reenter=True) is None
+    assert stage.asked.info == info
+    assert stage.asked.id != before
+    assert till.paid == []
+
+
+async def test_accepted_review_runs_as_shown(till: Till) -> None:
+    stage, info = await review(till)
+    assert await stage.answer(info.accept()) == ToolReturn("5 EUR paid")
+    assert till.paid == [FULL]
+
+
+async def test_edited_arguments_are_what_runs_and_the_model_is_told(till: Till) -> None:
+    stage, info = await review(till)
+    edited: dict[str, Json] = {**FULL, "euros": 4, "note": "für Ü"}
+    result = await stage.answer(info.edit(edited))
+    assert till.paid == [edited]
+    assert result is not None
+    assert result.text.startswith("A person changed the arguments to {")
+    assert '"note": "für Ü"' in result.text
+    assert result.text.endswith("The tool ran with these. Result: 4 EUR paid")
+
+
+async def test_edit_that_changes_nothing_is_an_approval(till: Till) -> None:
+    stage, info = await review(till)
+    assert await stage.answer(info.edit(dict(FULL))) == ToolReturn("5 EUR paid")
+
+
+@pytest.mark.parametrize(
+    ("edited", "fault"),
+    [
+        ({**FULL, "euros": 0}, "euros"),
+        ({**FULL, "euros": "many"}, "euros"),
+        ({**FULL, "to": "me"}, "to"),
+        ({}, "order"),
+        ({"order": "o1", "euros": 5}, "leave out notify"),
+    ],
+)
+async def test_edit_that_does_not_fit_is_refused_and_can_be_repeated(
+    till: Till, edited: dict[str, Json], fault: str
+) -> None:
+    stage, info = await review(till)
+    before = stage.asked.id
+    assert await stage.answer(info.edit(edited)) is None
+    assert fault in str(stage.refusals[0])
+    assert till.paid == []
+    assert stage.asked.id == before
+    assert await stage.answer(info.edit({**FULL, "euros": 3})) is not None
+    assert [paid["euros"] for paid in till.paid] == [3]
+
+
+async def test_edit_may_leave_out_what_is_empty_by_default(till: Till) -> None:
+    stage, info = await review(till)
+    await stage.answer(info.edit({"order": "o1", "euros": 2, "notify": False}))
+    assert till.paid == [{"order": "o1", "euros": 2, "note": None, "notify": False}]
+
+
+async def test_rejection_beats_acceptance_beats_edit(till: Till) -> None:
+    stage, info = await review(till)
+    both = replace(info.edit({**FULL, "euros": 1}), no_need_to_edit=True, digest=info.digest)
+    assert await stage.answer(replace(both, disapproved=True)) is not None
+    assert till.paid == []
+    stage, _ = await review(till)
+    await stage.answer(both)
+    assert till.paid == [FULL]
+
+
+async def test_granted_arguments_run_without_a_question(till: Till) -> None:
+    stage = till.stage("review")
+    assert await stage.run(granted={**FULL, "euros": 7}) == ToolReturn("7 EUR paid")
+    assert stage.started
+
+
+async def test_lost_state_runs_nothing(till: Till) -> None:
+    stage, info = await approval(till)
+    assert stage.point is not None
+    stage.point = replace(stage.point, state="what?")
+    with pytest.raises(ToolError, match="has lost what it asked"):
+        await stage.answer(info.approve())
+    assert till.paid == []
+
+
+async def test_state_that_was_tampered_with_runs_nothing(till: Till) -> None:
+    stage, info = await approval(till)
+    assert stage.point is not None
+    forged = GateState(info=info, approved=True, arguments={**FULL, "euros": 9}, digest=info.digest)
+    stage.point = replace(stage.point, state=encode(forged))
+    with pytest.raises(ToolError, match="nobody agreed"):
+        await stage.run()
+    assert till.paid == []
+
+
+def question_tool(log: list[str]) -> Tool:
+    """A tool that asks people itself, at its own address."""
+
+    async def pay(order: str) -> str:
+        is_target, has_data, data = get_resume_context(str)
+        log.append(str(current_address()))
+        if not (is_target and has_data):
+            interrupt(f"sure about {order}?")
+        return f"{order}: {data}"
+
+    return tool(pay)
+
+
+async def test_gate_does_not_collide_with_what_it_wraps() -> None:
+    log: list[str] = []
+    stage = Stage(approval_gate(question_tool(log)), {"order": "o1"})
+    await stage.run()
+    outer = stage.asked
+    assert await stage.answer(stage.question(ApprovalInfo).approve()) is None
+    assert stage.asked.info == "sure about o1?"
+    assert stage.asked.parent is not None
+    assert stage.asked.address == outer.address
+    assert await stage.answer("quite") == ToolReturn("o1: quite")
+    assert log == ["agent:A;tool:pay:c1"] * 2
+
+
+async def test_approved_gate_delegates_when_it_is_not_targeted() -> None:
+    stage = Stage(approval_gate(question_tool([])), {"order": "o1"})
+    await stage.run()
+    await stage.answer(stage.question(ApprovalInfo).approve())
+    assert await stage.run(reenter=True) is None
+    assert stage.asked.info == "sure about o1?"
+    assert await stage.answer("yes") == ToolReturn("o1: yes")
+
+
+async def test_edit_is_told_after_an_inner_question_too() -> None:
+    stage = Stage(review_edit_gate(question_tool([])), {"order": "o1"})
+    await stage.run()
+    await stage.answer(stage.question(ReviewEditInfo).edit({"order": "o2"}))
+    assert stage.asked.info == "sure about o2?"
+    result = await stage.answer("yes")
+    assert result is not None
+    assert result.text.endswith("Result: o2: yes")
+
+
+async def test_two_gates_ask_one_after_the_other(till: Till) -> None:
+    stage = Stage(approval_gate(review_edit_gate(tool(till.pay)), rule="four eyes"), PAY)
+    await stage.run()
+    assert stage.question(ApprovalInfo).rule == "four eyes"
+    assert await stage.answer(stage.question(ApprovalInfo).approve()) is None
+    assert till.paid == []
+    assert not stage.started
+    assert await stage.answer(stage.question(ReviewEditInfo).accept()) == ToolReturn("5 EUR paid")
+    assert till.paid == [FULL]
+    assert stage.started
+
+
+async def test_error_of_what_it_wraps_passes_through() -> None:
+    async def broken() -> str:
+        raise ValueError("no")
+
+    stage = Stage(approval_gate(tool(broken)), {})
+    await stage.run()
+    assert isinstance(stage.asked.info, ApprovalInfo)
+    with pytest.raises(ValueError, match="no"):
+        await stage.answer(stage.asked.info.approve())

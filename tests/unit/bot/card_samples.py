@@ -1,0 +1,203 @@
+"""Sample cards and modals, kept as JSON files beside this one.
+
+Run `python -m tests.unit.bot.card_samples` to write the files again, and read the difference.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from bot.cards import modals
+from bot.cards.approval import approval_card
+from bot.cards.blocks import Card
+from bot.cards.choose import card_for, reminder_text
+from bot.cards.reply import reply_cards
+from storage.records import Approval, Decision, Kind, Status
+
+FOLDER = Path(__file__).parent / "cards"
+APPROVERS = "the members of this channel, <@U0BEN>"
+CREATED = 1_764_000_000_000
+DECIDED = CREATED + 120_000
+ARGUMENTS = {
+    "service": "payments",
+    "version": "1.4.2",
+    "environment": "production",
+    "replicas": 3,
+    "amount": "120.50",
+    "notify": True,
+    "channels": ["ops"],
+    "day": "2026-12-01",
+    "at": "2026-12-01T09:30:00Z",
+    "note": "First line\nSecond line",
+    "options": {"drain": True, "wait": [1, 2]},
+    "api_key": "sk-abcdefghijklmnopqrstuvwxyz",
+}
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["service", "version", "environment", "replicas"],
+    "properties": {
+        "service": {"type": "string", "description": "What to deploy.", "minLength": 1},
+        "version": {"type": "string", "pattern": r"^\d+\.\d+\.\d+$"},
+        "environment": {"$ref": "#/$defs/Environment"},
+        "replicas": {"type": "integer", "minimum": 1, "maximum": 20},
+        "amount": {"type": "string", "format": "decimal", "minimum": 0, "maximum": 500},
+        "notify": {"type": "boolean", "default": False},
+        "channels": {"type": "array", "items": {"enum": ["ops", "dev", "all"]}},
+        "day": {"anyOf": [{"type": "string", "format": "date"}, {"type": "null"}]},
+        "at": {"type": "string", "format": "date-time"},
+        "note": {"type": "string", "format": "multiline", "title": "Note"},
+        "options": {"type": "object"},
+        "api_key": {"type": "string"},
+        "limit": {"anyOf": [{"type": "number"}, {"type": "null"}], "default": None},
+    },
+    "$defs": {"Environment": {"enum": ["staging", "production"], "type": "string"}},
+}
+
+
+def an_approval(**changes: Any) -> Approval:
+    """A pending approval of a deployment, to be changed by keyword."""
+    approval = Approval(
+        approval_id="apr_" + "0123456789abcdef" * 2,
+        kind=Kind.APPROVAL,
+        thread_id="T1:C1:1700000000.000100",
+        checkpoint_id="T1:C1:1700000000.000100#1",
+        interrupt_id="01234567-89ab-cdef-0123-456789abcdef",
+        position=0,
+        team_id="T1",
+        channel_id="C1",
+        thread_ts="1700000000.000100",
+        requester_id="U0ROSA",
+        address="agent:demo;tool:deploy:1",
+        tool="deploy",
+        rule="default",
+        title="Deploy payments 1.4.2 to production",
+        why="You asked me to bring 1.4.2 to production.",
+        preview="Replaces payments 1.4.1 on 3 replicas.",
+        arguments_json=json.dumps(ARGUMENTS),
+        schema_json=json.dumps(SCHEMA),
+        digest="d1" * 32,
+        approvers_json='["channel"]',
+        self_approval=False,
+        created_ms=CREATED,
+        expires_ms=CREATED + 8 * 3_600_000,
+        remind_ms=CREATED + 900_000,
+        due_ms=CREATED,
+    )
+    return replace(approval, **changes)
+
+
+def decided(approval: Approval, status: Status, **changes: Any) -> Approval:
+    """The same approval after a decision."""
+    decision = Decision(status=status, by="U0BEN", at_ms=DECIDED, digest=approval.digest)
+    return replace(approval, status=status, decision=replace(decision, **changes))
+
+
+def a_question(**changes: Any) -> Approval:
+    """A pending question."""
+    fields: dict[str, Any] = {
+        "kind": Kind.QUESTION,
+        "title": "Some questions for you",
+        "tool": "",
+        "rule": "",
+        "preview": "",
+        "schema_json": "",
+        "arguments_json": json.dumps({"questions": ["Which version?", "Which environment?"]}),
+    }
+    return an_approval(**{**fields, **changes})
+
+
+def a_doubt(**changes: Any) -> Approval:
+    """A pending doubt."""
+    fields: dict[str, Any] = {"kind": Kind.DOUBT, "title": "Did deploy run?", "schema_json": ""}
+    return an_approval(**{**fields, **changes})
+
+
+def _edited() -> Approval:
+    after = {**ARGUMENTS, "version": "1.4.3", "replicas": 5, "note": "One\nTwo\nThree"}
+    del after["day"]
+    return decided(an_approval(), Status.APPROVED, arguments_json=json.dumps(after))
+
+
+def _card(approval: Approval, **changes: Any) -> Card:
+    return card_for(approval, approvers_text=APPROVERS, **changes)
+
+
+LONG = an_approval(
+    schema_json="",
+    arguments_json=json.dumps({"script": "echo <!channel> & go\n" * 1_000}),
+    why="Because `*bold*` <@U0EVIL> \u202ereversed",
+)
+GAVE_UP = {"choice": "give_up", "result": ""}
+RAN = {"choice": "ran", "result": "All 3 replicas run 1.4.2."}
+REPLY = """# Status
+**payments** runs *well*, `1.4.2`, ~~1.4.1~~ <!channel> [click](https://evil.example)
+See https://status.example/payments?x=1
+
+- first
+- second
+  - inner
+1. one
+2. two
+> quoted
+```python
+print("hi")
+```
+done"""
+
+CARDS: dict[str, Callable[[], Card]] = {
+    "approval_pending": lambda: _card(an_approval()),
+    "approval_pending_long": lambda: _card(LONG),
+    "approval_pending_busy_self": lambda: approval_card(
+        an_approval(self_approval=True, arguments_json="{}", schema_json="", preview="", why=""),
+        approvers_text=APPROVERS,
+        thread_busy=True,
+    ),
+    "approval_approved": lambda: _card(decided(an_approval(), Status.APPROVED)),
+    "approval_rejected": lambda: _card(
+        decided(an_approval(), Status.REJECTED, reason="Not today.\nApproved by <@U0CFO>")
+    ),
+    "approval_edited": lambda: _card(_edited()),
+    "approval_expired": lambda: _card(decided(an_approval(), Status.EXPIRED, by="")),
+    "approval_cancelled": lambda: _card(decided(an_approval(), Status.CANCELLED)),
+    "question_pending": lambda: _card(a_question()),
+    "question_answered": lambda: _card(
+        decided(a_question(), Status.ANSWERED, answer_json='["1.4.2", "production"]')
+    ),
+    "doubt_pending": lambda: _card(a_doubt()),
+    "doubt_ran": lambda: _card(decided(a_doubt(), Status.ANSWERED, answer_json=json.dumps(RAN))),
+    "doubt_given_up": lambda: _card(
+        decided(a_doubt(), Status.REJECTED, answer_json=json.dumps(GAVE_UP))
+    ),
+    "reminder": lambda: reminder_text(an_approval(), ["U0BEN", "S0OPS", "U0BEN", "channel"]),
+    "reply": lambda: reply_cards(REPLY)[0],
+}
+MODALS: dict[str, Callable[[], dict[str, Any]]] = {
+    "modal_reject": lambda: modals.reject_modal(an_approval()),
+    "modal_edit": lambda: modals.edit_modal(an_approval()),
+    "modal_answer": lambda: modals.answer_modal(a_question()),
+    "modal_details": lambda: modals.details_modal(an_approval()),
+    "modal_ran": lambda: modals.ran_modal(a_doubt()),
+    "modal_loading": modals.loading_modal,
+}
+
+
+def samples() -> dict[str, Any]:
+    """All samples as JSON data."""
+    cards = {name: asdict(make()) for name, make in CARDS.items()}
+    return {**cards, **{name: make() for name, make in MODALS.items()}}
+
+
+def write_all() -> None:
+    """Write all files again."""
+    for name, made in samples().items():
+        text = json.dumps(made, indent=2, ensure_ascii=False)
+        (FOLDER / f"{name}.json").write_text(f"{text}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_all()

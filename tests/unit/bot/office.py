@@ -1,0 +1,199 @@
+"""The use cases joined with an in-memory database, fakes, and agents that tests script."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Literal
+
+from agents import ChatModelAgent, Runner, ScriptedModel, follow_up_tool, tool
+from bot.access import Access
+from bot.approvals import Approvals
+from bot.inbox import Inbox, Incoming
+from bot.mapping import Rules, canonical, edited_digest
+from bot.ports import Actor
+from bot.scheduler import Sweep
+from bot.threads import Threads
+from bot.turns import Turns
+from storage.records import Approval, Decision, Kind, Status
+from storage.sqlite import SqliteStorage
+from tests.fakes import FakeClock, FakeDirectory, FakeNotifier, Queue
+
+BOT = "UBOT"
+ROSA, ADA, BEN, GUS = "UROSA", "UADA", "UBEN", "UGUS"
+CHANNEL = "C1"
+ROOT = "1800000000.000001"
+THREAD_ID = f"T1:{CHANNEL}:{ROOT}"
+
+RULES = Rules(
+    approvers=("channel",),
+    self_approval=False,
+    remind_after=timedelta(minutes=15),
+    expire_after=timedelta(hours=8),
+)
+
+
+def an_incoming(text: str, *, user_id: str = ROSA, ts: str = ROOT, **changes: object) -> Incoming:
+    fields: dict[str, object] = {
+        "team_id": "T1",
+        "channel_id": CHANNEL,
+        "ts": ts,
+        "thread_ts": ROOT,
+        "user_id": user_id,
+        "text": text,
+        "is_direct": False,
+        "bot_user_id": BOT,
+        **changes,
+    }
+    return Incoming(**fields)  # type: ignore[arg-type]
+
+
+def an_actor(user_id: str, team_id: str = "T1") -> Actor:
+    return Actor(user_id=user_id, team_id=team_id)
+
+
+@dataclass
+class Office:
+    """One process of the bot; several may share a storage."""
+
+    storage: SqliteStorage
+    turns_of_model: Sequence[object]
+    clock: FakeClock = field(default_factory=FakeClock)
+    notifier: FakeNotifier = field(default_factory=FakeNotifier)
+    directory: FakeDirectory = field(default_factory=FakeDirectory)
+    queue: Queue = field(default_factory=Queue)
+    ran: list[tuple[str, object]] = field(default_factory=list)
+    owner: str = "office"
+    rules: Rules = RULES
+
+    def __post_init__(self) -> None:
+        for user_id in (ROSA, ADA, BEN):
+            self.directory.add(user_id)
+        self.directory.add(GUS, is_guest=True)
+        self.directory.channels[CHANNEL] = frozenset({ROSA, ADA, BEN, GUS, BOT})
+        self.model = ScriptedModel(list(self.turns_of_model))
+        agent = ChatModelAgent(name="A", model=self.model, tools=self._tools())
+        self.runner = Runner(
+            agent,
+            checkpoint_store=self.storage.checkpoints,
+            message_log=self.storage.log,
+            durability="step",
+            streaming=True,
+        )
+        self.access = Access(self.directory)
+        self.approvals = Approvals(
+            storage=self.storage,
+            access=self.access,
+            notifier=self.notifier,
+            clock=self.clock,
+            owner=self.owner,
+            wake=lambda thread_id: self.queue.spawn(self.threads.work(thread_id)),
+            remind_after=self.rules.remind_after,
+        )
+        self.inbox = Inbox(
+            storage=self.storage,
+            access=self.access,
+            approvals=self.approvals,
+            notifier=self.notifier,
+            clock=self.clock,
+        )
+        self.turns = Turns(
+            storage=self.storage,
+            runner=self.runner,
+            approvals=self.approvals,
+            notifier=self.notifier,
+            rules=self.rules,
+            clock=self.clock,
+            spawn=self.queue.spawn,
+        )
+        self.threads = Threads(
+            storage=self.storage,
+            inbox=self.inbox,
+            turns=self.turns,
+            notifier=self.notifier,
+            clock=self.clock,
+            owner=self.owner,
+        )
+        self.sweep = Sweep(
+            storage=self.storage,
+            approvals=self.approvals,
+            threads=self.threads,
+            clock=self.clock,
+            spawn=self.queue.spawn,
+        )
+
+    def _tools(self) -> list[object]:
+        @tool(gate="review", title="Pay {amount} to {to}")
+        def pay(to: str, amount: int, how: Literal["card", "cash"] = "card") -> str:
+            """Pay somebody.
+
+            Args:
+                to: Who gets it.
+                amount: How much.
+                how: By which means.
+            """
+            self.ran.append(("pay", (to, amount, how)))
+            return f"paid {amount} to {to}"
+
+        @tool
+        def look(what: str) -> str:
+            """Look something up.
+
+            Args:
+                what: What to look up.
+            """
+            self.ran.append(("look", what))
+            return f"{what} is fine"
+
+        return [pay, look, follow_up_tool()]
+
+    async def hear(self, text: str, *, user_id: str = ROSA, ts: str = ROOT, **more: object) -> None:
+        """A message arrives; the work that follows is done."""
+        thread_id = await self.inbox.receive(an_incoming(text, user_id=user_id, ts=ts, **more))
+        if thread_id is not None:
+            self.queue.spawn(self.threads.work(thread_id))
+        await self.queue.run()
+
+    async def open_approvals(self) -> list[Approval]:
+        return [
+            a for a in await self.storage.approvals.open_of(THREAD_ID) if a.status is Status.PENDING
+        ]
+
+    async def the_approval(self) -> Approval:
+        (approval,) = await self.open_approvals()
+        return approval
+
+    async def decide(
+        self,
+        approval: Approval,
+        status: Status = Status.APPROVED,
+        *,
+        by: str = ADA,
+        reason: str = "",
+        edited: dict[str, object] | None = None,
+        answers: str = "",
+    ) -> Approval:
+        """What the listeners do for a click, and the work that follows."""
+        seen = await self.approvals.look(approval.approval_id, an_actor(by), shown=approval.digest)
+        decision = Decision(
+            status=status,
+            by=by,
+            at_ms=self.clock(),
+            reason=reason,
+            arguments_json=canonical(edited) if edited is not None else "",
+            answer_json=answers,
+            digest=edited_digest(seen, edited) if edited is not None else seen.digest,
+        )
+        decided = await self.approvals.decide(seen, decision)
+        self.queue.spawn(self.approvals.attend(approval.approval_id))
+        await self.queue.run()
+        return decided
+
+    def shown(self) -> list[str]:
+        """The agent's texts in order."""
+        return list(self.notifier.texts.values())
+
+
+def kinds(approvals: Sequence[Approval]) -> list[Kind]:
+    return [approval.kind for approval in approvals]

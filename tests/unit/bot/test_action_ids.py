@@ -1,0 +1,70 @@
+"""Values of buttons and modals: made in one form, and read in no other."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, strategies as st
+
+from bot.action_ids import ActionId, Reference, decode, encode
+from bot.errors import InvalidInputError
+
+ID = "apr_" + "0123456789abcdef" * 2
+DIGEST = "ab" * 32
+
+
+def test_names_are_frozen() -> None:
+    buttons = ("approve", "reject", "edit", "answer", "details", "ran", "again", "give_up")
+    forms = ("reject", "edit", "answer", "details", "ran", "notice")
+    names = {*buttons, "value", *(f"{form}_modal" for form in forms)}
+    assert {str(name) for name in ActionId} == {f"countersign:{name}" for name in names}
+
+
+def test_value_comes_back() -> None:
+    value = encode(ID, DIGEST)
+    assert value == f"{ID}.{DIGEST[:32]}"
+    assert decode(value) == Reference(approval_id=ID, shown=DIGEST[:32])
+
+
+@pytest.mark.parametrize(
+    ("approval_id", "digest"),
+    [
+        ("", DIGEST),
+        (ID.upper(), DIGEST),
+        (f"{ID}0", DIGEST),
+        (f"{ID}\n", DIGEST),
+        (ID, ""),
+        (ID, "ab" * 15),
+        (ID, "xy" * 32),
+    ],
+)
+def test_malformed_record_makes_no_button(approval_id: str, digest: str) -> None:
+    with pytest.raises(ValueError, match="malformed"):
+        encode(approval_id, digest)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        5,
+        [],
+        "",
+        ID,
+        f"{ID}.",
+        f"{ID}.{DIGEST[:31]}",
+        f"{ID}.{DIGEST[:33]}",
+        f"{ID}.{DIGEST[:32]}\n",
+        f" {ID}.{DIGEST[:32]}",
+        f"{ID}.{DIGEST[:32].upper()}",
+        f"{ID}:{DIGEST[:32]}",
+    ],
+)
+def test_any_other_value_is_refused(value: object) -> None:
+    with pytest.raises(InvalidInputError, match="is not one that I made"):
+        decode(value)
+
+
+@given(st.text() | st.binary().map(repr))
+def test_noise_is_refused(value: str) -> None:
+    with pytest.raises(InvalidInputError):
+        decode(value)

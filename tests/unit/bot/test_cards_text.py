@@ -1,0 +1,89 @@
+"""Untrusted text becomes visible and short, and says what it lacks."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, strategies as st
+
+from bot.cards.text import chunks, clip, clip_mrkdwn, is_plain, more, own_words, show, width
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("abc\td", "abc\td"),
+        ("a\u202eb", "a⟨U+202E⟩b"),
+        ("a\u200bb", "a⟨U+200B⟩b"),
+        ("a\x00\r\x7f", "a⟨U+0000⟩⟨U+000D⟩⟨U+007F⟩"),
+        ("\ud800", "⟨U+D800⟩"),
+        ("\u2028", "⟨U+2028⟩"),
+        ("\U000e0041", "⟨U+E0041⟩"),
+        ("\ufffe", "⟨U+FFFE⟩"),
+        ("\u3164\u2800", "⟨U+3164⟩⟨U+2800⟩"),
+        ("\ufe01", "⟨U+FE01⟩"),
+        ("⟨U+202E⟩", "⟨U+27E8⟩U+202E⟩"),
+        ("⟨a⟩", "⟨a⟩"),
+        ("a" + "\u0301" * 5, "a" + "\u0301" * 3 + "⟨U+0301⟩" * 2),
+        ("a\n\n\nb", "a\n\n\nb"),
+        ("a" + "\n" * 1_000 + "b", "a\n⟨1,000 line breaks⟩\nb"),
+        ("Grüße, 東京 \U0001f680", "Grüße, 東京 \U0001f680"),
+    ],
+)
+def test_what_cannot_be_seen_is_spelled_out(text: str, shown: str) -> None:
+    made = show(text, 10_000)
+    assert made.text == shown
+    assert made.hidden == 0
+    assert made.altered is not is_plain(text)
+    assert "".join(chunks(text, 10_000)) == shown
+
+
+def test_line_breaks_on_one_line() -> None:
+    assert show("a\nb" + "\n" * 9, 100, one_line=True).text == "a↵b⟨9 line breaks⟩"
+
+
+def test_cut_counts_hidden_characters_of_the_original() -> None:
+    assert show("a\u202ebc", 5).hidden == 3
+    assert show("one\ntwo\nthree", 100, lines=2).text == "one\ntwo"
+    assert show("one\ntwo\nthree", 100, lines=2).hidden == 6
+
+
+@given(st.text(), st.integers(0, 60))
+def test_shown_text_fits_when_escaped(text: str, most: int) -> None:
+    made = show(text, most)
+    assert width(made.text) <= most
+    assert 0 <= made.hidden <= len(text)
+
+
+@given(st.text() | st.text("<>&\n\u202e"), st.integers(75, 200))
+def test_clipped_text_fits_when_escaped(text: str, most: int) -> None:
+    made = clip_mrkdwn(text, most)
+    assert len(made) <= most
+    assert "\n" not in made
+    assert "<" not in made
+
+
+def test_clipped_text_says_how_much_is_missing() -> None:
+    assert clip("x" * 300, 100) == "x" * 60 + "… 240 more characters"
+    assert clip("x" * 30, 20) == "x" * 10 + "…"
+    assert more(1) == "… 1 more character"
+    assert more(4_812) == "… 4,812 more characters"
+
+
+@given(st.text(), st.integers(30, 60))
+def test_chunks_are_whole_and_short(text: str, most: int) -> None:
+    parts = list(chunks(text, most))
+    assert all(0 < width(part) <= most for part in parts)
+    assert "".join(parts) == show(text, 10_000_000).text
+
+
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [
+        ("<@U1>, <!subteam^S1> & members", "<@U1>, <!subteam^S1> &amp; members"),
+        ("<!channel> <@U1|x> <https://a|b>", "&lt;!channel&gt; &lt;@U1|x&gt; &lt;https://a|b&gt;"),
+        ("x" * 40, "x" * 30 + "…"),
+        ("x" * 28 + "<@U1>", "x" * 28 + "…"),
+    ],
+)
+def test_own_words_keep_mentions_alone(words: str, kept: str) -> None:
+    assert own_words(words, 80 if "<" in words[:20] else 30) == kept

@@ -1,0 +1,291 @@
+"""The command line: plain sentences, exit codes, and nothing left behind."""
+
+import asyncio
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from bot.cli import FAILED, WRONG_SETTINGS, main
+from bot.errors import BotError
+from bot.settings import Settings
+from storage.errors import StoreBusyError
+
+GOOD = {"SLACK_BOT_TOKEN": "xoxb-1", "SLACK_APP_TOKEN": "xapp-1"}
+
+
+class FakeBot:
+    """Stands in for `bot.main.run`.
+
+    Attributes:
+        settings: What it was started with.
+        error: Raised instead of running.
+        then: Called once it is ready.
+    """
+
+    def __init__(
+        self, *, error: BaseException | None = None, then: Callable[[], object] | None = None
+    ) -> None:
+        self.settings: Settings | None = None
+        self.error = error
+        self.then = then
+
+    async def __call__(
+        self,
+        settings: Settings,
+        *,
+        ready: asyncio.Event | None = None,
+        stop: asyncio.Event | None = None,
+    ) -> None:
+        self.settings = settings
+        if self.error is not None:
+            raise self.error
+        if ready is not None:
+            ready.set()
+        assert stop is not None
+        if self.then is not None:
+            asyncio.get_running_loop().call_later(0.05, self.then)
+        await stop.wait()
+
+
+def interrupt() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def terminate() -> None:
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def is_empty(directory: Path) -> bool:
+    return not list(directory.iterdir())
+
+
+def test_help_names_each_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["--help"], environ={})
+    assert caught.value.code == 0
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in ("run", "sandbox", "demo", "doctor"))
+
+
+def test_help_of_run_names_each_variable(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["run", "--help"], environ={})
+    shown = capsys.readouterr().out
+    assert "SLACK_BOT_TOKEN" in shown
+    assert "COUNTERSIGN_SELF_APPROVAL" in shown
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--version"], environ={})
+    assert re.fullmatch(r"countersign \d+\.\d+\.\d+\S*\n", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    "argv", [[], ["fly"], ["demo", "--port", "x"], ["demo", "--port", "70000"]]
+)
+def test_a_wrong_command_line(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(argv, environ={})
+    assert caught.value.code == WRONG_SETTINGS
+    assert "usage: countersign" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("stop", [interrupt, terminate])
+def test_run_ends_at_a_signal(stop: Callable[[], None]) -> None:
+    bot = FakeBot(then=stop)
+    assert main(["run"], environ=dict(GOOD), run_bot=bot) == 0
+    assert bot.settings is not None
+    assert bot.settings.is_socket_mode
+
+
+def test_run_with_wrong_settings(capsys: pytest.CaptureFixture[str]) -> None:
+    bot = FakeBot()
+    assert main(["run"], environ={"COUNTERSIGN_PORT": "x"}, run_bot=bot) == WRONG_SETTINGS
+    shown = capsys.readouterr().err.splitlines()
+    assert [line.partition(":")[0] for line in shown] == [
+        "SLACK_BOT_TOKEN",
+        "SLACK_SIGNING_SECRET",
+        "COUNTERSIGN_PORT",
+    ]
+    assert bot.settings is None
+
+
+@pytest.mark.parametrize("error", [BotError("it failed"), StoreBusyError("/data", "7")])
+def test_a_fault_at_run_time(error: Exception, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run"], environ=dict(GOOD), run_bot=FakeBot(error=error)) == FAILED
+    assert capsys.readouterr().err == f"{error}\n"
+
+
+def test_an_early_interrupt_is_no_fault() -> None:
+    bot = FakeBot(error=KeyboardInterrupt())
+    assert main(["run"], environ=dict(GOOD), run_bot=bot) == 0
+
+
+def test_doctor_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor"], environ={"SLACK_BOT_TOKEN": "xoxb-1"}) == FAILED
+    shown = capsys.readouterr()
+    assert shown.out.startswith("ok  manifest.yml: ")
+    assert "!!  SLACK_SIGNING_SECRET: " in shown.out
+    assert shown.err == "1 thing has to be done\n"
+
+
+def test_demo_runs_the_bot_against_the_stand_in(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    environ = {
+        "COUNTERSIGN_DATA_DIR": str(tmp_path),
+        "COUNTERSIGN_REMIND_AFTER": "5m",
+        "COUNTERSIGN_PORT": "80",
+        "COUNTERSIGN_HOST": "192.0.2.1",
+        "SLACK_BOT_TOKEN": "xoxb-real",
+        "SLACK_CLIENT_ID": "1.2",
+        "MONGODB_URI": "mongodb://real",
+    }
+    bot = FakeBot(then=interrupt)
+    assert main(["demo", "--port", "0"], environ=environ, run_bot=bot) == 0
+    settings = bot.settings
+    assert settings is not None
+    assert settings.slack_api_url.startswith("http://127.0.0.1:")
+    assert settings.slack_bot_token.get_secret_value() != "xoxb-real"
+    assert settings.mongodb_uri is None
+    assert (settings.host, settings.port) == ("127.0.0.1", 0)
+    assert settings.remind_after.total_seconds() == 300
+    assert settings.data_dir.parent == tmp_path
+    assert is_empty(tmp_path)
+    assert not [name for name in environ if name.startswith("SLACK_")]
+    assert re.search(r"Open this page:\n\n    http://127\.0\.0\.1:\d+\n", capsys.readouterr().out)
+
+
+def test_demo_takes_a_free_port_when_its_own_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        monkeypatch.setattr("bot.trial.PORT", port)
+        environ = {"COUNTERSIGN_DATA_DIR": str(tmp_path)}
+        assert main(["demo"], environ=environ, run_bot=FakeBot(then=interrupt)) == 0
+    found = re.search(r"http://127\.0\.0\.1:(\d+)", capsys.readouterr().out)
+    assert found is not None
+    assert int(found[1]) not in {0, port}
+
+
+@pytest.mark.parametrize("command", ["demo", "sandbox"])
+def test_a_taken_port_that_was_asked_for(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    environ = {"COUNTERSIGN_DATA_DIR": str(tmp_path)}
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        assert main([command, "--port", port], environ=environ, run_bot=FakeBot()) == FAILED
+    assert port in capsys.readouterr().err
+
+
+def test_demo_when_the_bot_does_not_start(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    environ = {"COUNTERSIGN_DATA_DIR": str(tmp_path)}
+    bot = FakeBot(error=BotError("it failed"))
+    assert main(["demo", "--port", "0"], environ=environ, run_bot=bot) == FAILED
+    shown = capsys.readouterr()
+    assert shown.err == "it failed\n"
+    assert shown.out == ""
+    assert is_empty(tmp_path)
+
+
+def test_demo_with_a_wrong_variable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo"], environ={"COUNTERSIGN_DATADIR": str(tmp_path)}) == WRONG_SETTINGS
+    assert "did you mean COUNTERSIGN_DATA_DIR?" in capsys.readouterr().err
+
+
+def test_demo_without_a_place_for_its_data(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    assert main(["demo"], environ={"COUNTERSIGN_DATA_DIR": str(file)}) == FAILED
+    assert "choose another COUNTERSIGN_DATA_DIR" in capsys.readouterr().err
+
+
+def test_sandbox_refuses_other_machines(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sandbox", "--host", "192.0.2.1"], environ={}) == WRONG_SETTINGS
+    assert "loopback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("argv", "names"),
+    [
+        ([], {"SLACK_API_URL", "SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"}),
+        (
+            ["--events-url", "http://127.0.0.1:9/slack/events"],
+            {"SLACK_API_URL", "SLACK_BOT_TOKEN", "SLACK_SIGNING_SECRET"},
+        ),
+    ],
+)
+def test_sandbox_says_how_to_connect(argv: list[str], names: set[str]) -> None:
+    shown: list[str] = []
+
+    def say(text: str) -> None:
+        shown.append(text)
+        interrupt()
+
+    assert main(["sandbox", "--port", "0", *argv], environ={}, say=say) == 0
+    environ = dict(re.findall(r"^    (SLACK_\w+)=(\S+)$", shown[0], re.MULTILINE))
+    assert set(environ) == names
+    Settings.load(environ)
+
+
+class Program:
+    """The real program in a process of its own."""
+
+    def __init__(self, directory: Path, *argv: str) -> None:
+        environ = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("SLACK_", "COUNTERSIGN_"))
+        }
+        self.process = subprocess.Popen(  # noqa: S603 - our own program
+            [sys.executable, "-m", "bot", *argv],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**environ, "COUNTERSIGN_DATA_DIR": str(directory), "PYTHONWARNINGS": "error"},
+        )
+        self.shown = ""
+
+    def read_until(self, mark: str) -> str:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.shown += line
+            if mark in line:
+                return self.shown
+        raise AssertionError(f"{self.shown}\n{self.process.communicate()[1]}")
+
+    def end(self, number: int) -> tuple[int, str]:
+        self.process.send_signal(number)
+        _, errors = self.process.communicate(timeout=20)
+        return self.process.returncode, errors
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_the_real_demo_starts_serves_and_ends(number: int, tmp_path: Path) -> None:
+    program = Program(tmp_path, "demo", "--port", "0")
+    shown = await asyncio.to_thread(program.read_until, "Ctrl-C")
+    found = re.search(r"http://127\.0\.0\.1:\d+", shown)
+    assert found is not None
+    async with aiohttp.ClientSession() as session, session.get(found[0]) as answer:
+        assert answer.status == 200
+    assert await asyncio.to_thread(program.end, number) == (0, "")
+    assert is_empty(tmp_path)

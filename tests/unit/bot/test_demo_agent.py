@@ -1,0 +1,232 @@
+"""The demo agent, as people meet it: the flows of the demonstration, through the runner."""
+
+from __future__ import annotations
+
+import pytest
+
+from agents.calls import ToolOutcome
+from agents.codec import Json
+from agents.errors import ResumeDataError
+from agents.tools.infos import (
+    Cancelled,
+    Expired,
+    FollowUpInfo,
+    ReviewEditInfo,
+)
+from bot.demo.agent import Effect
+from tests.unit.bot.talk import Talk
+
+DEPLOY = "deploy payments 1.4.2 to production"
+LIVE = "payments 1.4.2 is live in production with 3 replicas"
+
+
+@pytest.fixture(params=[False, True], ids=["whole", "streamed"])
+def talk(request: pytest.FixtureRequest) -> Talk:
+    return Talk(streaming=request.param)
+
+
+async def test_first_message_says_that_this_is_no_language_model(talk: Talk) -> None:
+    said = await talk.say("hello")
+    assert said.startswith("I am a rule-based demo, not a language model.")
+    assert "deploy payments 1.4.2 to production" in said
+    assert "rule-based" not in await talk.say("hello")
+
+
+async def test_streamed_text_is_the_whole_text() -> None:
+    talk = Talk(streaming=True)
+    assert await talk.say("hello") == talk.streamed
+
+
+async def test_status_needs_nobody(talk: Talk) -> None:
+    said = await talk.say("<@U0BOT> status of payments")
+    assert talk.asked == ()
+    assert "payments is healthy: 1.4.1 in staging with 1 replica, 1.4.1 in production" in said
+    assert talk.effects == []
+
+
+async def test_deployment_asks_and_says_why(talk: Talk) -> None:
+    said = await talk.say(f"<@U0BOT> {DEPLOY}")
+    info = talk.question(ReviewEditInfo)
+    assert said.startswith("I am a rule-based demo")
+    assert info.why == said
+    assert "You asked me to put payments 1.4.2 live in production" in info.why
+    assert info.title == "Deploy payments 1.4.2 to production"
+    assert info.arguments == {
+        "service": "payments",
+        "version": "1.4.2",
+        "environment": "production",
+        "replicas": 3,
+    }
+    assert info.preview == (
+        "Replaces version 1.4.1 of payments in production with 1.4.2. "
+        "3 replicas, one after another."
+    )
+    assert talk.effects == []
+
+
+async def test_approved_deployment_runs_and_is_told(talk: Talk) -> None:
+    await talk.say(DEPLOY)
+    said = await talk.decide(talk.question(ReviewEditInfo).accept(by="U2"))
+    assert said == f"Done: {LIVE}."
+    assert talk.effects == [Effect("deploy", LIVE)]
+    assert "1.4.2 in production" in await talk.say("status of payments")
+
+
+async def test_rejected_deployment_tells_the_reason(talk: Talk) -> None:
+    await talk.say(DEPLOY)
+    said = await talk.decide(talk.question(ReviewEditInfo).reject("freeze until\nMonday"))
+    assert said == (
+        "The deployment of payments 1.4.2 to production was rejected. "
+        'The reason: "freeze until Monday". It did not run, and I will not try it again.'
+    )
+    assert talk.outcomes == [ToolOutcome.REJECTED]
+    assert talk.effects == []
+
+
+async def test_rejected_without_a_reason(talk: Talk) -> None:
+    await talk.say(DEPLOY)
+    assert "No reason was given." in await talk.decide(talk.question(ReviewEditInfo).reject())
+
+
+async def test_expired_deployment_is_not_called_rejected(talk: Talk) -> None:
+    await talk.say(DEPLOY)
+    said = await talk.decide(Expired(waited="8 hours"))
+    assert "did not run, because nobody answered in time." in said
+    assert "was rejected" not in said
+    assert talk.effects == []
+
+
+@pytest.mark.parametrize(
+    ("reason", "end"), [("", "so it did not run."), ("wrong one", 'The reason: "wrong one".')]
+)
+async def test_cancelled_deployment(reason: str, end: str) -> None:
+    talk = Talk()
+    await talk.say(DEPLOY)
+    said = await talk.decide(Cancelled(by="U1", reason=reason))
+    assert "was cancelled" in said
+    assert said.endswith(end)
+
+
+async def test_edited_deployment_runs_as_edited(talk: Talk) -> None:
+    await talk.say(DEPLOY)
+    info = talk.question(ReviewEditInfo)
+    edited: dict[str, Json] = {**info.arguments, "version": "1.4.3", "replicas": 5}
+    said = await talk.decide(info.edit(edited))
+    assert said == (
+        "Done, as a person changed it (replicas 5 instead of 3, version 1.4.3 instead of 1.4.2): "
+        "payments 1.4.3 is live in production with 5 replicas."
+    )
+    assert talk.done == ["payments 1.4.3 is live in production with 5 replicas"]
+
+
+@pytest.mark.parametrize("wrong", [{"replicas": 0}, {"replicas": 51}, {"version": "latest"}])
+async def test_edit_that_does_not_fit_changes_nothing(wrong: dict[str, Json]) -> None:
+    talk = Talk()
+    await talk.say(DEPLOY)
+    before, info = talk.asked, talk.question(ReviewEditInfo)
+    with pytest.raises(ResumeDataError, match=next(iter(wrong))):
+        await talk.decide(info.edit({**info.arguments, **wrong}))
+    assert talk.effects == []
+    assert await talk.runner.pending("thread#1") == before
+    talk.asked = before
+    await talk.decide(info.accept())
+    assert talk.done == [LIVE]
+
+
+async def test_two_deployments_are_two_questions_decided_in_any_order(talk: Talk) -> None:
+    await talk.say("deploy payments 1.4.2 and search 2.0.1 to production")
+    first, _ = talk.asked
+    assert talk.question(ReviewEditInfo, 1).title == "Deploy search 2.0.1 to production"
+    assert talk.question(ReviewEditInfo).why == talk.question(ReviewEditInfo, 1).why
+    accept = talk.question(ReviewEditInfo, 1).accept()
+    assert await talk.decide(None, accept) == ""
+    assert talk.asked == (first,)
+    assert talk.done == ["search 2.0.1 is live in production with 3 replicas"]
+    said = await talk.decide(talk.question(ReviewEditInfo).reject("not today"))
+    assert said == (
+        "This is how it ended:\n"
+        '- The deployment of payments 1.4.2 to production was rejected. The reason: "not today". '
+        "It did not run, and I will not try it again.\n"
+        "- Done: search 2.0.1 is live in production with 3 replicas."
+    )
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "1.4.2, production",
+        "1.4.2\nproduction",
+        "version 1.4.2 to production",
+        "to prod please, v1.4.2.",
+        "1. 1.4.2\n2. Production",
+    ],
+)
+async def test_missing_values_are_asked_for(talk: Talk, answer: str) -> None:
+    await talk.say("deploy payments")
+    assert talk.question(FollowUpInfo).questions == (
+        "Which version of payments do you want to deploy?",
+        "To which environment: staging or production?",
+    )
+    await talk.decide(answer)
+    assert talk.question(ReviewEditInfo).title == "Deploy payments 1.4.2 to production"
+    await talk.decide(talk.question(ReviewEditInfo).accept())
+    assert talk.done == [LIVE]
+
+
+async def test_answer_that_cannot_be_read_is_asked_for_once_more(talk: Talk) -> None:
+    await talk.say("deploy payments")
+    said = await talk.decide("the newest one in production")
+    assert "ask once more" in said
+    assert talk.question(FollowUpInfo).questions == (
+        "Which version of payments do you want to deploy?",
+    )
+    await talk.decide("1.4.2")
+    assert talk.question(ReviewEditInfo).title == "Deploy payments 1.4.2 to production"
+
+
+async def test_second_answer_that_cannot_be_read_ends_it(talk: Talk) -> None:
+    await talk.say("deploy payments")
+    await talk.decide("dunno")
+    said = await talk.decide("really no idea")
+    assert "I still could not read a version" in said
+    assert talk.asked == ()
+    assert talk.effects == []
+
+
+@pytest.mark.parametrize("word", ["cancel", "Never mind.", "stop please"])
+async def test_answer_can_call_it_off(word: str) -> None:
+    talk = Talk()
+    await talk.say("deploy payments")
+    assert await talk.decide(word) == "All right, I deploy nothing."
+
+
+async def test_question_that_nobody_answers() -> None:
+    talk = Talk()
+    await talk.say("deploy payments")
+    assert "Nobody answered my question in time" in await talk.decide(Expired())
+    assert talk.asked == ()
+
+
+async def test_question_that_is_called_off() -> None:
+    talk = Talk()
+    await talk.say("deploy payments")
+    assert "My question was cancelled" in await talk.decide(Cancelled())
+
+
+async def test_one_thing_is_asked_at_a_time() -> None:
+    talk = Talk()
+    said = await talk.say("deploy payments", "deploy search")
+    assert len(talk.asked) == 1
+    assert "tell me about search again later" in said
+    await talk.decide("1.4.2 staging")
+    assert talk.question(ReviewEditInfo).title == "Deploy payments 1.4.2 to staging"
+
+
+async def test_several_messages_are_done_together() -> None:
+    talk = Talk()
+    said = await talk.say("status of search", "refund order 7 5")
+    assert "healthy" not in said
+    assert len(talk.asked) == 1
+    said = await talk.decide(talk.question(ReviewEditInfo).accept())
+    assert "search is healthy" in said
+    assert "5.00 EUR were refunded for order 7" in said

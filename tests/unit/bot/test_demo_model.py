@@ -1,0 +1,188 @@
+"""The demo model by itself: messages in, one answer out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from pydantic_ai.direct import model_request, model_request_stream
+from pydantic_ai.messages import (
+    ImageUrl,
+    ModelMessage,
+    ModelRequest,
+    ModelRequestPart,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+
+from bot.demo import DemoModel
+from bot.demo.model import HELP, INTRODUCTION
+
+DEPLOY = ToolCallPart(
+    "deploy",
+    {"service": "payments", "version": "1.4.2", "environment": "staging", "replicas": 3},
+    tool_call_id="c1",
+)
+
+
+def user(*parts: str | ModelRequestPart) -> ModelRequest:
+    return ModelRequest(
+        parts=[UserPromptPart(part) if isinstance(part, str) else part for part in parts]
+    )
+
+
+def result(text: str, name: str = "deploy", call_id: str = "c1") -> ToolReturnPart:
+    return ToolReturnPart(name, text, tool_call_id=call_id)
+
+
+async def answer(*messages: ModelMessage) -> ModelResponse:
+    whole = await model_request(DemoModel(), messages)
+    async with model_request_stream(DemoModel(), messages) as stream:
+        async for _ in stream:
+            pass
+        streamed = stream.get()
+    assert streamed.text == whole.text
+    assert calls(streamed) == calls(whole)
+    return whole
+
+
+def calls(response: ModelResponse) -> list[tuple[str, dict[str, object], str]]:
+    return [(one.tool_name, one.args_as_dict(), one.tool_call_id) for one in response.tool_calls]
+
+
+async def after(*texts: str, call: ToolCallPart = DEPLOY, before: str = "go") -> str:
+    said = ModelResponse(parts=[TextPart("I do."), call])
+    results = [result(text, call.tool_name) for text in texts]
+    return (await answer(user(before), said, user(*results))).text or ""
+
+
+async def test_model_has_a_name() -> None:
+    assert DemoModel().model_name == "demo"
+
+
+async def test_help_comes_with_the_introduction() -> None:
+    assert (await answer(user("help"))).text == f"{INTRODUCTION}\n\n{HELP}"
+
+
+async def test_introduction_is_one_sentence_and_comes_once() -> None:
+    assert INTRODUCTION.count(".") == 1
+    later = await answer(user("help"), ModelResponse(parts=[TextPart(HELP)]), user("help"))
+    assert later.text == HELP
+
+
+async def test_nothing_said_gets_help() -> None:
+    assert (await answer(ModelRequest(parts=[]))).text == INTRODUCTION
+    assert (await answer(user(""))).text == f"{INTRODUCTION}\n\n{HELP}"
+
+
+async def test_call_ids_go_on_through_the_thread() -> None:
+    first = await answer(user("deploy a 1.0.0 and b 1.0.0 to staging"))
+    assert [call_id for _, _, call_id in calls(first)] == ["demo-1", "demo-2"]
+    second = await answer(user("x"), first, user("status of a"))
+    assert [call_id for _, _, call_id in calls(second)] == ["demo-3"]
+
+
+async def test_same_messages_give_the_same_answer() -> None:
+    messages = user("deploy payments")
+    assert calls(await answer(messages)) == calls(await answer(messages))
+
+
+async def test_text_beside_a_picture_is_read() -> None:
+    prompt = UserPromptPart(["status of a", ImageUrl("http://localhost/x.png")])
+    assert calls(await answer(user(prompt))) == [("get_status", {"service": "a"}, "demo-1")]
+
+
+async def test_status_is_told_as_it_is() -> None:
+    call = ToolCallPart("get_status", {"service": "a"}, tool_call_id="c1")
+    assert await after("a is healthy", call=call) == "a is healthy."
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ("a 1.0.0 is live", "Done: a 1.0.0 is live."),
+        ("The tool failed: OSError: disk", "did not work: OSError: disk."),
+        ("The call to 'deploy' was refused, nothing ran: x.", "was not possible, and nothing ran"),
+        ("There is no tool 'deploy'; nothing ran.", "was not possible, and nothing ran"),
+        ("'deploy' was started, and the process stopped before it finished. It", "please check"),
+    ],
+)
+async def test_results_are_told_truthfully(told: str, said: str) -> None:
+    assert said in await after(told)
+
+
+async def test_call_of_another_model_is_named() -> None:
+    call = ToolCallPart("dance", {}, tool_call_id="c1")
+    said = await after("There is no tool 'dance'; nothing ran.", call=call)
+    assert said.startswith("The call to dance was not possible")
+
+
+async def test_edit_of_what_the_model_left_out() -> None:
+    call = ToolCallPart("deploy", {"service": "a", "version": "1"}, tool_call_id="c1")
+    told = (
+        'A person changed the arguments to {"at": null, "replicas": 5, "service": "a", '
+        '"version": "2"}. The tool ran with these. Result: ok'
+    )
+    assert await after(told, call=call) == (
+        "Done, as a person changed it (replicas 5, version 2 instead of 1): ok."
+    )
+
+
+async def test_long_values_are_cut() -> None:
+    call = ToolCallPart("announce", {"message": "", "channels": ["x" * 90]}, tool_call_id="c1")
+    said = await after("The tool failed: OSError", call=call)
+    assert f"The announcement in {'x' * 59}… did not work" in said
+
+
+async def test_result_of_an_unknown_call_is_left_alone() -> None:
+    said = ModelResponse(parts=[TextPart("I do."), DEPLOY])
+    assert (await answer(user("go"), said, user(result("ok", call_id="c9")))).text == HELP
+
+
+ASK = ToolCallPart("ask_people", {"questions": ["?"]}, tool_call_id="c1")
+
+
+async def test_answer_to_what_was_never_asked_does_nothing() -> None:
+    assert await after("1.4.2", call=ASK, before="hello") == HELP
+
+
+async def test_refused_question_is_told() -> None:
+    said = await after("The call to 'ask_people' was refused, nothing ran: x.", call=ASK)
+    assert said.startswith("My question was not possible")
+
+
+async def thread(*rounds: Sequence[str]) -> ModelResponse:
+    """Play a thread: each round has prompts, after the answer to the last question."""
+    messages: list[ModelMessage] = []
+    last = ModelResponse(parts=[])
+    for texts in rounds:
+        reply, *prompts = texts
+        parts: list[str | ModelRequestPart] = [
+            result(reply, "ask_people", call.tool_call_id) for call in last.tool_calls
+        ]
+        messages.append(user(*parts, *prompts))
+        last = await answer(*messages)
+        messages.append(last)
+    return last
+
+
+async def test_message_beside_an_answer_does_not_mix_with_it() -> None:
+    last = await thread(["", "deploy a"], ["1.0.0 staging", "deploy b"])
+    assert [name for name, _, _ in calls(last)] == ["deploy", "ask_people"]
+    assert calls(last)[0][1]["service"] == "a"
+
+
+async def test_new_question_waits_while_an_old_one_is_open() -> None:
+    last = await thread(["", "deploy a"], ["staging", "deploy b"])
+    ((name, arguments, _),) = calls(last)
+    assert name == "ask_people"
+    assert arguments == {"questions": ["Which version of a do you want to deploy?"]}
+    assert "tell me about b again later" in (last.text or "")
+
+
+async def test_next_question_begins_anew() -> None:
+    last = await thread(["", "deploy a"], ["dunno"], ["dunno"], ["", "deploy b"], ["dunno"])
+    assert "ask once more" in (last.text or "")

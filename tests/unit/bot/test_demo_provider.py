@@ -1,0 +1,175 @@
+"""The demo agent with a real provider's protocol: same tools, same gates, over HTTP."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pydantic_ai.models import override_allow_model_requests
+
+from agents.calls import ToolOutcome
+from agents.codec import Json
+from agents.errors import ModelError
+from agents.tools.infos import FollowUpInfo, ReviewEditInfo
+from bot.demo.agent import INSTRUCTION
+from tests.unit.bot.openai_server import KEY, Call, Reply, openai_server
+from tests.unit.bot.talk import Talk
+
+ARGUMENTS = '{"service": "payments", "version": "1.4.2", "environment": "production"}'
+DEPLOY = Call("deploy", ARGUMENTS, "call_1")
+LIVE = "payments 1.4.2 is live in production with 3 replicas"
+
+
+@pytest.fixture(autouse=True)
+def loopback_model() -> Iterator[None]:
+    with override_allow_model_requests(allow_model_requests=True):
+        yield
+
+
+@pytest.fixture(params=[False, True], ids=["whole", "streamed"])
+def streaming(request: pytest.FixtureRequest) -> bool:
+    return bool(request.param)
+
+
+def sent(request: dict[str, Any], role: str) -> list[dict[str, Any]]:
+    return [message for message in request["messages"] if message["role"] == role]
+
+
+async def test_tool_call_in_pieces_is_asked_approved_and_told(streaming: bool) -> None:
+    replies = [Reply("I will deploy it.", [DEPLOY]), Reply("It is live.")]
+    async with openai_server(*replies) as (server, model):
+        talk = Talk(model, streaming=streaming)
+        await talk.say("Deploy payments 1.4.2 to production, please.")
+        info = talk.question(ReviewEditInfo)
+        assert info.arguments == {**json.loads(ARGUMENTS), "replicas": 3}
+        assert info.call_id == "call_1"
+        assert info.why.replace(" ", "") == "Iwilldeployit."
+        assert talk.effects == []
+        said = await talk.decide(info.accept())
+    assert talk.done == [LIVE]
+    assert said.replace(" ", "") == "Itislive."
+    assert server.keys == [f"Bearer {KEY}"] * 2
+    assert [bool(request.get("stream")) for request in server.requests] == [streaming] * 2
+
+
+async def test_provider_is_told_instruction_tools_and_results() -> None:
+    async with openai_server(Reply("", [DEPLOY]), Reply("Done.")) as (server, model):
+        talk = Talk(model)
+        await talk.say("deploy it")
+        await talk.decide(talk.question(ReviewEditInfo).reject("freeze"))
+    first, second = server.requests
+    assert INSTRUCTION.strip() in sent(first, "system")[0]["content"]
+    offered = {one["function"]["name"]: one["function"] for one in first["tools"]}
+    assert set(offered) == {
+        "get_status",
+        "deploy",
+        "roll_back",
+        "refund_order",
+        "restart",
+        "announce",
+        "ask_people",
+    }
+    parameters = offered["deploy"]["parameters"]
+    assert parameters["properties"]["environment"]["enum"] == ["staging", "production"]
+    (made,) = sent(second, "assistant")
+    assert made["tool_calls"][0]["id"] == "call_1"
+    (result,) = sent(second, "tool")
+    assert result["tool_call_id"] == "call_1"
+    assert "Rejected by a person" in result["content"]
+    assert "freeze" in result["content"]
+
+
+async def test_two_calls_in_mixed_pieces_are_two_questions(streaming: bool) -> None:
+    search = '{"service":"search","version":"2.0.1","environment":"staging","replicas":1}'
+    calls = [DEPLOY, Call("deploy", search, "call_2", cut=3)]
+    async with openai_server(Reply("Both.", calls), Reply("Done.")) as (_, model):
+        talk = Talk(model, streaming=streaming)
+        await talk.say("deploy both")
+        first, second = (talk.question(ReviewEditInfo, at) for at in (0, 1))
+        assert (first.title, second.title) == (
+            "Deploy payments 1.4.2 to production",
+            "Deploy search 2.0.1 to staging",
+        )
+        await talk.decide(None, second.accept())
+        assert talk.done == ["search 2.0.1 is live in staging with 1 replica"]
+        await talk.decide(talk.question(ReviewEditInfo).accept())
+        assert talk.done[-1] == LIVE
+
+
+async def test_two_calls_with_one_id_do_not_collide(streaming: bool) -> None:
+    calls = [DEPLOY, Call("deploy", ARGUMENTS.replace("payments", "search"), "call_1")]
+    async with openai_server(Reply("", calls), Reply("Done.")) as (_, model):
+        talk = Talk(model, streaming=streaming)
+        await talk.say("deploy both")
+        infos = [talk.question(ReviewEditInfo, at) for at in (0, 1)]
+        assert len({info.call_id for info in infos}) == 2
+        await talk.decide(*(info.accept() for info in infos))
+    assert len(talk.done) == 2
+
+
+async def test_question_of_a_model_is_answered(streaming: bool) -> None:
+    ask = Call("ask_people", '{"questions": ["Which version?"]}', "call_1")
+    replies = [Reply("", [ask]), Reply("", [Call("deploy", ARGUMENTS, "call_2")]), Reply("Ok.")]
+    async with openai_server(*replies) as (server, model):
+        talk = Talk(model, streaming=streaming)
+        await talk.say("deploy payments")
+        assert talk.question(FollowUpInfo).questions == ("Which version?",)
+        await talk.decide("1.4.2 to production")
+        await talk.decide(talk.question(ReviewEditInfo).accept())
+    assert sent(server.requests[1], "tool")[0]["content"] == "1.4.2 to production"
+    assert talk.done == [LIVE]
+
+
+async def test_edited_arguments_run_and_the_provider_is_told() -> None:
+    async with openai_server(Reply("", [DEPLOY]), Reply("Ok.")) as (server, model):
+        talk = Talk(model)
+        await talk.say("deploy it")
+        info = talk.question(ReviewEditInfo)
+        edited: dict[str, Json] = {**info.arguments, "replicas": 5}
+        await talk.decide(info.edit(edited))
+    assert talk.done == ["payments 1.4.2 is live in production with 5 replicas"]
+    assert '"replicas": 5' in sent(server.requests[1], "tool")[0]["content"]
+
+
+@pytest.mark.parametrize(
+    ("call", "fault"),
+    [
+        (Call("deploy", '{"service": "payments"', "c1"), "not a JSON object"),
+        (Call("deploy", "[1, 2]", "c1"), "not a JSON object"),
+        (Call("deploy", '{"service": "payments"}', "c1"), "version: Field required"),
+        (Call("deploy", ARGUMENTS.replace("}", ', "force": true}'), "c1"), "force"),
+        (Call("drop_tables", "{}", "c1"), "There is no tool 'drop_tables'"),
+    ],
+)
+async def test_call_that_cannot_run_is_told_and_asks_nobody(
+    streaming: bool, call: Call, fault: str
+) -> None:
+    async with openai_server(Reply("", [call]), Reply("Sorry.")) as (server, model):
+        talk = Talk(model, streaming=streaming)
+        await talk.say("go")
+    assert talk.asked == ()
+    assert talk.outcomes == [ToolOutcome.REFUSED]
+    assert talk.effects == []
+    assert fault in sent(server.requests[1], "tool")[0]["content"]
+
+
+@pytest.mark.parametrize("status", [401, 400])
+async def test_provider_that_refuses_is_a_model_error_without_the_key(
+    streaming: bool, status: int
+) -> None:
+    async with openai_server(Reply(status=status)) as (_, model):
+        talk = Talk(model, streaming=streaming)
+        with pytest.raises(ModelError) as caught:
+            await talk.say("go")
+    assert KEY not in str(caught.value)
+    assert str(status) in str(caught.value)
+
+
+async def test_earlier_turns_reach_the_provider(streaming: bool) -> None:
+    async with openai_server(Reply("Hello."), Reply("Again.")) as (server, model):
+        talk = Talk(model, streaming=streaming)
+        await talk.say("first")
+        await talk.say("second")
+    assert [one["content"] for one in sent(server.requests[1], "user")] == ["first", "second"]

@@ -1,0 +1,194 @@
+"""The tools of the demo agent, through the runner: each kind of argument, and what can go wrong."""
+
+from __future__ import annotations
+
+import jsonschema
+import pytest
+
+from agents.calls import ToolOutcome
+from agents.tools.infos import (
+    ApprovalInfo,
+    ReviewEditInfo,
+)
+from bot.demo.agent import Desk
+from tests.unit.bot.talk import Talk
+
+DEPLOY = "deploy payments 1.4.2 to production"
+LIVE = "payments 1.4.2 is live in production with 3 replicas"
+
+
+@pytest.fixture(params=[False, True], ids=["whole", "streamed"])
+def talk(request: pytest.FixtureRequest) -> Talk:
+    return Talk(streaming=request.param)
+
+
+async def test_refund_is_exact_to_the_cent(talk: Talk) -> None:
+    await talk.say("refund order 1234 120.50")
+    info = talk.question(ReviewEditInfo)
+    assert info.arguments == {
+        "order_id": "1234",
+        "amount": "120.50",
+        "reason": "customer request",
+        "notify": True,
+    }
+    assert info.title == "Refund 120.50 EUR for order 1234"
+    assert "The customer gets an e-mail." in info.preview
+    await talk.decide(
+        info.edit({**info.arguments, "reason": "faulty goods", "notify": False, "amount": "99"})
+    )
+    assert talk.done == [
+        "99.00 EUR were refunded for order 1234 (faulty goods); the customer was not told"
+    ]
+
+
+async def test_quiet_refund_for_another_reason() -> None:
+    talk = Talk()
+    await talk.say("refund order 9 5 quietly, it was a duplicate charge")
+    info = talk.question(ReviewEditInfo)
+    assert info.arguments["reason"] == "duplicate charge"
+    assert info.arguments["notify"] is False
+    assert "no e-mail" in info.preview
+
+
+async def test_refund_of_nothing_is_refused_before_anybody_is_asked() -> None:
+    talk = Talk()
+    said = await talk.say("refund order 1234 0")
+    assert talk.asked == ()
+    assert talk.outcomes == [ToolOutcome.REFUSED]
+    assert "was not possible, and nothing ran" in said
+
+
+async def test_restart_on_a_day(talk: Talk) -> None:
+    await talk.say("restart cache on 2026-12-01")
+    info = talk.question(ReviewEditInfo)
+    assert info.arguments == {"service": "cache", "day": "2026-12-01", "at": None}
+    assert info.title == "Restart cache on 2026-12-01"
+    assert info.preview.startswith("Stops and starts cache on 2026-12-01.")
+    await talk.decide(info.accept())
+    assert talk.done == ["the restart of cache is planned for 2026-12-01"]
+
+
+async def test_restart_at_a_time() -> None:
+    talk = Talk()
+    await talk.say("restart cache on 2026-12-01 at 9:30")
+    info = talk.question(ReviewEditInfo)
+    assert "on 2026-12-01 at 09:30" in info.preview
+    await talk.decide(info.accept())
+    assert talk.done == ["the restart of cache is planned for 2026-12-01 at 09:30"]
+
+
+async def test_restart_on_a_day_that_does_not_exist() -> None:
+    talk = Talk()
+    said = await talk.say("restart cache on 2026-13-01")
+    assert talk.asked == ()
+    assert "day" in said
+
+
+async def test_tool_that_fails_is_told_truthfully() -> None:
+    talk = Talk()
+    await talk.say("restart cache on 2026-12-01 at 9:30")
+    info = talk.question(ReviewEditInfo)
+    said = await talk.decide(info.edit({**info.arguments, "day": "2026-12-02"}))
+    assert talk.outcomes == [ToolOutcome.FAILED]
+    assert "did not work" in said
+    assert "is not on the day 2026-12-02" in said
+    assert talk.effects == []
+
+
+async def test_unknown_service_fails_in_words() -> None:
+    said = await Talk().say("status of nothing")
+    assert "did not work: LookupError: there is no service 'nothing'" in said
+    assert "cache, payments, search" in said
+
+
+async def test_announcement_has_lines_and_channels(talk: Talk) -> None:
+    await talk.say("announce to status and support:\npayments is back\nsorry for that")
+    info = talk.question(ReviewEditInfo)
+    assert info.arguments == {
+        "channels": ["status", "support"],
+        "message": "payments is back\nsorry for that",
+    }
+    assert info.title == "Announce in status, support"
+    assert info.preview == "Posts 2 lines in status, support."
+    said = await talk.decide(info.edit({**info.arguments, "channels": ["engineering"]}))
+    assert "channels engineering instead of status, support" in said
+    assert talk.done == ["the message of 31 characters is in engineering"]
+
+
+async def test_announcement_goes_to_status_by_default() -> None:
+    talk = Talk()
+    await talk.say("announce all is well")
+    assert talk.question(ReviewEditInfo).arguments["channels"] == ["status"]
+    assert talk.question(ReviewEditInfo).preview == "Posts 1 line in status."
+
+
+async def test_roll_back_can_only_be_approved_or_rejected(talk: Talk) -> None:
+    await talk.say(DEPLOY)
+    await talk.decide(talk.question(ReviewEditInfo).accept())
+    await talk.say("roll back payments in production")
+    info = talk.question(ApprovalInfo)
+    assert info.title == "Roll back payments in production"
+    assert "that ran before" in info.preview
+    await talk.decide(info.approve())
+    assert talk.done[-1] == "payments went back from 1.4.2 to 1.4.1 in production"
+
+
+async def test_roll_back_needs_an_earlier_version() -> None:
+    talk = Talk()
+    await talk.say("rollback cache")
+    said = await talk.decide(talk.question(ApprovalInfo).approve())
+    assert "cache has no earlier version in production" in said
+
+
+async def test_message_with_markup_is_only_text(talk: Talk) -> None:
+    text = "<!channel> `rm -rf` *bold* <@U1> {service} {0}"
+    await talk.say(f"announce {text}")
+    assert talk.question(ReviewEditInfo).arguments["message"] == text
+    said = await talk.decide(talk.question(ReviewEditInfo).reject(text))
+    assert text in said
+
+
+@pytest.mark.parametrize(
+    "text", ["status", "deploy", "deploy latest", "refund order 1234", "restart cache", "announce"]
+)
+async def test_half_a_command_gets_an_example(text: str) -> None:
+    talk = Talk()
+    said = await talk.say(text)
+    assert "For example" in said or "for example" in said
+    assert talk.asked == ()
+
+
+async def test_roll_back_of_nothing_gets_an_example() -> None:
+    assert "For example" in await Talk().say("roll back")
+
+
+def test_every_tool_has_a_schema_title_and_description() -> None:
+    names = []
+    for made in Desk(lambda effect: None).tools():
+        spec = made.definition
+        jsonschema.Draft202012Validator.check_schema(dict(spec.schema))
+        assert spec.description
+        names.append((spec.name, spec.gates))
+        properties = spec.schema["properties"]
+        assert isinstance(properties, dict)
+        for field in properties.values():
+            assert isinstance(field, dict)
+            assert field["description"]
+    assert names == [
+        ("get_status", ()),
+        ("deploy", ("review",)),
+        ("roll_back", ("approval",)),
+        ("refund_order", ("review",)),
+        ("restart", ("review",)),
+        ("announce", ("review",)),
+        ("ask_people", ()),
+    ]
+
+
+async def test_new_service_replaces_nothing() -> None:
+    talk = Talk()
+    await talk.say("deploy mailer 0.1.0 to staging with 1 replica")
+    info = talk.question(ReviewEditInfo)
+    assert info.preview.startswith("Replaces nothing of mailer in staging with 0.1.0. 1 replica,")
+    await talk.decide(info.accept())
+    assert "mailer is healthy: 0.1.0 in staging with 1 replica" in await talk.say("status mailer")

@@ -1,0 +1,242 @@
+"""The doctor, against the stand-in for Slack: each fault gets a line that says what to do."""
+
+import socket
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+from pydantic_ai.models import Model
+
+from agents import Agent
+from bot.doctor import Finding, Tools, examine
+from bot.errors import SettingsError
+from bot.loading import load_agent, load_model
+from bot.manifest import bot_scopes, manifest_text, read_manifest
+from bot.sandbox import ADA, BOT_USER, GUS, ONCALL, Sandbox
+from bot.settings import Settings
+from storage.base import Storage
+from storage.errors import StoreUnavailableError
+from storage.mongo import MongoStorage
+from storage.sqlite import SqliteStorage
+
+MakeStorage = Callable[[Settings], Storage]
+
+
+@pytest.fixture
+async def sandbox() -> AsyncIterator[Sandbox]:
+    scopes = set(bot_scopes(read_manifest(manifest_text())))
+    async with Sandbox(clock=time.time, scopes=scopes) as running:
+        yield running
+
+
+@pytest.fixture
+def environ(sandbox: Sandbox, tmp_path: Path) -> dict[str, str]:
+    return {
+        "SLACK_API_URL": sandbox.api_url,
+        "SLACK_BOT_TOKEN": sandbox.bot_token,
+        "SLACK_APP_TOKEN": sandbox.app_token,
+        "COUNTERSIGN_DATA_DIR": str(tmp_path / "data"),
+    }
+
+
+def embedded(settings: Settings) -> Storage:
+    return SqliteStorage(settings.data_dir)
+
+
+async def look(
+    environ: dict[str, str],
+    *,
+    manifest: str = "",
+    make_storage: MakeStorage = embedded,
+    load: Callable[[str, Model], Agent] = load_agent,
+) -> dict[str, Finding]:
+    tools = Tools(
+        manifest=manifest or manifest_text(),
+        load_model=load_model,
+        load_agent=load,
+        make_storage=make_storage,
+        clock=lambda: 0,
+    )
+    findings = [finding async for finding in examine(environ, tools)]
+    return {finding.subject: finding for finding in findings}
+
+
+def lines(findings: dict[str, Finding]) -> list[str]:
+    return [str(finding) for finding in findings.values() if not finding.is_ok]
+
+
+async def test_all_is_well(environ: dict[str, str]) -> None:
+    findings = await look(environ)
+    assert lines(findings) == []
+    assert list(findings) == [
+        "manifest.yml",
+        "settings",
+        "agent",
+        "database",
+        "SLACK_BOT_TOKEN",
+        "scopes",
+        "approvers",
+        "SLACK_APP_TOKEN",
+    ]
+    assert str(findings["scopes"]) == "ok  scopes: as in manifest.yml"
+    assert "Socket Mode" in str(findings["settings"])
+
+
+async def test_http_mode_needs_no_app_token(environ: dict[str, str]) -> None:
+    del environ["SLACK_APP_TOKEN"]
+    findings = await look({**environ, "SLACK_SIGNING_SECRET": "0123456789abcdef0123"})
+    assert lines(findings) == []
+    assert "HTTP" in str(findings["settings"])
+    assert "is set" in str(findings["SLACK_SIGNING_SECRET"])
+
+
+async def test_wrong_settings_end_the_examination(environ: dict[str, str]) -> None:
+    findings = await look({**environ, "COUNTERSIGN_PORT": "x", "COUNTERSIGN_LOG": "y"})
+    assert set(findings) == {"manifest.yml", "COUNTERSIGN_PORT", "COUNTERSIGN_LOG"}
+    assert str(findings["COUNTERSIGN_PORT"]) == (
+        "!!  COUNTERSIGN_PORT: 'x' is not a port → "
+        "give a number from 1 to 65535 (0 takes any that is free)"
+    )
+
+
+async def test_a_broken_manifest(environ: dict[str, str]) -> None:
+    findings = await look(environ, manifest="settings: {}")
+    assert "lacks app_mentions:read" in findings["manifest.yml"].text
+    assert not findings["manifest.yml"].is_ok
+
+
+async def test_an_agent_that_does_not_import(environ: dict[str, str]) -> None:
+    findings = await look({**environ, "COUNTERSIGN_AGENT": "nowhere_at_all:build"})
+    (line,) = lines(findings)
+    assert line.startswith("!!  COUNTERSIGN_AGENT: ")
+    assert "nowhere_at_all" in line
+
+
+async def test_a_model_that_nobody_knows(environ: dict[str, str]) -> None:
+    (line,) = lines(await look({**environ, "COUNTERSIGN_MODEL": "nobody:x"}))
+    assert line.startswith("!!  COUNTERSIGN_MODEL: ")
+
+
+async def test_an_agent_that_raises(environ: dict[str, str]) -> None:
+    def load(path: str, model: Model) -> Agent:
+        raise SettingsError("COUNTERSIGN_AGENT", "it failed", "mend it")
+
+    (line,) = lines(await look(environ, load=load))
+    assert line == "!!  COUNTERSIGN_AGENT: it failed → mend it"
+
+
+async def test_a_data_directory_in_use_may_be_the_running_bot(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    storage = SqliteStorage(tmp_path / "data")
+    await storage.open()
+    try:
+        findings = await look(environ)
+    finally:
+        await storage.close()
+    assert "in use by process" in str(findings["database"])
+    assert findings["database"].is_ok
+
+
+async def test_a_data_directory_that_cannot_be_written(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    (line,) = lines(await look({**environ, "COUNTERSIGN_DATA_DIR": str(file)}))
+    assert line.startswith("!!  COUNTERSIGN_DATA_DIR: ")
+    assert "name a directory" in line
+
+
+async def test_a_database_that_does_not_answer(environ: dict[str, str]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound, but nobody listens
+        uri = f"mongodb://ann:hushhush@127.0.0.1:{taken.getsockname()[1]}/x"
+        findings = await look({**environ, "MONGODB_URI": uri}, make_storage=mongo)
+    (line,) = lines(findings)
+    assert line.startswith("!!  MONGODB_URI: ")
+    assert "hushhush" not in line
+
+
+def mongo(settings: Settings) -> Storage:
+    assert settings.mongodb_uri is not None
+    return MongoStorage(settings.mongodb_uri.get_secret_value(), driver="motor")
+
+
+async def test_the_database_is_closed_again(environ: dict[str, str], tmp_path: Path) -> None:
+    await look(environ)
+    storage = SqliteStorage(tmp_path / "data")
+    await storage.open()
+    await storage.close()
+
+
+async def test_a_database_that_stops_answering_is_closed(environ: dict[str, str]) -> None:
+    class Deaf(SqliteStorage):
+        is_closed = False
+
+        async def ping(self) -> None:
+            raise StoreUnavailableError("gone")
+
+        async def close(self) -> None:
+            self.is_closed = True
+            await super().close()
+
+    storage = Deaf(None)
+    (line,) = lines(await look(environ, make_storage=lambda _: storage))
+    assert "gone" in line
+    assert storage.is_closed
+
+
+async def test_a_wrong_bot_token(environ: dict[str, str]) -> None:
+    findings = await look({**environ, "SLACK_BOT_TOKEN": "xoxb-wrong-hush"})
+    assert "invalid_auth" in findings["SLACK_BOT_TOKEN"].text
+    assert "scopes" not in findings
+    assert findings["SLACK_APP_TOKEN"].is_ok
+    assert "hush" not in "".join(lines(findings))
+
+
+async def test_a_wrong_app_token(environ: dict[str, str]) -> None:
+    (line,) = lines(await look({**environ, "SLACK_APP_TOKEN": "xapp-1-wrong"}))
+    assert line.startswith("!!  SLACK_APP_TOKEN: Slack opens no Socket Mode connection: ")
+
+
+async def test_slack_that_does_not_answer(environ: dict[str, str], sandbox: Sandbox) -> None:
+    await sandbox.stop()
+    findings = await look(environ)
+    assert "Slack does not answer" in findings["SLACK_API_URL"].text
+    assert not findings["SLACK_APP_TOKEN"].is_ok
+
+
+async def test_missing_scopes_are_named(environ: dict[str, str], sandbox: Sandbox) -> None:
+    sandbox.scopes.discard("usergroups:read")
+    sandbox.scopes.discard("chat:write")
+    (line,) = lines(await look(environ))
+    assert line == (
+        "!!  scopes: the bot token lacks chat:write, usergroups:read → "
+        "set the app's manifest to manifest.yml, and install the app again"
+    )
+
+
+async def test_scopes_that_are_not_needed_are_named(
+    environ: dict[str, str], sandbox: Sandbox
+) -> None:
+    sandbox.scopes.add("commands")
+    findings = await look(environ)
+    assert lines(findings) == []
+    assert "better taken away: commands" in str(findings["scopes"])
+
+
+async def test_good_approvers(environ: dict[str, str]) -> None:
+    findings = await look({**environ, "COUNTERSIGN_APPROVERS": f"{ADA},{ONCALL},channel"})
+    assert str(findings["approvers"]) == f"ok  approvers: {ADA}, {ONCALL}, channel"
+
+
+async def test_approvers_who_can_never_decide(environ: dict[str, str], sandbox: Sandbox) -> None:
+    names = ("U0NOBODYAT", GUS, BOT_USER, "S0NOGROUPX")
+    findings = await look({**environ, "COUNTERSIGN_APPROVERS": ",".join(names)})
+    text = findings["COUNTERSIGN_APPROVERS"].text
+    assert "U0NOBODYAT cannot be looked up (users.info: user_not_found)" in text
+    assert f"{GUS} is a guest" in text
+    assert f"{BOT_USER} is an app" in text
+    assert "S0NOGROUPX cannot be looked up" in text

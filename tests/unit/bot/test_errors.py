@@ -1,0 +1,106 @@
+"""What errors say to the person who clicked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bot.errors import (
+    ApprovalClosedError,
+    BotError,
+    DeliveryError,
+    DirectoryError,
+    InvalidInputError,
+    InvalidSettingsError,
+    NotApproverError,
+    NotRecordedError,
+    OutdatedCardError,
+    SettingsError,
+    UnknownApprovalError,
+    UserFacingError,
+)
+from bot.mrkdwn import date, escape, is_person, mention, utc
+from storage.records import Status
+from tests.unit.bot.card_samples import DECIDED, an_approval, decided
+
+DATE = "<!date^1764000120^{date_short_pretty} {time}|2025-11-24 16:02 UTC>"
+
+
+@pytest.mark.parametrize(
+    ("status", "changes", "text"),
+    [
+        (Status.APPROVED, {}, f"this was already approved by <@U0BEN> on {DATE}."),
+        (Status.APPROVED, {"arguments_json": "{}"}, "already edited and approved by <@U0BEN>"),
+        (Status.REJECTED, {}, "already rejected by <@U0BEN>"),
+        (Status.ANSWERED, {}, "already answered by <@U0BEN>"),
+        (Status.CANCELLED, {"by": ""}, f"this was already cancelled on {DATE}."),
+        (Status.EXPIRED, {"by": ""}, f"this expired on {DATE}; nobody answered in time."),
+    ],
+)
+def test_closed_names_outcome_person_and_time(
+    status: Status, changes: dict[str, str], text: str
+) -> None:
+    error = ApprovalClosedError(decided(an_approval(), status, **changes))
+    assert text in str(error)
+    assert error.approval.status is status
+
+
+def test_closed_without_decision() -> None:
+    assert "nobody answered in time" in str(ApprovalClosedError(an_approval()))
+    bare = replace(an_approval(), status=Status.APPROVED)
+    assert str(ApprovalClosedError(bare)) == "Nothing was done: this is already approved."
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        NotApproverError("guests cannot do this"),
+        OutdatedCardError(),
+        UnknownApprovalError(),
+        InvalidInputError("this button"),
+        DirectoryError("users.info: token xoxb-secret"),
+        NotRecordedError(),
+    ],
+)
+def test_user_facing_errors_are_sentences(error: UserFacingError) -> None:
+    assert isinstance(error, BotError)
+    assert str(error).endswith(".")
+    assert "secret" not in str(error)
+
+
+def test_errors_keep_what_they_are_about() -> None:
+    assert NotApproverError("no").reason == "no"
+    assert InvalidInputError("this form").what == "this form"
+    assert DirectoryError("users.info").detail == "users.info"
+    sent = DeliveryError("chat.update", "msg_too_long")
+    assert (sent.method, sent.reason, str(sent)) == (
+        "chat.update",
+        "msg_too_long",
+        "chat.update: msg_too_long",
+    )
+    wrong = SettingsError("PORT", "is not a number", "Give a number.")
+    assert (wrong.variable, wrong.fault, wrong.remedy) == (
+        "PORT",
+        "is not a number",
+        "Give a number.",
+    )
+    assert str(wrong) in str(InvalidSettingsError([wrong]))
+
+
+def test_mentions_are_only_of_people_and_groups() -> None:
+    assert mention("U1") == "<@U1>"
+    assert mention("W1") == "<@W1>"
+    assert mention("S1") == "<!subteam^S1>"
+    assert mention("<!channel>") == "&lt;!channel&gt;"
+    assert mention("U1>") == "U1&gt;"
+    assert mention("") == "somebody"
+    assert is_person("U1")
+    assert not is_person("S1")
+
+
+def test_dates_are_shown_in_each_readers_zone() -> None:
+    assert date(DECIDED) == DATE
+    assert utc(-5) == "1970-01-01 00:00 UTC"
+    assert utc(10**30) == "9999-12-31 23:59 UTC"
+    assert escape("<&>") == "&lt;&amp;&gt;"

@@ -1,0 +1,451 @@
+"""The use cases from a message to the last word, with crashes between any two steps."""
+
+import asyncio
+import json
+
+import pytest
+
+from agents import CheckpointStatus
+from agents.models import call, error, say
+from bot.errors import (
+    ApprovalClosedError,
+    NotApproverError,
+    OutdatedCardError,
+    UnknownApprovalError,
+)
+from storage.records import Kind, Status
+from storage.sqlite import SqliteStorage
+from tests.fakes import Queue
+from tests.unit.bot.office import ADA, BEN, GUS, ROSA, THREAD_ID, Office, an_actor, an_incoming
+
+PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
+ASK = f"<@{'UBOT'}> pay Mia"
+
+
+async def test_a_free_tool_needs_nobody(storage: SqliteStorage) -> None:
+    office = Office(storage, [call("look", {"what": "payments"}, id="c1"), say("All fine.")])
+    await office.hear("<@UBOT> status of payments")
+    assert office.ran == [("look", "payments")]
+    assert office.shown() == ["All fine."]
+    assert not office.notifier.cards
+
+
+async def test_approve(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY, say("Paid.")])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    assert approval.title == "Pay 5 to Mia"
+    assert office.ran == []
+    await office.decide(approval)
+    assert office.ran == [("pay", ("Mia", 5, "card"))]
+    assert office.shown()[-1] == "Paid."
+    card = office.notifier.cards[approval.approval_id]
+    assert card.status is Status.APPROVED
+    assert card.decision is not None
+    assert card.decision.by == ADA
+    stored = await storage.approvals.get(approval.approval_id)
+    assert not stored.open
+    assert stored.due_ms is None
+    assert stored.drawn_revision == stored.revision
+
+
+async def test_reject_with_a_reason(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY, say("I see.")])
+    await office.hear(ASK)
+    await office.decide(await office.the_approval(), Status.REJECTED, reason="too much")
+    assert office.ran == []
+    told = str(office.model.inputs[-1])
+    assert "too much" in told
+    assert "ejected" in told
+
+
+async def test_edit(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY, say("Paid.")])
+    await office.hear(ASK)
+    edited: dict[str, object] = {"to": "Mia", "amount": 4, "how": "cash"}
+    await office.decide(await office.the_approval(), edited=edited)
+    assert office.ran == [("pay", ("Mia", 4, "cash"))]
+
+
+async def test_two_cards_of_one_turn_second_first(storage: SqliteStorage) -> None:
+    both = [*PAY_PARTS("Mia", 5, "c1"), *PAY_PARTS("Ben", 7, "c2")]
+    office = Office(storage, [both, say("Both done.")])
+    await office.hear(ASK)
+    first, second = await office.open_approvals()
+    assert office.notifier.posts == [first.approval_id, second.approval_id]
+    await office.decide(second)
+    assert office.ran == [("pay", ("Ben", 7, "card"))]
+    untouched = await storage.approvals.get(first.approval_id)
+    assert (untouched.status, untouched.revision) == (Status.PENDING, 1)
+    assert office.notifier.posts == [first.approval_id, second.approval_id]
+    await office.decide(first, by=BEN)
+    assert office.ran == [("pay", ("Ben", 7, "card")), ("pay", ("Mia", 5, "card"))]
+    assert office.shown()[-1] == "Both done."
+    assert office.model.calls == 2
+
+
+def PAY_PARTS(to: str, amount: int, call_id: str) -> list[object]:  # noqa: N802 (reads as PAY)
+    made = call("pay", {"to": to, "amount": amount}, id=call_id)
+    return list(made) if isinstance(made, list) else [made]
+
+
+async def test_a_question_is_answered_by_a_reply(storage: SqliteStorage) -> None:
+    asks = call("ask_people", {"questions": ["How much?"]}, id="q1")
+    office = Office(storage, [asks, PAY, say("Paid.")])
+    await office.hear(ASK)
+    question = await office.the_approval()
+    assert question.kind is Kind.QUESTION
+    await office.hear("five", user_id=ADA, ts="1800000000.000002")
+    answered = await storage.approvals.get(question.approval_id)
+    assert answered.status is Status.ANSWERED
+    assert answered.decision is not None
+    assert json.loads(answered.decision.answer_json) == ["five"]
+    assert "five" in str(office.model.inputs[1])
+    assert (await office.the_approval()).kind is Kind.APPROVAL
+    assert office.ran == []
+
+
+async def test_a_question_is_answered_by_the_modal(storage: SqliteStorage) -> None:
+    asks = call("ask_people", {"questions": ["How much?", "How?"]}, id="q1")
+    office = Office(storage, [asks, say("Thanks.")])
+    await office.hear(ASK)
+    question = await office.the_approval()
+    await office.decide(question, Status.ANSWERED, answers='["5", "cash"]')
+    told = str(office.model.inputs[1])
+    assert "How much?" in told
+    assert "cash" in told
+
+
+async def test_with_two_questions_a_reply_answers_neither(storage: SqliteStorage) -> None:
+    both = [
+        *_parts(call("ask_people", {"questions": ["How much?"]}, id="q1")),
+        *_parts(call("ask_people", {"questions": ["How?"]}, id="q2")),
+    ]
+    office = Office(storage, [both, say("x")])
+    await office.hear(ASK)
+    await office.hear("five", user_id=ADA, ts="1800000000.000002")
+    assert len(await office.open_approvals()) == 2
+    assert "more than one" in office.notifier.whispers[-1][1]
+
+
+def _parts(made: object) -> list[object]:
+    return list(made) if isinstance(made, list) else [made]
+
+
+async def test_a_reply_never_approves(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY])
+    await office.hear(ASK)
+    await office.hear("yes, approve", user_id=ADA, ts="1800000000.000002")
+    await office.hear("LGTM!", user_id=ADA, ts="1800000000.000003")
+    await office.hear("LGTM!", user_id=ADA, ts="1800000000.000003")
+    assert len(await office.open_approvals()) == 1
+    assert office.ran == []
+    assert [w for w in office.notifier.whispers if "buttons" in w[1]] == [
+        (ADA, "A reply does not decide anything here. Please use the buttons on the card.")
+    ]
+
+
+async def test_a_message_while_waiting_is_kept_for_the_next_turn(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY, say("Paid."), say("It went well.")])
+    await office.hear(ASK)
+    await office.hear("and tell me how it went", ts="1800000000.000002")
+    assert "Noted" in office.notifier.whispers[-1][1]
+    assert office.model.calls == 1
+    await office.decide(await office.the_approval())
+    assert office.shown()[-2:] == ["Paid.", "It went well."]
+    assert "how it went" in str(office.model.inputs[-1])
+    assert "Paid." in str(office.model.inputs[-1])
+
+
+async def test_the_same_post_twice_makes_one_turn(storage: SqliteStorage) -> None:
+    office = Office(storage, [say("Hello.")])
+    await asyncio.gather(
+        office.inbox.receive(an_incoming(ASK)), office.inbox.receive(an_incoming(ASK))
+    )
+    await office.hear(ASK)
+    await office.hear(ASK)
+    assert office.model.calls == 1
+
+
+async def test_people_talking_with_each_other_are_left_alone(storage: SqliteStorage) -> None:
+    office = Office(storage, [say("Hello.")])
+    assert await office.inbox.receive(an_incoming("hi all")) is None
+    stranger = an_incoming("in some thread", ts="1800000000.000009")
+    assert await office.inbox.receive(stranger) is None
+    await office.hear(ASK)
+    other = an_incoming("what is this?", user_id=ADA, ts="1800000000.000002")
+    assert await office.inbox.receive(other) is None
+    to_ada = an_incoming("<@UADA> can you look?", ts="1800000000.000003")
+    assert await office.inbox.receive(to_ada) is None
+
+
+async def test_a_direct_message_needs_no_mention(storage: SqliteStorage) -> None:
+    office = Office(storage, [say("Hello.")])
+    await office.hear("hi", is_direct=True)
+    assert office.shown() == ["Hello."]
+
+
+async def test_guests_are_not_passed_on(storage: SqliteStorage) -> None:
+    office = Office(storage, [say("never")])
+    await office.hear(ASK, user_id=GUS)
+    assert office.model.calls == 0
+    assert office.notifier.whispers == [(GUS, "I did not pass this on: guests cannot do this.")]
+
+
+async def test_a_guest_cannot_answer_a_question(storage: SqliteStorage) -> None:
+    asks = call("ask_people", {"questions": ["How much?"]}, id="q1")
+    office = Office(storage, [asks, say("x")])
+    await office.hear(ASK)
+    await office.hear("a million", user_id=GUS, ts="1800000000.000002")
+    assert len(await office.open_approvals()) == 1
+    assert "guests" in office.notifier.whispers[-1][1]
+
+
+async def test_a_failed_look_up_keeps_the_message(storage: SqliteStorage) -> None:
+    office = Office(storage, [say("Hello.")])
+    office.directory.is_down = True
+    await office.hear(ASK)
+    assert office.model.calls == 0
+    office.directory.is_down = False
+    office.clock.forward(minutes=1)
+    await office.sweep.tick()
+    await office.queue.run()
+    assert office.shown() == ["Hello."]
+
+
+async def test_only_approvers_may_look(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    with pytest.raises(NotApproverError):
+        await office.decide(approval, by=ROSA)
+    with pytest.raises(NotApproverError):
+        await office.decide(approval, by=GUS)
+    entries = await storage.audit.of_thread(THREAD_ID, limit=50)
+    assert [e.actor_id for e in entries if e.action == "refused"] == [ROSA, GUS]
+
+
+async def test_unknown_and_outdated(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    with pytest.raises(UnknownApprovalError):
+        await office.approvals.look("apr_" + "0" * 32, an_actor(ADA), shown="x")
+    for shown in ("", "0" * 32):
+        with pytest.raises(OutdatedCardError):
+            await office.approvals.look(approval.approval_id, an_actor(ADA), shown=shown)
+
+
+async def test_fifty_clicks_one_decision(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY, say("Paid.")])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    clicks = [office.decide(approval, by=(ADA, BEN)[i % 2]) for i in range(50)]
+    outcomes = await asyncio.gather(*clicks, return_exceptions=True)
+    assert sum(not isinstance(o, BaseException) for o in outcomes) == 1
+    losers = [o for o in outcomes if isinstance(o, BaseException)]
+    assert all(isinstance(o, ApprovalClosedError) for o in losers)
+    winner = (await storage.approvals.get(approval.approval_id)).decision
+    assert winner is not None
+    assert all(winner.by in str(o) for o in losers)
+    assert len(office.ran) == 1
+
+
+async def test_reminder_then_expiry(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY, say("Nobody was there.")])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    for _ in range(3):
+        office.clock.forward(minutes=15, seconds=1)
+        await office.sweep.tick()
+        await office.queue.run()
+    assert office.notifier.reminders == [approval.approval_id] * 2
+    office.clock.forward(hours=8)
+    with pytest.raises(ApprovalClosedError):
+        await office.decide(approval)
+    await office.sweep.tick()
+    await office.queue.run()
+    card = office.notifier.cards[approval.approval_id]
+    assert card.status is Status.EXPIRED
+    told = str(office.model.inputs[-1])
+    assert "obody" in told
+    assert office.ran == []
+    assert office.shown()[-1] == "Nobody was there."
+    office.clock.forward(hours=100)
+    assert await office.sweep.tick() == 0
+
+
+async def test_no_reminder_after_a_decision(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY, say("Paid.")])
+    await office.hear(ASK)
+    await office.decide(await office.the_approval())
+    office.clock.forward(hours=1)
+    assert await office.sweep.tick() == 0
+    assert office.notifier.reminders == []
+
+
+async def test_another_process_goes_on_after_a_restart(storage: SqliteStorage) -> None:
+    first = Office(storage, [PAY], owner="first")
+    await first.hear(ASK)
+    approval = await first.the_approval()
+    second = Office(storage, [say("Paid.")], owner="second", clock=first.clock)
+    await second.decide(approval)
+    assert second.ran == [("pay", ("Mia", 5, "card"))]
+    assert first.ran == []
+    assert second.shown() == ["Paid."]
+
+
+async def test_crash_after_the_message_was_stored(storage: SqliteStorage) -> None:
+    first = Office(storage, [])
+    await first.inbox.receive(an_incoming(ASK))
+    second = Office(storage, [say("Hello.")], clock=first.clock)
+    await second.sweep.tick()
+    await second.queue.run()
+    assert second.shown() == ["Hello."]
+
+
+async def test_crash_after_the_decision(storage: SqliteStorage) -> None:
+    first = Office(storage, [PAY])
+    await first.hear(ASK)
+    approval = await first.the_approval()
+    dropped = Queue()
+    first.queue.run = dropped.run  # type: ignore[method-assign]
+    await first.decide(approval)
+    first.queue.drop()
+    second = Office(storage, [say("Paid.")], clock=first.clock)
+    await second.sweep.tick()
+    await second.queue.run()
+    assert second.ran == [("pay", ("Mia", 5, "card"))]
+    assert second.notifier.cards[approval.approval_id].status is Status.APPROVED
+
+
+async def test_crash_between_checkpoint_and_record(storage: SqliteStorage) -> None:
+    first = Office(storage, [PAY])
+
+    async def dies(*_: object) -> bool:
+        raise KeyboardInterrupt
+
+    add, storage.approvals.add = storage.approvals.add, dies  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        await first.hear(ASK)
+    first.queue.drop()
+    storage.approvals.add = add  # type: ignore[method-assign]
+    second = Office(storage, [say("Paid.")], clock=first.clock)
+    second.clock.forward(minutes=1)
+    await second.sweep.tick()
+    await second.queue.run()
+    approval = await second.the_approval()
+    assert second.notifier.posts == [approval.approval_id]
+    await second.decide(approval)
+    assert len(second.ran) == 1
+
+
+async def test_a_lost_answer_to_a_post_makes_no_second_card(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY])
+    office.notifier.lost.add("card")
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    assert office.notifier.posts == [approval.approval_id]
+    assert (await storage.approvals.get(approval.approval_id)).card_ts == ""
+    office.notifier.lost.clear()
+    office.clock.forward(minutes=1)
+    await office.sweep.tick()
+    await office.queue.run()
+    assert office.notifier.posts == [approval.approval_id]
+    assert (await storage.approvals.get(approval.approval_id)).card_ts != ""
+
+
+async def test_a_deleted_card_is_posted_again(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY, say("Paid.")])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    office.notifier.deleted.add(approval.approval_id)
+    await office.decide(approval)
+    assert office.notifier.posts == [approval.approval_id] * 2
+    assert office.notifier.cards[approval.approval_id].status is Status.APPROVED
+
+
+async def test_a_failed_redraw_is_repeated(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY, say("Paid.")])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    office.notifier.failing.add("update")
+    await office.decide(approval)
+    assert office.shown()[-1] == "Paid."
+    assert office.notifier.cards[approval.approval_id].status is Status.PENDING
+    office.notifier.failing.clear()
+    office.clock.forward(seconds=11)
+    await office.sweep.tick()
+    await office.queue.run()
+    assert office.notifier.cards[approval.approval_id].status is Status.APPROVED
+
+
+async def test_a_failed_text_is_repeated_and_the_model_not_asked_again(
+    storage: SqliteStorage,
+) -> None:
+    office = Office(storage, [say("Hello.")])
+    office.notifier.failing.add("say")
+    await office.hear(ASK)
+    assert office.shown() == []
+    office.notifier.failing.clear()
+    office.clock.forward(minutes=1)
+    await office.sweep.tick()
+    await office.queue.run()
+    assert office.shown() == ["Hello."]
+    assert office.model.calls == 1
+
+
+async def test_a_model_that_fails_is_asked_again_then_given_up(storage: SqliteStorage) -> None:
+    office = Office(storage, [error(RuntimeError("down"))] * 20)
+    await office.hear(ASK)
+    for _ in range(10):
+        office.clock.forward(minutes=10)
+        await office.sweep.tick()
+        await office.queue.run()
+    assert len(office.shown()) == 1
+    assert "could not finish" in office.shown()[0]
+    assert "down" not in office.shown()[0]
+    thread = await storage.threads.get(THREAD_ID)
+    assert not thread.turn_open
+    assert thread.due_ms is None
+
+
+async def test_a_model_that_recovers(storage: SqliteStorage) -> None:
+    office = Office(storage, [error(RuntimeError("down")), say("Hello.")])
+    await office.hear(ASK)
+    office.clock.forward(minutes=10)
+    await office.sweep.tick()
+    await office.queue.run()
+    assert office.shown() == ["Hello."]
+
+
+async def test_a_gate_that_was_taken_away_ends_the_turn(storage: SqliteStorage) -> None:
+    first = Office(storage, [PAY])
+    await first.hear(ASK)
+    approval = await first.the_approval()
+    second = Office(storage, [say("never")], clock=first.clock)
+    second.runner._agent = _ungated(second)  # type: ignore[attr-defined]
+    await second.decide(approval)
+    assert second.ran == []
+    assert "nothing more will run" in second.shown()[-1]
+    stored = await storage.checkpoints.load(f"{THREAD_ID}#1")
+    assert stored is not None
+    assert stored.status is CheckpointStatus.CLOSED
+
+
+def _ungated(office: Office) -> object:
+    from agents import ChatModelAgent, tool
+
+    @tool
+    def pay(to: str, amount: int, how: str = "card") -> str:
+        """Pay.
+
+        Args:
+            to: Who.
+            amount: How much.
+            how: How.
+        """
+        office.ran.append(("pay", "without a gate"))
+        return "paid"
+
+    return ChatModelAgent(name="A", model=office.model, tools=[pay])

@@ -1,0 +1,136 @@
+"""Secrets are masked by the name of their key and by their look."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.redaction import REDACTED, is_secret_key, mask, mask_text
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "password",
+        "db_password",
+        "dbPassword",
+        "PASSWORD",
+        "X-Api-Key",
+        "apiKey",
+        "apikey",
+        "access_key",
+        "privateKey",
+        "authorization",
+        "Authorization",
+        "auth_token",
+        "AUTHToken",
+        "client_secret",
+        "credentials",
+        "session_cookie",
+        "passphrase",
+    ],
+)
+def test_key_of_a_secret(key: str) -> None:
+    assert is_secret_key(key)
+    assert mask(key, "anything") == REDACTED
+    assert mask(key, ["anything"]) == REDACTED
+    assert mask("outer", {key: {"deep": 1}}) == {key: REDACTED}
+
+
+@pytest.mark.parametrize(
+    "key", ["", "key", "monkey", "keyboard", "passage", "secret_name", "token_count"]
+)
+def test_other_keys(key: str) -> None:
+    assert not is_secret_key(key)
+    assert mask(key, "anything") == "anything"
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("max_tokens", 500),
+        ("token", 1.5),
+        ("password", None),
+        ("password", True),
+        ("password", ""),
+        ("when", 1_760_000_000_000),
+        ("order", "1234"),
+        ("big", 10**40),
+        ("card", 4_111_111_111_111_112),
+        ("n", True),
+        ("text", "task-force-abcdefghijklmnopqrst"),
+        ("text", "the token expired, ask for a password"),
+        ("text", "https://example.com/a:b@c"),
+        ("phone", "+49 170 1234567"),
+        ("version", "3.141592653589793238"),
+    ],
+)
+def test_harmless_value_stays(key: str, value: object) -> None:
+    assert mask(key, value) == value
+
+
+def test_number_under_a_secret_key_is_masked() -> None:
+    assert mask("password", 1234) == REDACTED
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "xoxb-123456789-abcdefghij",
+        "xoxe.xoxp-1-abcdefghijkl",
+        "xapp-1-A0-123-abcdef",
+        "sk-abcdefghijklmnopqrst",
+        "sk-proj-abc_DEF-ghijklmnopqrst",
+        "sk_live_abcdefghijklmnop",
+        "AKIAIOSFODNN7EXAMPLE",
+        "ghp_abcdefghijklmnopqrstuvwx",
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl",
+        "4111 1111 1111 1111",
+        "4111-1111-1111-1111",
+        "378282246310005",
+        "-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----",
+        "-----BEGIN PRIVATE KEY-----\nabc cut",
+    ],
+)
+def test_look_of_a_secret(secret: str) -> None:
+    assert mask_text(f"use {secret}") == f"use {REDACTED}"
+    assert mask("list", [{"text": secret}]) == [{"text": REDACTED}]
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("Authorization: Bearer abcdefghijkl", f"Authorization: Bearer {REDACTED}"),
+        ("mongodb://me:pw@host/db", f"mongodb://me:{REDACTED}@host/db"),
+        ('{"password": "a b c"}', f'{{"password": {REDACTED}}}'),
+        ("token=abc&x=1", f"token={REDACTED}&x=1"),
+        ("api_key='abc'", f"api_key={REDACTED}"),
+        ("token: xoxb-123456789-abc", f"token: {REDACTED}"),
+    ],
+)
+def test_secret_inside_a_text(text: str, masked: str) -> None:
+    assert mask_text(text) == masked
+    assert mask_text(masked) == masked
+
+
+def test_card_number_as_a_number() -> None:
+    assert mask("n", 4_111_111_111_111_111) == REDACTED
+
+
+def test_no_value_vanishes_when_names_are_masked() -> None:
+    masked = mask("x", {"xoxb-111111-a": 1, "xoxb-222222-b": 2})
+    assert isinstance(masked, dict)
+    assert sorted(masked.values()) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "-----BEGIN PRIVATE KEY-----" * 3_000,
+        "://a:" * 20_000,
+        "4111 " * 20_000,
+        "sk-" * 30_000,
+        "eyJ" * 30_000,
+    ],
+)
+def test_long_texts_take_no_time(text: str) -> None:
+    assert mask_text(text)

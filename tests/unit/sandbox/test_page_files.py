@@ -1,0 +1,218 @@
+"""The page of the sandbox: nothing in its files may run data as markup or reach another machine."""
+
+import re
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import bot
+
+PAGE = Path(bot.__file__).parent / "sandbox" / "page"
+SCRIPTS = sorted(PAGE.glob("*.js"))
+STYLES = sorted(PAGE.glob("*.css"))
+TYPES = {".html", ".css", ".js", ".svg"}
+MAX_LINES = 500
+SVG_NAMESPACE = "http://www.w3.org/2000/svg"
+
+MARKUP_FROM_DATA = (
+    "innerHTML",
+    "outerHTML",
+    "insertAdjacentHTML",
+    "setHTML",
+    "document.write",
+    "DOMParser",
+    "createContextualFragment",
+    "srcdoc",
+)
+CODE_FROM_DATA = (r"\beval\s*\(", r"\bnew\s+Function\b", r"\bset(?:Timeout|Interval)\(\s*[\"'`]")
+HANDLER_ATTRIBUTE = re.compile(r"setAttribute\(\s*[\"'`]on|[\s{,]on[a-z]+\s*:\s*[\"'`]")
+ADDRESS = re.compile(r"(?:https?:|wss?:)?//[a-z0-9-]+(?:\.[a-z0-9-]+)+", re.IGNORECASE)
+IMPORT = re.compile(r"^import\s[^;]*?from\s+\"([^\"]+)\";", re.MULTILINE | re.DOTALL)
+TOKEN = re.compile(r"--([a-z-]+):\s*(#[0-9a-f]{6});")
+
+
+class Outline(HTMLParser):
+    """What matters of an HTML file: its tags with attributes, ids and text in scripts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.inline: list[str] = []
+        self._open = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self._open = tag
+
+    def handle_endtag(self, tag: str) -> None:
+        self._open = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._open in {"script", "style"} and data.strip():
+            self.inline.append(data.strip())
+
+
+def outline() -> Outline:
+    found = Outline()
+    found.feed((PAGE / "index.html").read_text(encoding="utf-8"))
+    return found
+
+
+def code_of(path: Path) -> str:
+    """The text of a script without its line comments."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return "\n".join(line for line in lines if not line.lstrip().startswith(("//", "*", "/**")))
+
+
+def named(path: Path) -> str:
+    return path.name
+
+
+def test_page_holds_only_files_that_are_served_as_they_are() -> None:
+    assert {path.suffix for path in PAGE.iterdir()} == TYPES
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=named)
+@pytest.mark.parametrize("word", MARKUP_FROM_DATA)
+def test_script_never_makes_markup_from_data(path: Path, word: str) -> None:
+    assert word not in code_of(path)
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=named)
+def test_script_never_runs_text_as_code(path: Path) -> None:
+    text = code_of(path)
+    assert not [pattern for pattern in CODE_FROM_DATA if re.search(pattern, text)]
+    assert not HANDLER_ATTRIBUTE.search(text)
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=named)
+def test_script_sets_no_style_attribute(path: Path) -> None:
+    """The content policy would refuse it."""
+    text = code_of(path)
+    assert not re.search(r"setAttribute\(\s*[\"']style|[{,]\s*style:\s*[\"'`]|cssText", text)
+
+
+@pytest.mark.parametrize("path", [*SCRIPTS, *STYLES, PAGE / "index.html"], ids=named)
+def test_file_names_no_other_machine(path: Path) -> None:
+    assert ADDRESS.findall(path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("path", STYLES, ids=named)
+def test_style_loads_nothing(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert "@import" not in text
+    assert "url(" not in text
+
+
+def test_drawing_is_plain() -> None:
+    path = PAGE / "icon.svg"
+    text = path.read_text(encoding="utf-8")
+    assert ADDRESS.findall(text.replace(SVG_NAMESPACE, "")) == []
+    tags = {node.tag for node in ET.fromstring(text).iter()}  # noqa: S314 - our own file
+    assert tags == {f"{{{SVG_NAMESPACE}}}{name}" for name in ("svg", "rect", "path")}
+
+
+def test_html_has_no_inline_script_style_or_handler() -> None:
+    found = outline()
+    assert found.inline == []
+    names = {name for _, attributes in found.tags for name in attributes}
+    assert not {name for name in names if name.startswith("on")}
+    assert "style" not in names
+
+
+def test_html_references_exist() -> None:
+    tags = outline().tags
+    found = [a.get("href") for tag, a in tags if tag == "link"]
+    found += [a.get("src") for tag, a in tags if tag == "script"]
+    assert len(found) == 1 + len(STYLES) + 1
+    for reference in found:
+        assert reference is not None
+        assert reference.startswith("/page/")
+        assert (PAGE / reference.removeprefix("/page/")).is_file()
+
+
+def test_scripts_import_only_each_other_and_all_are_used() -> None:
+    used = {"app.js"}
+    for path in SCRIPTS:
+        for target in IMPORT.findall(path.read_text(encoding="utf-8")):
+            assert target.startswith("./"), f"{path.name} imports {target}"
+            assert (PAGE / target).is_file(), f"{path.name} imports {target}"
+            used.add(target.removeprefix("./"))
+    assert used == {path.name for path in SCRIPTS}
+
+
+def test_elements_and_drawings_that_scripts_name_exist() -> None:
+    ids = {attributes["id"] for _, attributes in outline().tags if "id" in attributes}
+    text = "\n".join(code_of(path) for path in SCRIPTS)
+    by_id = set(re.findall(r"(?:byId|getElementById)\(\"([\w-]+)\"\)", text))
+    drawings = {f"icon-{name}" for name in re.findall(r"\bicon\(\"([\w-]+)\"\)", text)}
+    assert by_id
+    assert drawings
+    assert by_id | drawings <= ids
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=named)
+def test_script_is_short_enough_to_read(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_LINES
+
+
+def schemes() -> dict[str, dict[str, str]]:
+    """The colour tokens of the light and of the dark scheme."""
+    text = (PAGE / "style.css").read_text(encoding="utf-8")
+    light, dark = text.split("@media (prefers-color-scheme: dark)")[:2]
+    light_tokens = dict(TOKEN.findall(light))
+    return {"light": light_tokens, "dark": light_tokens | dict(TOKEN.findall(dark))}
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+READ_TOGETHER = [
+    ("text", "bg"),
+    ("text", "soft"),
+    ("text", "mine"),
+    ("muted", "bg"),
+    ("muted", "soft"),
+    ("muted", "raised"),
+    ("muted", "mine"),
+    ("link", "bg"),
+    ("link", "soft"),
+    ("danger-text", "bg"),
+    ("danger-text", "soft"),
+    ("warn-text", "warn-bg"),
+    ("code", "code-bg"),
+    ("mention-text", "mention-bg"),
+    ("ping-text", "ping-bg"),
+    ("side-text", "side"),
+    ("side-current-text", "side-current"),
+]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("front", "back"), READ_TOGETHER)
+def test_text_stands_out_from_what_is_behind_it(scheme: str, front: str, back: str) -> None:
+    tokens = schemes()[scheme]
+    assert contrast(tokens[front], tokens[back]) >= 4.5
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("back", ["primary", "primary-hover", "danger", "danger-hover", "top"])
+def test_white_text_stands_out(scheme: str, back: str) -> None:
+    assert contrast("#ffffff", schemes()[scheme][back]) >= 4.5
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_focus_ring_and_field_borders_are_visible(scheme: str) -> None:
+    tokens = schemes()[scheme]
+    assert contrast(tokens["focus"], tokens["bg"]) >= 3
+    assert contrast(tokens["line-strong"], tokens["raised"]) >= 3

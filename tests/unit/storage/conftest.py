@@ -1,0 +1,5 @@
+"""Fixtures of the storage tests."""
+
+from tests.mongo import collected
+
+__all__ = ["collected"]
