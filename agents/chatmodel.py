@@ -36,7 +36,9 @@ from agents.context import (
 from agents.errors import (
     AgentConfigError,
     AgentError,
+    ArgumentError,
     CheckpointDecodeError,
+    InvalidArgumentsError,
     ModelError,
     ResumeDataError,
     StepLimitError,
@@ -194,6 +196,21 @@ class ChatModelAgent:
         self._tools = _by_name(name, tools)
         self._max_iterations = max_iterations
         self._sequential_tools = sequential_tools
+
+    def validate_call(self, tool: str, arguments: Mapping[str, object]) -> dict[str, Json]:
+        """Bring arguments that a person edited into the tool's canonical form; runs nothing.
+
+        Args:
+            tool: Name of the tool.
+            arguments: All of its arguments.
+
+        Raises:
+            InvalidArgumentsError: They do not fit, or there is no such tool.
+        """
+        found = self._tools.get(tool)
+        if found is None:
+            raise InvalidArgumentsError([ArgumentError((), f"there is no tool {tool!r} any more")])
+        return found.validate(arguments)
 
     async def run(self, input: AgentInput) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent
         """Answer the messages; see `Agent.run`."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Generic, TypeVar
 
+from aiohttp import ClientError
 from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
@@ -106,7 +107,7 @@ class SlackDirectory:
     async def _call(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         try:
             answer = await self._client.api_call(method, params=params)
-        except (SlackClientError, OSError, TimeoutError) as error:
+        except (SlackClientError, ClientError, OSError, TimeoutError) as error:
             raise DirectoryError(f"{method}: {slack_fault(error)}") from error
         data = answer.data
         if not isinstance(data, dict):

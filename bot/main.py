@@ -11,6 +11,7 @@ import uuid
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
+from aiohttp import ClientError
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
@@ -114,7 +115,7 @@ async def reach_slack(settings: Settings) -> Slack:
     client = AsyncWebClient(token=token, base_url=settings.slack_api_url, timeout=10)
     try:
         answer = await client.auth_test()
-    except (SlackClientError, OSError, TimeoutError) as error:
+    except (SlackClientError, ClientError, OSError, TimeoutError) as error:
         fault = slack_fault(error)
         raise SettingsError(
             "SLACK_BOT_TOKEN" if fault.endswith(("auth", "_token", "revoked")) else "SLACK_API_URL",
@@ -170,8 +171,8 @@ async def _connect(handler: AsyncSocketModeHandler, stack: AsyncExitStack) -> No
     """Open the Socket Mode connection."""
     stack.push_async_callback(handler.close_async)
     try:
-        await handler.connect_async()
-    except (SlackClientError, OSError, TimeoutError) as error:
+        await handler.client.connect()  # type: ignore[no-untyped-call] # not typed in slack_sdk
+    except (SlackClientError, ClientError, OSError, TimeoutError) as error:
         raise SettingsError(
             "SLACK_APP_TOKEN",
             f"Slack does not open a Socket Mode connection: {slack_fault(error)}",

@@ -1,4 +1,4 @@
-"""Doubles written by hand: a clock that is moved, people that are made up, a notifier that notes."""
+"""Doubles written by hand: a clock, people, a notifier that notes, a queue of work."""
 
 from __future__ import annotations
 

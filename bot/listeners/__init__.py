@@ -5,12 +5,12 @@ from __future__ import annotations
 from slack_bolt.async_app import AsyncApp
 
 from bot.listeners import actions, errors, events, views
-from bot.listeners.desk import Desk
+from bot.listeners.desk import CheckCall, Desk
 
 EVENTS = ("app_mention", "message")
 """The events that the app subscribes to; manifest.yml names the same (`message.*` by place)."""
 
-__all__ = ["EVENTS", "Desk", "register"]
+__all__ = ["EVENTS", "CheckCall", "Desk", "register"]
 
 
 def register(app: AsyncApp, desk: Desk) -> None:

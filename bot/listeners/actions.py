@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -14,13 +13,9 @@ from slack_bolt.context.async_context import AsyncBoltContext
 from bot.action_ids import ActionId, Reference, decode
 from bot.cards import modals
 from bot.errors import InvalidInputError
-from bot.listeners.desk import Desk, actor_of
-from bot.mapping import canonical
+from bot.listeners.desk import OURS, Desk, actor_of, settle_doubt
 from bot.ports import Actor
 from storage.records import Approval, Decision, Kind, Status
-
-OURS = re.compile(r"^countersign:")
-"""The buttons and modals that are ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,22 +112,6 @@ async def _run_again(desk: Desk, click: Click) -> None:
 
 async def _give_up(desk: Desk, click: Click) -> None:
     await settle_doubt(desk, await _look(desk, click, Kind.DOUBT), click.actor, choice="give_up")
-
-
-async def settle_doubt(
-    desk: Desk, approval: Approval, actor: Actor, *, choice: str, result: str = ""
-) -> None:
-    """Record what people say about a call that may have run or not."""
-    status = {"ran": Status.ANSWERED, "again": Status.APPROVED, "give_up": Status.REJECTED}[choice]
-    decision = Decision(
-        status=status,
-        by=actor.user_id,
-        at_ms=desk.clock(),
-        answer_json=canonical({"choice": choice, "result": result}),
-        digest=approval.digest,
-    )
-    await desk.in_time(desk.approvals.decide(approval, decision))
-    desk.spawn(desk.approvals.attend(approval.approval_id))
 
 
 _LISTENERS: dict[ActionId, Callable[[Desk, Click], Awaitable[None]]] = {

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
 
+from aiohttp import ClientError
 from slack_bolt.context.async_context import AsyncBoltContext
 from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
@@ -15,15 +17,20 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.approvals import Approvals
 from bot.errors import DeliveryError, NotRecordedError
 from bot.inbox import Inbox
+from bot.mapping import canonical
 from bot.ports import Actor, Clock, Notifier, Spawn
 from bot.slackcalls import slack_fault
 from bot.threads import Threads
 from storage.base import Storage
+from storage.records import Approval, Decision, Status
 
 T = TypeVar("T")
 
 CheckCall = Callable[[str, dict[str, Any]], dict[str, Any]]
 """Takes a tool's name and arguments; raises `InvalidArgumentsError` where they do not fit."""
+
+OURS = re.compile(r"^countersign:")
+"""The buttons and modals that are ours."""
 
 PATIENCE = timedelta(seconds=2)
 """How long a person's click may wait for the database: Slack gives up after three seconds."""
@@ -75,7 +82,7 @@ class Desk:
         """
         try:
             await self.client.views_open(trigger_id=trigger_id, view=view)
-        except (SlackClientError, OSError, TimeoutError) as error:
+        except (SlackClientError, ClientError, OSError, TimeoutError) as error:
             raise DeliveryError("views.open", slack_fault(error)) from error
 
 
@@ -86,3 +93,19 @@ def actor_of(context: AsyncBoltContext) -> Actor:
         team_id=context.actor_team_id or "",
         enterprise_id=context.actor_enterprise_id or "",
     )
+
+
+async def settle_doubt(
+    desk: Desk, approval: Approval, actor: Actor, *, choice: str, result: str = ""
+) -> None:
+    """Record what people say about a call that may have run or not."""
+    status = {"ran": Status.ANSWERED, "again": Status.APPROVED, "give_up": Status.REJECTED}[choice]
+    decision = Decision(
+        status=status,
+        by=actor.user_id,
+        at_ms=desk.clock(),
+        answer_json=canonical({"choice": choice, "result": result}),
+        digest=approval.digest,
+    )
+    await desk.in_time(desk.approvals.decide(approval, decision))
+    desk.spawn(desk.approvals.attend(approval.approval_id))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 from slack_bolt.async_app import AsyncApp
@@ -18,7 +19,7 @@ from storage.errors import RecordNotFoundError, StoreUnavailableError
 
 logger = logging.getLogger(__name__)
 
-_JSON = {"content-type": "application/json"}
+_JSON: dict[str, str | Sequence[str]] = {"content-type": "application/json"}
 
 
 def register(app: AsyncApp, desk: Desk) -> None:

@@ -13,11 +13,10 @@ from slack_bolt.context.async_context import AsyncBoltContext
 
 from agents import InvalidArgumentsError
 from bot.action_ids import ActionId, Reference, decode
-from bot.cards import modals
+from bot.cards import forms, modals
+from bot.cards.arguments import same
 from bot.errors import InvalidInputError
-from bot.listeners import forms
-from bot.listeners.actions import OURS, settle_doubt
-from bot.listeners.desk import Desk, actor_of
+from bot.listeners.desk import OURS, Desk, actor_of, settle_doubt
 from bot.mapping import canonical, edited_digest
 from bot.ports import Actor
 from storage.records import Approval, Decision, Kind, Status
@@ -110,7 +109,7 @@ async def _edit(desk: Desk, submission: Submission) -> forms.Errors:
     except InvalidArgumentsError as error:
         return forms.place_errors(approval, error)
     edited, digest = canonical(arguments), edited_digest(approval, arguments)
-    if arguments == forms.current(approval):
+    if same(arguments, forms.current(approval)):
         edited, digest = "", approval.digest
     decision = Decision(
         status=Status.APPROVED,

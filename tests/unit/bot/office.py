@@ -8,6 +8,8 @@ from datetime import timedelta
 from typing import Literal
 
 from agents import ChatModelAgent, Runner, ScriptedModel, follow_up_tool, tool
+from agents.models import Turn
+from agents.tools.base import Tool
 from bot.access import Access
 from bot.approvals import Approvals
 from bot.inbox import Inbox, Incoming
@@ -58,7 +60,7 @@ class Office:
     """One process of the bot; several may share a storage."""
 
     storage: SqliteStorage
-    turns_of_model: Sequence[object]
+    turns_of_model: Sequence[Turn]
     clock: FakeClock = field(default_factory=FakeClock)
     notifier: FakeNotifier = field(default_factory=FakeNotifier)
     directory: FakeDirectory = field(default_factory=FakeDirectory)
@@ -123,7 +125,7 @@ class Office:
             spawn=self.queue.spawn,
         )
 
-    def _tools(self) -> list[object]:
+    def _tools(self) -> list[Tool]:
         @tool(gate="review", title="Pay {amount} to {to}")
         def pay(to: str, amount: int, how: Literal["card", "cash"] = "card") -> str:
             """Pay somebody.

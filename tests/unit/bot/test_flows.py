@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from agents import CheckpointStatus
-from agents.models import call, error, say
+from agents import ChatModelAgent, CheckpointStatus, tool
+from agents.models import call, say
 from bot.errors import (
     ApprovalClosedError,
     NotApproverError,
@@ -68,7 +68,7 @@ async def test_edit(storage: SqliteStorage) -> None:
 
 
 async def test_two_cards_of_one_turn_second_first(storage: SqliteStorage) -> None:
-    both = [*PAY_PARTS("Mia", 5, "c1"), *PAY_PARTS("Ben", 7, "c2")]
+    both = [PAY, call("pay", {"to": "Ben", "amount": 7}, id="c2")]
     office = Office(storage, [both, say("Both done.")])
     await office.hear(ASK)
     first, second = await office.open_approvals()
@@ -82,11 +82,6 @@ async def test_two_cards_of_one_turn_second_first(storage: SqliteStorage) -> Non
     assert office.ran == [("pay", ("Ben", 7, "card")), ("pay", ("Mia", 5, "card"))]
     assert office.shown()[-1] == "Both done."
     assert office.model.calls == 2
-
-
-def PAY_PARTS(to: str, amount: int, call_id: str) -> list[object]:  # noqa: N802 (reads as PAY)
-    made = call("pay", {"to": to, "amount": amount}, id=call_id)
-    return list(made) if isinstance(made, list) else [made]
 
 
 async def test_a_question_is_answered_by_a_reply(storage: SqliteStorage) -> None:
@@ -118,18 +113,14 @@ async def test_a_question_is_answered_by_the_modal(storage: SqliteStorage) -> No
 
 async def test_with_two_questions_a_reply_answers_neither(storage: SqliteStorage) -> None:
     both = [
-        *_parts(call("ask_people", {"questions": ["How much?"]}, id="q1")),
-        *_parts(call("ask_people", {"questions": ["How?"]}, id="q2")),
+        call("ask_people", {"questions": ["How much?"]}, id="q1"),
+        call("ask_people", {"questions": ["How?"]}, id="q2"),
     ]
     office = Office(storage, [both, say("x")])
     await office.hear(ASK)
     await office.hear("five", user_id=ADA, ts="1800000000.000002")
     assert len(await office.open_approvals()) == 2
     assert "more than one" in office.notifier.whispers[-1][1]
-
-
-def _parts(made: object) -> list[object]:
-    return list(made) if isinstance(made, list) else [made]
 
 
 async def test_a_reply_never_approves(storage: SqliteStorage) -> None:
@@ -222,7 +213,7 @@ async def test_only_approvers_may_look(storage: SqliteStorage) -> None:
     with pytest.raises(NotApproverError):
         await office.decide(approval, by=GUS)
     entries = await storage.audit.of_thread(THREAD_ID, limit=50)
-    assert [e.actor_id for e in entries if e.action == "refused"] == [ROSA, GUS]
+    assert {e.actor_id for e in entries if e.action == "refused"} == {ROSA, GUS}
 
 
 async def test_unknown_and_outdated(storage: SqliteStorage) -> None:
@@ -325,7 +316,7 @@ async def test_crash_between_checkpoint_and_record(storage: SqliteStorage) -> No
     async def dies(*_: object) -> bool:
         raise KeyboardInterrupt
 
-    add, storage.approvals.add = storage.approvals.add, dies  # type: ignore[method-assign]
+    add, storage.approvals.add = storage.approvals.add, dies  # type: ignore[method-assign,assignment]
     with pytest.raises(KeyboardInterrupt):
         await first.hear(ASK)
     first.queue.drop()
@@ -396,7 +387,7 @@ async def test_a_failed_text_is_repeated_and_the_model_not_asked_again(
 
 
 async def test_a_model_that_fails_is_asked_again_then_given_up(storage: SqliteStorage) -> None:
-    office = Office(storage, [error(RuntimeError("down"))] * 20)
+    office = Office(storage, [RuntimeError("down")] * 20)
     await office.hear(ASK)
     for _ in range(10):
         office.clock.forward(minutes=10)
@@ -411,7 +402,7 @@ async def test_a_model_that_fails_is_asked_again_then_given_up(storage: SqliteSt
 
 
 async def test_a_model_that_recovers(storage: SqliteStorage) -> None:
-    office = Office(storage, [error(RuntimeError("down")), say("Hello.")])
+    office = Office(storage, [RuntimeError("down"), say("Hello.")])
     await office.hear(ASK)
     office.clock.forward(minutes=10)
     await office.sweep.tick()
@@ -424,7 +415,7 @@ async def test_a_gate_that_was_taken_away_ends_the_turn(storage: SqliteStorage) 
     await first.hear(ASK)
     approval = await first.the_approval()
     second = Office(storage, [say("never")], clock=first.clock)
-    second.runner._agent = _ungated(second)  # type: ignore[attr-defined]
+    second.runner._agent = _ungated(second)
     await second.decide(approval)
     assert second.ran == []
     assert "nothing more will run" in second.shown()[-1]
@@ -433,9 +424,7 @@ async def test_a_gate_that_was_taken_away_ends_the_turn(storage: SqliteStorage) 
     assert stored.status is CheckpointStatus.CLOSED
 
 
-def _ungated(office: Office) -> object:
-    from agents import ChatModelAgent, tool
-
+def _ungated(office: Office) -> ChatModelAgent:
     @tool
     def pay(to: str, amount: int, how: str = "card") -> str:
         """Pay.
