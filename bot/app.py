@@ -168,7 +168,7 @@ def build(
         clock=clock,
         spawn=tasks.spawn,
     )
-    bolt = _bolt(slack, quick)
+    bolt = _bolt(slack)
     register(bolt, desk)
     sweep = Sweep(
         storage=storage, approvals=approvals, threads=threads, clock=clock, spawn=tasks.spawn
@@ -191,7 +191,7 @@ class _Waker:
         self.work(thread_id)
 
 
-def _bolt(slack: Slack, client: AsyncWebClient) -> AsyncApp:
+def _bolt(slack: Slack) -> AsyncApp:
     identity = slack.identity
 
     async def authorize(**_: Any) -> AuthorizeResult:
@@ -205,7 +205,8 @@ def _bolt(slack: Slack, client: AsyncWebClient) -> AsyncApp:
 
     app = AsyncApp(
         name="countersign",
-        client=client,
+        # Its token comes with each request, from `authorize`.
+        client=AsyncWebClient(base_url=slack.api_url, timeout=PATIENT_S, retry_handlers=[]),
         signing_secret=slack.signing_secret,
         authorize=authorize,
         # The listener has recorded before it acknowledges, and the answer leaves at once.

@@ -163,10 +163,10 @@ def _closed_text(approval: Approval) -> str:
     outcome = _OUTCOMES.get(approval.status)
     if outcome is None:
         at_ms = decision.at_ms if decision else approval.expires_ms
-        return f"Nothing was done: this expired on {date(at_ms)}; nobody answered in time."
+        return f"Nothing was done: this expired ({date(at_ms)}); nobody answered in time."
     if decision is None:
         return f"Nothing was done: this is already {outcome}."
     if decision.arguments_json:
         outcome = "edited and approved"
     by = f" by {mention(decision.by)}" if decision.by else ""
-    return f"Nothing was done: this was already {outcome}{by} on {date(decision.at_ms)}."
+    return f"Nothing was done: this was already {outcome}{by}, {date(decision.at_ms)}."

@@ -93,7 +93,7 @@ def approval_from(
         title=ask.title,
         why=ask.why,
         preview=ask.preview,
-        arguments_json=canonical(ask.arguments),
+        arguments_json=in_order(ask.arguments),
         schema_json=ask.schema_json,
         digest=ask.digest or _own_digest(thread, context, ask),
         approvers_json=json.dumps(list(rules.approvers)),
@@ -169,6 +169,11 @@ def canonical(data: object) -> str:
     return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
+def in_order(data: object) -> str:
+    """JSON text with the keys in their order: the one in which the tool's author wrote them."""
+    return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+
+
 def _ask_of(info: object) -> _Ask:
     match info:
         case ReviewEditInfo() | ApprovalInfo():
@@ -180,7 +185,7 @@ def _ask_of(info: object) -> _Ask:
                 arguments=dict(info.arguments),
                 why=info.why or "",
                 preview=info.preview or "",
-                schema_json=canonical(info.schema) if editable else "",
+                schema_json=in_order(info.schema) if editable else "",
                 rule=info.rule,
                 digest=info.digest,
             )

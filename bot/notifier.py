@@ -17,9 +17,7 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.access import CHANNEL, approver_names
-from bot.cards.blocks import Card
-from bot.cards.choose import approvers_words, card_for, reminder_text
-from bot.cards.reply import reply_cards
+from bot.cards import Card, approvers_words, card_for, reminder_text, reply_cards
 from bot.errors import DeliveryError
 from bot.ports import Clock, Stream
 from bot.slackcalls import slack_fault

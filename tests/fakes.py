@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,12 +16,17 @@ START_MS = 1_800_000_000_000
 
 @dataclass
 class FakeClock:
-    """Stands still until it is moved."""
+    """Stands still until it is moved, or told to follow the real time."""
 
     now_ms: int = START_MS
+    _is_following: bool = False
 
     def __call__(self) -> int:
-        return self.now_ms
+        return time.time_ns() // 1_000_000 if self._is_following else self.now_ms
+
+    def follow(self) -> None:
+        """Go with the real time from here on."""
+        self._is_following = True
 
     def forward(self, *, seconds: float = 0, minutes: float = 0, hours: float = 0) -> None:
         self.now_ms += round((seconds + 60 * minutes + 3600 * hours) * 1000)

@@ -122,8 +122,8 @@ def outcome(approval: Approval, decision: Decision | None, words: str) -> list[B
         return [section(f"*{words}*")]
     by = f" by {mention(decision.by)}" if decision.by else ""
     if approval.status is Status.EXPIRED:
-        by = ": nobody answered in time,"
-    blocks = [section(f"*{words}*{by} on {date(decision.at_ms)}")]
+        by = ": nobody answered in time"
+    blocks = [section(f"*{words}*{by}, {date(decision.at_ms)}")]
     reason = said("Reason", decision.reason, REASON)
     return [*blocks, rich(*reason.elements)] if reason.elements else blocks
 

@@ -17,7 +17,7 @@ from bot.cards import forms, modals
 from bot.cards.arguments import same
 from bot.errors import InvalidInputError
 from bot.listeners.desk import OURS, Desk, actor_of, settle_doubt
-from bot.mapping import canonical, edited_digest
+from bot.mapping import edited_digest, in_order
 from bot.ports import Actor
 from storage.records import Approval, Decision, Kind, Status
 
@@ -108,7 +108,7 @@ async def _edit(desk: Desk, submission: Submission) -> forms.Errors:
         arguments = desk.check_call(approval.tool, form.arguments)
     except InvalidArgumentsError as error:
         return forms.place_errors(approval, error)
-    edited, digest = canonical(arguments), edited_digest(approval, arguments)
+    edited, digest = in_order(arguments), edited_digest(approval, arguments)
     if same(arguments, forms.current(approval)):
         edited, digest = "", approval.digest
     decision = Decision(

@@ -176,7 +176,7 @@ def test_doubt_is_read_carefully(
 
 def test_expired_doubt_says_that_nobody_answered() -> None:
     card = doubt_card(decided(a_doubt(), Status.EXPIRED, by=""), approvers_text="")
-    assert "*Expired*: nobody answered in time, on" in shown(card.blocks)
+    assert "*Expired*: nobody answered in time, <!date" in shown(card.blocks)
 
 
 def test_long_doubt_has_details() -> None:

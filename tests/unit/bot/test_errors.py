@@ -30,12 +30,12 @@ DATE = "<!date^1764000120^{date_short_pretty} {time}|2025-11-24 16:02 UTC>"
 @pytest.mark.parametrize(
     ("status", "changes", "text"),
     [
-        (Status.APPROVED, {}, f"this was already approved by <@U0BEN> on {DATE}."),
+        (Status.APPROVED, {}, f"this was already approved by <@U0BEN>, {DATE}."),
         (Status.APPROVED, {"arguments_json": "{}"}, "already edited and approved by <@U0BEN>"),
         (Status.REJECTED, {}, "already rejected by <@U0BEN>"),
         (Status.ANSWERED, {}, "already answered by <@U0BEN>"),
-        (Status.CANCELLED, {"by": ""}, f"this was already cancelled on {DATE}."),
-        (Status.EXPIRED, {"by": ""}, f"this expired on {DATE}; nobody answered in time."),
+        (Status.CANCELLED, {"by": ""}, f"this was already cancelled, {DATE}."),
+        (Status.EXPIRED, {"by": ""}, f"this expired ({DATE}); nobody answered in time."),
     ],
 )
 def test_closed_names_outcome_person_and_time(

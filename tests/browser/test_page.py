@@ -1,0 +1,134 @@
+"""What a stranger does in the first five minutes, in a real browser against the real bot."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Page, async_playwright, expect
+
+from tests.stage import Stage, a_stage
+
+BROWSER = next(
+    (
+        path
+        for name in ("chromium", "chromium-browser", "google-chrome")
+        if (path := shutil.which(name))
+    ),
+    None,
+)
+SHOTS = "screenshots"
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(BROWSER is None, reason="no chromium on this machine"),
+]
+
+
+@pytest.fixture
+async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
+    async with a_stage(tmp_path, "socket") as opened:
+        opened.clock.follow()
+        yield opened
+
+
+@pytest.fixture(params=[(1280, 800), (390, 844)], ids=["desk", "phone"])
+async def page(request: pytest.FixtureRequest, stage: Stage) -> AsyncIterator[Page]:
+    width, height = request.param
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(
+            executable_path=BROWSER, args=["--no-sandbox", "--disable-dev-shm-usage"]
+        )
+        page = await browser.new_page(viewport={"width": width, "height": height})
+        page.set_default_timeout(15_000)
+        yield page
+        name = request.node.name.replace("[", "-").replace("]", "")
+        await page.screenshot(path=f"{SHOTS}/{name}.png")
+        await browser.close()
+
+
+async def act_as(page: Page, stage: Stage, name: str, *, thread: str = "") -> None:
+    """Open the page as one of the five people."""
+    where = f"?as={stage.user(name)}&channel={stage.channel}"
+    await page.goto(f"{stage.sandbox.url}/{where}" + (f"&thread={thread}" if thread else ""))
+    await expect(page.get_by_test_id("person-switch")).to_contain_text(name)
+
+
+async def ask(page: Page, stage: Stage, text: str) -> str:
+    """Write as Rosa in the channel; return the root of the thread."""
+    await act_as(page, stage, "Rosa")
+    composer = page.get_by_test_id("composer")
+    await composer.fill(f"@countersign {text}")
+    await composer.press("Enter")
+    card = await stage.card()
+    return str(card["thread_ts"])
+
+
+async def test_approve(page: Page, stage: Stage) -> None:
+    thread = await ask(page, stage, "deploy payments 1.4.2 to production")
+    await act_as(page, stage, "Ada", thread=thread)
+    await page.locator('[data-action-id="countersign:approve"]').click()
+    pane = page.get_by_test_id("thread-pane")
+    await expect(pane).to_contain_text("payments 1.4.2 is live in production")
+    await expect(pane).to_contain_text("Approved by @Ada Lind")
+    await expect(page.locator("[data-action-id]")).to_have_count(0)
+
+
+async def test_reject_with_a_reason(page: Page, stage: Stage) -> None:
+    thread = await ask(page, stage, "deploy payments 1.4.2 to production")
+    await act_as(page, stage, "Ada", thread=thread)
+    await page.locator('[data-action-id="countersign:reject"]').click()
+    await page.get_by_test_id("modal").locator("textarea").fill("Freeze until Monday")
+    await page.get_by_test_id("modal-submit").click()
+    pane = page.get_by_test_id("thread-pane")
+    await expect(pane).to_contain_text("Rejected by @Ada Lind")
+    await expect(pane.get_by_text("Freeze until Monday")).to_have_count(2)
+    await expect(page.locator("[data-action-id]")).to_have_count(0)
+
+
+async def test_edit_with_a_wrong_value_first(page: Page, stage: Stage) -> None:
+    thread = await ask(page, stage, "deploy payments 1.4.2 to production")
+    await act_as(page, stage, "Ada", thread=thread)
+    await page.locator('[data-action-id="countersign:edit"]').click()
+    modal = page.get_by_test_id("modal")
+    await modal.get_by_label("version").fill("1.4.3")
+    await modal.get_by_label("replicas").fill("many")
+    await page.get_by_test_id("modal-submit").click()
+    await expect(page.get_by_test_id("field-error")).to_contain_text("whole number")
+    await expect(modal.get_by_label("version")).to_have_value("1.4.3")
+    await modal.get_by_label("replicas").fill("5")
+    await page.get_by_test_id("modal-submit").click()
+    pane = page.get_by_test_id("thread-pane")
+    await expect(pane).to_contain_text("payments 1.4.3 is live in production with 5 replicas")
+    await expect(pane).to_contain_text("Edited and approved by @Ada Lind")
+
+
+async def test_a_reply_answers_then_a_card(page: Page, stage: Stage) -> None:
+    thread = await ask(page, stage, "deploy payments")
+    await act_as(page, stage, "Rosa", thread=thread)
+    reply = page.get_by_test_id("thread-composer")
+    await reply.fill("1.4.2, production")
+    await reply.press("Enter")
+    pane = page.get_by_test_id("thread-pane")
+    await expect(pane).to_contain_text("Deploy payments 1.4.2 to production")
+    await expect(page.locator('[data-action-id="countersign:answer"]')).to_have_count(0)
+    await page.locator('[data-action-id="countersign:approve"]').click()
+    await expect(page.get_by_test_id("ephemeral")).to_contain_text("you asked for this")
+
+
+async def test_two_cards_second_decided_first(page: Page, stage: Stage) -> None:
+    thread = await ask(page, stage, "deploy payments 1.4.2 and search 2.0.1 to production")
+    await stage.card(number=2)
+    await act_as(page, stage, "Ben", thread=thread)
+    approve = page.locator('[data-action-id="countersign:approve"]')
+    await expect(approve).to_have_count(2)
+    await approve.nth(1).click()
+    await expect(approve).to_have_count(1)
+    pane = page.get_by_test_id("thread-pane")
+    await expect(pane).to_contain_text("Approved by @Ben Okafor")
+    await approve.click()
+    await expect(pane).to_contain_text("payments 1.4.2 is live")
+    await expect(pane).to_contain_text("search 2.0.1 is live")
+    await expect(approve).to_have_count(0)
