@@ -7,6 +7,7 @@ repeated without harm, and the scheduler repeats what a crash left open.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,7 +30,9 @@ from storage.records import Approval, AuditEntry, Decision, Status
 
 logger = logging.getLogger(__name__)
 
-LEASE = timedelta(seconds=30)
+LEASE = timedelta(seconds=15)
+PATIENCE = timedelta(seconds=12)
+"""What one attendance may take: it must end before its lease does, or two would post one card."""
 RETRY = timedelta(seconds=10)
 
 
@@ -120,6 +123,15 @@ class Approvals:
             self._check_pending(current)
             raise OutdatedCardError from error
 
+    async def follow_up(self, approval: Approval) -> None:
+        """Do what follows a decision: wake the thread, at once, and then attend to the card.
+
+        The wake needs no lease: a process that died with the card's lease does not keep the agent
+        waiting.
+        """
+        await self._tell_thread(approval)
+        await self.attend(approval.approval_id)
+
     async def attend(self, approval_id: str) -> None:
         """Do all that is due for one approval; nothing when another process has it.
 
@@ -151,10 +163,11 @@ class Approvals:
         if approval.status is not Status.PENDING:
             await self._tell_thread(approval)
         try:
-            await self._draw(approval)
-            if approval.status is Status.PENDING:
-                return approval, await self._remind(approval, now)
-        except DeliveryError as error:
+            async with asyncio.timeout(PATIENCE.total_seconds()):
+                await self._draw(approval)
+                if approval.status is Status.PENDING:
+                    return approval, await self._remind(approval, now)
+        except (DeliveryError, TimeoutError) as error:
             logger.warning(
                 "card not shown: %s",
                 error,

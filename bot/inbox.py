@@ -197,8 +197,8 @@ class Inbox:
             answer_json=json.dumps([message.text], ensure_ascii=False),
             digest=approval.digest,
         )
-        await self.approvals.decide(approval, decision)
-        await self.approvals.attend(approval.approval_id)
+        decided = await self.approvals.decide(approval, decision)
+        await self.approvals.follow_up(decided)
 
     async def _refuse(self, thread: Thread, message: Message, text: str) -> None:
         await self.storage.inbox.take([message.message_id], turn=NO_TURN)

@@ -22,7 +22,8 @@ from storage.records import Post, Thread
 
 logger = logging.getLogger(__name__)
 
-LEASE = timedelta(seconds=30)
+LEASE = timedelta(seconds=15)
+"""Prolonged while the work lasts; another process takes over when it ends."""
 RETRY = timedelta(seconds=5)
 MAX_ATTEMPTS = 6
 

@@ -103,20 +103,21 @@ class Stage:
         cards = {card["ts"] for card in self.cards()}
         return [m["text"] for m in self.messages() if m.get("bot_id") and m["ts"] not in cards]
 
-    async def card(self, *, number: int = 1, word: str = "") -> dict[str, Any]:
-        """Wait for the n-th card (with a word in it)."""
+    async def card(self, *, number: int = 1, word: str = "", within: float = 5) -> dict[str, Any]:
+        """Wait, for some seconds, for the n-th card (with a word in it)."""
         await self.sandbox.until(
-            lambda: len(self.cards()) >= number and word in str(self.cards()[number - 1])
+            lambda: len(self.cards()) >= number and word in str(self.cards()[number - 1]),
+            timeout=within,
         )
         return self.cards()[number - 1]
 
-    async def said(self, pattern: str) -> str:
-        """Wait for a text of the bot."""
+    async def said(self, pattern: str, *, within: float = 5) -> str:
+        """Wait for a text of the bot, for some seconds."""
 
         def found() -> list[str]:
             return [text for text in self.texts() if re.search(pattern, text)]
 
-        await self.sandbox.until(lambda: bool(found()))
+        await self.sandbox.until(lambda: bool(found()), timeout=within)
         return found()[-1]
 
     async def whispered(self, user: str, pattern: str) -> str:

@@ -75,8 +75,8 @@ async def _approve(desk: Desk, click: Click) -> None:
         at_ms=desk.clock(),
         digest=approval.digest,
     )
-    await desk.in_time(desk.approvals.decide(approval, decision))
-    desk.spawn(desk.approvals.attend(approval.approval_id))
+    decided = await desk.in_time(desk.approvals.decide(approval, decision))
+    desk.spawn(desk.approvals.follow_up(decided))
 
 
 async def _reject(desk: Desk, click: Click) -> None:

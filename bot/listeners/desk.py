@@ -107,5 +107,5 @@ async def settle_doubt(
         answer_json=canonical({"choice": choice, "result": result}),
         digest=approval.digest,
     )
-    await desk.in_time(desk.approvals.decide(approval, decision))
-    desk.spawn(desk.approvals.attend(approval.approval_id))
+    decided = await desk.in_time(desk.approvals.decide(approval, decision))
+    desk.spawn(desk.approvals.follow_up(decided))

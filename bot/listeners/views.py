@@ -80,8 +80,8 @@ async def _look(desk: Desk, submission: Submission, kind: Kind) -> Approval:
 
 
 async def _record(desk: Desk, approval: Approval, decision: Decision) -> None:
-    await desk.in_time(desk.approvals.decide(approval, decision))
-    desk.spawn(desk.approvals.attend(approval.approval_id))
+    decided = await desk.in_time(desk.approvals.decide(approval, decision))
+    desk.spawn(desk.approvals.follow_up(decided))
 
 
 async def _reject(desk: Desk, submission: Submission) -> forms.Errors:

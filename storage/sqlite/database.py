@@ -48,8 +48,11 @@ class Database:
         self._lock = DirectoryLock(directory) if directory is not None else None
         self._connection: aiosqlite.Connection | None = None
 
-    async def open(self) -> None:
+    async def open(self) -> bool:
         """Lock the directory, open the file, make the tables; may be repeated.
+
+        Returns:
+            Whether it was closed before.
 
         Raises:
             StoreBusyError: The directory belongs to another process.
@@ -57,7 +60,7 @@ class Database:
             RecordFormatError: The file was written by another release.
         """
         if self._connection is not None:
-            return
+            return False
         if sqlite3.sqlite_version_info < MIN_SQLITE:
             found = sqlite3.sqlite_version
             raise StoreUnavailableError(f"SQLite 3.35 or newer is needed, this is {found}")
@@ -67,6 +70,7 @@ class Database:
         except BaseException:
             self._unlock()
             raise
+        return True
 
     async def fetch(self, sql: str, values: Mapping[str, object] | None = None) -> list[Row]:
         """Run one statement and return all of its rows.

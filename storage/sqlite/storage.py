@@ -13,6 +13,9 @@ from storage.sqlite.log import SqliteMessageLog
 from storage.sqlite.posts import SqlitePostStore
 from storage.sqlite.threads import SqliteThreadStore
 
+_BROKEN = "SET leased_by = '', leased_until_ms = 0, due_ms = 0 WHERE leased_until_ms > 0"
+_BREAK_LEASES = (f"UPDATE threads {_BROKEN}", f"UPDATE approvals {_BROKEN}")
+
 
 class SqliteStorage:
     """The file `countersign.db` in a data directory, for one process.
@@ -33,7 +36,11 @@ class SqliteStorage:
         self.audit = SqliteAuditStore(self._database)
 
     async def open(self) -> None:
-        await self._database.open()
+        if await self._database.open():
+            # We hold the lock of the directory: whoever left a lease here is dead, and what it
+            # did not finish is due now.
+            for statement in _BREAK_LEASES:
+                await self._database.fetch(statement)
 
     async def ping(self) -> None:
         await self._database.fetch("SELECT 1")

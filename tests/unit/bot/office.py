@@ -188,7 +188,7 @@ class Office:
             digest=edited_digest(seen, edited) if edited is not None else seen.digest,
         )
         decided = await self.approvals.decide(seen, decision)
-        self.queue.spawn(self.approvals.attend(approval.approval_id))
+        self.queue.spawn(self.approvals.follow_up(decided))
         await self.queue.run()
         return decided
 

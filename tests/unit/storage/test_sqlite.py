@@ -240,3 +240,23 @@ async def test_i11_reads_use_an_index(query: str, index: str) -> None:
 
     assert [index in str(step["detail"]) for step in plan] == [True]
     await storage.close()
+
+
+async def test_leases_of_a_dead_process_end_with_the_next_start(tmp_path: Path) -> None:
+    first = SqliteStorage(tmp_path)
+    await first.open()
+    await first.threads.ensure(a_thread(due_ms=1))
+    await first.approvals.add(an_approval(due_ms=1))
+    thread = await first.threads.claim(THREAD_ID, owner="dead", now_ms=10, until_ms=99_999)
+    assert thread is not None
+    assert await first.approvals.claim(APPROVAL_ID, owner="dead", now_ms=10, until_ms=99_999)
+    await first.close()
+    second = SqliteStorage(tmp_path)
+    await second.open()
+    assert [t.thread_id for t in await second.threads.due(now_ms=11, limit=5)] == [THREAD_ID]
+    assert [a.approval_id for a in await second.approvals.due(now_ms=11, limit=5)] == [APPROVAL_ID]
+    assert not await second.threads.extend(THREAD_ID, fence=thread.fence, until_ms=99_999)
+    taken = await second.threads.claim(THREAD_ID, owner="alive", now_ms=11, until_ms=99_999)
+    assert taken is not None
+    assert taken.fence == thread.fence + 1
+    await second.close()

@@ -1,0 +1,226 @@
+"""The bot as a process of its own: killed while a card is pending, started again, clicked."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from bot.sandbox.server import Sandbox
+from storage.mongo import MongoStorage
+from tests.fakes import FakeClock
+from tests.mongo import MongoServer, mongo_server, spawn_mongo_server
+from tests.stage import APP_TOKEN, BOT_TOKEN, SECRET, Stage, buttons, free_port
+
+__all__ = ["mongo_server"]
+
+APPROVE = "countersign:approve"
+_HOME = {"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(__file__).parents[2])}
+TAKEOVER = 60
+"""Seconds; over MongoDB a lease of the killed process may have to end first."""
+ASK = "@countersign deploy payments 1.4.2 to production"
+
+
+@dataclass
+class Process:
+    """`countersign run` against the stage's sandbox."""
+
+    stage: Stage
+    environ: dict[str, str]
+    child: subprocess.Popen[bytes] | None = None
+    ended: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    async def start(self) -> None:
+        self.child = self.spawn()
+        await self.is_ready()
+
+    def spawn(self, **changes: str) -> subprocess.Popen[bytes]:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "bot", "run"],
+            env={**_HOME, **self.environ, **changes},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        self.ended.append(child)
+        return child
+
+    async def is_ready(self) -> None:
+        """Wait until the probe says so."""
+        url = f"http://127.0.0.1:{self.environ['COUNTERSIGN_PORT']}/readyz"
+        deadline = time.monotonic() + 30
+        async with aiohttp.ClientSession() as session:
+            while time.monotonic() < deadline:
+                try:
+                    async with session.get(url) as answer:
+                        if answer.status == 200:
+                            return
+                except aiohttp.ClientError:
+                    pass
+                assert self.child is not None
+                assert self.child.poll() is None, self.output(self.child)
+                await asyncio.sleep(0.05)  # another process: there is no event to wait for
+        raise AssertionError("the bot was not ready in time")
+
+    def kill(self) -> None:
+        assert self.child is not None
+        self.child.send_signal(signal.SIGKILL)
+        self.child.wait(timeout=10)
+
+    def output(self, child: subprocess.Popen[bytes]) -> str:
+        out, _ = child.communicate(timeout=30)
+        return out.decode()
+
+    def close(self) -> None:
+        for child in self.ended:
+            if child.poll() is None:
+                child.kill()
+            child.wait(timeout=10)
+            if child.stdout is not None:
+                child.stdout.close()
+
+
+@pytest.fixture
+async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
+    sandbox = Sandbox(
+        clock=time.time,
+        signing_secret=SECRET,
+        bot_token=BOT_TOKEN,
+        app_token=APP_TOKEN,
+        retry_delays=(0, 0.5, 1),
+    )
+    await sandbox.start()
+    yield Stage(sandbox=sandbox, transport="socket", environ={}, clock=FakeClock())
+    await sandbox.stop()
+
+
+def environ_of(stage: Stage, data: Path) -> dict[str, str]:
+    return {
+        "SLACK_BOT_TOKEN": BOT_TOKEN,
+        "SLACK_APP_TOKEN": APP_TOKEN,
+        "SLACK_API_URL": stage.sandbox.api_url,
+        "COUNTERSIGN_DATA_DIR": str(data),
+        "COUNTERSIGN_PORT": str(free_port()),
+    }
+
+
+def database_of(server: MongoServer) -> str:
+    """Address of a database of our own on the server."""
+    address, _, options = server.uri.partition("?")
+    return f"{address.rstrip('/')}/{server.new_database()}" + (f"?{options}" if options else "")
+
+
+@pytest.fixture(params=["sqlite", pytest.param("mongo", marks=pytest.mark.mongo)])
+async def process(
+    request: pytest.FixtureRequest, stage: Stage, tmp_path: Path
+) -> AsyncIterator[Process]:
+    environ = environ_of(stage, tmp_path / "data")
+    if request.param == "mongo":
+        server: MongoServer = request.getfixturevalue("mongo_server")
+        environ["MONGODB_URI"] = database_of(server)
+    running = Process(stage, environ)
+    await running.start()
+    yield running
+    running.close()
+
+
+async def test_killed_while_pending(process: Process, stage: Stage) -> None:
+    await stage.say("Rosa", ASK)
+    card = await stage.card(word=APPROVE)
+    if "MONGODB_URI" in process.environ:
+        await is_settled(process.environ["MONGODB_URI"], card)
+    process.kill()
+    await process.start()
+    await stage.click("Ada", card, APPROVE)
+    await stage.said("1.4.2 is live in production", within=TAKEOVER)
+    final = await stage.card(word="Approved", within=TAKEOVER)
+    assert buttons(final) == []
+    assert len(stage.cards()) == 1
+    assert sum("is live" in text for text in stage.texts()) == 1
+
+
+async def test_a_second_bot_on_the_same_directory(stage: Stage, tmp_path: Path) -> None:
+    process = Process(stage, environ_of(stage, tmp_path / "data"))
+    await process.start()
+    second = process.spawn(COUNTERSIGN_PORT=str(free_port()))
+    said = await asyncio.to_thread(process.output, second)
+    assert second.returncode == 1
+    assert "in use by another Countersign" in said
+    assert "Traceback" not in said
+    process.close()
+
+
+async def is_settled(uri: str, card: dict[str, Any]) -> None:
+    """Wait until the bot has written down that the card is posted."""
+    storage = MongoStorage(uri, driver="pymongo")
+    await storage.open()
+    while not (await storage.approvals.get(card["metadata"]["event_payload"]["id"])).card_ts:
+        await asyncio.sleep(0.02)  # another process: there is no event to wait for
+    await storage.close()
+
+
+async def click_until_recorded(stage: Stage, card: dict[str, Any]) -> None:
+    """Click as a person does who is told to try again; a single server has no retried writes."""
+    ada = stage.user("Ada")
+    for _ in range(5):
+        before = len(stage.sandbox.ephemerals(ada))
+        await stage.click("Ada", card, APPROVE)
+        told = "Approved" in str(stage.cards()[0])
+        if told or len(stage.sandbox.ephemerals(ada)) == before:
+            return
+
+
+@pytest.mark.mongo
+async def test_mongodb_restarted_while_pending(stage: Stage, tmp_path: Path) -> None:
+    server = spawn_mongo_server(tmp_path / "mongo")
+    environ = environ_of(stage, tmp_path / "data") | {"MONGODB_URI": database_of(server)}
+    process = Process(stage, environ)
+    try:
+        await process.start()
+        await stage.say("Rosa", ASK)
+        card = await stage.card(word=APPROVE)
+        await is_settled(environ["MONGODB_URI"], card)
+        server.stop()
+        await stage.click("Ada", card, APPROVE)
+        await stage.whispered("Ada", "not recorded|could not record")
+        server.start()
+        await process.is_ready()
+        await click_until_recorded(stage, card)
+        await stage.said("1.4.2 is live in production", within=TAKEOVER)
+        assert buttons(await stage.card(word="Approved", within=TAKEOVER)) == []
+    finally:
+        process.close()
+        server.stop()
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "words"),
+    [
+        ({"COUNTERSIGN_REMIND_AFTER": "soon"}, 2, "COUNTERSIGN_REMIND_AFTER"),
+        ({"COUNTERSIGN_EXPIRES": "1h"}, 2, "COUNTERSIGN_EXPIRE_AFTER"),
+        ({"MONGODB_URI": "mongodb://u:secret@127.0.0.1:1/x"}, 1, "the database does not answer"),
+        ({"SLACK_BOT_TOKEN": "xoxb-wrong"}, 2, "invalid_auth"),
+        ({"COUNTERSIGN_AGENT": "no.such:agent"}, 2, "does not import"),
+        ({"COUNTERSIGN_MODEL": "nobody:gpt"}, 2, "COUNTERSIGN_MODEL"),
+    ],
+)
+async def test_a_wrong_start_says_what_to_do(
+    stage: Stage, tmp_path: Path, changes: dict[str, str], status: int, words: str
+) -> None:
+    process = Process(stage, environ_of(stage, tmp_path / "data"))
+    child = process.spawn(**changes)
+    said = await asyncio.to_thread(process.output, child)
+    assert words in said
+    assert child.returncode == status
+    assert "Traceback" not in said
+    assert "secret" not in said
+    process.close()
