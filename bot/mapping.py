@@ -16,6 +16,7 @@ from agents import (
     Expired,
     FollowUpInfo,
     InterruptContext,
+    ResumeDataError,
     ReviewEditInfo,
     ReviewEditResult,
     call_digest,
@@ -124,16 +125,21 @@ def answer_from(approval: Approval, info: object) -> object:
         info: The interrupt's info, as the checkpoint has it.
 
     Raises:
-        ValueError: The approval is not decided, or does not fit the info.
+        ResumeDataError: The record does not say what was decided.
     """
     decision = approval.decision
     if decision is None:
-        raise ValueError(f"approval {approval.approval_id} is not decided")
+        raise ResumeDataError(f"approval {approval.approval_id} is not decided")
     if decision.status is Status.EXPIRED:
         return Expired(waited=_in_words(approval.expires_ms - approval.created_ms))
     if decision.status is Status.CANCELLED:
         return Cancelled(by=decision.by, reason=decision.reason)
-    return _answer_of_people(approval, decision, info)
+    try:
+        return _answer_of_people(approval, decision, info)
+    except (ValueError, KeyError, TypeError) as error:
+        raise ResumeDataError(
+            f"the decision of approval {approval.approval_id} cannot be read: {error}"
+        ) from error
 
 
 def _answer_of_people(approval: Approval, decision: Decision, info: object) -> object:

@@ -18,6 +18,7 @@ from bot.ports import Clock, Notifier
 from bot.timing import milliseconds
 from bot.turns import Progress, Turns
 from storage.base import Storage
+from storage.errors import StorageError, StoreUnavailableError
 from storage.records import Post, Thread
 
 logger = logging.getLogger(__name__)
@@ -80,18 +81,28 @@ class Threads:
             return await self._retry(thread, error)
         except AgentError as error:
             await self._give_up(thread, error)
+        except StorageError:
+            raise  # the lease ends by itself, and the work is due again
+        except Exception as error:  # noqa: BLE001 (a fault of ours must not stop a thread for ever)
+            return await self._retry(thread, error)
         finally:
             beat.cancel()
         return None
 
     async def _keep_lease(self, thread: Thread, worker: asyncio.Task[None] | None) -> None:
         """Prolong the lease while the work lasts; stop the work when the lease is lost."""
+        held_until_ms = thread.leased_until_ms
         while True:
             await asyncio.sleep(LEASE.total_seconds() / 3)
             until_ms = self.clock() + milliseconds(LEASE)
-            kept = await self.storage.threads.extend(
-                thread.thread_id, fence=thread.fence, until_ms=until_ms
-            )
+            try:
+                kept = await self.storage.threads.extend(
+                    thread.thread_id, fence=thread.fence, until_ms=until_ms
+                )
+            except StoreUnavailableError:
+                kept = self.clock() < held_until_ms
+            else:
+                held_until_ms = until_ms
             if not kept and worker is not None:
                 worker.cancel("the lease was lost")
                 return
@@ -124,12 +135,13 @@ class Threads:
             error,
             extra={"action": "thread_failed", "thread_id": thread.thread_id},
         )
-        if isinstance(error, ModelError) and thread.attempts + 1 >= MAX_ATTEMPTS:
+        is_slack = isinstance(error, DeliveryError | DirectoryError)
+        if not is_slack and thread.attempts + 1 >= MAX_ATTEMPTS:
             await self._give_up(thread, error)
             return None
         return self.clock() + (milliseconds(RETRY) << min(thread.attempts, 5))
 
-    async def _give_up(self, thread: Thread, error: AgentError) -> None:
+    async def _give_up(self, thread: Thread, error: Exception) -> None:
         """End the turn in which the error came, and say so in the thread."""
         logger.error(
             "turn ended by an error: %s",
@@ -151,8 +163,10 @@ class Threads:
             logger.warning("not told: %s", failure, extra={"action": "post_failed"})
 
 
-def explain(error: AgentError) -> str:
-    """An error of the runtime in words for the thread: what happened, and what to do."""
+def explain(error: Exception) -> str:
+    """An error in words for the thread: what happened, and what to do."""
     if isinstance(error, ModelError):
         return "The model did not answer, also when asked again. Please try later."
+    if not isinstance(error, AgentError):
+        return "Something is wrong on my side; the log says what. Please tell whoever runs me."
     return f"What happened: {error}"

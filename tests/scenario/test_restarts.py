@@ -163,8 +163,9 @@ async def is_settled(uri: str, card: dict[str, Any]) -> None:
     """Wait until the bot has written down that the card is posted."""
     storage = MongoStorage(uri, driver="pymongo")
     await storage.open()
-    while not (await storage.approvals.get(card["metadata"]["event_payload"]["id"])).card_ts:
-        await asyncio.sleep(0.02)  # another process: there is no event to wait for
+    approval_id = card["metadata"]["event_payload"]["id"]
+    while not (await storage.approvals.get(approval_id)).card_ts:  # noqa: ASYNC110 (another process)
+        await asyncio.sleep(0.02)
     await storage.close()
 
 

@@ -55,6 +55,10 @@ def an_actor(user_id: str, team_id: str = "T1") -> Actor:
     return Actor(user_id=user_id, team_id=team_id)
 
 
+class KilledError(BaseException):
+    """Ends the work as kill -9 does: no handler of errors sees it."""
+
+
 @dataclass
 class Office:
     """One process of the bot; several may share a storage."""
@@ -67,6 +71,7 @@ class Office:
     queue: Queue = field(default_factory=Queue)
     ran: list[tuple[str, object]] = field(default_factory=list)
     owner: str = "office"
+    dies_in_tools: bool = False
     rules: Rules = RULES
 
     def __post_init__(self) -> None:
@@ -135,6 +140,8 @@ class Office:
                 amount: How much.
                 how: By which means.
             """
+            if self.dies_in_tools:
+                raise KilledError  # as a process that is killed: nothing is written any more
             self.ran.append(("pay", (to, amount, how)))
             return f"paid {amount} to {to}"
 

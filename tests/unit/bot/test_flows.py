@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -13,10 +14,21 @@ from bot.errors import (
     OutdatedCardError,
     UnknownApprovalError,
 )
-from storage.records import Kind, Status
+from storage.records import Approval, Decision, Kind, Status
 from storage.sqlite import SqliteStorage
+from tests.contract.builders import a_post
 from tests.fakes import Queue
-from tests.unit.bot.office import ADA, BEN, GUS, ROSA, THREAD_ID, Office, an_actor, an_incoming
+from tests.unit.bot.office import (
+    ADA,
+    BEN,
+    GUS,
+    ROSA,
+    THREAD_ID,
+    KilledError,
+    Office,
+    an_actor,
+    an_incoming,
+)
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 ASK = f"<@{'UBOT'}> pay Mia"
@@ -438,3 +450,114 @@ def _ungated(office: Office) -> ChatModelAgent:
         return "paid"
 
     return ChatModelAgent(name="A", model=office.model, tools=[pay])
+
+
+async def in_doubt(storage: SqliteStorage, *words: str) -> tuple[Office, Approval]:
+    """A process died while an approved call ran; another one took over and asks."""
+    first = Office(storage, [PAY])
+    await first.hear(ASK)
+    first.dies_in_tools = True
+    with pytest.raises(KilledError):
+        await first.decide(await first.the_approval())
+    first.queue.drop()
+    second = Office(storage, [say(word) for word in words], clock=first.clock, ran=first.ran)
+    second.clock.forward(minutes=1)
+    await second.sweep.tick()
+    await second.queue.run()
+    doubt = await second.the_approval()
+    assert doubt.kind is Kind.DOUBT
+    assert second.ran == []
+    return second, doubt
+
+
+async def test_a_call_in_doubt_is_run_again_when_people_say_so(storage: SqliteStorage) -> None:
+    office, doubt = await in_doubt(storage, "Paid.")
+    await office.decide(doubt, Status.APPROVED, answers='{"choice": "again"}')
+    assert office.ran == [("pay", ("Mia", 5, "card"))]
+    assert office.shown()[-1] == "Paid."
+
+
+async def test_a_call_in_doubt_that_ran_is_not_run_again(storage: SqliteStorage) -> None:
+    office, doubt = await in_doubt(storage, "Good.")
+    answers = '{"choice": "ran", "result": "receipt 77"}'
+    await office.decide(doubt, Status.ANSWERED, answers=answers)
+    assert office.ran == []
+    assert "receipt 77" in str(office.model.inputs[-1])
+
+
+async def test_a_call_in_doubt_is_given_up(storage: SqliteStorage) -> None:
+    office, doubt = await in_doubt(storage, "I see.")
+    await office.decide(doubt, Status.REJECTED, answers='{"choice": "give_up"}')
+    assert office.ran == []
+    assert office.shown()[-1] == "I see."
+
+
+async def test_a_call_in_doubt_expires(storage: SqliteStorage) -> None:
+    office, _ = await in_doubt(storage, "Nobody knows.")
+    office.clock.forward(hours=9)
+    await office.sweep.tick()
+    await office.queue.run()
+    assert office.ran == []
+    assert office.shown()[-1] == "Nobody knows."
+
+
+async def test_one_sweep_starts_all_that_is_due(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY])
+    await office.hear(ASK)
+    office.clock.forward(hours=9)
+    assert await office.sweep.tick() == 1
+    office.queue.drop()
+
+
+async def test_the_loser_of_a_race_that_changed_the_card_is_told_so(
+    storage: SqliteStorage,
+) -> None:
+    office = Office(storage, [PAY])
+    await office.hear(ASK)
+    approval = replace(await office.the_approval(), digest="0" * 64)
+    decision = Decision(status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest="0" * 64)
+    with pytest.raises(OutdatedCardError):
+        await office.approvals.decide(approval, decision)
+
+
+async def test_an_unclear_doubt_answer_runs_nothing(storage: SqliteStorage) -> None:
+    office, doubt = await in_doubt(storage, "x")
+    await office.decide(doubt, Status.APPROVED, answers='{"choice": "surely"}')
+    assert office.ran == []
+    assert "nothing more will run" in office.shown()[-1]
+
+
+async def test_a_lost_lease_stops_the_work(storage: SqliteStorage) -> None:
+    office = Office(storage, [say("Hello.")])
+    await office.inbox.receive(an_incoming(ASK))
+    set_turn = storage.threads.set_turn
+
+    async def lost(*_: object, **__: object) -> bool:
+        return False
+
+    storage.threads.set_turn = lost  # type: ignore[method-assign]
+    await office.threads.work(THREAD_ID)
+    assert office.model.calls == 0
+    storage.threads.set_turn = set_turn  # type: ignore[method-assign]
+    office.clock.forward(minutes=1)
+    await office.sweep.tick()
+    await office.queue.run()
+    assert office.shown() == ["Hello."]
+
+
+async def test_a_text_kept_back_by_a_crash_is_shown(storage: SqliteStorage) -> None:
+    office = Office(storage, [say("Hello.")])
+    await office.hear(ASK)
+    await storage.posts.add(a_post("left", thread_id=THREAD_ID, text="Left behind."))
+    await storage.posts.add(a_post("grew", thread_id=THREAD_ID, text=""))
+    await storage.threads.wake(THREAD_ID, now_ms=office.clock())
+    await office.threads.work(THREAD_ID)
+    assert office.shown() == ["Hello.", "Left behind."]
+
+
+async def test_text_that_grows_is_shown_piece_by_piece(storage: SqliteStorage) -> None:
+    office = Office(storage, [say("One two three four five six seven.")])
+    await office.hear(ASK)
+    (stream,) = office.notifier.streams
+    assert "".join(stream.pieces) == "One two three four five six seven."
+    assert not stream.is_abandoned
