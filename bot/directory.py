@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Generic, TypeVar
@@ -73,7 +74,10 @@ class SlackDirectory:
 
     async def _load_person(self, user_id: str) -> Person:
         answer = await self._call("users.info", {"user": user_id})
-        user = answer["user"]
+        with _well_formed("users.info"):
+            return self._person(user_id, answer["user"])
+
+    def _person(self, user_id: str, user: dict[str, Any]) -> Person:
         teams = (user.get("enterprise_user") or {}).get("teams") or []
         team_id = user.get("team_id") or ""
         is_home = team_id == self._team_id or self._team_id in teams
@@ -95,21 +99,39 @@ class SlackDirectory:
             answer = await self._call(
                 "conversations.members", {"channel": channel_id, "limit": 1000, "cursor": cursor}
             )
-            members.update(answer["members"])
-            cursor = (answer.get("response_metadata") or {}).get("next_cursor") or ""
+            with _well_formed("conversations.members"):
+                members.update(_ids(answer["members"]))
+                cursor = (answer.get("response_metadata") or {}).get("next_cursor") or ""
             if not cursor:
                 return frozenset(members)
 
     async def _load_group(self, group_id: str) -> frozenset[str]:
         answer = await self._call("usergroups.users.list", {"usergroup": group_id})
-        return frozenset(answer["users"])
+        with _well_formed("usergroups.users.list"):
+            return frozenset(_ids(answer["users"]))
 
     async def _call(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        try:
-            answer = await self._client.api_call(method, params=params)
-        except (SlackClientError, ClientError, OSError, TimeoutError) as error:
-            raise DirectoryError(f"{method}: {slack_fault(error)}") from error
+        with _well_formed(method):  # slack_sdk itself stumbles over answers that are not JSON
+            try:
+                answer = await self._client.api_call(method, params=params)
+            except (SlackClientError, ClientError, OSError, TimeoutError) as error:
+                raise DirectoryError(f"{method}: {slack_fault(error)}") from error
         data = answer.data
         if not isinstance(data, dict):
             raise DirectoryError(f"{method}: an answer that is not JSON")
         return data
+
+
+@contextmanager
+def _well_formed(method: str) -> Iterator[None]:
+    """Refuse an answer that has not Slack's shape, such as one of a proxy on the way."""
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError) as error:
+        raise DirectoryError(f"{method}: an answer of another shape") from error
+
+
+def _ids(found: object) -> list[str]:
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        raise TypeError("not a list of ids")
+    return found

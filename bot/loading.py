@@ -55,7 +55,7 @@ def load_agent(path: str, model: Model) -> Agent:
             f"the module {module_name!r} has no {attribute!r}",
             "name an agent, or a function that takes a model and returns an agent",
         ) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise SettingsError(
             "COUNTERSIGN_AGENT",
             f"the module {module_name!r} failed while it was imported: {error!r}",

@@ -206,6 +206,12 @@ class SlackNotifier:
 
     async def _call(self, method: str, **arguments: Any) -> dict[str, Any]:
         try:
+            return await self._ask(method, arguments)
+        except AttributeError as error:  # slack_sdk stumbles over answers that are not JSON
+            raise DeliveryError(method, "an answer that is not JSON") from error
+
+    async def _ask(self, method: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        try:
             if method.startswith("chat."):
                 answer = await self._client.api_call(method, json=arguments)
             else:

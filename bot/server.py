@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
@@ -12,7 +13,12 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.errors import SettingsError
 
+logger = logging.getLogger(__name__)
+
 SLACK_PATH = "/slack/events"
+
+_UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
+"""What reading a body that is not Slack's may raise."""
 
 
 def web_app(bolt: AsyncApp | None, is_ready: Callable[[], Awaitable[str]]) -> web.Application:
@@ -26,7 +32,12 @@ def web_app(bolt: AsyncApp | None, is_ready: Callable[[], Awaitable[str]]) -> we
 
     async def on_slack(request: web.Request) -> web.Response:
         assert bolt is not None  # noqa: S101 (the route exists only with it)
-        answer = await bolt.async_dispatch(await to_bolt_request(request))
+        try:
+            received = await to_bolt_request(request)
+        except _UNREADABLE:  # Bolt reads the body before it checks the signature
+            logger.warning("a request that cannot be read", extra={"action": "request_refused"})
+            return web.Response(status=400)
+        answer = await bolt.async_dispatch(received)
         return await to_aiohttp_response(answer)
 
     async def on_health(_: web.Request) -> web.Response:

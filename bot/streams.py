@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -52,10 +53,26 @@ class Streaming:
 def settled(text: str) -> str:
     """The part of a growing text that may be shown: whole words only, with secrets masked.
 
-    A secret is recognised when it is complete, so the last word is kept back.
+    A secret is recognised when it is complete, so the last word is kept back, and with it the words
+    that may be the beginning of a longer secret.
     """
-    end = max(text.rfind(" "), text.rfind("\n")) + 1
+    end = _last_space(text, len(text))
+    if (found := _BEGUN.search(text, max(end - _LONGEST, 0), end)) is not None:
+        end = _last_space(text, found.start())
     return mask_text(text[:end])
+
+
+_BEGUN = re.compile(
+    r"(?:(?:pass|pwd|secret|key|token)[^\n=:]{0,12}[=:]\s{0,3}(?:\"[^\"\n]*|'[^'\n]*)|\d[\d -]*)\Z",
+    re.IGNORECASE,
+)
+"""A quoted value that is not closed yet, or groups of digits that may become a card's number."""
+_LONGEST = 500
+
+
+def _last_space(text: str, end: int) -> int:
+    """The place behind the last space before `end`; 0 without one."""
+    return max(text.rfind(" ", 0, end), text.rfind("\n", 0, end)) + 1
 
 
 def safe_markdown(text: str) -> str:
@@ -63,7 +80,7 @@ def safe_markdown(text: str) -> str:
     return escape(text).translate(_INERT)
 
 
-_INERT = str.maketrans({"[": "\\[", "]": "\\]", "!": "\\!"})
+_INERT = str.maketrans({character: f"\\{character}" for character in "\\[]!"})
 
 
 @dataclass
@@ -194,3 +211,5 @@ class NativeStream:
             self.streaming.is_native = False
             text, self._text = self._text, ""
             await self.fallback.append(text)
+        else:
+            self._is_broken = True  # it may have begun: a second one would stand beside it

@@ -40,6 +40,7 @@ class Threads:
         notifier: How people are told.
         clock: The time now.
         owner: Name of this process in leases.
+        lease: How long a thread is taken for; prolonged while the work lasts.
     """
 
     storage: Storage
@@ -48,6 +49,7 @@ class Threads:
     notifier: Notifier
     clock: Clock
     owner: str
+    lease: timedelta = LEASE
 
     async def work(self, thread_id: str) -> None:
         """Do all that is due in a thread; nothing when another process has it.
@@ -58,7 +60,7 @@ class Threads:
         while True:
             now = self.clock()
             thread = await self.storage.threads.claim(
-                thread_id, owner=self.owner, now_ms=now, until_ms=now + milliseconds(LEASE)
+                thread_id, owner=self.owner, now_ms=now, until_ms=now + milliseconds(self.lease)
             )
             if thread is None:
                 return
@@ -93,8 +95,8 @@ class Threads:
         """Prolong the lease while the work lasts; stop the work when the lease is lost."""
         held_until_ms = thread.leased_until_ms
         while True:
-            await asyncio.sleep(LEASE.total_seconds() / 3)
-            until_ms = self.clock() + milliseconds(LEASE)
+            await asyncio.sleep(self.lease.total_seconds() / 3)
+            until_ms = self.clock() + milliseconds(self.lease)
             try:
                 kept = await self.storage.threads.extend(
                     thread.thread_id, fence=thread.fence, until_ms=until_ms

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 
@@ -140,14 +140,12 @@ class Turns:
         await self._follow(thread, events)
         return Progress.AGAIN
 
-    async def _follow(self, thread: Thread, events: AsyncIterator[AgentEvent]) -> None:
+    async def _follow(self, thread: Thread, events: AsyncGenerator[AgentEvent, None]) -> None:
         """Show what the agent says; put on record what it asks."""
         streams: dict[str, Stream] = {}
         async with contextlib.AsyncExitStack() as stack:
             stack.push_async_callback(_abandon_all, streams)
-            closing = getattr(events, "aclose", None)
-            if closing is not None:
-                stack.push_async_callback(closing)
+            stack.push_async_callback(events.aclose)
             async for event in events:
                 match event:
                     case TextDelta():
@@ -165,6 +163,8 @@ class Turns:
             post = await self.storage.posts.get(_post_id(thread, delta.key))
             if post is not None:
                 return  # shown, or begun, before a crash: the whole text comes with its event
+            # On record before it is shown: after a crash the message is found, not said twice.
+            await self.storage.posts.add(self._post(thread, delta.key, ""))
             stream = self.notifier.stream(thread, _post_id(thread, delta.key))
             streams[delta.key] = stream
         await stream.append(delta.text)
@@ -172,12 +172,7 @@ class Turns:
     async def _say(self, thread: Thread, event: MessageEvent, stream: Stream | None) -> None:
         if not event.text.strip():
             return
-        post = Post(
-            post_id=_post_id(thread, event.key),
-            thread_id=thread.thread_id,
-            text=event.text,
-            created_ms=self.clock(),
-        )
+        post = self._post(thread, event.key, event.text)
         is_new = await self.storage.posts.add(post)
         if not is_new:
             known = await self.storage.posts.get(post.post_id)
@@ -188,6 +183,14 @@ class Turns:
         else:
             ts = await self.notifier.say(thread, post, look_first=not is_new)
         await self.storage.posts.finish(post.post_id, ts=ts)
+
+    def _post(self, thread: Thread, key: str, text: str) -> Post:
+        return Post(
+            post_id=_post_id(thread, key),
+            thread_id=thread.thread_id,
+            text=text,
+            created_ms=self.clock(),
+        )
 
     async def _request(self, thread: Thread, contexts: Sequence[InterruptContext]) -> None:
         """Make sure that every pending interrupt has its record; show the cards of new ones."""

@@ -108,6 +108,7 @@ class FakeNotifier:
     failing: set[str] = field(default_factory=set)
     lost: set[str] = field(default_factory=set)
     deleted: set[str] = field(default_factory=set)
+    looked: list[str] = field(default_factory=list)
     _count: int = 0
 
     def next_ts(self) -> str:
@@ -143,6 +144,8 @@ class FakeNotifier:
 
     async def say(self, thread: Thread, post: Post, *, look_first: bool) -> str:
         self.check("say")
+        if look_first:
+            self.looked.append(post.post_id)
         self.texts[post.post_id] = post.text
         return post.ts or self.next_ts()
 

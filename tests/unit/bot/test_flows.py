@@ -3,6 +3,8 @@
 import asyncio
 import json
 from dataclasses import replace
+from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,6 +16,7 @@ from bot.errors import (
     OutdatedCardError,
     UnknownApprovalError,
 )
+from storage.errors import StoreUnavailableError
 from storage.records import Approval, Decision, Kind, Status
 from storage.sqlite import SqliteStorage
 from tests.contract.builders import a_post
@@ -561,3 +564,102 @@ async def test_text_that_grows_is_shown_piece_by_piece(storage: SqliteStorage) -
     (stream,) = office.notifier.streams
     assert "".join(stream.pieces) == "One two three four five six seven."
     assert not stream.is_abandoned
+
+
+@pytest.mark.parametrize("is_down", [False, True])
+async def test_work_ends_when_its_lease_cannot_be_kept(
+    storage: SqliteStorage, is_down: bool
+) -> None:
+    office = Office(storage, [say("Hello.")])
+    await office.inbox.receive(an_incoming(ASK))
+    beats = asyncio.Event()
+
+    async def refused(*_: object, **__: object) -> bool:
+        beats.set()
+        office.clock.forward(minutes=1)
+        if is_down:
+            raise StoreUnavailableError("gone")
+        return False
+
+    async def endless(*_: object) -> None:
+        await asyncio.Event().wait()
+
+    storage.threads.extend = refused  # type: ignore[method-assign]
+    office.inbox = SimpleNamespace(sort=endless)  # type: ignore[assignment]
+    threads = replace(office.threads, inbox=office.inbox, lease=timedelta(milliseconds=3))
+    with pytest.raises(asyncio.CancelledError):
+        await threads.work(THREAD_ID)
+    assert beats.is_set()
+
+
+async def test_a_text_cut_off_while_it_grew_is_not_said_twice(storage: SqliteStorage) -> None:
+    office = Office(storage, [say("One two three four.")])
+
+    async def dies(_: str) -> str:
+        raise KilledError
+
+    stream = office.notifier.stream
+
+    def dying(thread: object, key: str) -> object:
+        made = stream(thread, key)  # type: ignore[arg-type]
+        made.finish = dies  # type: ignore[method-assign,assignment]
+        return made
+
+    office.notifier.stream = dying  # type: ignore[method-assign,assignment]
+    with pytest.raises(KilledError):
+        await office.hear(ASK)
+    second = Office(storage, [], clock=office.clock)
+    second.clock.forward(minutes=1)
+    await second.sweep.tick()
+    await second.queue.run()
+    assert second.shown() == ["One two three four."]
+    assert second.notifier.looked == list(second.notifier.texts)
+    assert second.model.calls == 0
+
+
+async def test_the_cards_of_a_turn_that_failed_are_closed(storage: SqliteStorage) -> None:
+    first = Office(storage, [[PAY, call("pay", {"to": "Ben", "amount": 7}, id="c2")]])
+    await first.hear(ASK)
+    paid, other = await first.open_approvals()
+    second = Office(storage, [say("never")], clock=first.clock)
+    second.runner._agent = _ungated(second)
+    await second.decide(paid)
+    assert second.ran == []
+    closed = await storage.approvals.get(other.approval_id)
+    assert closed.status is Status.CANCELLED
+    assert not closed.open
+    assert second.notifier.cards[other.approval_id].status is Status.CANCELLED
+
+
+async def test_a_fault_of_ours_ends_the_turn_at_last(storage: SqliteStorage) -> None:
+    office = Office(storage, [say("Hello.")])
+
+    async def broken(_: object) -> None:
+        raise ZeroDivisionError
+
+    office.inbox = SimpleNamespace(receive=office.inbox.receive, sort=broken)  # type: ignore[assignment]
+    office.threads = replace(office.threads, inbox=office.inbox)
+    await office.hear(ASK)
+    for _ in range(10):
+        office.clock.forward(minutes=10)
+        await replace(office.sweep, threads=office.threads).tick()
+        await office.queue.run()
+    assert len(office.shown()) == 1
+    assert "wrong on my side" in office.shown()[0]
+    assert await office.sweep.tick() == 0
+
+
+async def test_the_last_word_is_repeated_when_slack_is_away(storage: SqliteStorage) -> None:
+    office = Office(storage, [call("pay", {"to": "x", "amount": 1}, id="c1")] * 30)
+    office.model._turns = [[RuntimeError("down")]] * 30
+    await office.hear(ASK)
+    office.notifier.failing.add("say")
+    for _ in range(8):
+        office.clock.forward(minutes=10)
+        await office.sweep.tick()
+        await office.queue.run()
+    assert office.shown() == []
+    office.notifier.failing.clear()
+    await storage.threads.wake(THREAD_ID, now_ms=office.clock())
+    await office.threads.work(THREAD_ID)
+    assert "could not finish" in office.shown()[0]

@@ -1,0 +1,229 @@
+"""People as Slack describes them; every failure refuses."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import aiohttp
+import pytest
+from aiohttp import web
+from slack_sdk.errors import SlackApiError, SlackClientError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.directory import MAX_KEPT, Fresh, SlackDirectory
+from bot.errors import DirectoryError
+from tests.fakes import FakeClock
+
+
+@dataclass
+class Answer:
+    data: object
+
+
+@dataclass
+class Client:
+    """Answers each method from a list; the last answer is given again and again."""
+
+    answers: dict[str, list[object]]
+    calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+
+    async def api_call(self, method: str, *, params: dict[str, Any]) -> Answer:
+        self.calls.append((method, params))
+        left = self.answers[method]
+        answer = left.pop(0) if len(left) > 1 else left[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return Answer(answer)
+
+
+def a_directory(**answers: object) -> tuple[SlackDirectory, Client, FakeClock]:
+    named = {name.replace("_", "."): value for name, value in answers.items()}
+    client = Client({k: v if isinstance(v, list) else [v] for k, v in named.items()})
+    clock = FakeClock()
+    made = SlackDirectory(cast(AsyncWebClient, client), team_id="T1", clock=clock)
+    return made, client, clock
+
+
+def a_user(**changes: object) -> dict[str, object]:
+    return {"user": {"id": "UADA", "team_id": "T1", "real_name": "Ada", **changes}}
+
+
+async def test_a_colleague() -> None:
+    directory, _, _ = a_directory(users_info=a_user(profile={"display_name": "ada"}))
+    person = await directory.person("UADA")
+    assert (person.user_id, person.team_id, person.name) == ("UADA", "T1", "ada")
+    assert not (person.is_bot or person.is_guest or person.is_external or person.is_deleted)
+
+
+@pytest.mark.parametrize(
+    ("user", "fact"),
+    [
+        ({"is_restricted": True}, "is_guest"),
+        ({"is_ultra_restricted": True}, "is_guest"),
+        ({"is_bot": True}, "is_bot"),
+        ({"deleted": True}, "is_deleted"),
+        ({"is_stranger": True}, "is_external"),
+        ({"team_id": "T2"}, "is_external"),
+        ({"team_id": ""}, "is_external"),
+        ({"team_id": None}, "is_external"),
+        ({"team_id": "T2", "enterprise_user": {"teams": ["T3"]}}, "is_external"),
+        (
+            {"team_id": "T2", "enterprise_user": {"teams": ["T1"]}, "is_stranger": True},
+            "is_external",
+        ),
+    ],
+)
+async def test_who_is_no_colleague(user: dict[str, object], fact: str) -> None:
+    directory, _, _ = a_directory(users_info=a_user(**user))
+    assert getattr(await directory.person("UADA"), fact)
+
+
+async def test_slackbot_is_a_bot() -> None:
+    directory, _, _ = a_directory(users_info=a_user())
+    assert (await directory.person("USLACKBOT")).is_bot
+
+
+async def test_a_person_of_an_organisation_is_at_home_in_each_of_its_workspaces() -> None:
+    grid = a_user(team_id="T2", enterprise_user={"id": "W1", "teams": ["T9", "T1"]})
+    directory, _, _ = a_directory(users_info=grid)
+    person = await directory.person("WADA")
+    assert not person.is_external
+    assert person.team_id == "T1"
+
+
+async def test_members_of_all_pages() -> None:
+    pages: list[object] = [
+        {"members": ["U1", "U2"], "response_metadata": {"next_cursor": "more"}},
+        {"members": ["U3"], "response_metadata": {"next_cursor": ""}},
+    ]
+    directory, client, _ = a_directory(conversations_members=pages)
+    assert await directory.channel_members("C1") == {"U1", "U2", "U3"}
+    assert [params["cursor"] for _, params in client.calls] == ["", "more"]
+
+
+async def test_a_failure_on_the_second_page_is_a_failure() -> None:
+    pages: list[object] = [
+        {"members": ["U1"], "response_metadata": {"next_cursor": "more"}},
+        TimeoutError(),
+    ]
+    directory, _, _ = a_directory(conversations_members=pages)
+    with pytest.raises(DirectoryError):
+        await directory.channel_members("C1")
+
+
+async def test_known_for_a_minute() -> None:
+    directory, client, clock = a_directory(users_info=[a_user(), a_user(deleted=True)])
+    await directory.person("UADA")
+    clock.forward(seconds=59)
+    assert not (await directory.person("UADA")).is_deleted
+    assert len(client.calls) == 1
+    clock.forward(seconds=1)
+    assert (await directory.person("UADA")).is_deleted
+
+
+async def test_a_failure_is_not_remembered_and_nothing_old_is_used() -> None:
+    directory, _, clock = a_directory(users_info=[a_user(), TimeoutError(), a_user()])
+    await directory.person("UADA")
+    clock.forward(seconds=61)
+    with pytest.raises(DirectoryError):
+        await directory.person("UADA")
+    assert (await directory.person("UADA")).name == "Ada"
+
+
+async def test_memory_is_bounded() -> None:
+    fresh: Fresh[str] = Fresh(FakeClock())
+
+    async def load(key: str) -> str:
+        return key
+
+    for number in range(MAX_KEPT + 1):
+        await fresh.get(str(number), load)
+    assert len(fresh._kept) == 1
+
+
+FAULTS: list[object] = [
+    SlackApiError("no", {"ok": False, "error": "user_not_found"}),  # type: ignore[no-untyped-call]
+    SlackClientError(),
+    aiohttp.ClientConnectionError(),
+    ConnectionResetError(),
+    TimeoutError(),
+    "a text",
+    {},
+    {"user": None},
+    {"user": "UADA"},
+    {"user": []},
+    {"user": {"team_id": "T1", "profile": "x"}},
+    {"user": {"team_id": "T1", "enterprise_user": "x"}},
+    {"user": {"team_id": "T2", "enterprise_user": {"teams": 5}}},
+    {"members": None, "users": None},
+    {"members": 5, "users": 5},
+    {"members": [["U1"]], "users": [["U1"]]},
+    {"members": "U1", "users": "U1"},
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=str)
+async def test_every_failure_is_a_directory_error(fault: object) -> None:
+    directory, _, _ = a_directory(
+        users_info=fault, conversations_members=fault, usergroups_users_list=fault
+    )
+    with pytest.raises(DirectoryError) as raised:
+        await directory.person("UADA")
+    assert "Nothing was done" in str(raised.value)
+    with pytest.raises(DirectoryError):
+        await directory.channel_members("C1")
+    with pytest.raises(DirectoryError):
+        await directory.group_members("S1")
+
+
+async def test_members_of_a_group() -> None:
+    directory, client, _ = a_directory(usergroups_users_list={"users": ["U1"]})
+    assert await directory.group_members("S1") == {"U1"}
+    assert client.calls == [("usergroups.users.list", {"usergroup": "S1"})]
+
+
+@dataclass
+class Proxy:
+    """Something on the way to Slack that answers in its own words."""
+
+    url: str = ""
+    answer: web.Response = field(default_factory=web.Response)
+
+
+@pytest.fixture
+async def proxy() -> AsyncIterator[Proxy]:
+    made = Proxy()
+
+    async def answer(_: web.Request) -> web.Response:
+        return made.answer
+
+    app = web.Application()
+    app.router.add_route("*", "/api/{method}", answer)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    made.url = f"http://127.0.0.1:{runner.addresses[0][1]}/api/"
+    yield made
+    await runner.cleanup()
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "body"),
+    [
+        (502, "text/html", "<h1>Bad gateway</h1>"),
+        (502, "text/plain", "Bad gateway"),
+        (200, "text/plain", "Please log in"),
+        (200, "application/json", "[]"),
+        (200, "application/json", "{broken"),
+    ],
+)
+async def test_a_proxy_that_answers_for_slack(
+    proxy: Proxy, status: int, kind: str, body: str
+) -> None:
+    proxy.answer = web.Response(status=status, content_type=kind, text=body)
+    client = AsyncWebClient(token="xoxb-test", base_url=proxy.url, timeout=2, retry_handlers=[])
+    directory = SlackDirectory(client, team_id="T1", clock=FakeClock())
+    with pytest.raises(DirectoryError):
+        await directory.person("UADA")

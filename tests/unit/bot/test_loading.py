@@ -1,0 +1,119 @@
+"""The agent and the model that settings name: every fault is a sentence, not a traceback."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agents import ChatModelAgent
+from agents.models import ScriptedModel
+from bot.demo.model import DemoModel
+from bot.errors import SettingsError
+from bot.loading import load_agent, load_model
+
+MODULE = """
+from agents import ChatModelAgent
+
+made = []
+
+def build(model):
+    made.append(model)
+    return ChatModelAgent(name="mine", model=model)
+
+def fails(model):
+    raise RuntimeError("no database")
+
+def nothing(model):
+    return None
+
+def needs_two(model, more):
+    return None
+
+number = 5
+Agent = ChatModelAgent
+"""
+BROKEN = {
+    "countersign_raises": "raise RuntimeError('at import')",
+    "countersign_syntax": "def (",
+    "countersign_needs": "import countersign_no_such_package",
+    "countersign_exits": "raise SystemExit(3)",
+}
+
+
+@pytest.fixture
+def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    (tmp_path / "countersign_mine.py").write_text(MODULE)
+    for name, text in BROKEN.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield
+    for name in [*BROKEN, "countersign_mine"]:
+        sys.modules.pop(name, None)
+
+
+@pytest.mark.usefixtures("modules")
+def test_a_function_gets_the_model() -> None:
+    model = ScriptedModel([])
+    agent = load_agent("countersign_mine:build", model)
+    assert agent.name == "mine"
+    assert sys.modules["countersign_mine"].made == [model]
+
+
+def test_an_agent_is_taken_as_it_is() -> None:
+    agent = ChatModelAgent(name="mine", model=ScriptedModel([]))
+    sys.modules["countersign_ready"] = type(sys)("countersign_ready")
+    try:
+        sys.modules["countersign_ready"].__dict__["agent"] = agent
+        assert load_agent("countersign_ready:agent", ScriptedModel([])) is agent
+    finally:
+        del sys.modules["countersign_ready"]
+
+
+@pytest.mark.usefixtures("modules")
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("countersign_nowhere:agent", "does not import"),
+        ("countersign_needs:agent", "countersign_no_such_package"),
+        ("countersign_raises:agent", "failed while it was imported"),
+        ("countersign_syntax:agent", "failed while it was imported"),
+        ("countersign_exits:agent", "SystemExit(3)"),
+        ("countersign_mine:missing", "has no 'missing'"),
+        ("countersign_mine:number", "is not an agent"),
+        ("countersign_mine:Agent", "countersign_mine:Agent"),
+        ("countersign_mine:nothing", "is not an agent"),
+        ("countersign_mine:fails", "no database"),
+        ("countersign_mine:needs_two", "failed"),
+        ("countersign_mine", "COUNTERSIGN_AGENT"),
+        ("countersign_mine:", "COUNTERSIGN_AGENT"),
+        (":agent", "COUNTERSIGN_AGENT"),
+        ("", "COUNTERSIGN_AGENT"),
+        (".relative:agent", "COUNTERSIGN_AGENT"),
+        ("a..b:agent", "COUNTERSIGN_AGENT"),
+    ],
+)
+def test_every_fault_names_the_setting(path: str, words: str) -> None:
+    with pytest.raises(SettingsError) as raised:
+        load_agent(path, ScriptedModel([]))
+    assert raised.value.variable == "COUNTERSIGN_AGENT"
+    assert words in str(raised.value)
+
+
+def test_the_demo_model() -> None:
+    assert isinstance(load_model("demo"), DemoModel)
+
+
+@pytest.mark.parametrize("name", ["", "gpt", "nobody:gpt", ":", "openai:", "mistral:large"])
+def test_a_model_that_cannot_be_used(name: str) -> None:
+    with pytest.raises(SettingsError) as raised:
+        load_model(name)
+    assert raised.value.variable == "COUNTERSIGN_MODEL"
+
+
+def test_a_model_without_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(SettingsError, match="OPENAI_API_KEY"):
+        load_model("openai:gpt-5")

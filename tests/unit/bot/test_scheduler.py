@@ -1,0 +1,95 @@
+"""The tick: what is due is started, and no failure ends the ticking."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+from typing import cast
+
+import pytest
+
+from agents.models import call, say
+from bot.scheduler import Scheduler, Sweep
+from storage.errors import StoreUnavailableError
+from storage.records import Status
+from storage.sqlite import SqliteStorage
+from tests.unit.bot.office import Office, an_incoming
+
+ASK = "<@UBOT> pay Mia"
+PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
+SOON = timedelta(milliseconds=5)
+
+
+async def test_nothing_is_due(storage: SqliteStorage) -> None:
+    office = Office(storage, [])
+    assert await office.sweep.tick() == 0
+    assert office.queue.waiting == []
+
+
+async def test_a_reminder_then_an_expiry(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY, say("Nobody answered.")])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    assert await office.sweep.tick() == 0
+    office.clock.forward(minutes=15)
+    assert await office.sweep.tick() == 1
+    await office.queue.run()
+    assert office.notifier.reminders == [approval.approval_id]
+    office.clock.forward(hours=8)
+    assert await office.sweep.tick() >= 1
+    await office.queue.run()
+    assert (await storage.approvals.get(approval.approval_id)).status is Status.EXPIRED
+    assert office.ran == []
+    assert office.shown()[-1] == "Nobody answered."
+
+
+async def test_work_that_a_crash_dropped_is_found(storage: SqliteStorage) -> None:
+    office = Office(storage, [say("Hello.")])
+    await office.inbox.receive(an_incoming(ASK))
+    assert await office.sweep.tick() == 1
+    await office.queue.run()
+    assert office.shown() == ["Hello."]
+
+
+class FailingSweep:
+    """Raises what it is told to, in order; then says that it is done."""
+
+    def __init__(self, *errors: Exception) -> None:
+        self.errors = list(errors)
+        self.done = asyncio.Event()
+
+    async def tick(self) -> int:
+        if self.errors:
+            raise self.errors.pop(0)
+        self.done.set()
+        return 0
+
+
+async def ticked(sweep: FailingSweep) -> None:
+    scheduler = Scheduler(cast(Sweep, sweep), every=SOON)
+    scheduler.start()
+    try:
+        async with asyncio.timeout(5):
+            await sweep.done.wait()
+    finally:
+        scheduler.stop()
+
+
+@pytest.mark.parametrize(
+    "error", [lambda: StoreUnavailableError("down"), lambda: ValueError("a fault of ours")]
+)
+async def test_a_failed_tick_is_followed_by_another(
+    error: Callable[[], Exception], caplog: pytest.LogCaptureFixture
+) -> None:
+    await ticked(FailingSweep(error()))
+    assert "tick_failed" in [getattr(record, "action", "") for record in caplog.records]
+
+
+async def test_stop_is_harmless_before_the_start_and_twice() -> None:
+    scheduler = Scheduler(cast(Sweep, FailingSweep()), every=SOON)
+    scheduler.stop()
+    scheduler.start()
+    scheduler.stop()
+    await asyncio.sleep(0)
+    scheduler.stop()

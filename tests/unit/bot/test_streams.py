@@ -1,0 +1,265 @@
+"""Texts that grow: what is shown when, and what is never shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from bot.errors import DeliveryError
+from bot.streams import (
+    MAX_STREAMED,
+    GrowingMessage,
+    NativeStream,
+    Streaming,
+    safe_markdown,
+    settled,
+)
+from tests.fakes import FakeClock
+
+TARGET = {"channel": "C1", "thread_ts": "1.1"}
+
+
+@dataclass
+class Slack:
+    """Notes calls; fails those that a test names."""
+
+    calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    failing: dict[str, str] = field(default_factory=dict)
+    finished: list[tuple[str, str]] = field(default_factory=list)
+
+    async def call(self, method: str, **arguments: Any) -> dict[str, Any]:
+        self.calls.append((method, arguments))
+        if method in self.failing:
+            raise DeliveryError(method, self.failing[method])
+        return {"ok": True, "ts": "9.1"}
+
+    async def post(self, text: str) -> str:
+        await self.call("post", text=text)
+        return "9.2"
+
+    async def update(self, ts: str, text: str) -> None:
+        await self.call("update", ts=ts, text=text)
+
+    async def finish_with(self, ts: str, text: str) -> str:
+        self.finished.append((ts, text))
+        return ts or "9.3"
+
+    def methods(self) -> list[str]:
+        return [method for method, _ in self.calls]
+
+    def shown(self) -> str:
+        """All that people could read before the finish."""
+        return "".join(
+            str(arguments.get("markdown_text", arguments.get("text", "")))
+            for _, arguments in self.calls
+        )
+
+
+@dataclass
+class Scene:
+    slack: Slack = field(default_factory=Slack)
+    clock: FakeClock = field(default_factory=FakeClock)
+    streaming: Streaming = field(default_factory=lambda: Streaming(is_native=True))
+
+    def growing(self) -> GrowingMessage:
+        return GrowingMessage(
+            post=self.slack.post,
+            update=self.slack.update,
+            finish_with=self.slack.finish_with,
+            clock=self.clock,
+        )
+
+    def native(self) -> NativeStream:
+        return NativeStream(
+            call=self.slack.call,
+            target=dict(TARGET),
+            fallback=self.growing(),
+            streaming=self.streaming,
+            clock=self.clock,
+        )
+
+    async def feed(self, stream: NativeStream | GrowingMessage, *pieces: str) -> None:
+        for piece in pieces:
+            await stream.append(piece)
+            self.clock.forward(seconds=2)
+
+
+async def test_native_start_append_stop() -> None:
+    scene = Scene()
+    stream = scene.native()
+    await scene.feed(stream, "Deploying ", "payments ", "now.")
+    assert await stream.finish("Deploying payments now.") == "9.1"
+    assert scene.slack.methods() == ["chat.startStream", "chat.appendStream", "chat.stopStream"]
+    assert scene.slack.shown() == "Deploying payments now."
+    assert scene.slack.calls[0][1]["thread_ts"] == "1.1"
+    assert scene.slack.finished == []
+
+
+async def test_native_pieces_are_paced() -> None:
+    scene = Scene()
+    stream = scene.native()
+    for word in ("a ", "b ", "c "):
+        await stream.append(word)
+    assert scene.slack.methods() == ["chat.startStream"]
+    await stream.finish("a b c ")
+    assert scene.slack.shown() == "a b c "
+
+
+async def test_nothing_is_sent_before_a_whole_word() -> None:
+    scene = Scene()
+    stream = scene.native()
+    await scene.feed(stream, "Dep", "loy", "ing")
+    assert scene.slack.calls == []
+    await stream.finish("Deploying")
+    assert scene.slack.finished == [("", "Deploying")]
+
+
+@pytest.mark.parametrize("reason", ["unknown_method", "missing_scope", "not_allowed_token_type"])
+async def test_a_workspace_without_streaming_is_remembered(reason: str) -> None:
+    scene = Scene()
+    scene.slack.failing["chat.startStream"] = reason
+    stream = scene.native()
+    await scene.feed(stream, "Deploying ", "payments ")
+    assert scene.slack.methods() == ["chat.startStream", "post", "update"]
+    assert scene.slack.calls[-1][1]["text"] == "Deploying payments "
+    await stream.finish("Deploying payments now.")
+    assert scene.slack.finished == [("9.2", "Deploying payments now.")]
+    assert not scene.streaming.is_native
+
+
+async def test_a_lost_answer_does_not_start_a_second_stream() -> None:
+    scene = Scene()
+    scene.slack.failing["chat.startStream"] = "no answer in time"
+    stream = scene.native()
+    await scene.feed(stream, "one ", "two ", "three ")
+    assert scene.slack.methods() == ["chat.startStream"]
+    await stream.finish("one two three ")
+    assert scene.slack.finished == [("", "one two three ")]
+    assert scene.streaming.is_native
+
+
+async def test_a_stream_that_breaks_is_finished_by_update() -> None:
+    scene = Scene()
+    stream = scene.native()
+    await scene.feed(stream, "one ")
+    scene.slack.failing["chat.appendStream"] = "fatal_error"
+    await scene.feed(stream, "two ", "three ")
+    assert scene.slack.methods() == ["chat.startStream", "chat.appendStream"]
+    assert await stream.finish("one two three four") == "9.1"
+    assert scene.slack.methods()[-1] == "chat.stopStream"
+    assert "markdown_text" not in scene.slack.calls[-1][1]
+    assert scene.slack.finished == [("9.1", "one two three four")]
+
+
+async def test_a_stop_that_fails_is_finished_by_update() -> None:
+    scene = Scene()
+    stream = scene.native()
+    await scene.feed(stream, "one ")
+    scene.slack.failing["chat.stopStream"] = "message_not_in_streaming_state"
+    await stream.finish("one two")
+    assert scene.slack.finished == [("9.1", "one two")]
+
+
+async def test_a_text_that_changes_its_beginning_is_finished_by_update() -> None:
+    scene = Scene()
+    stream = scene.native()
+    await scene.feed(stream, "one ")
+    await stream.finish("two")
+    assert scene.slack.finished == [("9.1", "two")]
+
+
+async def test_a_long_text_goes_on_in_further_messages() -> None:
+    scene = Scene()
+    stream = scene.native()
+    text = "word " * (MAX_STREAMED // 3)
+    await scene.feed(stream, text, "more ")
+    assert len(scene.slack.shown()) <= MAX_STREAMED
+    await stream.finish(text + "more ")
+    assert scene.slack.methods()[-1] == "chat.stopStream"
+    assert scene.slack.finished == [("9.1", text + "more ")]
+
+
+async def test_abandon_ends_the_stream_and_never_raises() -> None:
+    scene = Scene()
+    stream = scene.native()
+    await stream.abandon()
+    assert scene.slack.calls == []
+    await scene.feed(stream, "one ")
+    scene.slack.failing["chat.stopStream"] = "fatal_error"
+    await stream.abandon()
+    assert scene.slack.methods()[-1] == "chat.stopStream"
+    await scene.growing().abandon()
+
+
+async def test_updates_are_paced_and_failures_forgotten() -> None:
+    scene = Scene()
+    stream = scene.growing()
+    scene.slack.failing["post"] = "ratelimited"
+    await stream.append("one ")
+    await stream.append("two ")
+    assert scene.slack.methods() == ["post"]
+    scene.slack.failing.clear()
+    await scene.feed(stream)
+    scene.clock.forward(seconds=2)
+    await stream.append("three ")
+    assert scene.slack.calls[-1] == ("post", {"text": "one two three "})
+
+
+SECRETS = [
+    "xoxb-1234567890-abcdefghij",
+    "password: hunter2secret",
+    'password: "correct horse battery"',
+    "token = 'one two three'",
+    "Bearer abcdefghijklmnop",
+    "4111 1111 1111 1111",
+    "-----BEGIN RSA PRIVATE KEY-----\nMIIabc def\nMIIghi\n-----END RSA PRIVATE KEY-----",
+]
+TELLING = ["xoxb-1234567890", "hunter2", "horse", "two", "ijklmnop", "1111 1111", "MII"]
+
+
+@pytest.mark.parametrize(("secret", "telling"), [*zip(SECRETS, TELLING, strict=True)])
+@pytest.mark.parametrize("is_native", [True, False])
+async def test_a_secret_is_never_shown(secret: str, telling: str, is_native: bool) -> None:
+    scene = Scene()
+    stream = scene.native() if is_native else scene.growing()
+    text = f"I use {secret} for that, as you said. "
+    await scene.feed(stream, *text)
+    assert telling not in scene.slack.shown()
+    if is_native:
+        await stream.finish(text)
+        assert telling not in scene.slack.shown()
+
+
+@given(st.text(alphabet="[]()!<>&\\@#ahtp:/. ", max_size=40))
+@settings(deadline=None)
+def test_safe_markdown_escapes_character_by_character(text: str) -> None:
+    safe = safe_markdown(text)
+    assert safe == "".join(safe_markdown(character) for character in text)
+    assert not {"<", ">"} & set(safe)
+    rest = safe.replace("\\\\", "")
+    for control in "[]!":
+        assert rest.count(control) == rest.count(f"\\{control}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["<!channel>", "<@U1>", "<https://evil|bank>", "[bank](https://evil)", "![x](https://e)"],
+)
+def test_safe_markdown_neither_mentions_nor_links(text: str) -> None:
+    safe = safe_markdown(text)
+    assert "<" not in safe
+    assert "](" not in safe.replace("\\](", "")
+
+
+def test_a_backslash_does_not_undo_the_escape() -> None:
+    assert safe_markdown("\\[x\\](https://evil)") == "\\\\\\[x\\\\\\](https://evil)"
+
+
+@given(st.text(alphabet="ab \n", max_size=30))
+def test_settled_keeps_the_last_word_back(text: str) -> None:
+    shown = settled(text)
+    assert text.startswith(shown)
+    assert not text[len(shown) :].strip(" \n") or " " not in text[len(shown) :]
