@@ -1,0 +1,77 @@
+"""Small agents for scenarios; named by COUNTERSIGN_AGENT, so each takes the model and ignores it."""
+
+from __future__ import annotations
+
+from pydantic_ai.models import Model
+
+from agents import Agent, ChatModelAgent, ScriptedModel, tool
+from agents.models import Turn, call, say
+
+RAN: list[str] = []
+"""What the tools did; a test that looks at it clears it first."""
+
+LONG = "".join(f"{number:05d} " for number in range(20_000 // 6)) + "the end"
+"""A text of about 20,000 characters, each part of which can be found again."""
+HUGE = "x" * 400_000
+NASTY = "<!channel> <@U0ADALINDQ> `code` *bold* <https://evil.example|bank> @here ```fence```"
+
+
+@tool(gate="review", title="Send {text}")
+def send(text: str) -> str:
+    """Send a text.
+
+    Args:
+        text: What to send.
+    """
+    RAN.append(text)
+    return f"sent {len(text)} characters"
+
+
+@tool
+def explode(what: str) -> str:
+    """Fail.
+
+    Args:
+        what: What to break.
+    """
+    raise RuntimeError(f"{what} broke, and password=hunter2secret was in the message")
+
+
+def _agent(*turns: Turn) -> Agent:
+    return ChatModelAgent(name="scripted", model=ScriptedModel(turns), tools=[send, explode])
+
+
+def failing(_: Model) -> Agent:
+    """Calls a tool that raises, and says so."""
+    return _agent(call("explode", {"what": "it"}, id="c1"), say("It broke."))
+
+
+def confused(_: Model) -> Agent:
+    """Calls a tool that is not there, then one with wrong arguments, then with broken ones."""
+    return _agent(
+        call("no_such_tool", {"x": 1}, id="c1"),
+        call("send", {"txet": 5}, id="c2"),
+        call("send", "{broken", id="c3"),
+        say("I give up."),
+    )
+
+
+def long(_: Model) -> Agent:
+    """Sends a text that no card can hold."""
+    return _agent(call("send", {"text": LONG}, id="c1"), say("Sent."))
+
+
+def huge(_: Model) -> Agent:
+    """Sends a text that nothing in Slack can hold."""
+    return _agent(call("send", {"text": HUGE}, id="c1"), say("Sent."))
+
+
+def nasty(_: Model) -> Agent:
+    """Writes what would be markup, everywhere."""
+    first = [say(f"I will send {NASTY}"), call("send", {"text": NASTY}, id="c1")]
+    return _agent(first, say(f"Sent {NASTY}"))
+
+
+def plain(_: Model) -> Agent:
+    """Sends a word."""
+    return _agent(call("send", {"text": "hello"}, id="c1"), say("Sent."))

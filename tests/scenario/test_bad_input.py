@@ -1,0 +1,220 @@
+"""Models, tools, people and strangers that do what they should not, through the whole bot."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from bot.sandbox.blockkit import message_errors
+from bot.sandbox.delivery import HttpTransport, Parcel, Reply
+from tests.scenario import agents
+from tests.stage import SECRET, Stage, a_stage, buttons
+
+APPROVE, DETAILS = "countersign:approve", "countersign:details"
+ASK = "@countersign go"
+
+Opening = Callable[[str], AbstractAsyncContextManager[Stage]]
+
+
+@pytest.fixture
+async def opened(tmp_path: Path) -> AsyncIterator[Opening]:
+    agents.RAN.clear()
+
+    def opening(name: str) -> AbstractAsyncContextManager[Stage]:
+        path = f"tests.scenario.agents:{name}"
+        return a_stage(tmp_path, "http", COUNTERSIGN_AGENT=path)
+
+    yield opening
+
+
+def all_faults(stage: Stage) -> list[str]:
+    return [fault for message in stage.messages() for fault in message_errors(message)]
+
+
+async def test_a_tool_that_raises(opened: Opening) -> None:
+    async with opened("failing") as stage:
+        await stage.say("Rosa", ASK)
+        await stage.said("It broke")
+        shown = str(stage.messages())
+    assert "Traceback" not in shown
+    assert "hunter2secret" not in shown
+
+
+async def test_a_model_that_is_confused(opened: Opening) -> None:
+    async with opened("confused") as stage:
+        await stage.say("Rosa", ASK)
+        await stage.said("I give up")
+        assert stage.cards() == []
+    assert agents.RAN == []
+
+
+async def test_a_long_argument(opened: Opening) -> None:
+    async with opened("long") as stage:
+        await stage.say("Rosa", ASK)
+        card = await stage.card(word=APPROVE)
+        assert all_faults(stage) == []
+        assert "the end" not in str(card["blocks"])
+        assert DETAILS in buttons(card)
+        await stage.click("Ada", card, DETAILS)
+        view = str(await stage.modal("Ada"))
+        for part in agents.LONG.split()[:-2]:
+            assert part in view
+        assert "the end" in view
+        await stage.click("Ada", card, APPROVE)
+        await stage.said("Sent")
+    assert agents.RAN == [agents.LONG]
+
+
+async def test_an_argument_that_nobody_can_read_cannot_be_approved(opened: Opening) -> None:
+    async with opened("huge") as stage:
+        await stage.say("Rosa", ASK)
+        card = await stage.card(word=DETAILS)
+        assert all_faults(stage) == []
+        assert APPROVE not in buttons(card)
+        await stage.click("Ada", card, DETAILS)
+        assert "too long for Slack" in str(await stage.modal("Ada"))
+    assert agents.RAN == []
+
+
+def obeyed(payload: object) -> list[str]:
+    """The texts in a payload in which Slack would obey control characters."""
+    found: list[str] = []
+    if isinstance(payload, dict):
+        if payload.get("type") in {"user", "usergroup", "broadcast", "channel"}:
+            found.append(str(payload))
+        if payload.get("type") == "mrkdwn":
+            found.append(str(payload.get("text")))
+        for value in payload.values():
+            found.extend(obeyed(value))
+    if isinstance(payload, list):
+        for value in payload:
+            found.extend(obeyed(value))
+    return found
+
+
+async def test_markup_is_shown_and_never_obeyed(opened: Opening) -> None:
+    async with opened("nasty") as stage:
+        await stage.say("Rosa", ASK)
+        card = await stage.card(word=APPROVE)
+        await stage.click("Ada", card, APPROVE)
+        await stage.said("Sent")
+        await stage.card(word="Approved")
+        calls = [c for c in stage.sandbox.calls if c.method.startswith("chat.")]
+        assert all_faults(stage) == []
+    for sent in calls:
+        texts = [*obeyed(sent.args), str(sent.args.get("text", ""))]
+        texts.append(str(sent.args.get("markdown_text", "")))
+        for text in texts:
+            assert "<!channel" not in text
+            assert "<https://evil" not in text
+        assert "<@U0ADALINDQ>" not in str(sent.args.get("markdown_text", ""))
+    assert agents.RAN == [agents.NASTY]
+
+
+async def test_a_tampered_digest(opened: Opening) -> None:
+    async with opened("plain") as stage:
+        await stage.say("Rosa", ASK)
+        card = await stage.card(word=APPROVE)
+        ada = stage.user("Ada")
+        click = stage.sandbox.payload_of_click(ada, stage.channel, card["ts"], APPROVE)
+        approval_id, _, _ = click["actions"][0]["value"].partition(".")
+        click["actions"][0]["value"] = f"{approval_id}.{'0' * 32}"
+        await stage.sandbox.send_interaction(click)
+        await stage.whispered("Ada", "has changed since")
+        assert APPROVE in buttons(stage.cards()[0])
+    assert agents.RAN == []
+
+
+async def test_many_clicks_of_two_people(opened: Opening) -> None:
+    async with opened("plain") as stage:
+        await stage.say("Rosa", ASK)
+        card = await stage.card(word=APPROVE)
+        clicks = [
+            stage.sandbox.payload_of_click(stage.user(name), stage.channel, card["ts"], APPROVE)
+            for name in ("Ada", "Ben")
+            for _ in range(25)
+        ]
+        await asyncio.gather(*(stage.sandbox.send_interaction(click) for click in clicks))
+        await stage.said("Sent")
+        await stage.card(word="Approved")
+
+        def told() -> list[dict[str, Any]]:
+            return [
+                m for name in ("Ada", "Ben") for m in stage.sandbox.ephemerals(stage.user(name))
+            ]
+
+        await stage.sandbox.until(lambda: len(told()) == 49)
+        winners = {stage.user(name) for name in ("Ada", "Ben")}
+        named = {w for w in winners if all(f"<@{w}>" in message["text"] for message in told())}
+        assert len(named) == 1
+        assert len(stage.cards()) == 1
+    assert agents.RAN == ["hello"]
+
+
+async def test_a_replayed_click(opened: Opening) -> None:
+    async with opened("plain") as stage:
+        await stage.say("Rosa", ASK)
+        card = await stage.card(word=APPROVE)
+        ada = stage.user("Ada")
+        click = stage.sandbox.payload_of_click(ada, stage.channel, card["ts"], APPROVE)
+        for _ in range(3):
+            await stage.sandbox.send_interaction(click)
+        await stage.said("Sent")
+        await stage.whispered("Ada", "already approved")
+    assert agents.RAN == ["hello"]
+
+
+async def forged(stage: Stage, payload: dict[str, Any], secret: str, *, age: float = 0) -> Reply:
+    """Send a click that is signed with another secret, or at another time."""
+    transport = HttpTransport(
+        lambda: stage.sandbox.events_url,
+        secret,
+        clock=lambda: stage.sandbox.clock() - age,
+        patience=5,
+    )
+    try:
+        return await transport.send(Parcel(kind="interactive", payload=payload))
+    finally:
+        await transport.close()
+
+
+@pytest.mark.parametrize(("secret", "age"), [("another-signing-secret", 0), (SECRET, 600)])
+async def test_a_forged_or_old_click_is_refused(
+    opened: Opening, secret: str, age: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    async with opened("plain") as stage:
+        await stage.say("Rosa", ASK)
+        card = await stage.card(word=APPROVE)
+        ada = stage.user("Ada")
+        click = stage.sandbox.payload_of_click(ada, stage.channel, card["ts"], APPROVE)
+        click["note"] = "a-word-of-the-body"
+        reply = await forged(stage, click, secret, age=age)
+        assert not reply.ok
+        assert APPROVE in buttons(stage.cards()[0])
+        assert "a-word-of-the-body" not in caplog.text
+        assert (await forged(stage, click, SECRET)).ok
+        await stage.said("Sent")
+    assert agents.RAN == ["hello"]
+
+
+async def test_an_unsigned_click_is_refused(opened: Opening) -> None:
+    async with opened("plain") as stage, aiohttp.ClientSession() as session:
+        await stage.say("Rosa", ASK)
+        card = await stage.card(word=APPROVE)
+        ada = stage.user("Ada")
+        click = stage.sandbox.payload_of_click(ada, stage.channel, card["ts"], APPROVE)
+        assert stage.sandbox.events_url is not None
+        data = {"payload": json.dumps(click)}
+        async with session.post(stage.sandbox.events_url, data=data) as answer:
+            assert answer.status == 401
+        assert APPROVE in buttons(stage.cards()[0])
+    assert agents.RAN == []

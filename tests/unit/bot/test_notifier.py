@@ -1,0 +1,285 @@
+"""What the notifier sends, in a stand-in for Slack, when all goes well and when it does not."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+
+import pytest
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.app import Identity, Slack
+from bot.errors import DeliveryError
+from bot.notifier import SlackNotifier, mentions_of
+from bot.sandbox.server import Sandbox
+from storage.records import Approval, Decision, Kind, Post, Status, Thread
+from tests.contract.builders import an_approval
+from tests.fakes import FakeClock
+
+TOKEN = "xoxb-notifier-test"
+APPROVAL_ID = "apr_" + "0" * 32
+
+
+@dataclass
+class Scene:
+    sandbox: Sandbox
+    notifier: SlackNotifier
+    thread: Thread
+    approval: Approval
+
+    def texts(self) -> list[str]:
+        return [m["text"] for m in self.sandbox.messages(self.thread.channel_id)][1:]
+
+    def methods(self) -> list[str]:
+        return [call.method for call in self.sandbox.calls]
+
+    async def say(self, text: str, *, look_first: bool = False, ts: str = "") -> str:
+        post = Post(
+            post_id="p1", thread_id=self.thread.thread_id, text=text, created_ms=1_000, ts=ts
+        )
+        return await self.notifier.say(self.thread, post, look_first=look_first)
+
+
+@pytest.fixture
+async def scene() -> AsyncIterator[Scene]:
+    async with Sandbox(clock=time.time, bot_token=TOKEN) as sandbox:
+        rosa, channel = sandbox.user_id("Rosa"), sandbox.channel_id("ops")
+        root = await sandbox.say(rosa, channel, "hello")
+        team = sandbox.workspace.team_id
+        thread = Thread(
+            thread_id=f"{team}:{channel}:{root}",
+            team_id=team,
+            channel_id=channel,
+            thread_ts=root,
+            requester_id=rosa,
+            created_ms=1_000,
+        )
+        approval = an_approval(
+            approval_id=APPROVAL_ID,
+            thread_id=thread.thread_id,
+            team_id=team,
+            channel_id=channel,
+            thread_ts=root,
+            requester_id=rosa,
+        )
+        slack = Slack(
+            token=TOKEN,
+            signing_secret="",
+            api_url=sandbox.api_url,
+            identity=Identity(team_id=team, bot_user_id="U0COUNTERS", bot_id="B0COUNTERS"),
+        )
+        assert TOKEN not in repr(slack)
+        client: AsyncWebClient = slack.client(timeout_s=5)
+        notifier = SlackNotifier(client, team_id=team, clock=FakeClock())
+        yield Scene(sandbox, notifier, thread, approval)
+
+
+async def test_a_card_in_the_thread_with_its_id(scene: Scene) -> None:
+    ts = await scene.notifier.post_card(scene.approval, look_first=False)
+    (card,) = scene.sandbox.messages(scene.thread.channel_id)[1:]
+    assert card["ts"] == ts
+    assert card["thread_ts"] == scene.thread.thread_ts
+    assert card["metadata"]["event_payload"] == {"id": APPROVAL_ID}
+
+
+async def test_a_card_whose_answer_was_lost_is_found(scene: Scene) -> None:
+    scene.sandbox.fail("chat.postMessage", drop=True)
+    with pytest.raises(DeliveryError) as raised:
+        await scene.notifier.post_card(scene.approval, look_first=False)
+    assert raised.value.method == "chat.postMessage"
+    assert raised.value.__cause__ is not None
+    ts = await scene.notifier.post_card(scene.approval, look_first=True)
+    assert len(scene.texts()) == 1
+    assert scene.methods().count("chat.postMessage") == 1
+    assert scene.sandbox.messages(scene.thread.channel_id)[1]["ts"] == ts
+
+
+async def test_a_card_that_was_never_posted_is_posted(scene: Scene) -> None:
+    await scene.notifier.post_card(scene.approval, look_first=True)
+    assert len(scene.texts()) == 1
+
+
+async def test_a_card_is_looked_for_on_all_pages(scene: Scene) -> None:
+    scene.sandbox.fail("chat.postMessage", drop=True)
+    rosa = scene.thread.requester_id
+    for number in range(201):
+        await scene.sandbox.say(
+            rosa, scene.thread.channel_id, f"{number}", thread_ts=scene.thread.thread_ts
+        )
+    with pytest.raises(DeliveryError):
+        await scene.notifier.post_card(scene.approval, look_first=False)
+    await scene.notifier.post_card(scene.approval, look_first=True)
+    assert scene.methods().count("conversations.replies") == 2
+    assert scene.methods().count("chat.postMessage") == 1
+
+
+async def test_a_message_of_a_person_is_never_taken_for_a_card(scene: Scene) -> None:
+    message = scene.sandbox.workspace.post(
+        scene.sandbox.workspace.channels[scene.thread.channel_id],
+        scene.thread.requester_id,
+        "mine",
+        thread_ts=scene.thread.thread_ts,
+        metadata={"event_type": "countersign_card", "event_payload": {"id": APPROVAL_ID}},
+    )
+    assert await scene.notifier.post_card(scene.approval, look_first=True) != message.ts
+
+
+async def test_when_it_cannot_look_it_does_not_post(scene: Scene) -> None:
+    scene.sandbox.fail("conversations.replies", error="fatal_error")
+    with pytest.raises(DeliveryError):
+        await scene.notifier.post_card(scene.approval, look_first=True)
+    assert scene.texts() == []
+
+
+async def test_an_update_shows_the_record(scene: Scene) -> None:
+    ts = await scene.notifier.post_card(scene.approval, look_first=False)
+    decided = replace(
+        scene.approval,
+        card_ts=ts,
+        status=Status.APPROVED,
+        decision=Decision(status=Status.APPROVED, by=scene.sandbox.user_id("Ada"), at_ms=2_000),
+    )
+    assert await scene.notifier.update_card(decided)
+    assert "pproved" in str(scene.sandbox.messages(scene.thread.channel_id)[1])
+
+
+async def test_a_card_that_is_gone(scene: Scene) -> None:
+    ts = await scene.notifier.post_card(scene.approval, look_first=False)
+    await scene.sandbox.remove(scene.thread.channel_id, ts)
+    assert not await scene.notifier.update_card(replace(scene.approval, card_ts=ts))
+
+
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [
+        ({"error": "is_archived"}, "is_archived"),
+        ({"error": "ratelimited"}, "ratelimited"),
+        ({"error": "fatal_error", "status": 503}, "fatal_error"),
+        ({"drop": True}, "connection failed (ServerDisconnectedError)"),
+    ],
+)
+async def test_every_failure_is_a_delivery_error(
+    scene: Scene, how: dict[str, object], reason: str
+) -> None:
+    scene.sandbox.fail("chat.update", **how)  # type: ignore[arg-type]
+    ts = await scene.notifier.post_card(scene.approval, look_first=False)
+    with pytest.raises(DeliveryError) as raised:
+        await scene.notifier.update_card(replace(scene.approval, card_ts=ts))
+    assert raised.value.reason == reason
+    assert TOKEN not in str(raised.value)
+
+
+async def test_nobody_listens() -> None:
+    client = AsyncWebClient(
+        token=TOKEN, base_url="http://127.0.0.1:9/api/", timeout=2, retry_handlers=[]
+    )
+    notifier = SlackNotifier(client, team_id="T1", clock=FakeClock())
+    with pytest.raises(DeliveryError, match="connection failed"):
+        await notifier.remind(an_approval(approval_id=APPROVAL_ID))
+    await notifier.whisper("C1", "U1", "not shown")
+
+
+async def test_a_whisper_is_for_one_person(scene: Scene) -> None:
+    ada = scene.sandbox.user_id("Ada")
+    await scene.notifier.whisper(
+        scene.thread.channel_id, ada, "just you", thread_ts=scene.thread.thread_ts
+    )
+    assert [m["text"] for m in scene.sandbox.ephemerals(ada)] == ["just you"]
+    assert scene.texts() == []
+
+
+async def test_a_whisper_that_fails_is_only_logged(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    await scene.notifier.whisper(scene.thread.channel_id, "UNOBODY", "secret words")
+    assert [getattr(record, "action", "") for record in caplog.records] == ["whisper_failed"]
+    assert "secret words" not in caplog.text
+
+
+async def test_a_reminder_mentions_who_may_decide(scene: Scene) -> None:
+    ada = scene.sandbox.user_id("Ada")
+    named = replace(scene.approval, approvers_json=f'["{ada}", "channel"]')
+    await scene.notifier.remind(named)
+    assert f"<@{ada}>" in str(scene.sandbox.messages(scene.thread.channel_id)[1])
+    assert "<!" not in str(scene.sandbox.calls[-1].args["text"])
+    assert list(mentions_of(scene.approval)) == []
+    question = replace(scene.approval, kind=Kind.QUESTION)
+    assert list(mentions_of(question)) == [scene.thread.requester_id]
+
+
+async def test_a_text_is_said_once_though_its_answer_was_lost(scene: Scene) -> None:
+    scene.sandbox.fail("chat.postMessage", drop=True)
+    with pytest.raises(DeliveryError):
+        await scene.say("All is well.")
+    await scene.say("All is well.", look_first=True)
+    assert scene.texts() == ["All is well."]
+
+
+async def test_a_long_text_goes_on_where_it_was_cut(scene: Scene) -> None:
+    text = "\n".join(f"line {number} " + "x" * 90 for number in range(120))
+    first = await scene.say(text)
+    whole = scene.texts()
+    assert len(whole) > 2
+    assert await scene.say(text, look_first=True) == first
+    assert scene.texts() == whole
+
+
+async def test_a_text_mentions_nobody_and_shows_no_secret(scene: Scene) -> None:
+    ada = scene.sandbox.user_id("Ada")
+    await scene.say(f"<!channel> <@{ada}> <https://evil|bank> xoxb-1234567890-abcdef `x` *b*")
+    (call,) = [call for call in scene.sandbox.calls if call.method == "chat.postMessage"]
+    assert "<" not in str(call.args["text"])
+    assert "xoxb-1234567890" not in str(call.args)
+    assert "'type': 'user'" not in str(call.args["blocks"])
+    assert "broadcast" not in str(call.args["blocks"])
+    assert "mrkdwn" not in str(call.args["blocks"])
+
+
+async def test_an_unfinished_text_is_finished_in_place(scene: Scene) -> None:
+    ts = await scene.say("half")
+    assert await scene.say("half and half", ts=ts) == ts
+    assert scene.texts() == ["half and half"]
+
+
+async def test_a_stream_in_slack(scene: Scene) -> None:
+    stream = scene.notifier.stream(scene.thread, "p1")
+    await stream.append("All is ")
+    await stream.finish("All is well.")
+    assert scene.texts() == ["All is well."]
+    assert scene.methods() == ["chat.startStream", "chat.stopStream"]
+
+
+async def test_without_streaming_post_and_update(scene: Scene) -> None:
+    scene.sandbox.features.streaming = False
+    for number in range(2):
+        stream = scene.notifier.stream(scene.thread, f"p{number}")
+        await stream.append("All is ")
+        await stream.finish("All is well.")
+    assert scene.texts() == ["All is well.", "All is well."]
+    assert scene.methods() == [
+        "chat.startStream",
+        "chat.postMessage",
+        "chat.update",
+        "chat.postMessage",
+        "chat.update",
+    ]
+
+
+async def test_a_long_stream_ends_in_several_messages(scene: Scene) -> None:
+    text = "\n".join(f"line {number} " + "x" * 90 for number in range(60))
+    stream = scene.notifier.stream(scene.thread, "p1")
+    await stream.append(text)
+    await stream.finish(text)
+    assert "line 59" in scene.texts()[-1]
+    assert not [
+        m for m in scene.sandbox.messages(scene.thread.channel_id) if "streaming_state" in m
+    ]
+
+
+async def test_a_stream_whose_stop_was_lost_shows_the_text_once(scene: Scene) -> None:
+    stream = scene.notifier.stream(scene.thread, "p1")
+    await stream.append("All is ")
+    scene.sandbox.fail("chat.stopStream", drop=True)
+    await stream.finish("All is well.")
+    assert scene.texts() == ["All is well."]
