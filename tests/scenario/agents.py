@@ -1,4 +1,4 @@
-"""Small agents for scenarios; named by COUNTERSIGN_AGENT, so each takes the model and ignores it."""
+"""Small agents for scenarios, named by COUNTERSIGN_AGENT; each takes the model and ignores it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def huge(_: Model) -> Agent:
 
 def nasty(_: Model) -> Agent:
     """Writes what would be markup, everywhere."""
-    first = [say(f"I will send {NASTY}"), call("send", {"text": NASTY}, id="c1")]
+    first: Turn = [say(f"I will send {NASTY}"), call("send", {"text": NASTY}, id="c1")]
     return _agent(first, say(f"Sent {NASTY}"))
 
 

@@ -54,7 +54,8 @@ async def test_a_colleague() -> None:
     directory, _, _ = a_directory(users_info=a_user(profile={"display_name": "ada"}))
     person = await directory.person("UADA")
     assert (person.user_id, person.team_id, person.name) == ("UADA", "T1", "ada")
-    assert not (person.is_bot or person.is_guest or person.is_external or person.is_deleted)
+    facts = (person.is_bot, person.is_guest, person.is_external, person.is_deleted)
+    assert not any(facts)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import hashlib
 import hmac
 import json
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 from urllib.parse import urlencode
@@ -198,10 +198,10 @@ async def a_counter(storage: SqliteStorage, *turns: Turn) -> Counter:
 
 
 @pytest.fixture
-async def counter(storage: SqliteStorage) -> AsyncIterator[Counter]:
+async def counter(storage: SqliteStorage) -> Counter:
     made = await a_counter(storage)
     assert made.office.ran == []
-    yield made
+    return made
 
 
 async def test_a_mention_then_a_click(counter: Counter) -> None:

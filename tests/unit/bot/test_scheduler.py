@@ -91,5 +91,5 @@ async def test_stop_is_harmless_before_the_start_and_twice() -> None:
     scheduler.stop()
     scheduler.start()
     scheduler.stop()
-    await asyncio.sleep(0)
+    await asyncio.sleep(0)  # the shutdown takes one turn of the loop
     scheduler.stop()
