@@ -115,7 +115,7 @@ async def reach_slack(settings: Settings) -> Slack:
     client = AsyncWebClient(token=token, base_url=settings.slack_api_url, timeout=10)
     try:
         answer = await client.auth_test()
-    except (SlackClientError, ClientError, OSError, TimeoutError) as error:
+    except (SlackClientError, ClientError, OSError, TimeoutError, AttributeError) as error:
         fault = slack_fault(error)
         raise SettingsError(
             "SLACK_BOT_TOKEN" if fault.endswith(("auth", "_token", "revoked")) else "SLACK_API_URL",
@@ -172,7 +172,7 @@ async def _connect(handler: AsyncSocketModeHandler, stack: AsyncExitStack) -> No
     stack.push_async_callback(handler.close_async)
     try:
         await handler.client.connect()  # type: ignore[no-untyped-call] # not typed in slack_sdk
-    except (SlackClientError, ClientError, OSError, TimeoutError) as error:
+    except (SlackClientError, ClientError, OSError, TimeoutError, AttributeError) as error:
         raise SettingsError(
             "SLACK_APP_TOKEN",
             f"Slack does not open a Socket Mode connection: {slack_fault(error)}",

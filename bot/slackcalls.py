@@ -9,7 +9,9 @@ from slack_sdk.errors import SlackApiError
 def slack_fault(error: BaseException) -> str:
     """Slack's error code, or the kind of the network fault."""
     if isinstance(error, SlackApiError):
-        code = error.response.get("error") if error.response is not None else None
+        # With an answer that is not JSON the response is not Slack's, and has no fields.
+        read = getattr(error.response, "get", None)
+        code = read("error") if callable(read) else None
         return str(code or "unknown_error")
     if isinstance(error, TimeoutError):
         return "no answer in time"

@@ -37,7 +37,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
         listener = _LISTENERS.get(click.action_id)
         if listener is None:
             raise InvalidInputError("this button")
-        await listener(desk, click)
+        await desk.in_time(listener(desk, click))
         await ack()
 
 
@@ -59,8 +59,8 @@ def click_from(body: dict[str, Any], actor: Actor) -> Click:
 
 
 async def _look(desk: Desk, click: Click, *kinds: Kind) -> Approval:
-    approval = await desk.in_time(
-        desk.approvals.look(click.about.approval_id, click.actor, shown=click.about.shown)
+    approval = await desk.approvals.look(
+        click.about.approval_id, click.actor, shown=click.about.shown
     )
     if approval.kind not in kinds:
         raise InvalidInputError("this button")
@@ -75,7 +75,7 @@ async def _approve(desk: Desk, click: Click) -> None:
         at_ms=desk.clock(),
         digest=approval.digest,
     )
-    decided = await desk.in_time(desk.approvals.decide(approval, decision))
+    decided = await desk.approvals.decide(approval, decision)
     desk.spawn(desk.approvals.follow_up(decided))
 
 
@@ -96,7 +96,7 @@ async def _answer(desk: Desk, click: Click) -> None:
 
 async def _details(desk: Desk, click: Click) -> None:
     """Everything in full; whoever sees the card may read it."""
-    approval = await desk.in_time(desk.storage.approvals.get(click.about.approval_id))
+    approval = await desk.storage.approvals.get(click.about.approval_id)
     await desk.approvals.access.check_person(click.actor, team_id=approval.team_id)
     await desk.open_view(click.trigger_id, modals.details_modal(approval))
 

@@ -32,8 +32,8 @@ CheckCall = Callable[[str, dict[str, Any]], dict[str, Any]]
 OURS = re.compile(r"^countersign:")
 """The buttons and modals that are ours."""
 
-PATIENCE = timedelta(seconds=2)
-"""How long a person's click may wait for the database: Slack gives up after three seconds."""
+PATIENCE = timedelta(seconds=2.5)
+"""How long a click may take in all: Slack gives up after three seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,5 +107,5 @@ async def settle_doubt(
         answer_json=canonical({"choice": choice, "result": result}),
         digest=approval.digest,
     )
-    decided = await desk.in_time(desk.approvals.decide(approval, decision))
+    decided = await desk.approvals.decide(approval, decision)
     desk.spawn(desk.approvals.follow_up(decided))

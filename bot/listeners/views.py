@@ -41,7 +41,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
         listener = _LISTENERS.get(submission.modal_id)
         if listener is None:
             raise InvalidInputError("this form")
-        errors = await listener(desk, submission)
+        errors = await desk.in_time(listener(desk, submission))
         if errors:
             await ack(response_action="errors", errors=errors)
         else:
@@ -69,10 +69,8 @@ def submission_from(body: dict[str, Any], actor: Actor) -> Submission:
 
 
 async def _look(desk: Desk, submission: Submission, kind: Kind) -> Approval:
-    approval = await desk.in_time(
-        desk.approvals.look(
-            submission.about.approval_id, submission.actor, shown=submission.about.shown
-        )
+    approval = await desk.approvals.look(
+        submission.about.approval_id, submission.actor, shown=submission.about.shown
     )
     if approval.kind is not kind:
         raise InvalidInputError("this form")
@@ -80,7 +78,7 @@ async def _look(desk: Desk, submission: Submission, kind: Kind) -> Approval:
 
 
 async def _record(desk: Desk, approval: Approval, decision: Decision) -> None:
-    decided = await desk.in_time(desk.approvals.decide(approval, decision))
+    decided = await desk.approvals.decide(approval, decision)
     desk.spawn(desk.approvals.follow_up(decided))
 
 
