@@ -89,13 +89,13 @@ def _whole(label: str, text: str) -> Iterator[Block]:
 
 
 def _argument(name: str, text: str) -> Iterator[Block]:
-    shown = list(chunks(text, CHUNK))
+    shown = chunks(text, CHUNK)  # made one by one: what does not fit is never made
     names = list(chunks(name, CHUNK)) or ["(no name)"]
     for part in names[:-1]:
         yield line(literal(part, "bold"))
     label = literal(f"{names[-1]}: ", "bold")
     if "\n" not in text and width(text) <= INLINE and width(names[-1]) <= INLINE:
-        yield line(label, literal(shown[0], "code"))
+        yield line(label, literal(next(shown), "code"))
     else:
         yield line(label)
         yield from (preformatted(part) for part in shown)

@@ -99,11 +99,12 @@ def chunks(text: str, most: int) -> Iterator[str]:
     pieces: list[str] = []
     used = 0
     for piece, _, _ in _pieces(text, one_line=False):
-        if used + width(piece) > most:
+        size = 1 if len(piece) == 1 and piece not in "&<>" else width(piece)
+        if used + size > most:
             yield "".join(pieces)
             pieces, used = [], 0
         pieces.append(piece)
-        used += width(piece)
+        used += size
     if pieces:
         yield "".join(pieces)
 
