@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 
 from bot.errors import NotApproverError
-from bot.ports import Actor, Directory, Person
+from bot.ports import EXCLUDED, Actor, Directory, Person
 from storage.records import Approval, Kind
 
 CHANNEL = "channel"
@@ -33,7 +33,7 @@ class Access:
         if approval.kind is Kind.QUESTION:
             await self._check_answerer(approval, person)
             return
-        if actor.user_id == approval.requester_id and not approval.self_approval:
+        if is_requester(approval, actor.user_id) and not approval.self_approval:
             raise NotApproverError("you asked for this, so somebody else has to decide it")
         if not await self._is_named(approval, actor.user_id):
             raise NotApproverError("you are not among the people who may decide this")
@@ -79,8 +79,16 @@ class Access:
 
 def approver_names(approval: Approval) -> tuple[str, ...]:
     """Who may decide, as frozen in the record: user ids, user group ids, or `channel`."""
-    names = json.loads(approval.approvers_json)
-    return tuple(name for name in names if isinstance(name, str))
+    return tuple(name for name in _names(approval) if not name.startswith(EXCLUDED))
+
+
+def is_requester(approval: Approval, user_id: str) -> bool:
+    """Whether this person asked for it: alone, or with others in one turn."""
+    return user_id == approval.requester_id or f"{EXCLUDED}{user_id}" in _names(approval)
+
+
+def _names(approval: Approval) -> list[str]:
+    return [name for name in json.loads(approval.approvers_json) if isinstance(name, str)]
 
 
 def _is_home(actor: Actor, person: Person, team_id: str) -> bool:

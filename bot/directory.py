@@ -19,6 +19,8 @@ from bot.timing import milliseconds
 
 T = TypeVar("T")
 
+_UNKNOWN = ("user_not_found", "user_not_visible", "users_not_found")
+
 FRESH = timedelta(seconds=60)
 MAX_KEPT = 10_000
 
@@ -73,7 +75,12 @@ class SlackDirectory:
         return await self._groups.get(group_id, self._load_group)
 
     async def _load_person(self, user_id: str) -> Person:
-        answer = await self._call("users.info", {"user": user_id})
+        try:
+            answer = await self._call("users.info", {"user": user_id})
+        except DirectoryError as error:
+            if error.detail.endswith(_UNKNOWN):  # will never be known: nobody of ours
+                return Person(user_id=user_id, team_id="", name=user_id, is_external=True)
+            raise
         with _well_formed("users.info"):
             return self._person(user_id, answer["user"])
 

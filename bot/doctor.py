@@ -196,7 +196,8 @@ async def _approver_faults(name: str, directory: SlackDirectory) -> Iterator[str
     traits = {
         "is an app": person.is_bot,
         "is a guest": person.is_guest,
-        "is of another workspace": person.is_external,
+        "is not known in this workspace": not person.team_id,
+        "is of another workspace": person.is_external and bool(person.team_id),
         "is deactivated": person.is_deleted,
     }
     return (f"{name} {trait}, and may never decide" for trait, has_it in traits.items() if has_it)

@@ -100,22 +100,24 @@ class Inbox:
         if not self._is_for_agent(incoming, thread, has_question=asks):
             return None
         now = self.clock()
-        await self.storage.inbox.add(self._message(incoming, words, now))
+        is_new = await self.storage.inbox.add(self._message(incoming, words, now))
         await self.storage.threads.wake(thread.thread_id, now_ms=now)
-        if pending and not asks:
+        if pending and not asks and is_new:
             await self._whisper(
                 incoming, "Noted. The agent reads it as soon as the open approval is decided."
             )
         return thread.thread_id
 
-    async def sort(self, thread: Thread) -> None:
+    async def sort(self, thread: Thread) -> list[str]:
         """Go through the new messages of a thread: refuse strangers' ones, record answers.
 
-        What is left is input for the agent.
+        Returns:
+            Ids of what is left: input for the agent.
 
         Raises:
             DirectoryError: A look-up failed; to be repeated.
         """
+        admitted: list[str] = []
         for message in await self.storage.inbox.new(thread.thread_id, limit=50):
             actor = Actor(user_id=message.user_id, team_id="")
             try:
@@ -123,7 +125,9 @@ class Inbox:
             except NotApproverError as error:
                 await self._refuse(thread, message, f"I did not pass this on: {error.reason}.")
                 continue
-            await self._try_answer(thread, message, actor)
+            if not await self._try_answer(thread, message, actor):
+                admitted.append(message.message_id)
+        return admitted
 
     async def _thread(self, incoming: Incoming) -> Thread | None:
         """The thread of a message; made when the message starts one."""
@@ -164,19 +168,27 @@ class Inbox:
                 "A reply does not decide anything here. Please use the buttons on the card.",
             )
 
-    async def _try_answer(self, thread: Thread, message: Message, actor: Actor) -> None:
-        """Take a message as the answer of the open question, if there is exactly one."""
+    async def _try_answer(self, thread: Thread, message: Message, actor: Actor) -> bool:
+        """Take a message as the answer of the open question, if there is exactly one.
+
+        A message that is older than the question was not written as its answer.
+
+        Returns:
+            Whether the message is dealt with.
+        """
         questions = [
             a
             for a in await self.storage.approvals.open_of(thread.thread_id)
-            if a.kind is Kind.QUESTION and a.status is Status.PENDING
+            if a.kind is Kind.QUESTION
+            and a.status is Status.PENDING
+            and a.created_ms <= message.received_ms
         ]
         if not questions:
-            return
+            return False
         if len(questions) > 1:
             text = "There is more than one open question. Please use Answer… on the one you mean."
             await self._refuse(thread, message, text)
-            return
+            return True
         try:
             await self._answer(questions[0], message, actor)
         except NotApproverError as error:
@@ -184,9 +196,10 @@ class Inbox:
                 thread, message, f"I did not take this as the answer: {error.reason}."
             )
         except (ApprovalClosedError, OutdatedCardError):
-            return
+            return False
         else:
-            await self.storage.inbox.take([message.message_id], turn=thread.turn)
+            await self.storage.inbox.take([message.message_id], turn=NO_TURN)
+        return True
 
     async def _answer(self, question: Approval, message: Message, actor: Actor) -> None:
         approval = await self.approvals.look(question.approval_id, actor, shown=question.digest)

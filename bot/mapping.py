@@ -21,6 +21,7 @@ from agents import (
     ReviewEditResult,
     call_digest,
 )
+from bot.ports import EXCLUDED
 from bot.timing import milliseconds
 from storage.records import Approval, Decision, Kind, Status, Thread
 
@@ -40,6 +41,25 @@ class Rules:
     self_approval: bool
     remind_after: timedelta
     expire_after: timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """Who asked for what now waits.
+
+    Attributes:
+        thread: Where.
+        requesters: User ids of those whose messages are the input of the turn; never empty.
+    """
+
+    thread: Thread
+    requesters: tuple[str, ...]
+
+    def deciders(self, rules: Rules) -> list[str]:
+        """Who may decide: the rules, less everybody who asked."""
+        if rules.self_approval:
+            return list(rules.approvers)
+        return [*rules.approvers, *(f"{EXCLUDED}{user}" for user in self.requesters)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,18 +83,18 @@ def approval_id_of(interrupt_id: str) -> str:
 
 
 def approval_from(
-    context: InterruptContext, thread: Thread, rules: Rules, *, position: int, now_ms: int
+    context: InterruptContext, asked: Asked, rules: Rules, *, position: int, now_ms: int
 ) -> Approval:
     """Build the approval of an interrupt.
 
     Args:
         context: What waits.
-        thread: Where it waits.
+        asked: Where it waits, and who asked for it.
         rules: Frozen into the record.
         position: Its order in the turn; the first is 0.
         now_ms: The time of the request.
     """
-    ask = _ask_of(context.info)
+    ask, thread = _ask_of(context.info), asked.thread
     remind_ms = now_ms + milliseconds(rules.remind_after)
     expires_ms = now_ms + milliseconds(rules.expire_after)
     return Approval(
@@ -87,7 +107,7 @@ def approval_from(
         team_id=thread.team_id,
         channel_id=thread.channel_id,
         thread_ts=thread.thread_ts,
-        requester_id=thread.requester_id,
+        requester_id=asked.requesters[0],
         address=str(context.address),
         tool=ask.tool,
         rule=ask.rule,
@@ -97,7 +117,7 @@ def approval_from(
         arguments_json=in_order(ask.arguments),
         schema_json=ask.schema_json,
         digest=ask.digest or _own_digest(thread, context, ask),
-        approvers_json=json.dumps(list(rules.approvers)),
+        approvers_json=json.dumps(asked.deciders(rules)),
         self_approval=rules.self_approval,
         created_ms=now_ms,
         expires_ms=expires_ms,

@@ -8,6 +8,9 @@ from typing import Any, Protocol
 
 from storage.records import Approval, Post, Thread
 
+EXCLUDED = "!"
+"""Marks, in an approval's frozen list of who may decide, a person who may not."""
+
 Clock = Callable[[], int]
 """The time now: milliseconds since the epoch, UTC."""
 

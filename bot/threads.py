@@ -8,17 +8,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from agents import AgentError, CheckpointConflictError, ModelError
+from agents import (
+    AgentError,
+    CheckpointBusyError,
+    CheckpointClosedError,
+    CheckpointConflictError,
+    ModelError,
+    NothingPendingError,
+    UnknownInterruptError,
+)
 from bot.errors import DeliveryError, DirectoryError
 from bot.inbox import Inbox
 from bot.ports import Clock, Notifier
 from bot.timing import milliseconds
 from bot.turns import Progress, Turns
 from storage.base import Storage
-from storage.errors import StorageError, StoreUnavailableError
+from storage.errors import RecordFormatError, StoreUnavailableError
 from storage.records import Post, Thread
 
 logger = logging.getLogger(__name__)
@@ -27,6 +35,14 @@ LEASE = timedelta(seconds=15)
 """Prolonged while the work lasts; another process takes over when it ends."""
 RETRY = timedelta(seconds=5)
 MAX_ATTEMPTS = 6
+_OVERTAKEN = (
+    CheckpointBusyError,
+    CheckpointClosedError,
+    CheckpointConflictError,
+    NothingPendingError,
+    UnknownInterruptError,
+)
+"""Another process has gone on with the run: look again, do not end its turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +95,11 @@ class Threads:
         beat = asyncio.create_task(self._keep_lease(thread, asyncio.current_task()))
         try:
             await self._advance(thread)
-        except (DeliveryError, DirectoryError, CheckpointConflictError, ModelError) as error:
+        except (DeliveryError, DirectoryError, ModelError, *_OVERTAKEN) as error:
             return await self._retry(thread, error)
         except AgentError as error:
             await self._give_up(thread, error)
-        except StorageError:
+        except (StoreUnavailableError, RecordFormatError):
             raise  # the lease ends by itself, and the work is due again
         except Exception as error:  # noqa: BLE001 (a fault of ours must not stop a thread for ever)
             return await self._retry(thread, error)
@@ -111,14 +127,14 @@ class Threads:
 
     async def _advance(self, thread: Thread) -> None:
         await self._finish_posts(thread)
-        await self.inbox.sort(thread)
         while True:
+            admitted = await self.inbox.sort(thread)
             if not thread.turn_open:
                 thread = await self.turns.close_answered(thread)
-                if not await self.storage.inbox.new(thread.thread_id, limit=1):
+                if not admitted:
                     return
                 thread = await self.turns.begin(thread)
-            progress = await self.turns.step(thread)
+            progress = await self.turns.step(thread, admitted)
             if progress is Progress.WAITING:
                 return
             if progress is Progress.ENDED:
@@ -150,8 +166,12 @@ class Threads:
             error,
             extra={"action": "turn_failed", "thread_id": thread.thread_id},
         )
-        current = await self.storage.threads.get(thread.thread_id)
-        await self.turns.abandon(current)
+        newest = await self.storage.threads.get(thread.thread_id)
+        current = replace(newest, fence=thread.fence)  # ours: not that of who may have taken over
+        try:
+            await self.turns.abandon(current)
+        except CheckpointConflictError:
+            return
         post = Post(
             post_id=f"{current.checkpoint_id}:failed",
             thread_id=thread.thread_id,

@@ -22,7 +22,7 @@ from agents import (
     ToolEvent,
 )
 from bot.approvals import Approvals
-from bot.mapping import Rules, answer_from, approval_from
+from bot.mapping import Asked, Rules, answer_from, approval_from, approval_id_of
 from bot.ports import Clock, Notifier, Spawn, Stream
 from storage.base import Storage
 from storage.errors import RecordConflictError
@@ -76,17 +76,21 @@ class Turns:
 
     async def abandon(self, thread: Thread) -> None:
         """End a turn that cannot go on: nothing of it can be resumed, its cards are closed."""
+        await self._set_turn(thread, turn=thread.turn, turn_open=False)
         stored = await self.storage.checkpoints.load(thread.checkpoint_id)
         if stored is not None and stored.status is not CheckpointStatus.CLOSED:
             with contextlib.suppress(CheckpointConflictError):
                 await self.storage.checkpoints.close(
                     thread.checkpoint_id, expected_version=stored.version
                 )
-        await self._set_turn(thread, turn=thread.turn, turn_open=False)
         await self._settle_open(thread, pending=frozenset())
 
-    async def step(self, thread: Thread) -> Progress:
+    async def step(self, thread: Thread, admitted: Sequence[str]) -> Progress:
         """Go on with the open turn, from whatever the records say.
+
+        Args:
+            thread: As claimed.
+            admitted: Ids of the new messages that may be an agent's input.
 
         Raises:
             AgentError: The runtime cannot go on.
@@ -95,7 +99,7 @@ class Turns:
         checkpoint_id = thread.checkpoint_id
         stored = await self.storage.checkpoints.load(checkpoint_id)
         if stored is None:
-            return await self._start(thread)
+            return await self._start(thread, admitted)
         match stored.status:
             case CheckpointStatus.CLOSED:
                 await self._settle_open(thread, pending=frozenset())
@@ -106,9 +110,8 @@ class Turns:
             case CheckpointStatus.PENDING:
                 return await self._resume(thread)
 
-    async def _start(self, thread: Thread) -> Progress:
-        new = await self.storage.inbox.new(thread.thread_id, limit=50)
-        await self.storage.inbox.take([m.message_id for m in new], turn=thread.turn)
+    async def _start(self, thread: Thread, admitted: Sequence[str]) -> Progress:
+        await self.storage.inbox.take(admitted, turn=thread.turn)
         messages = await self.storage.inbox.of_turn(thread.thread_id, thread.turn)
         if not messages:
             return Progress.ENDED
@@ -127,9 +130,7 @@ class Turns:
         infos = {context.id: context.info for context in contexts}
         await self._settle_open(thread, pending=frozenset(infos))
         decided = [
-            a
-            for a in await self.storage.approvals.open_of(thread.thread_id)
-            if a.status is not Status.PENDING and a.interrupt_id in infos
+            a for a in await self._approvals_of(thread, contexts) if a.status is not Status.PENDING
         ]
         if not decided:
             return Progress.WAITING
@@ -139,6 +140,17 @@ class Turns:
         events = self.runner.resume_with_params(thread.checkpoint_id, ResumeParams(targets=targets))
         await self._follow(thread, events)
         return Progress.AGAIN
+
+    async def _approvals_of(
+        self, thread: Thread, contexts: Sequence[InterruptContext]
+    ) -> list[Approval]:
+        """The approvals of what waits; also one that was closed before its answer arrived."""
+        still_open = await self.storage.approvals.open_of(thread.thread_id)
+        known = {a.interrupt_id: a for a in still_open}
+        return [
+            known.get(context.id) or await self.storage.approvals.get(approval_id_of(context.id))
+            for context in contexts
+        ]
 
     async def _follow(self, thread: Thread, events: AsyncGenerator[AgentEvent, None]) -> None:
         """Show what the agent says; put on record what it asks."""
@@ -195,17 +207,23 @@ class Turns:
     async def _request(self, thread: Thread, contexts: Sequence[InterruptContext]) -> None:
         """Make sure that every pending interrupt has its record; show the cards of new ones."""
         known = {a.interrupt_id for a in await self.storage.approvals.open_of(thread.thread_id)}
+        if all(context.id in known for context in contexts):
+            return
         now = self.clock()
+        asked = await self._asked(thread)
         new = [
-            approval_from(context, thread, self.rules, position=position, now_ms=now)
+            approval_from(context, asked, self.rules, position=position, now_ms=now)
             for position, context in enumerate(contexts)
             if context.id not in known
         ]
-        if not new:
-            return
         for approval in new:
             await self.storage.approvals.add(approval)
         self.spawn(self.approvals.request(new))
+
+    async def _asked(self, thread: Thread) -> Asked:
+        messages = await self.storage.inbox.of_turn(thread.thread_id, thread.turn)
+        authors = tuple(dict.fromkeys(message.user_id for message in messages))
+        return Asked(thread=thread, requesters=authors or (thread.requester_id,))
 
     async def _settle_open(self, thread: Thread, *, pending: frozenset[str]) -> None:
         """Close approvals whose interrupt no longer waits; cancel those that nobody decided."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from bot.errors import DeliveryError, DirectoryError
 from bot.ports import Person
@@ -165,6 +165,16 @@ class Queue:
     """Work that was started, run when the test says so."""
 
     waiting: list[Coroutine[Any, Any, None]] = field(default_factory=list)
+    made: ClassVar[list[Queue]] = []
+
+    def __post_init__(self) -> None:
+        self.made.append(self)
+
+    @classmethod
+    def drop_all(cls) -> None:
+        """Forget what a test left; called after each of them."""
+        while cls.made:
+            cls.made.pop().drop()
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         self.waiting.append(work)

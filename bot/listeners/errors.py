@@ -46,7 +46,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
         if kind == "view_submission":
             answer = {
                 "response_action": "update",
-                "view": modals.notice_modal("Not recorded", text),
+                "view": modals.notice_modal("Please check the card", text),
             }
             return BoltResponse(status=200, body=json.dumps(answer), headers=_JSON)
         _answer_privately(desk, body, context, text)
@@ -60,8 +60,14 @@ def explain(error: Exception) -> str:
     if isinstance(error, RecordNotFoundError):
         return "This request is not known here any more. Nothing was done."
     if isinstance(error, StoreUnavailableError):
-        return "I cannot reach my database now, so this is not recorded. Please try again soon."
-    return "Something went wrong on my side, so this is not recorded. Please try again."
+        return (
+            "I cannot reach my database now. Please look at the card in a moment; if it still has "
+            "its buttons, try again."
+        )
+    return (
+        "Something went wrong on my side. Please look at the card; if it still has its buttons, "
+        "try again."
+    )
 
 
 def _answer_privately(

@@ -192,7 +192,7 @@ async def test_mongodb_restarted_while_pending(stage: Stage, tmp_path: Path) -> 
         await is_settled(environ["MONGODB_URI"], card)
         server.stop()
         await stage.click("Ada", card, APPROVE)
-        await stage.whispered("Ada", "not recorded|could not record")
+        await stage.whispered("Ada", "cannot reach my database|could not record")
         server.start()
         await process.is_ready()
         await click_until_recorded(stage, card)

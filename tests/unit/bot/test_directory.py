@@ -145,7 +145,7 @@ async def test_memory_is_bounded() -> None:
 
 
 FAULTS: list[object] = [
-    SlackApiError("no", {"ok": False, "error": "user_not_found"}),  # type: ignore[no-untyped-call]
+    SlackApiError("no", {"ok": False, "error": "internal_error"}),  # type: ignore[no-untyped-call]
     SlackClientError(),
     aiohttp.ClientConnectionError(),
     ConnectionResetError(),
@@ -228,3 +228,11 @@ async def test_a_proxy_that_answers_for_slack(
     directory = SlackDirectory(client, team_id="T1", clock=FakeClock())
     with pytest.raises(DirectoryError):
         await directory.person("UADA")
+
+
+async def test_somebody_whom_slack_does_not_know_is_nobody_of_ours() -> None:
+    unknown = SlackApiError("no", {"ok": False, "error": "user_not_found"})  # type: ignore[no-untyped-call]
+    directory, _, _ = a_directory(users_info=unknown)
+    person = await directory.person("U0GHOST")
+    assert person.is_external
+    assert person.team_id == ""

@@ -236,7 +236,7 @@ async def test_approvers_who_can_never_decide(environ: dict[str, str], sandbox: 
     names = ("U0NOBODYAT", GUS, BOT_USER, "S0NOGROUPX")
     findings = await look({**environ, "COUNTERSIGN_APPROVERS": ",".join(names)})
     text = findings["COUNTERSIGN_APPROVERS"].text
-    assert "U0NOBODYAT cannot be looked up (users.info: user_not_found)" in text
+    assert "U0NOBODYAT is not known in this workspace, and may never decide" in text
     assert f"{GUS} is a guest" in text
     assert f"{BOT_USER} is an app" in text
     assert "S0NOGROUPX cannot be looked up" in text

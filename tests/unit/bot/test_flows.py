@@ -663,3 +663,102 @@ async def test_the_last_word_is_repeated_when_slack_is_away(storage: SqliteStora
     await storage.threads.wake(THREAD_ID, now_ms=office.clock())
     await office.threads.work(THREAD_ID)
     assert "could not finish" in office.shown()[0]
+
+
+async def test_whoever_asks_in_anothers_thread_is_the_requester(storage: SqliteStorage) -> None:
+    office = Office(storage, [say("Hello."), PAY, say("Paid.")])
+    await office.hear("<@UBOT> hi", user_id=ROSA)
+    await office.hear(ASK, user_id=BEN, ts="1800000000.000002")
+    approval = await office.the_approval()
+    assert approval.requester_id == BEN
+    with pytest.raises(NotApproverError):
+        await office.decide(approval, by=BEN)
+    await office.decide(approval, by=ROSA)
+    assert len(office.ran) == 1
+
+
+async def test_all_who_asked_in_one_turn_are_requesters(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY])
+    await office.inbox.receive(an_incoming(ASK))
+    await office.hear("<@UBOT> quickly", user_id=BEN, ts="1800000000.000002")
+    approval = await office.the_approval()
+    for user in (ROSA, BEN):
+        with pytest.raises(NotApproverError, match="you asked"):
+            await office.decide(approval, by=user)
+
+
+async def test_a_guest_who_writes_while_the_agent_works_is_refused(
+    storage: SqliteStorage,
+) -> None:
+    office = Office(storage, [call("look", {"what": "x"}, id="c1"), say("Fine."), say("never")])
+
+    async def meanwhile(*_: object) -> str:
+        late = an_incoming("<@UBOT> pay me", user_id=GUS, ts="1800000000.000002")
+        await office.inbox.receive(late)
+        return "ts"
+
+    office.notifier.say = meanwhile  # type: ignore[method-assign,assignment]
+    stream = office.notifier.stream
+
+    def streaming(thread: object, key: str) -> object:
+        made = stream(thread, key)  # type: ignore[arg-type]
+        made.finish = meanwhile  # type: ignore[method-assign,assignment]
+        return made
+
+    office.notifier.stream = streaming  # type: ignore[method-assign,assignment]
+    await office.hear(ASK)
+    assert office.model.calls == 2
+    assert "pay me" not in str(office.model.inputs)
+    assert office.notifier.whispers[-1][0] == GUS
+
+
+async def test_a_message_older_than_the_question_is_not_its_answer(
+    storage: SqliteStorage,
+) -> None:
+    asks = call("ask_people", {"questions": ["Which account?"]}, id="q1")
+    office = Office(storage, [PAY, asks, say("Thanks."), say("Noted.")])
+    await office.hear(ASK)
+    await office.hear("please also tell Ben", ts="1800000000.000002")
+    office.clock.forward(seconds=5)
+    await office.decide(await office.the_approval())
+    question = await office.the_approval()
+    assert question.kind is Kind.QUESTION
+    office.clock.forward(seconds=5)
+    await office.hear("the green one", user_id=ADA, ts="1800000000.000003")
+    answered = (await storage.approvals.get(question.approval_id)).decision
+    assert answered is not None
+    assert "green" in answered.answer_json
+    assert "tell Ben" in str(office.model.inputs[-1])
+
+
+async def test_a_stalled_worker_does_not_end_the_turn_of_who_took_over(
+    storage: SqliteStorage,
+) -> None:
+    office = Office(storage, [PAY, say("Paid.")])
+    await office.hear(ASK)
+    stale = await storage.threads.get(THREAD_ID)
+    await storage.threads.wake(THREAD_ID, now_ms=office.clock())
+    taken = await storage.threads.claim(
+        THREAD_ID, owner="other", now_ms=office.clock(), until_ms=office.clock() + 9_000
+    )
+    assert taken is not None
+    await office.threads._give_up(stale, ZeroDivisionError())
+    stored = await storage.checkpoints.load(f"{THREAD_ID}#1")
+    assert stored is not None
+    assert stored.status is CheckpointStatus.PENDING
+    assert len(await office.open_approvals()) == 1
+
+
+async def test_an_approval_that_was_closed_too_early_still_ends_its_interrupt(
+    storage: SqliteStorage,
+) -> None:
+    office = Office(storage, [PAY, say("It was cancelled.")])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    cancelled = Decision(status=Status.CANCELLED, by="", at_ms=office.clock())
+    await storage.approvals.decide(approval.approval_id, cancelled, digest=approval.digest)
+    await storage.approvals.close(approval.approval_id)
+    await storage.threads.wake(THREAD_ID, now_ms=office.clock())
+    await office.threads.work(THREAD_ID)
+    assert office.ran == []
+    assert office.shown()[-1] == "It was cancelled."
