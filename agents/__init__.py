@@ -2,6 +2,7 @@
 
 from agents.address import Address, Segment
 from agents.agent import (
+    ActionEvent,
     Agent,
     AgentEvent,
     AgentInput,
@@ -9,11 +10,14 @@ from agents.agent import (
     InterruptEvent,
     MessageEvent,
     TextDelta,
+    ToolDelta,
     ToolEvent,
+    make_action,
     make_message,
     run_agent,
 )
-from agents.calls import ToolCall, ToolOutcome, ToolReturn
+from agents.calls import Action, BreakLoop, Exit, ToolCall, ToolOutcome, ToolReturn, Transfer
+from agents.cancel import CancelInfo, CancelMode, CancelToken
 from agents.chatmodel import ChatInterruptInfo, ChatModelAgent, ChatResumeData
 from agents.checkpoint import CheckpointStatus, CheckpointStore, MessageLog, StoredCheckpoint
 from agents.codec import Json, TypeRegistry, register, types
@@ -32,6 +36,7 @@ from agents.context import (
     publish,
     session_values,
     state_slot,
+    stream_text,
 )
 from agents.document import ResumeParams
 from agents.errors import (
@@ -65,11 +70,25 @@ from agents.interrupt import (
     composite_interrupt,
     interrupt,
     keep_waiting,
+    pass_on,
     stateful_interrupt,
 )
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog
 from agents.messages import user_message
 from agents.models import ScriptedModel, resolve_model
+from agents.observe import (
+    Observer,
+    RunCancelled,
+    RunEvent,
+    RunFailed,
+    RunFinished,
+    RunInterrupted,
+    RunResumed,
+    RunStarted,
+    ToolFinished,
+    ToolInterrupted,
+    ToolStarted,
+)
 from agents.points import Answerable, InterruptContext
 from agents.runner import Runner
 from agents.tools import (
@@ -95,6 +114,8 @@ from agents.tools import (
 )
 
 __all__ = [
+    "Action",
+    "ActionEvent",
     "Address",
     "Agent",
     "AgentConfigError",
@@ -106,6 +127,10 @@ __all__ = [
     "ApprovalInfo",
     "ApprovalResult",
     "ArgumentError",
+    "BreakLoop",
+    "CancelInfo",
+    "CancelMode",
+    "CancelToken",
     "Cancelled",
     "ChatInterruptInfo",
     "ChatModelAgent",
@@ -122,6 +147,7 @@ __all__ = [
     "DoubtInfo",
     "DoubtResult",
     "Event",
+    "Exit",
     "Expired",
     "FollowUpInfo",
     "FunctionTool",
@@ -138,12 +164,20 @@ __all__ = [
     "Multiline",
     "NoCheckpointStoreError",
     "NothingPendingError",
+    "Observer",
     "OutsideRunError",
     "ResumeDataError",
     "ResumeError",
     "ResumeParams",
     "ReviewEditInfo",
     "ReviewEditResult",
+    "RunCancelled",
+    "RunEvent",
+    "RunFailed",
+    "RunFinished",
+    "RunInterrupted",
+    "RunResumed",
+    "RunStarted",
     "Runner",
     "ScriptedModel",
     "Segment",
@@ -154,12 +188,17 @@ __all__ = [
     "TextDelta",
     "Tool",
     "ToolCall",
+    "ToolDelta",
     "ToolError",
     "ToolEvent",
+    "ToolFinished",
+    "ToolInterrupted",
     "ToolOutcome",
     "ToolReturn",
     "ToolSpec",
+    "ToolStarted",
     "TopologyChangedError",
+    "Transfer",
     "TypeRegistry",
     "UnknownInterruptError",
     "UnregisteredTypeError",
@@ -179,8 +218,10 @@ __all__ = [
     "idempotency_key",
     "interrupt",
     "keep_waiting",
+    "make_action",
     "make_message",
     "mark_started",
+    "pass_on",
     "publish",
     "register",
     "resolve_model",
@@ -189,6 +230,7 @@ __all__ = [
     "session_values",
     "state_slot",
     "stateful_interrupt",
+    "stream_text",
     "tool",
     "types",
     "user_message",

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeAlias, cast
 from pydantic_ai.messages import ModelMessage
 
 from agents.address import Address, Segment
-from agents.calls import ToolCall, ToolOutcome
+from agents.calls import Action, ToolCall, ToolOutcome
 from agents.context import Scope, Watch, current_scope, entered, event_key
 from agents.errors import SwallowedInterruptError
 from agents.interrupt import Interrupted
@@ -75,6 +75,32 @@ class ToolEvent(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ToolDelta(Event):
+    """A piece of a tool's result, while it runs; its key is that of the whole result.
+
+    When the call is interrupted instead of finished, what came so far does not count.
+
+    Attributes:
+        call: Which.
+        text: The piece.
+    """
+
+    call: ToolCall
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionEvent(Event):
+    """What an agent wants to happen next; workflows and agents around it do it.
+
+    Attributes:
+        action: What.
+    """
+
+    action: Action
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class InterruptEvent(Event):
     """People are needed; the last event of a round. The checkpoint is stored already.
 
@@ -86,7 +112,9 @@ class InterruptEvent(Event):
     contexts: tuple[InterruptContext, ...]
 
 
-AgentEvent: TypeAlias = TextDelta | MessageEvent | ToolEvent | InterruptEvent
+AgentEvent: TypeAlias = (
+    TextDelta | MessageEvent | ToolDelta | ToolEvent | ActionEvent | InterruptEvent
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,6 +220,11 @@ async def run_agent(
 def make_message(text: str) -> MessageEvent:
     """Make the event of a text that the current agent says."""
     return MessageEvent(**header(event_key()), text=text)
+
+
+def make_action(action: Action) -> ActionEvent:
+    """Make the event of what the current agent wants to happen next."""
+    return ActionEvent(**header(event_key()), action=action)
 
 
 def header(key: str) -> dict[str, Any]:

@@ -16,9 +16,11 @@ from typing import Literal, TypeVar, cast, get_origin
 from pydantic_ai.messages import ModelMessage
 
 from agents.address import Address, Segment
+from agents.cancel import CancelToken
 from agents.codec import Json, decode, encode
 from agents.errors import OutsideRunError
 from agents.journal import STARTED, Journal
+from agents.observe import Observers
 from agents.points import Point
 
 T = TypeVar("T")
@@ -82,6 +84,8 @@ class RunContext:
         streaming: Whether text is passed on while the model speaks.
         claimed: Ids of interrupts whose state was given out.
         entered: Addresses of agents that were resumed.
+        cancel: Asked at safe points whether the run shall stop there.
+        observers: Are told what happens.
     """
 
     checkpoint_id: str
@@ -96,6 +100,8 @@ class RunContext:
     streaming: bool = False
     claimed: set[str] = field(default_factory=set)
     entered: set[Address] = field(default_factory=set)
+    cancel: CancelToken = field(default_factory=CancelToken)
+    observers: Observers = field(default_factory=Observers)
 
     def topmost(self, address: Address) -> Point | None:
         """What waits at or below an address, as one tree."""
@@ -149,6 +155,7 @@ class Scope:
         watch: Notices a raised signal.
         granted: Arguments that people have agreed to run, once more.
         why: What the model said beside the tool call that runs now. Untrusted.
+        sink: Takes pieces of the result of the tool call that runs now; None drops them.
     """
 
     run: RunContext
@@ -158,6 +165,7 @@ class Scope:
     watch: Watch = field(default_factory=Watch)
     granted: dict[str, Json] | None = None
     why: str = ""
+    sink: Callable[[str], None] | None = None
 
 
 _scope: ContextVar[Scope] = ContextVar("agents_scope")
@@ -268,6 +276,13 @@ def current_checkpoint_id() -> str:
 def current_why() -> str:
     """What the model said beside the tool call that runs now; may be empty. Untrusted."""
     return current_scope("current_why()").why
+
+
+def stream_text(text: str) -> None:
+    """Pass on a piece of the result of the tool call that runs now; dropped when nobody reads."""
+    sink = current_scope("stream_text()").sink
+    if sink is not None:
+        sink(text)
 
 
 def idempotency_key() -> str:

@@ -182,7 +182,7 @@ def find_answers(waiting: Point, targets: Mapping[str, object]) -> dict[str, obj
 
 
 def _find(waiting: Point, target: str) -> Point:
-    points = list(waiting.walk())
+    points = [point for point in waiting.walk() if not point.is_hidden]
     for point in points:
         if point.id == target:
             return point

@@ -15,6 +15,7 @@ __all__ = [
     "composite_interrupt",
     "interrupt",
     "keep_waiting",
+    "pass_on",
     "raise_point",
     "stateful_interrupt",
 ]
@@ -75,6 +76,30 @@ def composite_interrupt(info: object, state: object, *signals: Interrupted) -> N
         Interrupted: Always. Let it pass.
         UnregisteredTypeError: Info or state cannot be stored; nobody is asked.
     """
+    _raise(info, state, signals, is_hidden=False)
+
+
+def pass_on(state: object, *signals: Interrupted) -> NoReturn:
+    """Pass on interrupts of components below, and keep a state, without being seen.
+
+    For parts of the runtime that people need not know of. Nobody can answer it.
+
+    Args:
+        state: What the component needs to go on; storable.
+        signals: What was caught from components below; at least one.
+
+    Raises:
+        Interrupted: Always. Let it pass.
+        UnregisteredTypeError: The state cannot be stored; nobody is asked.
+    """
+    if not signals:
+        raise ValueError("pass_on() needs a signal that was caught; to ask, use interrupt()")
+    _raise(None, state, signals, is_hidden=True)
+
+
+def _raise(
+    info: object, state: object, signals: tuple[Interrupted, ...], *, is_hidden: bool
+) -> NoReturn:
     scope = current_scope("interrupt()")
     encode(info)
     point = Point(
@@ -84,6 +109,7 @@ def composite_interrupt(info: object, state: object, *signals: Interrupted) -> N
         info=info,
         state=encode(state),
         children=tuple(signal.point for signal in signals),
+        is_hidden=is_hidden,
     )
     refusals = tuple(refusal for signal in signals for refusal in signal.refusals)
     raise_point(point, *refusals)

@@ -54,6 +54,7 @@ class Point:
         info: What people see.
         state: What the component needs to go on, encoded; None when it kept none.
         children: The interrupts that it stands for; empty for a root cause.
+        is_hidden: Whether people never see it, not even as a parent: it only keeps a state.
     """
 
     id: str
@@ -62,6 +63,7 @@ class Point:
     info: object = None
     state: Json = None
     children: tuple[Point, ...] = ()
+    is_hidden: bool = False
 
     def walk(self) -> Iterator[Point]:
         """This point and all below, parents first."""
@@ -78,6 +80,10 @@ class Point:
 
     def contexts(self, parent: InterruptContext | None = None) -> Iterator[InterruptContext]:
         """What waits in this tree: its root causes, in order, with their parents."""
+        if self.is_hidden:
+            for child in self.children:
+                yield from child.contexts(parent)
+            return
         context = InterruptContext(
             id=self.id,
             address=self.address,
@@ -99,6 +105,7 @@ class Point:
             "info": encode(self.info),
             "state": self.state,
             "children": [child.to_json() for child in self.children],
+            **({"hidden": True} if self.is_hidden else {}),
         }
 
     @classmethod
@@ -117,6 +124,7 @@ class Point:
                 info=decode(fields["info"]),
                 state=fields["state"],
                 children=tuple(map(cls.from_json, cast("list[Json]", fields["children"]))),
+                is_hidden=fields.get("hidden") is True,
             )
         except (KeyError, TypeError, ValueError) as error:
             raise CheckpointDecodeError(f"an interrupt is damaged: {error!r}") from error

@@ -168,6 +168,8 @@ class Turns:
                         await self._note_execution(thread, event)
                     case InterruptEvent():
                         await self._request(thread, event.contexts)
+                    case _:
+                        pass  # pieces of tool results, and what agents tell each other
 
     async def _grow(self, thread: Thread, delta: TextDelta, streams: dict[str, Stream]) -> None:
         stream = streams.get(delta.key)

@@ -12,6 +12,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, ModelResponsePart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from agents import (
+    ActionEvent,
     AgentEvent,
     AgentInput,
     ApprovalInfo,
@@ -27,6 +28,7 @@ from agents import (
     StoredCheckpoint,
     TextDelta,
     Tool,
+    ToolDelta,
     ToolEvent,
     ToolReturn,
     ToolSpec,
@@ -184,6 +186,10 @@ def _line(event: AgentEvent) -> str:
             return f"says {event.text}" if not calls else f"calls {calls}"
         case ToolEvent():
             return f"tool {event.call.name}#{event.call.id} {event.outcome}: {event.result}"
+        case ToolDelta():
+            return f"piece {event.call.name}#{event.call.id} {event.text}"
+        case ActionEvent():
+            return f"action {event.action}"
         case InterruptEvent():
             return "INT " + ", ".join(str(context.address) for context in event.contexts)
 

@@ -97,4 +97,6 @@ class Talk:
                     self.outcomes.append(outcome)
                 case InterruptEvent(contexts=contexts):
                     self.asked = contexts
+                case _:
+                    pass
         return "\n".join(self.texts)
