@@ -26,6 +26,7 @@ from bot.notifier import SlackNotifier
 from bot.ports import Clock
 from bot.scheduler import Sweep
 from bot.tasks import Tasks
+from bot.telemetry import NO_TELEMETRY, Telemetry
 from bot.threads import Threads
 from bot.turns import Turns
 from storage.base import Storage
@@ -99,8 +100,23 @@ class Countersign:
     tasks: Tasks
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Process:
+    """Where the bot runs.
+
+    Attributes:
+        owner: Name of this process in leases.
+        clock: The time now.
+        telemetry: Is told what happens.
+    """
+
+    owner: str
+    clock: Clock
+    telemetry: Telemetry = NO_TELEMETRY
+
+
 def build(
-    *, slack: Slack, storage: Storage, agent: Agent, rules: Rules, clock: Clock, owner: str
+    *, slack: Slack, storage: Storage, agent: Agent, rules: Rules, process: Process
 ) -> Countersign:
     """Join everything.
 
@@ -109,12 +125,12 @@ def build(
         storage: Where records are kept; open.
         agent: Works in the threads.
         rules: Who decides, and how long it may take.
-        clock: The time now.
-        owner: Name of this process in leases.
+        process: Where all this runs.
 
     Raises:
         SettingsError: The environment would make Slack's library ignore the bot token.
     """
+    clock, owner = process.clock, process.owner
     tasks = Tasks()
     quick = slack.client(timeout_s=QUICK_S)
     patient = slack.client(timeout_s=PATIENT_S, patient=True)

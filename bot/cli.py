@@ -1,4 +1,4 @@
-"""The command line: `countersign run`, `sandbox`, `demo`, `doctor`."""
+"""The command line: `countersign run`, `sandbox`, `demo`, `doctor`, `backup`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
+from pathlib import Path
 
 from bot import logs, main as composition
 from bot.doctor import Tools, examine
@@ -157,6 +158,19 @@ async def _doctor(call: Call) -> None:
         raise BotError(f"{faults} {'thing has' if faults == 1 else 'things have'} to be done")
 
 
+async def _backup(call: Call) -> None:
+    if call.environ.get("MONGODB_URI", "").strip():
+        raise BotError(
+            "MONGODB_URI is set: that database is copied with mongodump, or by whoever hosts it; "
+            "this command copies the embedded one"
+        )
+    given = call.arguments.data_dir or call.environ.get("COUNTERSIGN_DATA_DIR", "").strip()
+    default = Settings.model_fields["data_dir"].default
+    target = Path(call.arguments.file)
+    size = await composition.back_up(Path(given) if given else default, target)
+    call.say(f"{target}: {size:,} bytes, checked. Keep it as safe as the original.")
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="countersign", description=DESCRIPTION)
     parser.add_argument("--version", action="version", version=f"%(prog)s {version('countersign')}")
@@ -180,6 +194,11 @@ def _parser() -> argparse.ArgumentParser:
         "--port", type=_port, help=f"port of the page ({PORT}, or a free one when it is taken)"
     )
     _add(commands, "doctor", _doctor, "check settings, database, Slack, and say what to do")
+    backup = _add(commands, "backup", _backup, "copy the embedded database while the bot runs")
+    backup.add_argument("file", metavar="FILE", help="the new file; nothing is overwritten")
+    backup.add_argument(
+        "--data-dir", metavar="DIRECTORY", help="instead of COUNTERSIGN_DATA_DIR, or .countersign"
+    )
     return parser
 
 

@@ -16,20 +16,23 @@ from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.app import STOP_PATIENCE, Countersign, Identity, Slack, build
+from bot.app import STOP_PATIENCE, Countersign, Identity, Process, Slack, build
 from bot.errors import SettingsError
 from bot.loading import load_agent, load_model
 from bot.mapping import Rules
+from bot.metrics import Both, Gauges, Metrics, metrics_app
 from bot.ports import Clock
 from bot.scheduler import Scheduler
 from bot.server import serve, web_app
 from bot.settings import Settings
 from bot.slackcalls import slack_fault
+from bot.telemetry import NO_TELEMETRY, Telemetry
 from bot.timing import system_clock
+from bot.tracing import Tracing, otlp_provider
 from storage.base import Storage
 from storage.errors import StoreUnavailableError
 from storage.mongo import MongoStorage
-from storage.sqlite import SqliteStorage
+from storage.sqlite import SqliteStorage, back_up as copy_embedded
 
 logger = logging.getLogger(__name__)
 
@@ -81,6 +84,7 @@ async def start(
     storage = make_storage(settings)
     stack.push_async_callback(storage.close)
     await storage.open()
+    metrics = Metrics()
     countersign = build(
         slack=await reach_slack(settings),
         storage=storage,
@@ -91,11 +95,39 @@ async def start(
             remind_after=settings.remind_after,
             expire_after=settings.expire_after,
         ),
-        clock=clock,
-        owner=f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}",
+        process=Process(
+            owner=f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}",
+            clock=clock,
+            telemetry=Both(metrics, _tracer(settings, stack)),
+        ),
     )
+    await _show_metrics(settings, metrics, Gauges(storage, countersign.tasks, clock), stack)
     await _start(settings, countersign, storage, stack)
     return countersign
+
+
+def _tracer(settings: Settings, stack: AsyncExitStack) -> Telemetry:
+    if settings.traces == "off":
+        return NO_TELEMETRY
+    provider, stop = otlp_provider()
+    stack.push_async_callback(stop)
+    return Tracing(provider)
+
+
+async def _show_metrics(
+    settings: Settings, metrics: Metrics, gauges: Gauges, stack: AsyncExitStack
+) -> None:
+    if settings.metrics_port is None:
+        return
+    app = metrics_app(metrics, gauges.read)
+    port = await serve(
+        app,
+        host=settings.host,
+        port=settings.metrics_port,
+        stack=stack,
+        variable="COUNTERSIGN_METRICS_PORT",
+    )
+    logger.info("metrics on port %d", port, extra={"action": "metrics_ready"})
 
 
 def make_storage(settings: Settings) -> Storage:
@@ -103,6 +135,22 @@ def make_storage(settings: Settings) -> Storage:
     if settings.mongodb_uri is None:
         return SqliteStorage(Path(settings.data_dir))
     return MongoStorage(settings.mongodb_uri.get_secret_value(), driver=settings.mongo_driver)
+
+
+async def back_up(directory: Path, target: Path) -> int:
+    """Copy the embedded database to a new file, also while the bot runs.
+
+    Args:
+        directory: The data directory.
+        target: The new file.
+
+    Returns:
+        Its size, in bytes.
+
+    Raises:
+        StoreUnavailableError: There is no database, or the copy cannot be made.
+    """
+    return await copy_embedded(directory, target)
 
 
 async def reach_slack(settings: Settings) -> Slack:

@@ -55,8 +55,22 @@ def web_app(bolt: AsyncApp | None, is_ready: Callable[[], Awaitable[str]]) -> we
     return app
 
 
-async def serve(app: web.Application, *, host: str, port: int, stack: AsyncExitStack) -> int:
+async def serve(
+    app: web.Application,
+    *,
+    host: str,
+    port: int,
+    stack: AsyncExitStack,
+    variable: str = "COUNTERSIGN_PORT",
+) -> int:
     """Listen until the stack closes; return the port (a free one when 0 was asked for).
+
+    Args:
+        app: What answers.
+        host: Where to listen.
+        port: Where to listen.
+        stack: Stops listening when it closes.
+        variable: The setting that the port comes from, for the error.
 
     Raises:
         SettingsError: The port is taken, or the host is not an address of this machine.
@@ -69,7 +83,7 @@ async def serve(app: web.Application, *, host: str, port: int, stack: AsyncExitS
         await site.start()
     except (OSError, socket.gaierror) as error:
         raise SettingsError(
-            "COUNTERSIGN_PORT",
+            variable,
             f"cannot listen on {host}:{port} ({error.strerror or error})",
             "stop the program that uses it, or choose another port",
         ) from error

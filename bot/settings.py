@@ -122,6 +122,18 @@ class Settings(BaseSettings):
         alias="COUNTERSIGN_PORT",
         description="Its port, for `/slack/events`, `/healthz`, `/readyz`; `0`: any that is free.",
     )
+    metrics_port: Annotated[int | None, BeforeValidator(values.optional_port)] = Field(
+        default=None,
+        alias="COUNTERSIGN_METRICS_PORT",
+        description="A port of its own for Prometheus' `/metrics`; unset, there are none.",
+    )
+    traces: Annotated[Literal["off", "otlp"], BeforeValidator(values.one_of("off", "otlp"))] = (
+        Field(
+            default="off",
+            alias="COUNTERSIGN_TRACES",
+            description="OpenTelemetry traces: `off`, or `otlp` to where `OTEL_…` variables say.",
+        )
+    )
     remind_after: Annotated[timedelta, BeforeValidator(values.duration)] = Field(
         default=timedelta(minutes=15),
         alias="COUNTERSIGN_REMIND_AFTER",

@@ -22,6 +22,9 @@ class Tasks:
         self._running: set[asyncio.Task[None]] = set()
         self._is_closed = False
 
+    def __len__(self) -> int:
+        return len(self._running)
+
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Start work; after `drain` has begun it is dropped, as it is on record anyway."""
         if self._is_closed:

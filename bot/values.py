@@ -163,6 +163,11 @@ def port(value: str | int) -> int:
     return int(text)
 
 
+def optional_port(value: str | int | None) -> int | None:
+    """Read a port that may be left out."""
+    return None if value is None else port(value)
+
+
 _ANSWERS = {
     **dict.fromkeys(("yes", "true", "on", "1"), True),
     **dict.fromkeys(("no", "false", "off", "0"), False),

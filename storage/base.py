@@ -40,6 +40,10 @@ class ThreadStore(Protocol):
         """Threads with `due_ms <= now_ms` and no lease beyond `now_ms`, earliest first."""
         ...
 
+    async def count_due(self, *, now_ms: int) -> int:
+        """How many threads `due` would give without a limit."""
+        ...
+
     async def claim(
         self, thread_id: str, *, owner: str, now_ms: int, until_ms: int
     ) -> Thread | None:
@@ -149,6 +153,14 @@ class ApprovalStore(Protocol):
 
     async def due(self, *, now_ms: int, limit: int) -> Sequence[Approval]:
         """Approvals with `due_ms <= now_ms` and no lease beyond `now_ms`, earliest first."""
+        ...
+
+    async def count_due(self, *, now_ms: int) -> int:
+        """How many approvals `due` would give without a limit."""
+        ...
+
+    async def count_pending(self) -> int:
+        """How many approvals nobody has decided yet."""
         ...
 
     async def claim(

@@ -64,6 +64,13 @@ class MongoApprovalStore:
     async def due(self, *, now_ms: int, limit: int) -> Sequence[Approval]:
         return _records(await leases.find_due(self._collection, now_ms=now_ms, limit=limit))
 
+    async def count_due(self, *, now_ms: int) -> int:
+        return await leases.count_due(self._collection, now_ms=now_ms)
+
+    async def count_pending(self) -> int:
+        # What is pending is always due some day: its index finds it.
+        return await self._collection.count({"due_ms": {"$gt": 0}, "status": Status.PENDING.value})
+
     async def claim(
         self, approval_id: str, *, owner: str, now_ms: int, until_ms: int
     ) -> Approval | None:

@@ -48,6 +48,11 @@ class Collection:
             found: list[Document] = await cursor.to_list(limit)
         return found
 
+    async def count(self, where: Filter) -> int:
+        """How many documents are as `where` says."""
+        with self._client.guard():
+            return int(await self._collection.count_documents(where))
+
     async def update(self, where: Filter, update: Update) -> bool:
         """Change one document; False when none is as `where` says."""
         with self._client.guard():

@@ -20,6 +20,11 @@ async def find_due(collection: Collection, *, now_ms: int, limit: int) -> list[D
     return await collection.find(_is_due(now_ms), [("due_ms", 1)], limit)
 
 
+async def count_due(collection: Collection, *, now_ms: int) -> int:
+    """How much is due and not leased."""
+    return await collection.count(_is_due(now_ms))
+
+
 async def claim(
     collection: Collection, key: str, *, owner: str, now_ms: int, until_ms: int
 ) -> Document | None:

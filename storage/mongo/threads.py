@@ -41,6 +41,9 @@ class MongoThreadStore:
         found = await leases.find_due(self._collection, now_ms=now_ms, limit=limit)
         return [to_record(THREADS, document) for document in found]
 
+    async def count_due(self, *, now_ms: int) -> int:
+        return await leases.count_due(self._collection, now_ms=now_ms)
+
     async def claim(
         self, thread_id: str, *, owner: str, now_ms: int, until_ms: int
     ) -> Thread | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from storage.sqlite.approvals import SqliteApprovalStore
 from storage.sqlite.audit import SqliteAuditStore
+from storage.sqlite.backup import back_up
 from storage.sqlite.checkpoints import SqliteCheckpointStore
 from storage.sqlite.inbox import SqliteInboxStore
 from storage.sqlite.log import SqliteMessageLog
@@ -20,4 +21,5 @@ __all__ = [
     "SqlitePostStore",
     "SqliteStorage",
     "SqliteThreadStore",
+    "back_up",
 ]

@@ -40,6 +40,15 @@ WHERE due_ms <= :now AND leased_until_ms <= :now AND v = :v
 ORDER BY due_ms LIMIT :limit
 """
 
+_COUNT_DUE = """
+SELECT count(*) AS found FROM approvals WHERE due_ms <= :now AND leased_until_ms <= :now AND v = :v
+"""
+
+# What is pending is always due some day; what is over has left that index.
+_COUNT_PENDING = """
+SELECT count(*) AS found FROM approvals WHERE due_ms IS NOT NULL AND status = 'pending'
+"""
+
 _CLAIM = """
 UPDATE approvals
 SET leased_by = :owner, leased_until_ms = :until, due_ms = :until, fence = fence + 1
@@ -114,6 +123,12 @@ class SqliteApprovalStore:
         return await self._select(
             _DUE, {"now": now_ms, "limit": max(limit, 0), "v": SCHEMA_VERSION}
         )
+
+    async def count_due(self, *, now_ms: int) -> int:
+        return await self._database.count(_COUNT_DUE, {"now": now_ms, "v": SCHEMA_VERSION})
+
+    async def count_pending(self) -> int:
+        return await self._database.count(_COUNT_PENDING, {})
 
     async def claim(
         self, approval_id: str, *, owner: str, now_ms: int, until_ms: int

@@ -93,6 +93,11 @@ class Database:
         """Run a statement that returns a row if, and only if, it changed something."""
         return bool(await self.fetch(sql, values))
 
+    async def count(self, sql: str, values: Mapping[str, object]) -> int:
+        """Run a statement that returns one row with the column `found`."""
+        rows = await self.fetch(sql, values)
+        return int(str(rows[0]["found"]))
+
     async def close(self) -> None:
         """Close the file and give the directory back; may be repeated."""
         connection, self._connection = self._connection, None

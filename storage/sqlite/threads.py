@@ -23,6 +23,10 @@ WHERE due_ms <= :now AND leased_until_ms <= :now AND v = :v
 ORDER BY due_ms LIMIT :limit
 """
 
+_COUNT_DUE = """
+SELECT count(*) AS found FROM threads WHERE due_ms <= :now AND leased_until_ms <= :now AND v = :v
+"""
+
 _CLAIM = """
 UPDATE threads
 SET leased_by = :owner, leased_until_ms = :until, due_ms = :until, fence = fence + 1
@@ -78,6 +82,9 @@ class SqliteThreadStore:
     async def due(self, *, now_ms: int, limit: int) -> Sequence[Thread]:
         values = {"now": now_ms, "limit": max(limit, 0), "v": SCHEMA_VERSION}
         return [THREADS.decode(row) for row in await self._database.fetch(_DUE, values)]
+
+    async def count_due(self, *, now_ms: int) -> int:
+        return await self._database.count(_COUNT_DUE, {"now": now_ms, "v": SCHEMA_VERSION})
 
     async def claim(
         self, thread_id: str, *, owner: str, now_ms: int, until_ms: int

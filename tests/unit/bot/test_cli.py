@@ -17,6 +17,7 @@ from bot.cli import FAILED, WRONG_SETTINGS, main
 from bot.errors import BotError
 from bot.settings import Settings
 from storage.errors import StoreBusyError
+from storage.sqlite import SqliteStorage
 
 GOOD = {"SLACK_BOT_TOKEN": "xoxb-1", "SLACK_APP_TOKEN": "xapp-1"}
 
@@ -289,3 +290,33 @@ async def test_the_real_demo_starts_serves_and_ends(number: int, tmp_path: Path)
         assert answer.status == 200
     assert await asyncio.to_thread(program.end, number) == (0, "")
     assert is_empty(tmp_path)
+
+
+def test_backup_of_the_embedded_database(tmp_path: Path) -> None:
+    said: list[str] = []
+    storage = SqliteStorage(tmp_path / "data")
+    asyncio.run(_open_and_close(storage))
+    environ = {"COUNTERSIGN_DATA_DIR": str(tmp_path / "data")}
+    copy = tmp_path / "copy.db"
+    assert main(["backup", str(copy)], environ=environ, say=said.append) == 0
+    assert copy.exists()
+    assert said == [
+        f"{copy}: {copy.stat().st_size:,} bytes, checked. Keep it as safe as the original."
+    ]
+
+
+def test_backup_without_a_database(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = ["backup", str(tmp_path / "copy.db"), "--data-dir", str(tmp_path)]
+    assert main(told, environ={}) == FAILED
+    assert "there is no database in the data directory" in capsys.readouterr().err
+
+
+def test_backup_is_for_the_embedded_database(capsys: pytest.CaptureFixture[str]) -> None:
+    environ = {"MONGODB_URI": "mongodb://db.example/x"}
+    assert main(["backup", "copy.db"], environ=environ) == FAILED
+    assert "mongodump" in capsys.readouterr().err
+
+
+async def _open_and_close(storage: SqliteStorage) -> None:
+    await storage.open()
+    await storage.close()

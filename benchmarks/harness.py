@@ -1,0 +1,118 @@
+"""What all benchmarks use: a store that counts, medians, tables."""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+
+from agents import CheckpointStatus, CheckpointStore, MessageLog, StoredCheckpoint
+
+
+@dataclass
+class Counted:
+    """A checkpoint store and a message log that count what goes through them.
+
+    Attributes:
+        store: Where checkpoints really go.
+        log: Where turns really go.
+        commands: Calls of either.
+        written: Bytes of text that were written.
+    """
+
+    store: CheckpointStore
+    log: MessageLog
+    commands: int = 0
+    written: int = 0
+    calls: dict[str, int] = field(default_factory=dict)
+
+    def reset(self) -> None:
+        """Begin to count anew."""
+        self.commands = self.written = 0
+        self.calls = {}
+
+    def _note(self, name: str, *texts: str) -> None:
+        self.commands += 1
+        self.calls[name] = self.calls.get(name, 0) + 1
+        self.written += sum(len(text.encode()) for text in texts)
+
+
+class CountedStore:
+    """The checkpoint store of a `Counted`."""
+
+    def __init__(self, counted: Counted) -> None:
+        self._counted = counted
+
+    async def load(self, checkpoint_id: str) -> StoredCheckpoint | None:
+        self._counted._note("load")
+        return await self._counted.store.load(checkpoint_id)
+
+    async def save(
+        self, checkpoint_id: str, data: str, *, status: CheckpointStatus, expected_version: int
+    ) -> int:
+        self._counted._note("save", data)
+        return await self._counted.store.save(
+            checkpoint_id, data, status=status, expected_version=expected_version
+        )
+
+    async def claim(self, checkpoint_id: str, claim: str, *, expected_version: int) -> int:
+        self._counted._note("claim", claim)
+        return await self._counted.store.claim(
+            checkpoint_id, claim, expected_version=expected_version
+        )
+
+    async def append(self, checkpoint_id: str, entry: str, *, base: int, index: int) -> None:
+        self._counted._note("append", entry)
+        await self._counted.store.append(checkpoint_id, entry, base=base, index=index)
+
+    async def close(self, checkpoint_id: str, *, expected_version: int) -> None:
+        self._counted._note("close")
+        await self._counted.store.close(checkpoint_id, expected_version=expected_version)
+
+
+class CountedLog:
+    """The message log of a `Counted`."""
+
+    def __init__(self, counted: Counted) -> None:
+        self._counted = counted
+
+    async def append(self, log_id: str, turn: int, data: str) -> None:
+        self._counted._note("log append", data)
+        await self._counted.log.append(log_id, turn, data)
+
+    async def load(self, log_id: str, *, before_turn: int) -> Sequence[str]:
+        self._counted._note("log load")
+        return await self._counted.log.load(log_id, before_turn=before_turn)
+
+
+async def seconds(work: Callable[[], Awaitable[object]], *, repeat: int = 5) -> float:
+    """The median time of some work, in seconds; one run before does not count."""
+    await work()
+    times = []
+    for _ in range(repeat):
+        gc.collect()
+        begin = time.perf_counter()
+        await work()
+        times.append(time.perf_counter() - begin)
+    return statistics.median(times)
+
+
+def percentile(values: Sequence[float], part: float) -> float:
+    """The value below which a part (0 to 1) of all values lies."""
+    ordered = sorted(values)
+    return ordered[min(int(len(ordered) * part), len(ordered) - 1)]
+
+
+def table(title: str, head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Print a table in Markdown."""
+    cells = [[str(cell) for cell in row] for row in (head, *rows)]
+    widths = [max(len(row[at]) for row in cells) for at in range(len(head))]
+    print(f"\n### {title}\n")
+    for number, row in enumerate(cells):
+        print(
+            "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
+        )
+        if number == 0:
+            print("|" + "|".join("-" * (width + 2) for width in widths) + "|")

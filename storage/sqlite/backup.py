@@ -1,0 +1,65 @@
+"""A copy of the embedded database, also while the bot writes to it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+from contextlib import closing, suppress
+from pathlib import Path
+
+from storage.errors import StoreUnavailableError
+from storage.sqlite.database import BUSY_MS, FILE_NAME
+
+
+async def back_up(directory: Path, target: Path) -> int:
+    """Copy the database, as it is at one moment, to a new file that only its owner may read.
+
+    Writers are not held up. The copy is checked, and stands under its name only when it is whole.
+
+    Args:
+        directory: The data directory.
+        target: The new file.
+
+    Returns:
+        The size of the copy, in bytes.
+
+    Raises:
+        StoreUnavailableError: There is no database, the target exists or cannot be written, or the
+            copy is damaged.
+    """
+    return await asyncio.to_thread(_back_up, directory, target)
+
+
+def _back_up(directory: Path, target: Path) -> int:
+    source = directory / FILE_NAME
+    if not source.is_file():
+        raise StoreUnavailableError(f"there is no database in the data directory {directory}")
+    partial = target.with_name(f".{target.name}.partial-{os.getpid()}")
+    try:
+        os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        try:
+            _copy(source, partial)
+            os.link(partial, target)  # fails when the target exists: nothing is overwritten
+        finally:
+            with suppress(FileNotFoundError):
+                partial.unlink()
+    except (OSError, sqlite3.Error) as error:
+        fault = getattr(error, "strerror", None) or str(error)
+        raise StoreUnavailableError(f"the copy {target} cannot be made: {fault}") from error
+    return target.stat().st_size
+
+
+def _copy(source: Path, target: Path) -> None:
+    timeout = BUSY_MS / 1000
+    with (
+        closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=rw", uri=True)) as found,
+        closing(sqlite3.connect(target, timeout=timeout)) as copy,
+    ):
+        found.backup(copy)
+        copy.execute("PRAGMA journal_mode = DELETE")  # one file, without a log beside it
+        (verdict,) = copy.execute("PRAGMA integrity_check").fetchone()
+    if verdict != "ok":
+        raise sqlite3.DatabaseError(f"the copy is damaged: {verdict}")
+    with target.open("rb") as file:
+        os.fsync(file.fileno())

@@ -1,0 +1,31 @@
+"""The contract of the counts that metrics show."""
+
+from storage.base import Storage
+from storage.records import Decision, Status
+from tests.contract.builders import THREAD_ID, a_thread, an_approval
+
+
+async def test_threads_that_are_due(storage: Storage) -> None:
+    assert await storage.threads.count_due(now_ms=50) == 0
+    for number, due_ms in enumerate([30, 10, None, 99]):
+        await storage.threads.ensure(a_thread(thread_id=f"T{number}", due_ms=due_ms))
+    assert await storage.threads.count_due(now_ms=50) == 2
+    await storage.threads.claim("T1", owner="a", now_ms=50, until_ms=80)
+    assert await storage.threads.count_due(now_ms=50) == 1
+    assert await storage.threads.count_due(now_ms=80) == 2
+
+
+async def test_approvals_that_are_due_or_pending(storage: Storage) -> None:
+    await storage.threads.ensure(a_thread())
+    assert await storage.approvals.count_pending() == 0
+    for number, due_ms in enumerate([30, 10, 99]):
+        approval = an_approval(
+            approval_id=f"apr_{number}", thread_id=THREAD_ID, due_ms=due_ms, expires_ms=1_000
+        )
+        await storage.approvals.add(approval)
+    assert await storage.approvals.count_pending() == 3
+    assert await storage.approvals.count_due(now_ms=50) == 2
+    decision = Decision(status=Status.APPROVED, by="U2", at_ms=60)
+    await storage.approvals.decide("apr_2", decision, digest=an_approval().digest)
+    assert await storage.approvals.count_pending() == 2
+    assert await storage.approvals.count_due(now_ms=60) == 3

@@ -1,0 +1,78 @@
+"""Copies of the embedded database."""
+
+from __future__ import annotations
+
+import sqlite3
+import stat
+from pathlib import Path
+
+import pytest
+
+from storage.errors import StoreUnavailableError
+from storage.records import AuditEntry
+from storage.sqlite import SqliteStorage, back_up
+
+
+def _names(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir())
+
+
+async def test_a_copy_while_the_bot_writes(tmp_path: Path) -> None:
+    storage = SqliteStorage(tmp_path / "data")
+    await storage.open()
+    for number in range(50):
+        await storage.audit.append(AuditEntry(entry_id=str(number), at_ms=number, action="x"))
+    size = await back_up(tmp_path / "data", tmp_path / "copy.db")
+    await storage.audit.append(AuditEntry(entry_id="later", at_ms=99, action="x", thread_id="t"))
+    await storage.close()
+    assert size == (tmp_path / "copy.db").stat().st_size
+    assert stat.S_IMODE((tmp_path / "copy.db").stat().st_mode) == 0o600
+    with sqlite3.connect(tmp_path / "copy.db") as copy:
+        assert copy.execute("SELECT count(*) FROM audit").fetchone() == (50,)
+    copy.close()
+    assert _names(tmp_path) == ["copy.db", "data"]
+
+
+async def test_a_copy_is_a_database_that_the_bot_opens(tmp_path: Path) -> None:
+    storage = SqliteStorage(tmp_path / "data")
+    await storage.open()
+    await storage.audit.append(AuditEntry(entry_id="1", at_ms=1, action="asked", thread_id="t"))
+    await storage.close()
+    (tmp_path / "new").mkdir()
+    await back_up(tmp_path / "data", tmp_path / "new" / "countersign.db")
+    restored = SqliteStorage(tmp_path / "new")
+    await restored.open()
+    assert [entry.action for entry in await restored.audit.of_thread("t", limit=5)] == ["asked"]
+    await restored.close()
+
+
+async def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    storage = SqliteStorage(tmp_path / "data")
+    await storage.open()
+    target = tmp_path / "precious"
+    target.write_text("mine")
+    with pytest.raises(StoreUnavailableError, match="precious cannot be made: File exists"):
+        await back_up(tmp_path / "data", target)
+    await storage.close()
+    assert target.read_text() == "mine"
+    assert _names(tmp_path) == ["data", "precious"]
+
+
+async def test_there_is_nothing_to_copy(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnavailableError, match="there is no database"):
+        await back_up(tmp_path, tmp_path / "copy")
+
+
+async def test_a_directory_that_is_not_there(tmp_path: Path) -> None:
+    storage = SqliteStorage(tmp_path / "data")
+    await storage.open()
+    await storage.close()
+    with pytest.raises(StoreUnavailableError, match="No such file"):
+        await back_up(tmp_path / "data", tmp_path / "missing" / "copy")
+
+
+async def test_a_damaged_file_is_no_copy(tmp_path: Path) -> None:
+    (tmp_path / "countersign.db").write_text("this is not a database, whatever its name says")
+    with pytest.raises(StoreUnavailableError, match="not a database"):
+        await back_up(tmp_path, tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
