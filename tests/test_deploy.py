@@ -1,0 +1,63 @@
+"""The files in deploy/ name things that exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from bot.server import web_app
+from bot.settings import variables
+
+ROOT = Path(__file__).parent.parent
+DEPLOY = ROOT / "deploy"
+FILES = sorted(path for path in DEPLOY.rglob("*") if path.is_file())
+
+
+def _kubernetes() -> list[dict[str, Any]]:
+    text = (DEPLOY / "kubernetes" / "countersign.yaml").read_text("utf-8")
+    return list(yaml.safe_load_all(text))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_every_setting_that_is_named_exists(path: Path) -> None:
+    named = set(re.findall(r"\b(?:COUNTERSIGN|SLACK|MONGODB)_[A-Z_]+\b", path.read_text("utf-8")))
+    assert named <= set(variables())
+
+
+def test_the_probes_ask_for_paths_that_exist() -> None:
+    async def ready() -> str:
+        return ""
+
+    paths = {resource.canonical for resource in web_app(None, ready).router.resources()}
+    container = _kubernetes()[0]["spec"]["template"]["spec"]["containers"][0]
+    for probe in ("readinessProbe", "livenessProbe"):
+        assert container[probe]["httpGet"]["path"] in paths
+    assert container["readinessProbe"]["httpGet"]["path"] == "/readyz"
+
+
+def test_the_manifests_fit_together() -> None:
+    deployment, service, budget = _kubernetes()
+    labels = deployment["spec"]["template"]["metadata"]["labels"]
+    assert deployment["spec"]["selector"]["matchLabels"].items() <= labels.items()
+    assert service["spec"]["selector"].items() <= labels.items()
+    assert budget["spec"]["selector"]["matchLabels"].items() <= labels.items()
+    container = deployment["spec"]["template"]["spec"]["containers"][0]
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    assert service["spec"]["ports"][0]["targetPort"] in ports
+    environ = {pair["name"]: pair["value"] for pair in container["env"]}
+    assert environ["COUNTERSIGN_METRICS_PORT"] == str(ports["metrics"])
+    secret = container["envFrom"][0]["secretRef"]["name"]
+    example = yaml.safe_load((DEPLOY / "kubernetes" / "secret.example.yaml").read_text("utf-8"))
+    assert example["metadata"]["name"] == secret
+
+
+def test_the_container_has_no_root_and_gets_what_it_copies() -> None:
+    text = (DEPLOY / "Dockerfile").read_text("utf-8")
+    assert re.search(r"^USER \d+$", text, re.MULTILINE)
+    for line in re.findall(r"^COPY (?!--from)(.+) \S+$", text, re.MULTILINE):
+        for name in line.split():
+            assert (ROOT / name).exists(), name
