@@ -33,7 +33,8 @@ class Counted:
         self.commands = self.written = 0
         self.calls = {}
 
-    def _note(self, name: str, *texts: str) -> None:
+    def note(self, name: str, *texts: str) -> None:
+        """Count a call and what it writes."""
         self.commands += 1
         self.calls[name] = self.calls.get(name, 0) + 1
         self.written += sum(len(text.encode()) for text in texts)
@@ -46,29 +47,29 @@ class CountedStore:
         self._counted = counted
 
     async def load(self, checkpoint_id: str) -> StoredCheckpoint | None:
-        self._counted._note("load")
+        self._counted.note("load")
         return await self._counted.store.load(checkpoint_id)
 
     async def save(
         self, checkpoint_id: str, data: str, *, status: CheckpointStatus, expected_version: int
     ) -> int:
-        self._counted._note("save", data)
+        self._counted.note("save", data)
         return await self._counted.store.save(
             checkpoint_id, data, status=status, expected_version=expected_version
         )
 
     async def claim(self, checkpoint_id: str, claim: str, *, expected_version: int) -> int:
-        self._counted._note("claim", claim)
+        self._counted.note("claim", claim)
         return await self._counted.store.claim(
             checkpoint_id, claim, expected_version=expected_version
         )
 
     async def append(self, checkpoint_id: str, entry: str, *, base: int, index: int) -> None:
-        self._counted._note("append", entry)
+        self._counted.note("append", entry)
         await self._counted.store.append(checkpoint_id, entry, base=base, index=index)
 
     async def close(self, checkpoint_id: str, *, expected_version: int) -> None:
-        self._counted._note("close")
+        self._counted.note("close")
         await self._counted.store.close(checkpoint_id, expected_version=expected_version)
 
 
@@ -79,11 +80,11 @@ class CountedLog:
         self._counted = counted
 
     async def append(self, log_id: str, turn: int, data: str) -> None:
-        self._counted._note("log append", data)
+        self._counted.note("log append", data)
         await self._counted.log.append(log_id, turn, data)
 
     async def load(self, log_id: str, *, before_turn: int) -> Sequence[str]:
-        self._counted._note("log load")
+        self._counted.note("log load")
         return await self._counted.log.load(log_id, before_turn=before_turn)
 
 
@@ -111,8 +112,7 @@ def table(title: str, head: Sequence[str], rows: Sequence[Sequence[object]]) -> 
     widths = [max(len(row[at]) for row in cells) for at in range(len(head))]
     print(f"\n### {title}\n")
     for number, row in enumerate(cells):
-        print(
-            "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
-        )
+        padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        print(f"| {' | '.join(padded)} |")
         if number == 0:
             print("|" + "|".join("-" * (width + 2) for width in widths) + "|")

@@ -9,6 +9,7 @@ import signal
 import socket
 import uuid
 from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from aiohttp import ClientError
@@ -65,8 +66,25 @@ async def run(
         logger.info("stopping", extra={"action": "stopping"})
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outside:
+    """What the bot reaches outside of its process.
+
+    Attributes:
+        storage: The database; not open yet.
+        slack: How Slack is reached.
+    """
+
+    storage: Storage
+    slack: Slack
+
+
 async def start(
-    settings: Settings, stack: AsyncExitStack, *, clock: Clock = system_clock
+    settings: Settings,
+    stack: AsyncExitStack,
+    *,
+    clock: Clock = system_clock,
+    outside: Outside | None = None,
 ) -> Countersign:
     """Start the bot; closing the stack stops it: intake first, then work, then the database.
 
@@ -74,6 +92,7 @@ async def start(
         settings: Checked settings.
         stack: Closes what is opened here.
         clock: The time now.
+        outside: Database and Slack; those that the settings name when None.
 
     Raises:
         SettingsError: A setting does not work: agent, model, token, port.
@@ -81,12 +100,12 @@ async def start(
         StoreUnavailableError: The database does not answer.
     """
     agent = load_agent(settings.agent, load_model(settings.model))
-    storage = make_storage(settings)
+    storage = outside.storage if outside else make_storage(settings)
     stack.push_async_callback(storage.close)
     await storage.open()
     metrics = Metrics()
     countersign = build(
-        slack=await reach_slack(settings),
+        slack=outside.slack if outside else await reach_slack(settings),
         storage=storage,
         agent=agent,
         rules=Rules(

@@ -1,6 +1,6 @@
-"""The connection: opens the file, runs single statements, and names what went wrong.
+"""The file: locks its directory, opens it, and runs single statements.
 
-Every statement is its own transaction: when a call returns, its effect is on the disk.
+When a call returns, its effect is on the disk.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import aiosqlite
-
 from storage.codec import Codec, Row
-from storage.errors import RecordFormatError, RecordRefusedError, StoreUnavailableError
+from storage.errors import RecordFormatError, StoreUnavailableError
 from storage.sqlite.lock import DirectoryLock
 from storage.sqlite.schema import DATABASE_VERSION, DDL
+from storage.sqlite.worker import Worker, connect
 
 FILE_NAME = "countersign.db"
 MIN_SQLITE = (3, 35, 0)
@@ -46,7 +45,7 @@ class Database:
     def __init__(self, directory: Path | None) -> None:
         self._directory = directory
         self._lock = DirectoryLock(directory) if directory is not None else None
-        self._connection: aiosqlite.Connection | None = None
+        self._worker: Worker | None = None
 
     async def open(self) -> bool:
         """Lock the directory, open the file, make the tables; may be repeated.
@@ -59,14 +58,14 @@ class Database:
             StoreUnavailableError: The directory or the file cannot be used.
             RecordFormatError: The file was written by another release.
         """
-        if self._connection is not None:
+        if self._worker is not None:
             return False
         if sqlite3.sqlite_version_info < MIN_SQLITE:
             found = sqlite3.sqlite_version
             raise StoreUnavailableError(f"SQLite 3.35 or newer is needed, this is {found}")
         target = self._prepare()
         try:
-            self._connection = await _connect(target)
+            self._worker = await _connect(target)
         except BaseException:
             self._unlock()
             raise
@@ -79,15 +78,9 @@ class Database:
             StoreUnavailableError: It cannot be run now.
             RecordRefusedError: A value can never be stored.
         """
-        if self._connection is None:
+        if self._worker is None:
             raise StoreUnavailableError("it is not open")
-        try:
-            rows = await self._connection.execute_fetchall(sql, values or {})
-        except (UnicodeError, OverflowError, sqlite3.DataError) as error:
-            raise RecordRefusedError(str(error)) from error
-        except sqlite3.Error as error:
-            raise StoreUnavailableError(str(error)) from error
-        return [dict(row) for row in rows]
+        return await self._worker.run(sql, values or {})
 
     async def change(self, sql: str, values: Mapping[str, object]) -> bool:
         """Run a statement that returns a row if, and only if, it changed something."""
@@ -100,10 +93,10 @@ class Database:
 
     async def close(self) -> None:
         """Close the file and give the directory back; may be repeated."""
-        connection, self._connection = self._connection, None
+        worker, self._worker = self._worker, None
         try:
-            if connection is not None:
-                await connection.close()
+            if worker is not None:
+                await worker.close()
         finally:
             self._unlock()
 
@@ -128,30 +121,25 @@ class Database:
             self._lock.release()
 
 
-async def _connect(target: str) -> aiosqlite.Connection:
+async def _connect(target: str) -> Worker:
+    worker = await connect(target)
     try:
-        connection = await aiosqlite.connect(target, isolation_level=None)
-    except sqlite3.Error as error:
-        raise StoreUnavailableError(str(error)) from error
-    try:
-        connection.row_factory = sqlite3.Row
-        await _set_up(connection)
-    except sqlite3.Error as error:
-        await connection.close()
-        raise StoreUnavailableError(str(error)) from error
+        await _set_up(worker)
     except BaseException:
-        await connection.close()
+        await worker.close()
         raise
-    return connection
+    return worker
 
 
-async def _set_up(connection: aiosqlite.Connection) -> None:
-    await connection.execute_fetchall(f"PRAGMA busy_timeout = {BUSY_MS}")
-    await connection.execute_fetchall("PRAGMA journal_mode = WAL")
-    await connection.execute_fetchall("PRAGMA synchronous = FULL")
-    rows = await connection.execute_fetchall("PRAGMA user_version")
-    version = next(iter(rows))[0]
+async def _set_up(worker: Worker) -> None:
+    await worker.run(f"PRAGMA busy_timeout = {BUSY_MS}", {})
+    await worker.run("PRAGMA journal_mode = WAL", {})
+    await worker.run("PRAGMA synchronous = FULL", {})
+    rows = await worker.run("PRAGMA user_version", {})
+    version = rows[0]["user_version"]
     if version not in {0, DATABASE_VERSION}:
         raise RecordFormatError("database file", version)
     if version == 0:
-        await connection.executescript(DDL)
+        for statement in DDL.split(";"):
+            if statement.strip():
+                await worker.run(statement, {})

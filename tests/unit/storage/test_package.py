@@ -7,7 +7,7 @@ import storage
 
 PROBE = """
 import sys, storage
-loaded = {"aiosqlite", "motor", "pymongo", "bson"} & set(sys.modules)
+loaded = {"sqlite3", "motor", "pymongo", "bson"} & set(sys.modules)
 assert not loaded, loaded
 import storage.mongo
 assert "motor" not in sys.modules

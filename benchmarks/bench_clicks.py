@@ -1,0 +1,323 @@
+"""A click on a card: to its acknowledgement with the decision recorded, and to the redrawn card.
+
+python benchmarks/bench_clicks.py [--quick]
+
+Next to it: a plain slack-bolt app whose listener only acknowledges, and a bare handler that makes
+the same one conditional write. All three listen in this process; Slack is a process of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import json
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import urlencode
+
+import aiohttp
+from aiohttp import web
+from slack_bolt.adapter.aiohttp import to_aiohttp_response, to_bolt_request
+from slack_bolt.async_app import AsyncApp
+from slack_bolt.authorization import AuthorizeResult
+
+from benchmarks.harness import percentile, table
+from bot.app import Countersign
+from bot.main import Outside, make_storage, reach_slack, start
+from bot.settings import Settings
+from storage.base import Storage
+from storage.records import Decision, Status
+from tests.contract.builders import a_thread, an_approval
+from tests.mongo import spawn_mongo_server
+
+SECRET = "0123456789abcdef0123456789abcdef"
+CLICKS = 300 if "--quick" in sys.argv else 1_000
+PEOPLE = (1, 16, 64)
+BOLT, BARE, OURS = "plain Bolt, no write", "bare handler", "Countersign"
+
+
+def free_port() -> int:
+    """A port that nobody uses now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def signed(payload: dict[str, object]) -> tuple[bytes, dict[str, str]]:
+    """A request as Slack sends it."""
+    body = urlencode({"payload": json.dumps(payload)}).encode()
+    now = str(int(time.time()))
+    base = b"v0:" + now.encode() + b":" + body
+    signature = "v0=" + hmac.new(SECRET.encode(), base, hashlib.sha256).hexdigest()
+    return body, {
+        "Content-Type": "application/x-www-form-urlencoded",
+        "X-Slack-Request-Timestamp": now,
+        "X-Slack-Signature": signature,
+    }
+
+
+def click(approval_id: str, digest: str, number: int) -> dict[str, object]:
+    """A click on Approve."""
+    user = f"U{number % 200}"
+    return {
+        "type": "block_actions",
+        "team": {"id": "T1"},
+        "user": {"id": user, "team_id": "T1"},
+        "api_app_id": "A1",
+        "token": "x",
+        "trigger_id": "1.2.3",
+        "response_url": "https://127.0.0.1/never",
+        "container": {"type": "message", "channel_id": "C1", "message_ts": "1.1"},
+        "channel": {"id": "C1", "name": "ops"},
+        "message": {"ts": f"{number}.000001", "text": "card"},
+        "actions": [
+            {
+                "type": "button",
+                "action_id": "countersign:approve",
+                "block_id": "b",
+                "value": f"{approval_id}.{digest[:32]}",
+                "action_ts": "1.1",
+            }
+        ],
+    }
+
+
+async def fill(storage: Storage, count: int) -> list[tuple[str, str]]:
+    """Make pending approvals whose cards are posted; ids and digests."""
+    made = []
+    now = time.time_ns() // 1_000_000
+    for number in range(count):
+        name = uuid.uuid4().hex
+        thread = a_thread(thread_id=f"T1:C1:{name}", thread_ts=f"{number}.5", requester_id="UREQ")
+        await storage.threads.ensure(thread)
+        approval = replace(
+            an_approval(),
+            approval_id=f"apr_{name}",
+            interrupt_id=name,
+            thread_id=thread.thread_id,
+            checkpoint_id=f"{thread.thread_id}#1",
+            digest=hashlib.sha256(name.encode()).hexdigest(),
+            requester_id="UREQ",
+            approvers_json='["channel"]',
+            team_id="T1",
+            channel_id="C1",
+            created_ms=now,
+            remind_ms=now + 9_000_000,
+            expires_ms=now + 10_000_000,
+            due_ms=now + 9_000_000,
+            card_ts=f"{name}",
+            drawn_revision=1,
+        )
+        await storage.approvals.add(approval)
+        made.append((approval.approval_id, approval.digest))
+    return made
+
+
+async def measure(
+    url: str, requests: Sequence[tuple[bytes, dict[str, str]]], people: int
+) -> tuple[list[float], float, list[float]]:
+    """Send all requests over so many connections: latencies, seconds in all, when each began."""
+    latencies: list[float] = []
+    begun: list[float] = []
+    waiting = iter(requests)
+    connector = aiohttp.TCPConnector(limit=people)
+    async with aiohttp.ClientSession(connector=connector) as session:
+
+        async def person() -> None:
+            for body, headers in waiting:
+                begin = time.monotonic()
+                async with session.post(url, data=body, headers=headers) as answer:
+                    await answer.read()
+                    assert answer.status == 200, await answer.text()
+                latencies.append(time.monotonic() - begin)
+                begun.append(begin)
+
+        begin = time.monotonic()
+        await asyncio.gather(*(person() for _ in range(people)))
+        return latencies, time.monotonic() - begin, begun
+
+
+async def plain_bolt(stack: AsyncExitStack) -> str:
+    """Bolt as its documentation shows it: a listener that only acknowledges."""
+
+    async def authorize(**_: object) -> AuthorizeResult:
+        return AuthorizeResult(enterprise_id=None, team_id="T1", bot_token="xoxb-1")
+
+    app = AsyncApp(signing_secret=SECRET, authorize=authorize)
+
+    @app.action("countersign:approve")
+    async def on_click(ack: Callable[[], Awaitable[None]]) -> None:
+        await ack()
+
+    async def handle(request: web.Request) -> web.Response:
+        answer = await app.async_dispatch(await to_bolt_request(request))
+        return await to_aiohttp_response(answer)
+
+    return await listen(handle, stack)
+
+
+async def bare(storage: Storage, stack: AsyncExitStack) -> str:
+    """A handler that checks the signature and makes the one conditional write."""
+
+    async def handle(request: web.Request) -> web.Response:
+        body = await request.read()
+        base = b"v0:" + request.headers["X-Slack-Request-Timestamp"].encode() + b":" + body
+        expected = "v0=" + hmac.new(SECRET.encode(), base, hashlib.sha256).hexdigest()
+        assert hmac.compare_digest(expected, request.headers["X-Slack-Signature"])
+        payload = json.loads((await request.post())["payload"])  # type: ignore[arg-type]
+        approval_id, _, _ = payload["actions"][0]["value"].partition(".")
+        now = time.time_ns() // 1_000_000
+        decision = Decision(status=Status.APPROVED, by=payload["user"]["id"], at_ms=now)
+        digest = hashlib.sha256(approval_id.removeprefix("apr_").encode()).hexdigest()
+        await storage.approvals.decide(approval_id, decision, digest=digest)
+        return web.Response()
+
+    return await listen(handle, stack)
+
+
+async def listen(
+    handle: Callable[[web.Request], Awaitable[web.Response]], stack: AsyncExitStack
+) -> str:
+    """Serve a handler; its address."""
+    app = web.Application()
+    app.router.add_post("/slack/events", handle)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    stack.push_async_callback(runner.cleanup)
+    port = free_port()
+    await web.TCPSite(runner, "127.0.0.1", port).start()
+    return f"http://127.0.0.1:{port}/slack/events"
+
+
+async def slack(stack: AsyncExitStack) -> str:
+    """Start the Slack that only says ok."""
+    port = free_port()
+    command = [sys.executable, "-m", "benchmarks.stub_slack", str(port)]
+    child = await asyncio.to_thread(subprocess.Popen, command)
+    stack.callback(child.wait)
+    stack.callback(child.terminate)
+    async with aiohttp.ClientSession() as session:
+        for _ in range(200):
+            try:
+                await (await session.get(f"http://127.0.0.1:{port}/updates")).read()
+                break
+            except aiohttp.ClientError:
+                await asyncio.sleep(0.05)
+    return f"http://127.0.0.1:{port}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contest:
+    """Three that answer clicks, on one store.
+
+    Attributes:
+        bot: Ours.
+        storage: The store.
+        urls: Where each listens, by name.
+        api: The address of Slack.
+    """
+
+    bot: Countersign
+    storage: Storage
+    urls: Mapping[str, str]
+    api: str
+
+    async def play(self, people: int) -> list[tuple[object, ...]]:
+        """One row for each of them."""
+        clicks = CLICKS if people > 1 else CLICKS // 3
+        rows: list[tuple[object, ...]] = []
+        found: dict[str, tuple[float, float]] = {}
+        for name, url in self.urls.items():
+            cards = [(f"apr_{'0' * 32}", "0" * 64)] * clicks
+            if name != BOLT:
+                cards = await fill(self.storage, clicks)
+            requests = [signed(click(*card, number)) for number, card in enumerate(cards)]
+            latencies, took, begun = await measure(url, requests, people)
+            p50, rate = percentile(latencies, 0.5), clicks / took
+            found[name] = (p50, rate)
+            rows.append(
+                (
+                    people,
+                    name,
+                    f"{p50 * 1e3:.2f} ms",
+                    f"{percentile(latencies, 0.99) * 1e3:.2f} ms",
+                    f"{rate:.0f}/s",
+                    f"{p50 / found[BOLT][0]:.2f}",
+                    f"{rate / found[BARE][1]:.2f}" if name == OURS else "",
+                    await self._redrawn(cards, begun) if name == OURS else "",
+                )
+            )
+        return rows
+
+    async def _redrawn(self, cards: Sequence[tuple[str, str]], begun: Sequence[float]) -> str:
+        """From clicks to redrawn cards; the n-th redraw is set against the n-th click."""
+        await self.bot.tasks.idle()
+        for approval_id, _ in cards:
+            assert (await self.storage.approvals.get(approval_id)).status is Status.APPROVED
+        async with aiohttp.ClientSession() as session:
+            times = json.loads(await (await session.get(f"{self.api}/updates")).text())
+        drawn = sorted(times[card[0].removeprefix("apr_")] for card in cards)
+        took = [end - begin for begin, end in zip(sorted(begun), drawn, strict=True)]
+        return f"{percentile(took, 0.5) * 1e3:.0f} / {percentile(took, 0.99) * 1e3:.0f} ms"
+
+
+async def compare(name: str, environ: dict[str, str], stack: AsyncExitStack, api: str) -> None:
+    """Measure all three on one store."""
+    port = free_port()
+    settings = Settings.load(
+        {
+            "SLACK_BOT_TOKEN": "xoxb-1",
+            "SLACK_SIGNING_SECRET": SECRET,
+            "SLACK_API_URL": f"{api}/api/",
+            "COUNTERSIGN_PORT": str(port),
+            "COUNTERSIGN_LOG": "error",
+            **environ,
+        }
+    )
+    storage = make_storage(settings)
+    outside = Outside(storage=storage, slack=await reach_slack(settings))
+    contest = Contest(
+        bot=await start(settings, stack, outside=outside),
+        storage=storage,
+        urls={
+            BOLT: await plain_bolt(stack),
+            BARE: await bare(storage, stack),
+            OURS: f"http://127.0.0.1:{port}/slack/events",
+        },
+        api=api,
+    )
+    rows = [row for people in PEOPLE for row in await contest.play(people)]
+    head = ("people", "", "ack p50", "p99", "clicks", "p50 : Bolt", "rate : bare", "redrawn")
+    table(f"A click, its decision recorded in {name} (redrawn: p50 / p99)", head, rows)
+
+
+async def main() -> None:
+    """Measure on SQLite and over MongoDB's wire protocol."""
+    with tempfile.TemporaryDirectory() as directory:
+        async with AsyncExitStack() as stack:
+            api = await slack(stack)
+            async with AsyncExitStack() as inner:
+                environ = {"COUNTERSIGN_DATA_DIR": str(Path(directory) / "data")}
+                await compare("a SQLite file", environ, inner, api)
+            server = spawn_mongo_server(Path(directory) / "mongo")
+            stack.callback(server.stop)
+            for driver in ():
+                async with AsyncExitStack() as inner:
+                    environ = {
+                        "MONGODB_URI": f"{server.uri}bench_{driver}",
+                        "COUNTERSIGN_MONGO_DRIVER": driver,
+                    }
+                    await compare(f"nx-27017 by {driver}", environ, inner, api)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

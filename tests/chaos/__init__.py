@@ -1,0 +1,1 @@
+"""Several bots, a Slack and a database that misbehave, people who click, processes that die."""

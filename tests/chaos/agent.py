@@ -1,0 +1,158 @@
+"""The agent of the chaos test: its model reads the job from the conversation, and keeps nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    ModelResponsePart,
+    TextPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.models import Model
+from pydantic_ai.models.function import AgentInfo, DeltaToolCalls, FunctionModel
+
+from agents import ChatModelAgent, follow_up_tool, idempotency_key, tool
+from agents.models import call, say, stream_pieces
+from tests.chaos.points import Plan
+
+PLAN = Plan()
+"""Of this process; its entry sets it."""
+EFFECTS = "CHAOS_EFFECTS"
+"""The variable with the file that effects are appended to."""
+KINDS = 6
+
+
+def effect(tool_name: str, ref: str, amount: int) -> str:
+    """Do what cannot be taken back."""
+    PLAN.at(f"tool {tool_name} <")
+    line = f"{tool_name} {ref} {amount} {idempotency_key()}\n".encode()
+    file = os.open(os.environ[EFFECTS], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    os.write(file, line)  # one write: lines of several processes do not mix
+    os.close(file)
+    PLAN.at(f"tool {tool_name} >")
+    return f"{tool_name} did {ref} with {amount}"
+
+
+def effects(path: Path) -> list[tuple[str, str, int, str]]:
+    """Everything that was done: tool, reference, amount, idempotency key."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [(a, b, int(c), d) for a, b, c, d in (line.split() for line in lines)]
+
+
+@tool(gate="approval", title="Pay {amount} for {ref}")
+async def pay(ref: str, amount: int) -> str:
+    """Pay.
+
+    Args:
+        ref: What for.
+        amount: How much.
+    """
+    return effect("pay", ref, amount)
+
+
+@tool(gate="review", title="Refund {amount} for {ref}")
+async def refund(ref: str, amount: int) -> str:
+    """Refund.
+
+    Args:
+        ref: What for.
+        amount: How much.
+    """
+    return effect("refund", ref, amount)
+
+
+@tool(gate="approval", title="Restart {ref} {amount} times", idempotent=True)
+async def restart(ref: str, amount: int) -> str:
+    """Restart; twice is as good as once.
+
+    Args:
+        ref: What.
+        amount: How often.
+    """
+    return effect("restart", ref, amount)
+
+
+@tool
+async def look(ref: str) -> str:
+    """Look something up.
+
+    Args:
+        ref: What.
+    """
+    return f"{ref} looks fine"
+
+
+def answer(messages: Sequence[ModelMessage]) -> list[ModelResponsePart]:
+    """What the model says next: it depends on the conversation alone."""
+    prompts = [
+        part
+        for message in messages
+        if isinstance(message, ModelRequest)
+        for part in message.parts
+        if isinstance(part, UserPromptPart)
+    ]
+    asked = [m for p in prompts if (m := re.search(r"job (\d+)", str(p.content)))]
+    last = messages[-1]
+    results = [p for p in last.parts if isinstance(p, ToolReturnPart)]
+    if not asked:
+        return [say("There is no job in that.")]
+    number = int(asked[-1][1])
+    if not results:
+        return _first(number)
+    if results[0].tool_name == "ask_people":
+        return [_call("pay", number, 1)]
+    told = " | ".join(part.model_response_str() for part in results)
+    return [say(f"job {number} done: {told}")]
+
+
+def _first(number: int) -> list[ModelResponsePart]:
+    words: ModelResponsePart = TextPart(f"I will do job {number}.")
+    match number % KINDS:
+        case 0:
+            return [words, _call("pay", number, 1)]
+        case 1:
+            return [words, _call("refund", number, 1)]
+        case 2:
+            return [words, _call("pay", number, 1), _call("refund", number, 2)]
+        case 3:
+            questions = {"questions": [f"What about job {number}?"]}
+            return [words, call("ask_people", questions, id=f"q{number}")]
+        case 4:
+            looked = call("look", {"ref": f"job-{number}-0"}, id=f"l{number}")
+            return [words, looked, _call("pay", number, 1)]
+        case _:
+            return [words, _call("restart", number, 1), _call("pay", number, 2)]
+
+
+def _call(name: str, number: int, part: int) -> ModelResponsePart:
+    arguments = {"ref": f"job-{number}-{part}", "amount": 10 * part}
+    return call(name, arguments, id=f"c{number}-{part}")
+
+
+async def _answer(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
+    return ModelResponse(parts=answer(messages))
+
+
+async def _stream(
+    messages: list[ModelMessage], _: AgentInfo
+) -> AsyncIterator[str | DeltaToolCalls]:
+    for at, part in enumerate(answer(messages)):
+        for piece in stream_pieces(at, part):
+            yield piece
+
+
+def build(_: Model) -> ChatModelAgent:
+    """Make the agent."""
+    return ChatModelAgent(
+        name="chaos",
+        model=FunctionModel(_answer, stream_function=_stream, model_name="chaos"),
+        tools=[pay, refund, restart, look, follow_up_tool()],
+    )

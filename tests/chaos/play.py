@@ -1,0 +1,450 @@
+"""The chaos test itself: what is started, who does what, and what must be true at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any, Protocol
+
+from bot.sandbox.faults import Fault
+from bot.sandbox.records import Channel
+from bot.sandbox.server import Sandbox
+from storage.base import Storage
+from storage.records import Approval, Kind, Status
+from tests.chaos.agent import EFFECTS, effects
+from tests.chaos.process import PLAN
+from tests.stage import APP_TOKEN, BOT_TOKEN, SECRET, buttons, free_port
+
+ROOT = Path(__file__).parents[2]
+APPROVE, REJECT, EDIT = "countersign:approve", "countersign:reject", "countersign:edit"
+ANSWER, RAN, AGAIN, GIVE_UP = (
+    "countersign:answer",
+    "countersign:ran",
+    "countersign:again",
+    "countersign:give_up",
+)
+EXPIRE_S = 60
+RETRY_S = 6.0
+"""How long a person waits before pressing a button again whose card did not change."""
+PATIENCE_S = 180.0
+
+
+class Server(Protocol):
+    """Opens the database that the bots share, to look into it."""
+
+    def open_storage(self) -> Storage: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """What is played.
+
+    Attributes:
+        directory: For files.
+        database: Variables that name the database.
+        seed: Of everything that is random.
+        threads: How many jobs.
+        processes: How many bots at once.
+        points: At which each bot dies, one after the other; then they live.
+        kills: How many more are killed from outside, at random times.
+        trouble: Whether Slack misbehaves.
+    """
+
+    directory: Path
+    database: dict[str, str]
+    seed: int = 1
+    threads: int = 24
+    processes: int = 3
+    points: Sequence[str] = ()
+    kills: int = 3
+    trouble: bool = True
+
+
+@dataclass
+class Report:
+    """What came of it."""
+
+    seconds: float = 0.0
+    deaths: Counter[str] = field(default_factory=Counter)
+    approvals: Counter[str] = field(default_factory=Counter)
+    effects: int = 0
+    doubts: int = 0
+    faults: int = 0
+    wrong: list[str] = field(default_factory=list)
+    """Everything that must not be; empty at the end of a good run."""
+
+
+@dataclass
+class Play:
+    """One run."""
+
+    setting: Setting
+    report: Report = field(default_factory=Report)
+    jobs: dict[int, tuple[str, str]] = field(default_factory=dict)
+    """By number: channel and ts of the message that asked for it."""
+
+    def __post_init__(self) -> None:
+        self.random = Random(self.setting.seed)  # noqa: S311 - not for secrets
+        self.file = self.setting.directory / "effects"
+        self.seen = self.setting.directory / "points"
+        self.points = list(self.setting.points)
+        self.sandbox = Sandbox(
+            clock=time.time,
+            signing_secret=SECRET,
+            bot_token=BOT_TOKEN,
+            app_token=APP_TOKEN,
+            retry_delays=(0, 1, 2, 4, 8),
+        )
+        self.bots: list[subprocess.Popen[bytes]] = []
+        self._pressed: dict[tuple[str, str], float] = {}
+        self._wishes: dict[str, str] = {}
+
+    async def run(self) -> Report:
+        """Play until all is done, then look."""
+        begin = time.monotonic()
+        await self.sandbox.start()
+        self._make_channels()
+        try:
+            self._start_bots()
+            if self.setting.trouble:
+                self._make_trouble()
+            async with asyncio.timeout(PATIENCE_S + 2 * self.setting.threads):
+                await asyncio.gather(self._ask(), self._decide(), self._keep_alive())
+        except TimeoutError:
+            open_jobs = [n for n in range(self.setting.threads) if not self._is_done(n)]
+            self.report.wrong.append(f"not done in time: jobs {open_jobs}")
+        finally:
+            self._stop_bots()
+            self.report.seconds = time.monotonic() - begin
+            await self.sandbox.stop()
+        return self.report
+
+    # ---- who plays ----------------------------------------------------------------------------
+
+    async def _ask(self) -> None:
+        rosa = self.sandbox.user_id("Rosa")
+        for number in range(self.setting.threads):
+            channel = self.channels[number % len(self.channels)]
+            ts = await self.sandbox.say(rosa, channel, f"@countersign please do job {number}")
+            self.jobs[number] = (channel, ts)
+            await asyncio.sleep(self.random.uniform(0, 0.1))  # people do not ask all at once
+
+    async def _decide(self) -> None:
+        while not self._all_done():
+            for channel in self.channels:
+                for message in self.sandbox.messages(channel):
+                    if self._is_card(message) and buttons(message):
+                        await self._look_at(channel, message)
+            await asyncio.sleep(0.05)  # people look now and then
+
+    async def _keep_alive(self) -> None:
+        kills = [
+            self.random.uniform(1, 3 + self.setting.threads / 4) for _ in range(self.setting.kills)
+        ]
+        begin = time.monotonic()
+        while not self._all_done():
+            for at, bot in enumerate(self.bots):
+                if bot.poll() is not None:
+                    self.report.deaths[self._names[bot.pid]] += 1
+                    self.bots[at] = self._start_bot()
+            if kills and time.monotonic() - begin > min(kills):
+                kills.remove(min(kills))
+                victim = self.random.choice(self.bots)
+                self._names[victim.pid] = "at any time"
+                victim.kill()
+            await asyncio.sleep(0.05)  # other processes: there is no event to wait for
+
+    async def _look_at(self, channel: str, card: dict[str, Any]) -> None:
+        """Do what somebody does who sees a card."""
+        key = (card["ts"], str(card["blocks"]))
+        last = self._pressed.get(key, -1e9)
+        if time.monotonic() - last < RETRY_S:
+            return
+        self._pressed[key] = time.monotonic()
+        wish = self._wish(card)
+        if wish == "nothing":
+            return
+        user = self.sandbox.user_id(self.random.choice(["Ada", "Ben"]))
+        if self.random.random() < 0.2:  # a stranger tries, too
+            with suppress(Exception):
+                await self.sandbox.click(
+                    self.sandbox.user_id("Gus"), channel, card["ts"], buttons(card)[0]
+                )
+        with suppress(Exception):  # expired triggers, timeouts: they try again
+            async with asyncio.timeout(8):
+                await self._press(user, channel, card, wish)
+
+    def _wish(self, card: dict[str, Any]) -> str:
+        """What people want of a card; they do not change their mind."""
+        ids, known = buttons(card), card["metadata"]["event_payload"]["id"]
+        if AGAIN in ids:
+            return self._doubt_wish(card)
+        if ANSWER in ids:
+            return ANSWER
+        if known not in self._wishes:
+            wish = self.random.choices([APPROVE, REJECT, EDIT, "nothing"], weights=[60, 15, 20, 5])[
+                0
+            ]
+            self._wishes[known] = wish
+        wish = self._wishes[known]
+        return wish if wish in ids or wish == "nothing" else APPROVE
+
+    def _doubt_wish(self, card: dict[str, Any]) -> str:
+        """Somebody looks in the other system, and says what is true."""
+        ref = re.findall(r"job-\d+-\d+", str(card["blocks"]))[0]
+        ran = [done for done in effects(self.file) if done[1] == ref]
+        if ran:
+            return RAN
+        return AGAIN if self.random.random() < 0.8 else GIVE_UP
+
+    async def _press(self, user: str, channel: str, card: dict[str, Any], wish: str) -> None:
+        if wish == ANSWER:
+            await self.sandbox.say(user, channel, "It is fine.", thread_ts=card["thread_ts"])
+            return
+        await self.sandbox.click(user, channel, card["ts"], wish)
+        if wish in {REJECT, EDIT, RAN}:
+            await self.sandbox.until(lambda: bool(self.sandbox.open_views(user)), timeout=3)
+            view = self.sandbox.open_views(user)[-1]
+            await self.sandbox.submit(user, view, _filled(view, wish))
+            for left in self.sandbox.open_views(user):
+                await self.sandbox.close_view(user, left, everything=True)
+        elif self.random.random() < 0.3:  # and once more, to be sure
+            await self.sandbox.click(user, channel, card["ts"], wish)
+
+    # ---- what there is -------------------------------------------------------------------------
+
+    def _make_channels(self) -> None:
+        people = [self.sandbox.user_id(name) for name in ("Rosa", "Ada", "Ben", "Gus")]
+        bot = self.sandbox.user_id("countersign")
+        self.channels = []
+        for number in range(max(3, self.setting.threads // 4)):
+            channel = Channel(id=f"C0CHAOS{number:03d}", name=f"chaos-{number}")
+            channel.members.extend([*people, bot])
+            self.sandbox.workspace.channels[channel.id] = channel
+            self.channels.append(channel.id)
+
+    def _make_trouble(self) -> None:
+        seed = self.setting.seed
+        for number, fault in enumerate(TROUBLE):
+            self.sandbox.faults.add(Fault(**{**fault, "seed": seed * 100 + number}))
+
+    def _start_bots(self) -> None:
+        self._names: dict[int, str] = {}
+        self.bots = [self._start_bot() for _ in range(self.setting.processes)]
+
+    def _start_bot(self) -> subprocess.Popen[bytes]:
+        point = self.points.pop(0) if self.points else ""
+        plan = {
+            "point": point,
+            "number": self.random.choice([1, 1, 2]) if point else 1,
+            "seen": str(self.seen),
+        }
+        environ = {
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(ROOT),
+            "SLACK_BOT_TOKEN": BOT_TOKEN,
+            "SLACK_APP_TOKEN": APP_TOKEN,
+            "SLACK_API_URL": self.sandbox.api_url,
+            "COUNTERSIGN_AGENT": "tests.chaos.agent:build",
+            "COUNTERSIGN_PORT": str(free_port()),
+            "COUNTERSIGN_REMIND_AFTER": f"{EXPIRE_S // 2}s",
+            "COUNTERSIGN_EXPIRE_AFTER": f"{EXPIRE_S}s",
+            "COUNTERSIGN_LOG": "warning",
+            EFFECTS: str(self.file),
+            PLAN: json.dumps(plan),
+            **self.setting.database,
+        }
+        log = (self.setting.directory / f"bot-{len(self._names)}.log").open("wb")
+        with log:
+            bot = subprocess.Popen(
+                [sys.executable, "-m", "tests.chaos.process"],
+                env=environ,
+                cwd=ROOT,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+        self._names[bot.pid] = point or "by itself"
+        return bot
+
+    def _stop_bots(self) -> None:
+        for bot in self.bots:
+            bot.terminate()
+        for bot in self.bots:
+            try:
+                bot.wait(15)
+            except subprocess.TimeoutExpired:
+                self.report.wrong.append("a bot did not stop within 15 s of SIGTERM")
+                bot.kill()
+                bot.wait()
+
+    # ---- is it over? ---------------------------------------------------------------------------
+
+    def _all_done(self) -> bool:
+        count = self.setting.threads
+        return len(self.jobs) == count and all(self._is_done(number) for number in range(count))
+
+    def _is_done(self, number: int) -> bool:
+        if number not in self.jobs:
+            return False
+        channel, ts = self.jobs[number]
+        messages = self.sandbox.messages(channel, thread_ts=ts)
+        has_ended = any(f"job {number} done" in str(one.get("text")) for one in messages)
+        return has_ended and not any(self._is_card(one) and buttons(one) for one in messages)
+
+    def _is_card(self, message: dict[str, Any]) -> bool:
+        return (message.get("metadata") or {}).get("event_type") == "countersign_card"
+
+    # ---- what must be true ---------------------------------------------------------------------
+
+    async def check(self, storage: Storage) -> Report:
+        """Look into everything, after the bots have ended."""
+        done = effects(self.file)
+        self.report.effects = len(done)
+        allowed: set[str] = set()
+        for number, (channel, ts) in self.jobs.items():
+            thread_id = f"{self.sandbox.workspace.team_id}:{channel}:{ts}"
+            approvals = await storage.approvals.newest_of(thread_id, limit=50)
+            audit = await storage.audit.of_thread(thread_id, limit=500)
+            self._check_thread(number, await storage.threads.get(thread_id))
+            given_up = {
+                _ref(a)
+                for a in approvals
+                if a.kind is Kind.DOUBT
+                and "give_up" in (a.decision.answer_json if a.decision else "")
+            }
+            for approval in approvals:
+                self.report.approvals[str(approval.status)] += 1
+                self.report.doubts += approval.kind is Kind.DOUBT
+                self._check_card(channel, ts, approval)
+                self._check_audit(
+                    approval, [e.action for e in audit if e.approval_id == approval.approval_id]
+                )
+                if approval.kind is Kind.APPROVAL:
+                    allowed.add(_ref(approval))
+                    self._check_effects(approval, done, given_up)
+        for tool, ref, _, _ in done:
+            if ref not in allowed:
+                self.report.wrong.append(f"{tool} {ref} happened, and nobody was asked")
+        return self.report
+
+    def _check_thread(self, number: int, thread: Any) -> None:
+        if thread.turn_open or thread.due_ms is not None:
+            self.report.wrong.append(f"job {number}: its thread is not at rest")
+        channel, ts = self.jobs[number]
+        said = [
+            one for one in self.sandbox.messages(channel, thread_ts=ts) if not self._is_card(one)
+        ]
+        ends = [one for one in said if f"job {number} done" in str(one.get("text"))]
+        if len(ends) != 1:
+            self.report.wrong.append(f"job {number}: said {len(ends)} times that it is done")
+
+    def _check_card(self, channel: str, ts: str, approval: Approval) -> None:
+        name = f"card of {approval.title!r}"
+        if approval.status is Status.PENDING or approval.open:
+            self.report.wrong.append(f"{name}: it is not closed ({approval.status})")
+        cards = [
+            one
+            for one in self.sandbox.messages(channel, thread_ts=ts)
+            if self._is_card(one) and one["metadata"]["event_payload"]["id"] == approval.approval_id
+        ]
+        if len(cards) != 1:
+            self.report.wrong.append(f"{name}: there are {len(cards)}")
+            return
+        words = {
+            Status.APPROVED: "pproved",
+            Status.REJECTED: "ejected",
+            Status.EXPIRED: "xpired",
+            Status.ANSWERED: "nswered",
+            Status.CANCELLED: "ancelled",
+        }
+        shown = str(cards[0]["blocks"])
+        if buttons_that_act(cards[0]) or words.get(approval.status, "?") not in shown:
+            self.report.wrong.append(f"{name}: it does not show {approval.status}: {shown[:300]}")
+
+    def _check_effects(
+        self, approval: Approval, done: list[tuple[str, str, int, str]], given_up: set[str]
+    ) -> None:
+        ref = _ref(approval)
+        found = [one for one in done if one[1] == ref and one[0] == approval.tool]
+        name = f"{approval.tool} {ref} ({approval.status})"
+        if approval.status is not Status.APPROVED:
+            if found:
+                self.report.wrong.append(f"{name}: it happened")
+            return
+        wanted = json.loads(
+            (approval.decision and approval.decision.arguments_json) or approval.arguments_json
+        )
+        if any(one[2] != wanted["amount"] for one in found):
+            self.report.wrong.append(f"{name}: other arguments ran than were approved")
+        count = len({one[3] for one in found}) if approval.tool == "restart" else len(found)
+        if count != 1 and not (count == 0 and ref in given_up):
+            self.report.wrong.append(f"{name}: it happened {count} times")
+
+    def _check_audit(self, approval: Approval, actions: list[str]) -> None:
+        for wanted in ("requested", "resumed"):
+            if wanted not in actions:
+                self.report.wrong.append(f"audit of {approval.title!r}: no {wanted} in {actions}")
+
+
+TROUBLE: list[dict[str, Any]] = [
+    {"effect": "ratelimited", "match": "chat.*", "chance": 0.03, "retry_after": 1},
+    {"effect": "status", "match": "chat.*", "chance": 0.03, "status": 503},
+    {"effect": "lost_answer", "match": "chat.postMessage", "chance": 0.05},
+    {"effect": "lost_answer", "match": "chat.update", "chance": 0.05},
+    {"effect": "cut", "match": "*", "chance": 0.02},
+    {"effect": "late", "match": "chat.*", "chance": 0.03, "delay": 1.5},
+    {"effect": "duplicate", "on": "event", "chance": 0.15},
+    {"effect": "delay", "on": "event", "chance": 0.1, "delay": 1.0},
+    {"effect": "reorder", "on": "event", "chance": 0.1, "delay": 1.0},
+    {"effect": "unheard", "on": "event", "chance": 0.1},
+    {"effect": "duplicate", "on": "interaction", "chance": 0.1},
+    {"effect": "stale", "on": "interaction", "chance": 0.05},
+]
+
+
+def buttons_that_act(card: dict[str, Any]) -> list[str]:
+    """Buttons of a card that would decide something."""
+    return [one for one in buttons(card) if one != "countersign:details"]
+
+
+def _is_given_up(approval: Approval) -> bool:
+    decision = approval.decision
+    return (
+        approval.kind is Kind.DOUBT
+        and decision is not None
+        and (decision.status is not Status.ANSWERED or "give_up" in decision.answer_json)
+    )
+
+
+def _ref(approval: Approval) -> str:
+    found = re.search(r"job-\d+-\d+", approval.arguments_json)
+    return found[0] if found else ""
+
+
+def _filled(view: dict[str, Any], wish: str) -> dict[str, Any]:
+    """What people write into a modal."""
+    values: dict[str, Any] = {}
+    for block in view["blocks"]:
+        if block["type"] != "input":
+            continue
+        element, label = block["element"], block["label"]["text"].lower()
+        value = element.get("initial_value")
+        if wish == EDIT and label.startswith("amount"):
+            value = str(int(value or 0) + 1)
+        elif wish != EDIT:
+            value = "because"
+        values[block["block_id"]] = {
+            element["action_id"]: {"type": element["type"], "value": value}
+        }
+    return values

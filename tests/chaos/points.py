@@ -1,0 +1,126 @@
+"""Fault points: before and after each write to the database, each call of Slack, each effect.
+
+Nothing in the product knows of them: they are in proxies around what the bot reaches outside.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import signal
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.app import Slack
+
+READS = frozenset({"due", "find", "get", "load", "new", "newest_of", "of_thread", "of_turn"})
+"""A process that dies there has done nothing since the point before."""
+STORES = ("threads", "inbox", "log", "checkpoints", "approvals", "posts", "audit")
+
+
+@dataclass
+class Plan:
+    """When this process dies.
+
+    Attributes:
+        point: At which point; empty for none.
+        number: The how-many-th time that the point is reached.
+        chance: How likely it dies at any other point.
+        seed: Makes the chance fall the same way each time.
+        seen: A file to which each point is written when it is reached the first time.
+    """
+
+    point: str = ""
+    number: int = 1
+    chance: float = 0.0
+    seed: int = 0
+    seen: Path | None = None
+    reached: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self._random = Random(self.seed)  # noqa: S311 - not for secrets
+
+    def at(self, name: str) -> None:
+        """Reach a point; does not return when the process dies there."""
+        self.reached[name] += 1
+        if self.reached[name] == 1 and self.seen is not None:
+            with self.seen.open("a") as file:
+                file.write(f"{name}\n")
+        is_planned = name == self.point and self.reached[name] == self.number
+        if is_planned or (self.chance and self._random.random() < self.chance):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Fragile:
+    """A store, or a database with its stores, with a point before and after each write."""
+
+    def __init__(self, target: Any, plan: Plan, name: str = "") -> None:
+        self._target = target
+        self._plan = plan
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._target, name)
+        if not self._name:
+            return Fragile(found, self._plan, name) if name in STORES else found
+        if name in READS or name.startswith("count") or not inspect.iscoroutinefunction(found):
+            return found
+        point, plan = f"{self._name}.{name}", self._plan
+
+        async def write(*args: Any, **kwargs: Any) -> Any:
+            plan.at(f"{point} <")
+            result = await found(*args, **kwargs)
+            plan.at(f"{point} >")
+            return result
+
+        return write
+
+
+class FragileClient(AsyncWebClient):
+    """A client of Slack with a point before and after each call that changes something."""
+
+    plan: Plan
+
+    async def api_call(self, api_method: str, **options: Any) -> Any:
+        """Call Slack; see `AsyncWebClient`."""
+        if ".info" in api_method or ".members" in api_method or "list" in api_method:
+            return await super().api_call(api_method, **options)
+        self.plan.at(f"{api_method} <")
+        answer = await super().api_call(api_method, **options)
+        self.plan.at(f"{api_method} >")
+        return answer
+
+
+class FragileSlack(Slack):
+    """Makes such clients."""
+
+    __slots__ = ("plan",)
+
+    @classmethod
+    def around(cls, slack: Slack, plan: Plan) -> FragileSlack:
+        """Break what was whole."""
+        made = cls(
+            token=slack.token,
+            signing_secret=slack.signing_secret,
+            api_url=slack.api_url,
+            identity=slack.identity,
+        )
+        object.__setattr__(made, "plan", plan)
+        return made
+
+    def client(self, *, timeout_s: int, patient: bool = False) -> AsyncWebClient:
+        """See `Slack.client`."""
+        whole = Slack.client(self, timeout_s=timeout_s, patient=patient)
+        made = FragileClient(
+            token=self.token,
+            base_url=self.api_url,
+            timeout=timeout_s,
+            retry_handlers=whole.retry_handlers,
+        )
+        made.plan = self.plan  # type: ignore[attr-defined]
+        return made

@@ -1,0 +1,41 @@
+"""One bot that dies as planned: python -m tests.chaos.process"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from bot import logs
+from bot.main import Outside, make_storage, reach_slack, start
+from bot.settings import Settings
+from tests.chaos import agent
+from tests.chaos.points import Fragile, FragileSlack, Plan
+
+PLAN = "CHAOS_PLAN"
+
+
+async def main() -> None:
+    """Run until SIGTERM, or until the plan says so."""
+    planned = json.loads(os.environ[PLAN])
+    plan = Plan(**{**planned, "seen": Path(planned["seen"]) if planned.get("seen") else None})
+    ours = {k: v for k, v in os.environ.items() if not k.startswith("CHAOS_")}
+    settings = Settings.load(ours)
+    logs.configure(settings.log, secrets=settings.secrets())
+    agent.PLAN = plan
+    outside = Outside(
+        storage=Fragile(make_storage(settings), plan),  # type: ignore[arg-type]
+        slack=FragileSlack.around(await reach_slack(settings), plan),
+    )
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    async with AsyncExitStack() as stack:
+        await start(settings, stack, outside=outside)
+        await stop.wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,67 @@
+"""The bounded form of the chaos test, for each change; `python -m tests.chaos` is the long one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from storage.mongo import MongoStorage
+from storage.sqlite import SqliteStorage
+from tests.chaos.play import Play, Setting
+from tests.mongo import MongoServer, mongo_server
+
+__all__ = ["mongo_server"]
+
+POINTS = (
+    "approvals.add >",
+    "approvals.decide >",
+    "chat.postMessage >",
+    "tool pay >",
+    "checkpoints.append >",
+    "chat.update <",
+)
+
+
+async def test_sqlite_one_process(tmp_path: Path) -> None:
+    directory = tmp_path / "data"
+    setting = Setting(
+        directory=tmp_path,
+        database={"COUNTERSIGN_DATA_DIR": str(directory)},
+        threads=8,
+        processes=1,
+        points=POINTS,
+        kills=1,
+        seed=11,
+    )
+    play = Play(setting)
+    await play.run()
+    storage = SqliteStorage(directory)
+    await storage.open()
+    report = await play.check(storage)
+    await storage.close()
+    assert report.wrong == []
+    assert report.deaths.total() >= 3
+
+
+@pytest.mark.mongo
+async def test_mongodb_three_processes(tmp_path: Path, mongo_server: MongoServer) -> None:
+    name = mongo_server.new_database()
+    address, _, options = mongo_server.uri.partition("?")
+    uri = f"{address.rstrip('/')}/{name}" + (f"?{options}" if options else "")
+    setting = Setting(
+        directory=tmp_path,
+        database={"MONGODB_URI": uri, "COUNTERSIGN_MONGO_DRIVER": "pymongo"},
+        threads=10,
+        points=POINTS,
+        kills=1,
+        seed=12,
+    )
+    play = Play(setting)
+    await play.run()
+    storage = MongoStorage(uri, driver="pymongo")
+    await storage.open()
+    report = await play.check(storage)
+    await storage.close()
+    assert report.wrong == []
+    assert report.deaths.total() >= 3
