@@ -1,12 +1,11 @@
-"""How the app hears of things: over a socket if one is open, otherwise by signed HTTP."""
+"""What is handed to the app, and the way by signed HTTP."""
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import hmac
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 from urllib.parse import urlencode
@@ -14,11 +13,8 @@ from urllib.parse import urlencode
 import aiohttp
 
 from bot.sandbox.records import Payload
-from bot.sandbox.tasks import Tasks
 
 Kind = Literal["events_api", "interactive", "slash_commands"]
-RETRY_DELAYS: Sequence[float] = (0, 60, 300)
-"""Seconds before each retry of an event."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +28,8 @@ class Reply:
     """If not ok: why, in the words of x-slack-retry-reason, or `not_connected`."""
     is_final: bool = False
     """The app asked for no retries."""
+    via: object = None
+    """The connection that was used, if there was a choice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +41,42 @@ class Parcel:
     attempt: int = 0
     reason: str = ""
     """Why the attempt before failed."""
+    avoid: object = None
+    """The connection that the attempt before used; another one is better."""
+
+    @property
+    def name(self) -> str:
+        """The event with its subtype, the type of the interaction, or the command."""
+        if self.kind == "slash_commands":
+            return str(self.payload.get("command", ""))
+        if self.kind == "interactive":
+            return str(self.payload.get("type", ""))
+        event = self._part("event")
+        return ".".join(str(event[part]) for part in ("type", "subtype") if event.get(part))
+
+    @property
+    def channel(self) -> str:
+        """The conversation that it is about; empty if it names none."""
+        if self.kind == "slash_commands":
+            return str(self.payload.get("channel_id", ""))
+        if self.kind == "interactive":
+            return str(self._part("channel").get("id", ""))
+        return str(self._part("event").get("channel", ""))
+
+    @property
+    def user(self) -> str:
+        """Who clicked or typed; empty for events."""
+        return str(self.payload.get("user_id") or self._part("user").get("id") or "")
+
+    @property
+    def key(self) -> str:
+        """What stays the same however often it is sent: the event id, or the trigger id."""
+        return str(self.payload.get("event_id") or self.payload.get("trigger_id") or "")
+
+    def _part(self, name: str) -> Payload:
+        """A table in the payload; tests also send payloads without one."""
+        part = self.payload.get(name)
+        return part if isinstance(part, dict) else {}
 
 
 class Transport(Protocol):
@@ -117,57 +151,6 @@ class HttpTransport:
         signed = f"v0:{timestamp}:".encode() + body
         digest = hmac.new(self._secret, signed, hashlib.sha256).hexdigest()
         return {"X-Slack-Request-Timestamp": timestamp, "X-Slack-Signature": f"v0={digest}"}
-
-
-class Delivery:
-    """Sends payloads by the first transport that is open; events again if that failed."""
-
-    def __init__(
-        self,
-        transports: Sequence[Transport],
-        tasks: Tasks,
-        *,
-        delays: Sequence[float] = RETRY_DELAYS,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    ) -> None:
-        self._transports = transports
-        self._tasks = tasks
-        self._delays = delays
-        self._sleep = sleep
-        self.lost: list[Payload] = []
-        """Events that were given up."""
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the app can be reached, as far as one knows."""
-        return any(transport.is_open for transport in self._transports)
-
-    async def ask(self, kind: Kind, payload: Payload) -> Reply:
-        """Send an interaction or a command, once."""
-        return await self._send(Parcel(kind=kind, payload=payload))
-
-    def announce(self, payload: Payload) -> None:
-        """Send an event, up to four times, in the background."""
-        self._tasks.start(self._announce(payload))
-
-    async def _announce(self, payload: Payload) -> None:
-        reply = await self._send(Parcel(kind="events_api", payload=payload))
-        for attempt, delay in enumerate(self._delays, start=1):
-            if reply.ok or reply.is_final:
-                return
-            await self._sleep(delay)
-            reason = reply.reason
-            reply = await self._send(
-                Parcel(kind="events_api", payload=payload, attempt=attempt, reason=reason)
-            )
-        if not reply.ok:
-            self.lost.append(payload)
-
-    async def _send(self, parcel: Parcel) -> Reply:
-        for transport in self._transports:
-            if transport.is_open:
-                return await transport.send(parcel)
-        return Reply(ok=False, reason="not_connected")
 
 
 def _encoded(parcel: Parcel) -> tuple[bytes, str]:

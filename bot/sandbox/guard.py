@@ -19,6 +19,7 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+_OURS = ("/sandbox/", "/control/")
 _OWN_SITES = {None, "same-origin", "none"}
 
 
@@ -41,7 +42,7 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
     """
     if not is_loopback(_host_name(request.headers.get(hdrs.HOST, ""))):
         raise web.HTTPForbidden(text="The sandbox answers on the loopback interface only.")
-    if request.path.startswith("/sandbox/"):
+    if request.path.startswith(_OURS):
         _check_origin(request)
     response = await handler(request)
     if not response.prepared:

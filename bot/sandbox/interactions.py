@@ -12,7 +12,8 @@ from bot.sandbox.blocks import (
     state_of,
     value_key,
 )
-from bot.sandbox.delivery import Delivery, Kind, Reply
+from bot.sandbox.courier import Courier
+from bot.sandbox.delivery import Kind, Reply
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.modals import check_view
 from bot.sandbox.payloads import actor_payload, message_payload, view_payload
@@ -27,11 +28,11 @@ _REQUIRED = "Please complete this required field."
 class Interactions:
     """Acts for people: buttons, fields, modals, commands."""
 
-    def __init__(self, workspace: Workspace, delivery: Delivery, responses: ResponseUrls) -> None:
+    def __init__(self, workspace: Workspace, courier: Courier, responses: ResponseUrls) -> None:
         self._workspace = workspace
-        self._delivery = delivery
+        self._courier = courier
         self._responses = responses
-        self.faults: list[str] = []
+        self.bad_answers: list[str] = []
         """Answers of the app that Slack cannot use, each in a sentence."""
 
     async def click(self, user: str, channel_id: str, ts: str, action: Payload) -> None:
@@ -157,7 +158,7 @@ class Interactions:
         Raises:
             RefusedError: No good answer within the time.
         """
-        reply = await self._delivery.ask(kind, payload)
+        reply = await self._courier.ask(kind, payload)
         self._workspace.changes.tell()
         if not reply.ok:
             raise RefusedError(_REASONS.get(reply.reason, "app_error"))
@@ -198,7 +199,7 @@ class Interactions:
             return self._act(view, body)
         except RefusedError as refusal:
             details = "; ".join(refusal.messages)
-            self.faults.append(f"answer to view_submission: {refusal.code} {details}".strip())
+            self.bad_answers.append(f"answer to view_submission: {refusal.code} {details}".strip())
             self._workspace.changes.tell()
             raise RefusedError("app_error") from None
 

@@ -67,6 +67,8 @@ def post_ephemeral(workspace: Workspace, args: Args) -> Payload:
 def update(workspace: Workspace, args: Args) -> Payload:
     """chat.update."""
     channel = readable(workspace, args.need("channel"))
+    if channel.is_archived:
+        raise RefusedError("is_inactive")
     message = own(workspace, channel, args.need("ts"), "cant_update_message")
     if message.is_streaming:
         raise RefusedError("streaming_state_conflict")

@@ -23,6 +23,7 @@ class PageHub:
         self._looking_at: dict[str, str] = {}
         self._read_until: dict[tuple[str, str], str] = {}
         self.is_connected: Callable[[], bool] = lambda: False
+        self.troubles: Callable[[], int] = lambda: 0
         workspace.on_change.append(self._changed)
         workspace.on_status.append(self._status)
         workspace.on_connection.append(self.refresh)
@@ -49,6 +50,7 @@ class PageHub:
                 "name": workspace.bot_name,
                 "connected": self.is_connected(),
             },
+            "troubles": self.troubles(),
         }
 
     def messages(self, me: str, channel_id: str) -> Payload:

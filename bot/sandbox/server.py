@@ -4,28 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self, TypeVar
 
 from aiohttp import web
 
-from bot.sandbox.delivery import RETRY_DELAYS, Delivery, HttpTransport
+from bot.sandbox.arrange import Arrangements
+from bot.sandbox.control import Control
+from bot.sandbox.courier import RETRY_DELAYS, Courier
+from bot.sandbox.delivery import HttpTransport
 from bot.sandbox.events import Events
+from bot.sandbox.faults import Faults
 from bot.sandbox.guard import guard, is_loopback
 from bot.sandbox.interactions import Interactions
+from bot.sandbox.limits import RateLimits
 from bot.sandbox.pageapi import PageApi
 from bot.sandbox.pagehub import PageHub
 from bot.sandbox.payloads import message_payload, view_payload
 from bot.sandbox.people import APP
-from bot.sandbox.records import Call, Channel, Features, Message, Payload, Person
+from bot.sandbox.records import Call, Message, Payload
 from bot.sandbox.responses import ResponseUrls
 from bot.sandbox.socketmode import SocketMode
 from bot.sandbox.speech import Speech
 from bot.sandbox.state import Workspace
+from bot.sandbox.stats import Statistics
 from bot.sandbox.tasks import Tasks
 from bot.sandbox.values import field_values
-from bot.sandbox.webapi import APP_LEVEL, Failure, WebApi
+from bot.sandbox.webapi import APP_LEVEL, WebApi
 
 T = TypeVar("T")
 
@@ -52,7 +59,7 @@ def _token(prefix: str) -> Callable[[], str]:
 
 
 @dataclass(eq=False, kw_only=True)
-class Sandbox:
+class Sandbox(Arrangements):
     """A small made-up workspace that talks as Slack does.
 
     Apps reach it by `api_url`, with Socket Mode or with signed requests to `events_url`; people
@@ -78,6 +85,8 @@ class Sandbox:
     """Seconds that the app has to answer; real ones, whatever `clock` says."""
     retry_delays: Sequence[float] = RETRY_DELAYS
     sleep: Callable[[float], Awaitable[None]] = field(default=asyncio.sleep, repr=False)
+    timer: Callable[[], float] = field(default=time.perf_counter, repr=False)
+    """Seconds; measures how long the app takes to acknowledge."""
 
     def __post_init__(self) -> None:
         if not is_loopback(self.host):
@@ -86,25 +95,51 @@ class Sandbox:
             self.clock, bot_name=self.bot_name, scopes=self.scopes, token=secrets.token_hex(12)
         )
         self._tasks = Tasks(self.workspace.changes)
-        self._sockets = SocketMode(self.workspace, patience=self.ack_timeout)
-        self._http = HttpTransport(
-            lambda: self.events_url,
-            self.signing_secret,
-            clock=self.clock,
-            patience=self.ack_timeout,
-        )
-        self._delivery = Delivery(
-            (self._sockets, self._http), self._tasks, delays=self.retry_delays, sleep=self.sleep
-        )
-        self._responses = ResponseUrls(self.workspace)
-        self._interactions = Interactions(self.workspace, self._delivery, self._responses)
-        self._speech = Speech(self.workspace, self._interactions, self.commands)
-        self._events = Events(self.workspace, self._delivery.announce)
         self._hub = PageHub(self.workspace, self._tasks)
-        self._hub.is_connected = lambda: self._delivery.is_open
-        self._api = WebApi(self.workspace, bot_token=self.bot_token, app_token=self.app_token)
-        self._api.add_method("apps.connections.open", (APP_LEVEL,), self._sockets.open_connection)
+        self.faults = Faults(self._hub.refresh)
+        self.limits = RateLimits(self.clock)
+        self.stats = Statistics()
+        self.workspace.on_change.append(self.stats.changed)
+        self._build_ways_out()
+        self._build_ways_in()
+        self._hub.is_connected = lambda: self._courier.is_open
+        self._hub.troubles = lambda: self.troubles
         self._runner: web.AppRunner | None = None
+
+    def _build_ways_out(self) -> None:
+        """To the app."""
+        patience = self.ack_timeout
+        self._sockets = SocketMode(self.workspace, self._tasks, patience=patience)
+        self._sockets.sleep = self.sleep
+        self._http = HttpTransport(
+            lambda: self.events_url, self.signing_secret, clock=self.clock, patience=patience
+        )
+        self._courier = Courier(
+            (self._sockets, self._http),
+            self._tasks,
+            faults=self.faults,
+            stats=self.stats,
+            triggers=self.workspace.triggers,
+            timer=self.timer,
+        )
+        self._courier.delays, self._courier.sleep = self.retry_delays, self.sleep
+        self._events = Events(self.workspace, self._courier.announce)
+
+    def _build_ways_in(self) -> None:
+        """From the app and from people."""
+        self._responses = ResponseUrls(self.workspace)
+        self._interactions = Interactions(self.workspace, self._courier, self._responses)
+        self._speech = Speech(self.workspace, self._interactions, self.commands)
+        self._api = WebApi(
+            self.workspace,
+            {self.bot_token: "bot", self.app_token: "app"},
+            faults=self.faults,
+            limits=self.limits,
+            stats=self.stats,
+            tasks=self._tasks,
+        )
+        self._api.sleep = self.sleep
+        self._api.add_method("apps.connections.open", (APP_LEVEL,), self._sockets.open_connection)
 
     # ---- life -------------------------------------------------------------------------------
 
@@ -163,10 +198,6 @@ class Sandbox:
     async def edit(self, user: str, channel: str, ts: str, text: str) -> None:
         """Change a person's own message."""
         self._speech.edit(user, channel, ts, text)
-
-    async def remove(self, channel: str, ts: str) -> None:
-        """Delete any message, as an administrator may."""
-        self.workspace.remove(self.workspace.message(channel, ts))
 
     async def click(
         self,
@@ -232,7 +263,7 @@ class Sandbox:
 
     def announce(self, envelope: Payload) -> None:
         """Send an envelope again, as Slack does now and then."""
-        self._delivery.announce(envelope)
+        self._courier.announce(envelope)
 
     # ---- what there is to see ---------------------------------------------------------------
 
@@ -279,29 +310,9 @@ class Sandbox:
         return self._api.calls
 
     @property
-    def faults(self) -> list[str]:
+    def bad_answers(self) -> list[str]:
         """Answers of the app that Slack could not have used."""
-        return self._interactions.faults
-
-    @property
-    def lost_events(self) -> list[Payload]:
-        """Events that the app did not take, after all retries."""
-        return self._delivery.lost
-
-    @property
-    def is_connected(self) -> bool:
-        """Whether there is a way to the app: an open socket, or an address."""
-        return self._delivery.is_open
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether nothing is under way to the app or to a page."""
-        return self._tasks.count == 0
-
-    @property
-    def features(self) -> Features:
-        """What can be switched off."""
-        return self.workspace.features
+        return self._interactions.bad_answers
 
     async def until(self, predicate: Callable[[], T], timeout: float = 5.0) -> T:
         """Wait until something is true, and return it; looked at whenever something changes.
@@ -310,52 +321,6 @@ class Sandbox:
             TimeoutError: It did not become true.
         """
         return await self.workspace.changes.until(predicate, timeout)
-
-    # ---- arranging --------------------------------------------------------------------------
-
-    def add_person(self, name: str, **facts: Any) -> Person:
-        """Add somebody; `facts` are further fields of `Person`."""
-        new_id = self.workspace.ids.new("U")
-        given = {"id": new_id, "real_name": name.title(), "team_id": self.workspace.team_id}
-        person = Person(name=name, **{**given, **facts})
-        self.workspace.people[person.id] = person
-        self._hub.refresh()
-        return person
-
-    def add_channel(self, name: str, members: Sequence[str], **facts: Any) -> Channel:
-        """Add a channel; `facts` are further fields of `Channel`."""
-        channel_id = self.workspace.ids.new("C")
-        channel = Channel(**{"id": channel_id, "name": name, "members": list(members), **facts})
-        self.workspace.channels[channel.id] = channel
-        self._hub.refresh()
-        return channel
-
-    def join(self, user: str, channel: str) -> None:
-        """Let a person, or the bot, into a channel; people of other workspaces make it shared."""
-        person, room = self.workspace.person(user), self.workspace.channels[channel]
-        if person.id not in room.members:
-            room.members.append(person.id)
-        if person.team_id != self.workspace.team_id:
-            room.is_ext_shared = True
-        self._hub.refresh()
-
-    def leave(self, user: str, channel: str) -> None:
-        """Take a person, or the bot, out of a channel."""
-        self.workspace.channels[channel].members.remove(user)
-        self._hub.refresh()
-
-    def archive(self, channel: str) -> None:
-        """Close a channel for writing."""
-        self.workspace.channels[channel].is_archived = True
-        self._hub.refresh()
-
-    def fail(self, method: str, *, error: str | None = None, times: int = 1, **how: Any) -> None:
-        """Let the next calls of a method go wrong; `how` are further fields of `Failure`."""
-        self._api.fail(method, Failure(error=error, times=times, **how))
-
-    async def disconnect(self, reason: str = "refresh_requested") -> None:
-        """Close all sockets, as Slack does every few hours."""
-        await self._sockets.disconnect(reason)
 
     def _shown(self, message: Message) -> Payload:
         channel = {"channel": message.channel}
@@ -370,6 +335,7 @@ class Sandbox:
                 web.get("/socket", self._sockets.handle),
                 web.post("/actions/{team}/{secret}", self._responses.handle),
                 *page.routes(),
+                *Control(self, lambda: self._interactions.bad_answers).routes(),
             ]
         )
         return app

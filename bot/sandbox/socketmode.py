@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
+from random import Random
+from typing import Any, Literal
 
 from aiohttp import WSCloseCode, WSMsgType, web
 
@@ -17,24 +19,39 @@ from bot.sandbox.args import Args
 from bot.sandbox.delivery import Parcel, Reply
 from bot.sandbox.records import Payload
 from bot.sandbox.state import Workspace
+from bot.sandbox.tasks import Tasks
+
+Farewell = Literal["warning", "refresh_requested", "link_disabled"]
+"""Why Slack ends a connection: soon, now, or as somebody switched Socket Mode off."""
+Spread = Literal["in_turn", "random"]
+"""How envelopes are spread over several connections."""
 
 CONNECTIONS = 10
 """Most sockets of one app at a time."""
+WARNING = 10.0
+"""Seconds from a warning to the end."""
 _TICKET_LIFE = 30.0
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class _Socket:
     ws: web.WebSocketResponse
+    transport: asyncio.Transport | None = None
     waiting: dict[str, asyncio.Future[Reply]] = field(default_factory=dict)
 
 
 class SocketMode:
-    """All sockets of the app; each envelope goes to one of them, in turn."""
+    """All sockets of the app; each envelope goes to exactly one of them."""
 
-    def __init__(self, workspace: Workspace, *, patience: float) -> None:
+    def __init__(self, workspace: Workspace, tasks: Tasks, *, patience: float) -> None:
         self._workspace = workspace
+        self._tasks = tasks
         self._patience = patience
+        self._random = Random(0)  # noqa: S311 - to be repeatable, not to be secret
+        self.opened = 0
+        """How many connections there were so far."""
+        self.spread: Spread = "in_turn"
+        self.sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
         self._tickets: dict[str, float] = {}
         self._sockets: list[_Socket] = []
         self._turn = 0
@@ -43,6 +60,16 @@ class SocketMode:
     def is_open(self) -> bool:
         """Whether the app is connected."""
         return bool(self._sockets)
+
+    @property
+    def count(self) -> int:
+        """How many connections are open."""
+        return len(self._sockets)
+
+    def seed(self, seed: int) -> None:
+        """Spread envelopes at random, the same way for the same seed."""
+        self._random.seed(seed)
+        self.spread = "random"
 
     def open_connection(self, workspace: Workspace, args: Args) -> Payload:  # noqa: ARG002 - same for all methods
         """apps.connections.open: an address that works once."""
@@ -57,15 +84,19 @@ class SocketMode:
         if self._workspace.clock() > expires_at:
             raise web.HTTPForbidden(text="This ticket is unknown, old or used.")
         ws = web.WebSocketResponse()
-        await ws.prepare(request)
+        try:
+            await ws.prepare(request)
+        except ConnectionError:
+            raise web.HTTPGone(text="The app has left before it was let in.") from None
         if len(self._sockets) >= CONNECTIONS:
             await ws.send_json({"type": "disconnect", "reason": "too_many_websockets"})
             await ws.close()
             return ws
-        socket = _Socket(ws=ws)
+        socket = _Socket(ws=ws, transport=request.transport)
         self._sockets.append(socket)
         try:
             await ws.send_json(self._hello())
+            self.opened += 1
             self._workspace.connection_changed()
             await self._listen(socket)
         finally:
@@ -73,11 +104,10 @@ class SocketMode:
         return ws
 
     async def send(self, parcel: Parcel) -> Reply:
-        """Send an envelope to the next socket, and wait for its acknowledgement."""
+        """Send an envelope to one socket, and wait for its acknowledgement."""
         if not self._sockets:
             return Reply(ok=False, reason="not_connected")
-        self._turn += 1
-        socket = self._sockets[self._turn % len(self._sockets)]
+        socket = self._next(parcel.avoid)
         envelope = self._envelope(parcel)
         future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         socket.waiting[envelope["envelope_id"]] = future
@@ -86,20 +116,53 @@ class SocketMode:
                 await socket.ws.send_json(envelope)
                 return await future
         except TimeoutError:
-            return Reply(ok=False, reason="http_timeout")
+            return Reply(ok=False, reason="http_timeout", via=socket)
         except ConnectionError:
-            return Reply(ok=False, reason="connection_failed")
+            return Reply(ok=False, reason="connection_failed", via=socket)
         finally:
             socket.waiting.pop(envelope["envelope_id"], None)
 
-    async def disconnect(self, reason: str = "refresh_requested") -> None:
-        """Tell each socket to go, as Slack does every few hours, and close it."""
-        for socket in list(self._sockets):
-            try:
-                await socket.ws.send_json({"type": "disconnect", "reason": reason})
-                await socket.ws.close(code=WSCloseCode.GOING_AWAY)
-            except ConnectionError:
-                continue
+    async def disconnect(
+        self, reason: Farewell = "refresh_requested", *, grace: float | None = None
+    ) -> None:
+        """Tell each socket to go, and close it.
+
+        Args:
+            reason: What is told.
+            grace: Seconds from the word to the end; None for as long as Slack waits: ten
+                seconds after a warning, otherwise none. Envelopes still come meanwhile.
+        """
+        leaving = list(self._sockets)
+        await _tell(leaving, reason)
+        seconds = (WARNING if reason == "warning" else 0.0) if grace is None else grace
+        if seconds > 0:
+            self._tasks.start(self._close_later(leaving, seconds))
+        else:
+            await _close(leaving)
+
+    def cut(self, number: int | None = None) -> None:
+        """Break one connection, or all, without a word.
+
+        Args:
+            number: Which one, the oldest is 0; None for all.
+        """
+        chosen = self._sockets if number is None else self._sockets[number : number + 1]
+        for socket in list(chosen):
+            if socket.transport is not None:
+                socket.transport.abort()
+
+    async def _close_later(self, leaving: list[_Socket], seconds: float) -> None:
+        await self.sleep(seconds)
+        await _close(leaving)
+
+    def _next(self, avoid: object) -> _Socket:
+        """The socket that gets the next envelope."""
+        usable = [socket for socket in self._sockets if not socket.ws.closed] or self._sockets
+        others = [socket for socket in usable if socket is not avoid] or usable
+        if self.spread == "random":
+            return self._random.choice(others)
+        self._turn += 1
+        return others[self._turn % len(others)]
 
     def _hello(self) -> Payload:
         return {
@@ -131,8 +194,24 @@ class SocketMode:
         self._sockets.remove(socket)
         for future in socket.waiting.values():
             if not future.done():
-                future.set_result(Reply(ok=False, reason="connection_failed"))
+                future.set_result(Reply(ok=False, reason="connection_failed", via=socket))
         self._workspace.connection_changed()
+
+
+async def _tell(leaving: list[_Socket], reason: Farewell) -> None:
+    for socket in leaving:
+        try:
+            await socket.ws.send_json({"type": "disconnect", "reason": reason})
+        except ConnectionError:
+            continue  # It has gone already.
+
+
+async def _close(leaving: list[_Socket]) -> None:
+    for socket in leaving:
+        try:
+            await socket.ws.close(code=WSCloseCode.GOING_AWAY)
+        except ConnectionError:
+            continue
 
 
 def _take_ack(socket: _Socket, text: str) -> None:

@@ -40,6 +40,12 @@ class Triggers:
             del self._known[next(iter(self._known))]
         return trigger_id
 
+    def expire(self, trigger_id: str | None = None) -> None:
+        """Let one trigger id, or each that there is, be too old from now on."""
+        for known, trigger in self._known.items():
+            if trigger_id in (None, known):
+                trigger.expires_at = float("-inf")
+
     def spend(self, trigger_id: str) -> Trigger:
         """Use a trigger id.
 

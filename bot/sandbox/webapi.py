@@ -1,19 +1,24 @@
-"""The Web API: one table of methods, and what holds for each call."""
+"""The Web API: one table of methods, what holds for each call, and what goes wrong with it."""
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
 
 from aiohttp import web
 
 from bot.sandbox import directory, messaging, modals, streams
 from bot.sandbox.args import Args
 from bot.sandbox.errors import RefusedError
+from bot.sandbox.faults import Fault, Faults
+from bot.sandbox.limits import RateLimits
 from bot.sandbox.records import Call, Payload
 from bot.sandbox.state import Workspace
+from bot.sandbox.stats import Statistics
+from bot.sandbox.tasks import Tasks
 
 Handler = Callable[[Workspace, Args], Payload]
 
@@ -53,60 +58,138 @@ METHODS: Final[Mapping[str, tuple[tuple[str, ...], Handler]]] = {
 """Method → any one of the scopes that it needs, and what answers it."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Failure:
-    """A planned misbehaviour of one method."""
+TokenKind = Literal["bot", "app"]
 
-    error: str | None = None
-    """Slack's name of the error; `ratelimited` gives HTTP 429."""
-    times: int = 1
-    retry_after: int = 1
-    status: int | None = None
-    """An HTTP status to answer with, such as 503, without a useful body."""
-    drop: bool = False
-    """Do what was asked, then cut the connection instead of answering."""
+_FIRST_WAIT = frozenset({"slow", "hang"})
+_DONE = frozenset({"slow", "late", "lost_answer"})
+_BROKEN = frozenset({"cut", "hang", "lost_answer"})
+_HTML = "<!doctype html><html><body><h1>Something is wrong between you and us</h1></body></html>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a call gets."""
+    """What a call gets; a text is sent as HTML."""
 
-    body: Payload
+    body: Payload | str
     status: int = 200
-    headers: Mapping[str, str]
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def sent(self) -> web.Response:
+        """As aiohttp sends it."""
+        headers = dict(self.headers)
+        if isinstance(self.body, str):
+            return web.Response(
+                text=self.body, status=self.status, headers=headers, content_type="text/html"
+            )
+        return web.json_response(self.body, status=self.status, headers=headers)
 
 
 class WebApi:
-    """Answers calls as Slack does, and remembers them."""
+    """Answers calls as Slack does, misbehaves as planned, and remembers the calls.
 
-    def __init__(self, workspace: Workspace, *, bot_token: str, app_token: str) -> None:
+    Args:
+        workspace: What the methods work on.
+        tokens: Each valid token, and whose it is.
+        faults: What goes wrong.
+        limits: How many calls are too many.
+        stats: Counts calls.
+        tasks: Runs the waiting of slow answers, so that it ends with the sandbox.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        tokens: Mapping[str, TokenKind],
+        *,
+        faults: Faults,
+        limits: RateLimits,
+        stats: Statistics,
+        tasks: Tasks,
+    ) -> None:
         self._workspace = workspace
-        self._tokens = {bot_token: "bot", app_token: "app"}
+        self._tokens = dict(tokens)
         self._methods = dict(METHODS)
-        self._failures: dict[str, list[Failure]] = {}
+        self._faults = faults
+        self._limits = limits
+        self._stats = stats
+        self._tasks = tasks
+        self.sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+        self.refused_tokens: dict[TokenKind, str] = {}
+        """Tokens that are not taken any more, and the error that says so."""
         self.calls: list[Call] = []
 
     def add_method(self, name: str, scopes: tuple[str, ...], handler: Handler) -> None:
         """Add a method that needs more than the workspace."""
         self._methods[name] = (scopes, handler)
 
-    def fail(self, method: str, failure: Failure) -> None:
-        """Let the next calls of a method go wrong."""
-        self._failures.setdefault(method, []).append(failure)
-
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """One HTTP request to /api/<method>."""
         method = request.match_info["method"]
-        failure = self._next_failure(method)
         try:
             values = await _arguments(request)
         except RefusedError as refusal:
             return web.json_response(refusal.as_answer())
         token = _token(request, values)
-        answer = self._failed(method, values, failure) or self.call(method, token, values)
-        if failure and failure.drop and request.transport is not None:
+        channel = str(values.get("channel") or values.get("channel_id") or "")
+        fault = self._faults.pick("call", method, channel)
+        if fault is None:
+            wait = self._limits.wait(method, channel)
+            if wait is None:
+                return self.call(method, token, values).sent()
+            fault = Fault(effect="ratelimited", retry_after=wait)
+        refused = self._refused(fault)
+        if refused is not None:
+            self._remember(method, values, fault.error if fault.effect == "error" else fault.effect)
+            return refused.sent()
+        return await self._troubled(request, fault, token, values)
+
+    async def _troubled(
+        self, request: web.Request, fault: Fault, token: str | None, values: dict[str, Any]
+    ) -> web.Response:
+        """Wait, do it or not, and answer or break the connection, as the fault has it."""
+        method = request.match_info["method"]
+        answer = Answer(body={})
+        if fault.effect in _FIRST_WAIT:
+            await self._pause(fault.delay)
+        if fault.effect in _DONE:
+            answer = self.call(method, token, values)
+        else:
+            self._remember(method, values, fault.effect)
+        if fault.effect == "late":
+            await self._pause(fault.delay)
+        if fault.effect in _BROKEN and request.transport is not None:
             request.transport.abort()
-        return web.json_response(answer.body, status=answer.status, headers=dict(answer.headers))
+        return answer.sent()
+
+    async def _pause(self, seconds: float) -> None:
+        """Sleep, but not longer than the sandbox lives."""
+        done = asyncio.Event()
+
+        async def sleeping() -> None:
+            try:
+                await self.sleep(seconds)
+            finally:
+                done.set()
+
+        self._tasks.start(sleeping())
+        await done.wait()
+
+    @staticmethod
+    def _refused(fault: Fault) -> Answer | None:
+        """What is answered instead of doing anything; None if the fault is of another kind."""
+        match fault.effect:
+            case "ratelimited":
+                headers = {"Retry-After": str(fault.retry_after)}
+                body = {"ok": False, "error": "ratelimited"}
+                return Answer(body=body, status=429, headers=headers)
+            case "error":
+                return Answer(body={"ok": False, "error": fault.error})
+            case "status":
+                return Answer(body={"ok": False, "error": fault.error}, status=fault.status)
+            case "html":
+                return Answer(body=_HTML, status=fault.status)
+            case _:
+                return None
 
     def call(self, method: str, token: str | None, values: Mapping[str, Any]) -> Answer:
         """Answer one call."""
@@ -137,33 +220,14 @@ class WebApi:
         kind = self._tokens.get(token)
         if kind is None:
             raise RefusedError("invalid_auth")
+        if kind in self.refused_tokens:
+            raise RefusedError(self.refused_tokens[kind])
         if (kind == "app") != (APP_LEVEL in scopes):
             raise RefusedError("not_allowed_token_type")
 
-    def _next_failure(self, method: str) -> Failure | None:
-        planned = self._failures.get(method)
-        if not planned:
-            return None
-        failure = planned[0]
-        failure.times -= 1
-        if failure.times <= 0:
-            planned.pop(0)
-        return failure
-
-    def _failed(
-        self, method: str, values: Mapping[str, Any], failure: Failure | None
-    ) -> Answer | None:
-        if failure is None or failure.drop:
-            return None
-        error = failure.error or "internal_error"
-        self._remember(method, values, error)
-        limited = error == "ratelimited"
-        headers = {"Retry-After": str(failure.retry_after)} if limited else {}
-        status = failure.status or (429 if limited else 200)
-        return Answer(body={"ok": False, "error": error}, status=status, headers=headers)
-
     def _remember(self, method: str, values: Mapping[str, Any], error: str | None) -> None:
         self.calls.append(Call(method=method, args=dict(values), error=error))
+        self._stats.called(method, error)
         self._workspace.changes.tell()
 
 

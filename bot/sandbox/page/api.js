@@ -4,15 +4,15 @@ const PATIENCE_MS = 15000;
 const RETRY_MS = [300, 600, 1200, 2500, 5000];
 
 /** GET a JSON document. Never throws: a failure is {ok: false, error}. */
-export function read(path, query) {
+export function read(path, query, door = "sandbox") {
   const search = new URLSearchParams(Object.entries(query).filter(([, value]) => value));
-  return request(`/sandbox/${path}?${search}`, { method: "GET" });
+  return request(`/${door}/${path}?${search}`, { method: "GET" });
 }
 
 /** POST a JSON document. Never throws: a failure is {ok: false, error}. */
-export function send(path, body) {
+export function send(path, body, door = "sandbox") {
   const headers = { "Content-Type": "application/json" };
-  return request(`/sandbox/${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+  return request(`/${door}/${path}`, { method: "POST", headers, body: JSON.stringify(body) });
 }
 
 async function request(url, options) {

@@ -12,6 +12,7 @@ import { PersonSwitch } from "./people.js";
 import { Scroller } from "./scroller.js";
 import { renderSidebar } from "./sidebar.js";
 import { isReply, Store } from "./store.js";
+import { TroublePanel } from "./trouble.js";
 
 const byId = (id) => document.getElementById(id);
 const store = new Store();
@@ -288,6 +289,7 @@ function drawAll() {
 
 function drawTop() {
   parts.people.render(store);
+  parts.trouble.render(store);
   byId("connection").textContent = store.online ? "" : "Connecting again…";
 }
 
@@ -373,6 +375,7 @@ function build() {
   drawIconSlots(document.body);
   parts.people = new PersonSwitch(byId("person"), byId("news"), (id) =>
     become(id, { channel: store.channel, thread: store.thread }, true));
+  parts.trouble = new TroublePanel(byId("trouble-toggle"), byId("trouble"));
   parts.modals = new Modals(byId("layers"), store, () => parts.composer.focus());
   buildChannel();
   buildThread();

@@ -46,6 +46,7 @@ export class Store {
     this.groups = new Map();
     this.team = { id: "", name: "Sandbox" };
     this.bot = { user_id: "", name: "countersign", connected: true };
+    this.troubles = 0;
     this.me = "";
     this.channel = "";
     this.thread = "";
@@ -68,6 +69,7 @@ export class Store {
   applyState(state) {
     this.team = state.team ?? this.team;
     this.bot = state.bot ?? this.bot;
+    this.troubles = state.troubles ?? 0;
     this.me = state.me ?? this.me;
     this.people = new Map((state.people ?? []).map((person) => [person.id, person]));
     this.channels = new Map((state.channels ?? []).map((channel) => [channel.id, channel]));

@@ -166,7 +166,7 @@ async def test_click_modal_errors_then_ok(office: Office) -> None:
     }
     assert sent["view"]["private_metadata"] == "apr_1"
     assert "channel" not in sent
-    assert sandbox.faults == []
+    assert sandbox.bad_answers == []
 
 
 async def test_click_payload_has_what_slack_sends(office: Office) -> None:
@@ -214,7 +214,7 @@ async def test_useless_submission_answer_is_a_fault(office: Office, answer: dict
     office.answer = answer
     with pytest.raises(RefusedError, match="app_error"):
         await office.sandbox.submit(ADA, view, {"version": "1"})
-    assert len(office.sandbox.faults) == 1
+    assert len(office.sandbox.bad_answers) == 1
     assert office.sandbox.open_views(ADA)[0]["callback_id"] == "edit"
 
 

@@ -1,0 +1,110 @@
+"""Slack's rate limits, as far as they are known; off unless they are switched on.
+
+Source:
+    https://docs.slack.dev/apis/web-api/rate-limits
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+_MINUTE = 60.0
+_TIER_2, _TIER_3, _TIER_4 = 20, 50, 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """At most so many calls within so many seconds.
+
+    Attributes:
+        most: Calls.
+        seconds: The window; it slides.
+        per_channel: Counted for each conversation by itself.
+    """
+
+    most: int
+    seconds: float = _MINUTE
+    per_channel: bool = False
+
+
+_PER_MINUTE: Final[Mapping[str, int]] = {
+    "apps.connections.open": _TIER_3,
+    "assistant.threads.setStatus": _TIER_4,
+    "auth.test": 600,
+    "bots.info": _TIER_3,
+    "chat.appendStream": _TIER_4,
+    "chat.delete": _TIER_3,
+    "chat.postEphemeral": _TIER_4,
+    "chat.postMessage": 300,
+    "chat.startStream": _TIER_2,
+    "chat.stopStream": _TIER_2,
+    "chat.update": _TIER_3,
+    "conversations.history": _TIER_3,
+    "conversations.info": _TIER_3,
+    "conversations.list": _TIER_2,
+    "conversations.members": _TIER_4,
+    "conversations.open": _TIER_3,
+    "conversations.replies": _TIER_3,
+    "team.info": _TIER_3,
+    "usergroups.list": _TIER_2,
+    "usergroups.users.list": _TIER_2,
+    "users.info": _TIER_4,
+    "users.list": _TIER_2,
+    "views.open": _TIER_4,
+    "views.publish": _TIER_4,
+    "views.push": _TIER_4,
+    "views.update": _TIER_4,
+}
+_POSTS = Limit(most=3, seconds=3.0, per_channel=True)
+"""One message a second in each conversation; short bursts pass."""
+
+
+class RateLimits:
+    """Counts calls, and says when it is too many."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._made: dict[tuple[str, Limit, str], deque[float]] = {}
+        self.is_on = False
+        self.limits: dict[str, list[Limit]] = {
+            method: [Limit(most=most)] for method, most in _PER_MINUTE.items()
+        }
+        self.limits["chat.postMessage"].append(_POSTS)
+
+    def set(
+        self, method: str, most: int, seconds: float = _MINUTE, *, per_channel: bool = False
+    ) -> None:
+        """Give a method this limit instead of its own, and switch limits on."""
+        self.limits[method] = [Limit(most=most, seconds=seconds, per_channel=per_channel)]
+        self.is_on = True
+
+    def wait(self, method: str, channel: str) -> int | None:
+        """Count a call, or say how many seconds the app must wait; refused ones do not count."""
+        if not self.is_on:
+            return None
+        now = self._clock()
+        windows = [
+            (limit, self._window(method, limit, channel, now))
+            for limit in self.limits.get(method, [])
+        ]
+        waits = [
+            window[0] + limit.seconds - now
+            for limit, window in windows
+            if len(window) >= limit.most
+        ]
+        if waits:
+            return max(1, math.ceil(max(waits)))
+        for _, window in windows:
+            window.append(now)
+        return None
+
+    def _window(self, method: str, limit: Limit, channel: str, now: float) -> deque[float]:
+        key = (method, limit, channel if limit.per_channel else "")
+        window = self._made.setdefault(key, deque())
+        while window and window[0] <= now - limit.seconds:
+            window.popleft()
+        return window

@@ -1,0 +1,136 @@
+// The panel in which one lets Slack misbehave: switches, and what can be done at once.
+
+import { explain, read, send } from "./api.js";
+import { announce, fill, h, icon, keepFocusInside, onLeave, uniqueId } from "./dom.js";
+import { count } from "./format.js";
+import { notice } from "./notices.js";
+
+const LOOK_MS = 2000;
+
+/** The panel and the button that opens it. */
+export class TroublePanel {
+  constructor(button, root) {
+    this.button = button;
+    this.root = root;
+    this.stop = null;
+    this.rows = new Map();
+    this.dot = h("span", { class: "dot", hidden: true });
+    button.append(this.dot);
+    button.addEventListener("click", () => (this.stop ? this.close() : this.open()));
+    root.addEventListener("keydown", (event) => this.#key(event));
+    this.#build();
+  }
+
+  /** Show on the button how much is on. */
+  render(store) {
+    const words = store.troubles > 0 ? `${count(store.troubles, "thing", "things")} on` : "nothing on";
+    this.dot.hidden = store.troubles === 0;
+    this.button.setAttribute("aria-label", `Trouble: let Slack misbehave, ${words}`);
+    // A control that goes out of use must not take the focus with it.
+    if (store.troubles === 0 && document.activeElement === this.calm) this.heading.focus();
+    this.calm.disabled = store.troubles === 0;
+    if (this.stop) this.#load();
+  }
+
+  async open() {
+    this.root.hidden = false;
+    this.button.setAttribute("aria-expanded", "true");
+    const left = onLeave(this.root.parentElement, () => this.close(false));
+    const timer = setInterval(() => this.#load(), LOOK_MS);
+    this.stop = () => { left(); clearInterval(timer); };
+    this.heading.focus();
+    await this.#load();
+  }
+
+  close(refocus = true) {
+    this.stop?.();
+    this.stop = null;
+    this.root.hidden = true;
+    this.button.setAttribute("aria-expanded", "false");
+    if (refocus) this.button.focus();
+  }
+
+  #build() {
+    this.heading = h("h2", { id: uniqueId("tr"), tabindex: "-1" }, "Let Slack misbehave");
+    const close = h("button", {
+      type: "button", class: "icon-button", "aria-label": "Close", data: { testid: "trouble-close" }, on: { click: () => this.close() },
+    }, icon("close"));
+    this.list = h("div", { class: "trouble-list" });
+    this.others = h("p", { class: "trouble-note", hidden: true });
+    this.link = h("p", { class: "trouble-note", role: "status", data: { testid: "trouble-connections" } });
+    this.calm = this.#action("calm", "Back to normal", "All is back to normal.", {}, "button small primary");
+    this.calm.disabled = true;
+    this.root.setAttribute("aria-labelledby", this.heading.id);
+    fill(this.root,
+      h("div", { class: "trouble-head" }, this.heading, close),
+      h("div", { class: "trouble-body" },
+        h("p", { class: "trouble-note" }, "A bot must bear all of this without losing or doubling anything. Switch something on, then go on working."),
+        this.list, this.others,
+        h("h3", {}, "Connection"), this.link,
+        h("div", { class: "trouble-actions" },
+          this.#action("disconnect", "Disconnect now", "Slack has asked the bot to connect again.", { reason: "refresh_requested" }),
+          this.#action("disconnect", "Warn, then disconnect", "Slack will end the connection in ten seconds.", { reason: "warning" }, "button small", "warn"),
+          this.#action("cut", "Break it off", "The connection broke without a word."))),
+      h("div", { class: "trouble-foot" }, this.calm));
+  }
+
+  #action(path, label, told, body = {}, look = "button small", name = path) {
+    return h("button", {
+      type: "button", class: look, data: { testid: `trouble-${name}` },
+      on: { click: () => this.#do(path, body, told) },
+    }, label);
+  }
+
+  async #do(path, body, told) {
+    const answer = await send(path, body, "control");
+    if (answer.ok) announce(told);
+    else notice(explain(answer), "error");
+    await this.#load();
+  }
+
+  async #load() {
+    const shown = await read("panel", {}, "control");
+    if (shown.ok) this.#draw(shown);
+  }
+
+  #draw(shown) {
+    for (const one of shown.switches) this.#row(one).checked = one.on;
+    this.others.hidden = shown.others === 0;
+    fill(this.others, `${count(shown.others, "more rule was", "more rules were")} added by a program.`);
+    const open = shown.connections > 0
+      ? `The bot has ${count(shown.connections, "connection", "connections")} open.`
+      : "No Socket Mode connection is open.";
+    if (this.link.textContent !== open) fill(this.link, open);
+  }
+
+  #row({ key, label, note }) {
+    if (!this.rows.has(key)) {
+      const ids = { name: uniqueId("tn"), note: uniqueId("tt") };
+      const input = h("input", {
+        type: "checkbox", role: "switch", "aria-labelledby": ids.name, "aria-describedby": ids.note, data: { testid: `trouble-${key}` },
+        on: { change: (event) => this.#turn(key, label, event.target.checked) },
+      });
+      this.rows.set(key, input);
+      this.list.append(h("label", { class: "trouble-row" },
+        h("span", { class: "trouble-text" }, h("strong", { id: ids.name }, label), h("span", { id: ids.note }, note)), input));
+    }
+    return this.rows.get(key);
+  }
+
+  async #turn(key, label, on) {
+    const answer = await send("switch", { key, on }, "control");
+    if (!answer.ok) notice(explain(answer), "error");
+    else announce(`${label} is ${on ? "on" : "off"}.`);
+    if (answer.ok) this.#draw(answer);
+    else await this.#load();
+  }
+
+  #key(event) {
+    if (event.key === "Escape") {
+      event.stopPropagation();
+      this.close();
+      return;
+    }
+    keepFocusInside(this.root, event);
+  }
+}

@@ -1,0 +1,68 @@
+"""The panel in which one lets Slack misbehave, in a real browser."""
+
+from __future__ import annotations
+
+from playwright.async_api import Page, expect
+
+from tests.browser.test_page import act_as, ask, page, pytestmark, stage
+from tests.stage import Stage
+
+__all__ = ["page", "pytestmark", "stage"]
+
+
+async def test_switches_work_by_keyboard_and_survive_a_reload(page: Page, stage: Stage) -> None:
+    await act_as(page, stage, "Rosa")
+    opener = page.get_by_test_id("trouble-toggle")
+    await opener.press("Enter")
+    switch = page.get_by_role("switch", name="Slow Slack")
+    await expect(switch).to_have_accessible_description(
+        "Each call of the bot is answered 1.5 seconds later."
+    )
+    await switch.press("Space")
+    await expect(switch).to_be_checked()
+    await expect(opener).to_have_accessible_name("Trouble: let Slack misbehave, 1 thing on")
+    await page.reload()
+    await opener.click()
+    await expect(switch).to_be_checked()
+    await page.get_by_test_id("trouble-calm").press("Enter")
+    await expect(switch).not_to_be_checked()
+    assert stage.sandbox.troubles == 0
+    await page.keyboard.press("Escape")
+    await expect(page.get_by_test_id("trouble")).to_be_hidden()
+    await expect(opener).to_be_focused()
+
+
+async def test_panel_fits_and_leaves_when_one_goes_on(page: Page, stage: Stage) -> None:
+    await act_as(page, stage, "Rosa")
+    await page.get_by_test_id("trouble-toggle").click()
+    panel = page.get_by_test_id("trouble")
+    await expect(panel).to_be_in_viewport(ratio=1)
+    wide = await page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    assert wide
+    await page.get_by_test_id("trouble-close").click()
+    await expect(panel).to_be_hidden()
+
+
+async def test_disconnected_bot_comes_back(page: Page, stage: Stage) -> None:
+    await act_as(page, stage, "Rosa")
+    await page.get_by_test_id("trouble-toggle").click()
+    told = page.get_by_test_id("trouble-connections")
+    await expect(told).to_have_text("The bot has 1 connection open.")
+    await page.get_by_test_id("trouble-disconnect").click()
+    await stage.sandbox.until(lambda: stage.sandbox.connections_so_far >= 2, timeout=20)
+    await expect(told).to_have_text("The bot has 1 connection open.")
+
+
+async def test_a_decision_with_duplicate_events_and_lost_answers(page: Page, stage: Stage) -> None:
+    await act_as(page, stage, "Rosa")
+    await page.get_by_test_id("trouble-toggle").click()
+    for name in ("Duplicate events", "Unheard acknowledgements"):
+        await page.get_by_role("switch", name=name).check()
+    await page.get_by_test_id("trouble-close").click()
+    thread = await ask(page, stage, "deploy payments 1.4.2 to production")
+    await act_as(page, stage, "Ada", thread=thread)
+    await page.locator('[data-action-id="countersign:approve"]').click()
+    pane = page.get_by_test_id("thread-pane")
+    await expect(pane).to_contain_text("payments 1.4.2 is live in production")
+    assert len(stage.cards()) == 1
+    assert stage.sandbox.doubles() == {}
