@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+_ESCAPES = str.maketrans({sign: f"\\{sign}" for sign in "\\:;"})
+
 
 @dataclass(frozen=True, slots=True)
 class Segment:
@@ -77,7 +79,7 @@ class Address:
 
 
 def _segment(text: str) -> Segment:
-    parts = [re.sub(r"\\(.)", r"\1", part, flags=re.DOTALL) for part in _split(text, ":")]
+    parts = [_unescape(part) for part in _split(text, ":")]
     if not 2 <= len(parts) <= 3:
         raise ValueError(f"not an address segment: {text!r}; expected 'type:id[:sub]'")
     return Segment(*parts)
@@ -85,6 +87,8 @@ def _segment(text: str) -> Segment:
 
 def _split(text: str, mark: str) -> list[str]:
     """Split at a mark that has no backslash before it."""
+    if "\\" not in text:
+        return text.split(mark)
     parts, escaped = [""], False
     for sign in text:
         if sign == mark and not escaped:
@@ -96,4 +100,8 @@ def _split(text: str, mark: str) -> list[str]:
 
 
 def _escape(text: str) -> str:
-    return re.sub(r"([\\:;])", r"\\\1", text)
+    return text.translate(_ESCAPES)
+
+
+def _unescape(text: str) -> str:
+    return re.sub(r"\\(.)", r"\1", text, flags=re.DOTALL) if "\\" in text else text

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+import inspect
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from contextlib import aclosing
-from contextvars import copy_context
-from dataclasses import dataclass, replace
+from contextvars import ContextVar, copy_context
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol, TypeAlias, cast
 
@@ -15,7 +16,12 @@ from pydantic_ai.messages import ModelMessage
 from agents.address import Address, Segment
 from agents.calls import Action, ToolCall, ToolOutcome
 from agents.context import Scope, Watch, current_scope, entered, event_key
-from agents.errors import SwallowedInterruptError
+from agents.errors import (
+    AgentConfigError,
+    DuplicateNameError,
+    OutsideRunError,
+    SwallowedInterruptError,
+)
 from agents.interrupt import Interrupted
 from agents.points import InterruptContext
 
@@ -28,11 +34,18 @@ class Event:
         agent_name: Whose event it is.
         run_path: Names of the agents from the root to that agent.
         key: Unique per event of a checkpoint, and the same when a run is repeated after a crash.
+        branches: In which branches it happened, outermost first: where the agents stand that run
+            others side by side, and the number of the branch. Brings what was told as it happened
+            into one order that is always the same.
+        is_inner: Whether it comes out of a tool call. For display only: agents around take no
+            notice.
     """
 
     agent_name: str
     run_path: tuple[str, ...]
     key: str
+    branches: tuple[tuple[str, int], ...] = ()
+    is_inner: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,9 +108,11 @@ class ActionEvent(Event):
 
     Attributes:
         action: What.
+        is_done: Whether it has been seen to; agents further out only pass it on.
     """
 
     action: Action
+    is_done: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,10 +139,12 @@ class AgentInput:
     Attributes:
         messages: The messages of this turn.
         history: Those of earlier turns; never stored with a checkpoint.
+        origin: What some of the messages were made of, for `agents.handoff` alone.
     """
 
     messages: tuple[ModelMessage, ...]
     history: tuple[ModelMessage, ...] = ()
+    origin: object = field(default=None, repr=False, compare=False)
 
 
 class Agent(Protocol):
@@ -167,6 +184,90 @@ class Agent(Protocol):
             Interrupted: People are needed, again or still.
         """
         ...
+
+
+def check_unique_names(owner: str, agents: Iterable[Agent]) -> None:
+    """Make sure that no two agents of one owner have one name. For agents made of others.
+
+    Args:
+        owner: Name of the agent that they belong to.
+        agents: Those that stand side by side below it.
+
+    Raises:
+        DuplicateNameError: Two have one name.
+    """
+    seen: set[str] = set()
+    for agent in agents:
+        if agent.name in seen:
+            raise DuplicateNameError(owner, "agent", agent.name)
+        seen.add(agent.name)
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionAgent:
+    """An agent that is one function, for run and resume alike; see `function_agent`.
+
+    Attributes:
+        name: See `Agent`.
+        function: What it does.
+        description: See `Agent`.
+    """
+
+    name: str
+    function: Callable[[AgentInput], AsyncIterator[AgentEvent]]
+    description: str = ""
+
+    def run(self, input: AgentInput) -> AsyncIterator[AgentEvent]:  # noqa: A002 - see Agent
+        """Begin; see `Agent.run`."""
+        return self.function(input)
+
+    def resume(self, input: AgentInput) -> AsyncIterator[AgentEvent]:  # noqa: A002 - see Agent
+        """Enter the function again; see `Agent.resume`."""
+        return self.function(input)
+
+
+def function_agent(
+    name: str,
+    function: Callable[[AgentInput], AsyncIterator[AgentEvent]],
+    *,
+    description: str = "",
+) -> Agent:
+    """Make an agent of one async generator function.
+
+    The function is entered when the agent begins, and again after each interrupt. It finds out
+    with `get_interrupt_state` and `get_resume_context` which of them it is.
+
+    Args:
+        name: See `Agent`.
+        function: Takes the input and yields events (`make_message`, `make_action`).
+        description: See `Agent`.
+
+    Raises:
+        AgentConfigError: It is no async generator function.
+    """
+    if inspect.iscoroutinefunction(function):
+        raise AgentConfigError(
+            f"the function of agent {name!r} yields nothing; write at least one `yield "
+            "make_message(…)` in it"
+        )
+    return FunctionAgent(name, function, description)
+
+
+Outlet: TypeAlias = Callable[[AgentEvent], None]
+_outlet: ContextVar[Outlet] = ContextVar("agents_outlet")
+
+
+def emit(event: AgentEvent) -> None:
+    """Tell an event of the current agent from inside a tool call, where nothing can be yielded.
+
+    Raises:
+        OutsideRunError: No agent is running here.
+    """
+    try:
+        outlet = _outlet.get()
+    except LookupError:
+        raise OutsideRunError("emit()") from None
+    outlet(event)
 
 
 class _End:
@@ -272,6 +373,7 @@ async def _pump(
     scope: Scope,
     queue: asyncio.Queue[AgentEvent | _End],
 ) -> None:
+    _outlet.set(queue.put_nowait)
     try:
         with entered(scope):
             # An agent is written as an async generator: it has `aclose`.

@@ -15,7 +15,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+"""Of the document of a run."""
+
+CLAIM_VERSION = 1
+"""Of what a claim notes."""
+
+LOG_VERSION = 1
+"""Of an entry of the message log."""
 
 
 class CheckpointStatus(StrEnum):
@@ -59,13 +66,14 @@ class CheckpointStore(Protocol):
     ) -> int:
         """Write the document, if its version still is the expected one; 0 means: must not exist.
 
-        Empties `claim`, and begins a new journal: entries of the old one no longer count.
+        Empties `claim`, and begins a new journal: entries of the old one no longer count. A closed
+        checkpoint stays closed.
 
         Returns:
             The new version, one higher, which is also the new `base`.
 
         Raises:
-            CheckpointConflictError: Somebody else wrote first.
+            CheckpointConflictError: Somebody else wrote first, or it is closed.
         """
         ...
 

@@ -66,6 +66,7 @@ class TypeRegistry:
 
     def __init__(self) -> None:
         self._by_name: dict[str, _Entry] = {}
+        self._old: dict[str, Callable[[Any], object]] = {}
         self._by_kind: dict[type, _Entry] = {}
         self.add("bytes", bytes, lambda v: base64.b64encode(v).decode(), _read_bytes)
         self.add("datetime", datetime, datetime.isoformat, datetime.fromisoformat)
@@ -106,11 +107,23 @@ class TypeRegistry:
         Raises:
             AgentConfigError: The name or the type is taken.
         """
-        if name in {_DICT, _TUPLE, _FLOAT} or name in self._by_name:
-            raise AgentConfigError(f"the stored name {name!r} is taken; choose another")
+        self._check_name(name)
         if kind in self._by_kind or kind in _PLAIN:
             raise AgentConfigError(f"the type {kind.__qualname__!r} is registered already")
         self._by_name[name] = self._by_kind[kind] = _Entry(name, kind, write, read)
+
+    def add_old(self, name: str, read: Callable[[Any], object]) -> None:
+        """Keep a name readable under which values were stored once; new ones never get it.
+
+        Args:
+            name: As it was stored: "app.Form/1", when the type is "app.Form/2" now.
+            read: Gives a value of today from the data of then.
+
+        Raises:
+            AgentConfigError: The name is taken.
+        """
+        self._check_name(name)
+        self._old[name] = read
 
     def encode(self, value: object) -> Json:
         """Write a value as JSON data.
@@ -148,6 +161,10 @@ class TypeRegistry:
             return {key: self.decode(item) for key, item in data.items()}
         return self._decode_tagged(data)
 
+    def _check_name(self, name: str) -> None:
+        if name in {_DICT, _TUPLE, _FLOAT} or name in self._by_name or name in self._old:
+            raise AgentConfigError(f"the stored name {name!r} is taken; choose another")
+
     def _encode_float(self, value: float) -> Json:
         return value if math.isfinite(value) else _tagged(_FLOAT, str(value))
 
@@ -169,10 +186,11 @@ class TypeRegistry:
         if name == _FLOAT and value in {"inf", "-inf", "nan"}:
             return float(str(value))
         entry = self._by_name.get(name)
-        if entry is None:
+        read = entry.read if entry else self._old.get(name)
+        if read is None:
             raise CheckpointDecodeError(f"the type {name!r} is not registered in this program")
         try:
-            return entry.read(self.decode(value))
+            return read(self.decode(value))
         except (TypeError, ValueError, LookupError, ArithmeticError, ValidationError) as error:
             raise CheckpointDecodeError(
                 f"a value of type {name!r} does not fit: {error}"

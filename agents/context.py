@@ -21,7 +21,7 @@ from agents.codec import Json, decode, encode
 from agents.errors import OutsideRunError
 from agents.journal import STARTED, Journal
 from agents.observe import Observers
-from agents.points import Point
+from agents.points import Point, PointIndex
 
 T = TypeVar("T")
 Untargeted = Literal["preserve", "reenter"]
@@ -102,14 +102,18 @@ class RunContext:
     entered: set[Address] = field(default_factory=set)
     cancel: CancelToken = field(default_factory=CancelToken)
     observers: Observers = field(default_factory=Observers)
+    _index: PointIndex = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self._index = PointIndex(self.waiting, self.answers)
 
     def topmost(self, address: Address) -> Point | None:
         """What waits at or below an address, as one tree."""
-        return self.waiting.topmost(address) if self.waiting else None
+        return self._index.topmost(address)
 
     def is_live(self, point: Point) -> bool:
         """Whether an answer is for this interrupt or for one below it."""
-        return any(found.id in self.answers for found in point.walk())
+        return point.id in self._index.live
 
     def untouched(self, address: Address) -> Point | None:
         """What waits at an address and must stay as it is: nobody answered anything in it."""
@@ -120,11 +124,22 @@ class RunContext:
 
     def claim(self, address: Address, slot: str) -> Point | None:
         """Give out the interrupt that belongs to a scope; only once."""
-        for point in self.waiting.walk() if self.waiting else ():
-            if (point.address, point.slot) == (address, slot) and point.id not in self.claimed:
+        for point in self._index.at(address, slot):
+            if point.id not in self.claimed:
                 self.claimed.add(point.id)
                 return point
         return None
+
+    def restore(self, address: Address, point: Point | None, answers: Mapping[str, object]) -> None:
+        """Let a component go on from an earlier interrupt of it, with the answers of that time.
+
+        Args:
+            address: The component.
+            point: What waited there then; None when nothing did.
+            answers: What was answered then; a newer answer for the same interrupt wins.
+        """
+        self.answers = {**answers, **self.answers}
+        self._index.put(address, point, self.answers)
 
     def count(self, key: str) -> int:
         """Count one more; the first is 1."""

@@ -1,14 +1,18 @@
-"""The stored document of a run, and the note of what it was resumed with."""
+"""The stored document of a run, and the note of what it was resumed with.
+
+Version 2 of the document added `topology`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import cast, get_args
 
 from pydantic_ai.messages import ModelMessage
 
-from agents.checkpoint import SCHEMA_VERSION
+from agents.cancel import CancelInfo
+from agents.checkpoint import CLAIM_VERSION, SCHEMA_VERSION
 from agents.codec import Json, check_version, decode, encode, from_text, to_text
 from agents.context import Untargeted
 from agents.errors import (
@@ -39,7 +43,7 @@ class ResumeParams:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunDocument:
-    """All that is stored of a run. Stored: version 1, must stay readable.
+    """All that is stored of a run. Stored: versions 1 and 2, must stay readable.
 
     Attributes:
         agent: Name of the root agent.
@@ -50,6 +54,7 @@ class RunDocument:
         counts: See `RunContext`.
         transcript: What finished agents of this turn said.
         waiting: What waits for people; None when the run has only begun.
+        topology: What was declared at the addresses of what waits; see `agents.agent.topology`.
     """
 
     agent: str
@@ -60,6 +65,7 @@ class RunDocument:
     counts: Mapping[str, int] = field(default_factory=dict)
     transcript: tuple[ModelMessage, ...] = ()
     waiting: Point | None = None
+    topology: Mapping[str, str] = field(default_factory=dict)
 
     def to_text(self) -> str:
         """Write it.
@@ -78,6 +84,7 @@ class RunDocument:
                 "counts": dict(self.counts),
                 "transcript": dump_messages(self.transcript),
                 "waiting": self.waiting.to_json() if self.waiting else None,
+                "topology": dict(self.topology),
             }
         )
 
@@ -89,8 +96,7 @@ class RunDocument:
             CheckpointDecodeError: It is damaged.
             CheckpointVersionError: It is of an unknown version.
         """
-        data = from_text(text)
-        check_version(data, SCHEMA_VERSION)
+        data = migrated(from_text(text))
         try:
             log, waiting = cast("list[object] | None", data["log"]), data["waiting"]
             return cls(
@@ -102,9 +108,31 @@ class RunDocument:
                 counts=cast("dict[str, int]", data["counts"]),
                 transcript=tuple(load_messages(data["transcript"])),
                 waiting=Point.from_json(waiting) if waiting else None,
+                topology=dict(cast("dict[str, str]", data["topology"])),
             )
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise CheckpointDecodeError(f"a part of it is damaged: {error!r}") from error
+
+
+def _from_1(data: dict[str, Json]) -> dict[str, Json]:
+    """Version 1 declared nothing; the gates of each call are in the state of its agent."""
+    return {**data, "topology": {}}
+
+
+MIGRATIONS: dict[int, Callable[[dict[str, Json]], dict[str, Json]]] = {1: _from_1}
+"""For each old version of the document, what makes the next one of it."""
+
+
+def migrated(data: dict[str, Json]) -> dict[str, Json]:
+    """Bring a stored document to the version of this program.
+
+    Raises:
+        CheckpointVersionError: It is of an unknown version.
+    """
+    check_version(data, SCHEMA_VERSION)
+    for version in range(cast("int", data["schema"]), SCHEMA_VERSION):
+        data = {**MIGRATIONS[version](data), "schema": version + 1}
+    return data
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +140,7 @@ class Claim:
     """What a run was resumed with. Stored: version 1, must stay readable.
 
     Attributes:
-        answers: By interrupt id.
+        answers: By interrupt id; None for what goes on by itself, as it was stopped from outside.
         untargeted: See `ResumeParams`.
         session: Session values that replace stored ones.
     """
@@ -128,7 +156,7 @@ class Claim:
             UnregisteredTypeError: A value in it cannot be stored.
         """
         data: dict[str, Json] = {
-            "schema": SCHEMA_VERSION,
+            "schema": CLAIM_VERSION,
             "answers": encode(dict(self.answers)),
             "untargeted": self.untargeted,
             "session": encode(dict(self.session)),
@@ -146,7 +174,7 @@ class Claim:
         if not text:
             return cls()
         data = from_text(text)
-        check_version(data, SCHEMA_VERSION)
+        check_version(data, CLAIM_VERSION)
         untargeted = data.get("untargeted")
         answers, session = decode(data.get("answers")), decode(data.get("session"))
         if (
@@ -179,6 +207,15 @@ def find_answers(waiting: Point, targets: Mapping[str, object]) -> dict[str, obj
         _check(point, target, answer)
         answers[point.id] = answer
     return answers
+
+
+def find_stopped(waiting: Point) -> dict[str, object]:
+    """Find what was stopped from outside: it goes on by itself, without an answer.
+
+    Returns:
+        None by interrupt id.
+    """
+    return {point.id: None for point in waiting.walk() if isinstance(point.info, CancelInfo)}
 
 
 def _find(waiting: Point, target: str) -> Point:

@@ -5,6 +5,7 @@ AgentError
     UnregisteredTypeError        a value that cannot be stored
     NoCheckpointStoreError       resuming needs a store
     OutsideRunError              called where no run is going on
+    DuplicateNameError           two agents or tools of one name where addresses need two
   CheckpointError
     CheckpointNotFoundError      (also LookupError)
     CheckpointDecodeError        the stored text is damaged
@@ -23,12 +24,15 @@ AgentError
     SwallowedInterruptError      a tool caught the signal that asks people
   ModelError                     the model failed; keeps __cause__
   StepLimitError                 the model asked for too many rounds
+  TransferLimitError             agents handed over to each other too often
+  RunCancelledError              the run was stopped from outside; it can go on
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 
 class AgentError(Exception):
@@ -67,6 +71,19 @@ class OutsideRunError(AgentConfigError):
             f"{what} works only inside a run; call it in a tool or an agent of a runner"
         )
         self.what = what
+
+
+class DuplicateNameError(AgentConfigError):
+    """Two parts of one owner have one name, so that their addresses would be the same."""
+
+    def __init__(self, owner: str, kind: str, name: str) -> None:
+        super().__init__(
+            f"{owner!r} has two {kind}s {name!r}; rename one: their interrupts could not be told "
+            "apart"
+        )
+        self.owner = owner
+        self.kind = kind
+        self.name = name
 
 
 class CheckpointError(AgentError):
@@ -237,6 +254,39 @@ class StepLimitError(AgentError):
         )
         self.agent_name = agent_name
         self.limit = limit
+
+
+class TransferLimitError(AgentError):
+    """Agents handed over to each other more often than they may."""
+
+    def __init__(self, agent_name: str, limit: int) -> None:
+        super().__init__(
+            f"agent {agent_name!r} would hand over once more, and {limit} agents have done so "
+            "already; tell them in their instructions who has to end the task"
+        )
+        self.agent_name = agent_name
+        self.limit = limit
+
+
+class RunCancelledError(AgentError):
+    """The run was stopped from outside, at a safe point. What it needs to go on is stored.
+
+    Attributes:
+        checkpoint_id: Empty when nothing is kept: then it cannot go on.
+        contexts: Everything that waits (`InterruptContext`): where it was stopped, with a
+            `CancelInfo`, and whatever people were asked before that.
+    """
+
+    def __init__(self, checkpoint_id: str, contexts: Sequence[Any]) -> None:
+        super().__init__(
+            f"the run was stopped; `resume_with_params({checkpoint_id!r}, ResumeParams())` goes on,"
+            " with answers or without"
+            if checkpoint_id
+            else "the run was stopped and cannot go on, as nothing was kept; give the runner a "
+            "store, and the run a checkpoint id"
+        )
+        self.checkpoint_id = checkpoint_id
+        self.contexts = tuple(contexts)
 
 
 def _path(path: tuple[str | int, ...]) -> str:

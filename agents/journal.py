@@ -7,7 +7,8 @@ are looked up, so that nothing that they tell of is done again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from typing import cast
 
 from agents.checkpoint import CheckpointStore
@@ -45,7 +46,7 @@ class Journal:
         self._base = base
         self._index = 0
         self._known: dict[tuple[str, str], dict[str, Json]] = {}
-        self._started: set[str] = set()
+        self._started: dict[str, dict[str, Json]] = {}
         self._failure: Exception | None = None
         self._is_unsure = False
         self._lock = asyncio.Lock()
@@ -66,6 +67,25 @@ class Journal:
         """Whether this process noted that a gated call has started."""
         return at in self._started
 
+    def started(self, at: str) -> dict[str, Json] | None:
+        """What this process noted when a gated call started; None when it has not."""
+        return self._started.get(at)
+
+    def knows_below(self, at: str) -> bool:
+        """Whether a process before this one noted anything of components below an address."""
+        return any(_is_below(known, at) for _, known in self._known)
+
+    def has_started_below(self, at: str) -> bool:
+        """Whether a gated call below an address has started, in this process or before it."""
+        before = (known for kind, known in self._known if kind == STARTED)
+        return any(_is_below(known, at) for known in (*self._started, *before))
+
+    @asynccontextmanager
+    async def quiet(self) -> AsyncGenerator[None, None]:
+        """Wait until no entry is being written; whoever is cancelled in here cuts none off."""
+        async with self._lock:
+            yield
+
     def raise_failure(self) -> None:
         """Raise what made the journal fail: after that, nothing that depends on it may go on."""
         if self._failure is not None:
@@ -78,15 +98,14 @@ class Journal:
             CheckpointConflictError: Somebody else works on this run, or an entry before this one
                 was cut off by a cancellation: stop at once.
         """
+        if self._store is not None:
+            entry = to_text({"kind": kind, "at": at, **(data or {})})
+            # One after the other: a gap in the indexes would hide what comes after it.
+            async with self._lock:
+                self.raise_failure()
+                await self._write(self._store, entry)
         if kind == STARTED:
-            self._started.add(at)
-        if self._store is None:
-            return
-        entry = to_text({"kind": kind, "at": at, **(data or {})})
-        # One after the other: a gap in the indexes would hide what comes after it.
-        async with self._lock:
-            self.raise_failure()
-            await self._write(self._store, entry)
+            self._started[at] = data or {}
 
     async def _write(self, store: CheckpointStore, entry: str) -> None:
         if self._is_unsure:
@@ -103,3 +122,7 @@ class Journal:
     def _learn(self, entry: dict[str, Json]) -> None:
         self._index += 1
         self._known[cast("str", entry.get("kind")), cast("str", entry.get("at"))] = entry
+
+
+def _is_below(address: str, other: str) -> bool:
+    return address.startswith(f"{other};")

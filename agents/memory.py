@@ -46,6 +46,8 @@ class MemoryCheckpointStore:
         kept = self._kept.get(checkpoint_id)
         if (kept.version if kept else 0) != expected_version:
             raise CheckpointConflictError(checkpoint_id)
+        if kept is not None and kept.status is CheckpointStatus.CLOSED:
+            raise CheckpointConflictError(checkpoint_id, "it is closed")
         version = expected_version + 1
         self._kept[checkpoint_id] = _Kept(data, status, version, version)
         return version

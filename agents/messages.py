@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, cast
 
 from pydantic import ValidationError
@@ -20,7 +20,7 @@ from pydantic_ai.messages import (
 )
 
 from agents.calls import ToolCall
-from agents.checkpoint import SCHEMA_VERSION
+from agents.checkpoint import LOG_VERSION
 from agents.codec import Json, check_version, from_text, to_text
 from agents.errors import CheckpointDecodeError
 
@@ -41,8 +41,11 @@ class PlannedCall:
 
 
 def dump_messages(messages: Sequence[ModelMessage]) -> list[Json]:
-    """Write messages as JSON data."""
-    data = ModelMessagesTypeAdapter.dump_python(list(messages), mode="json")
+    """Write messages as JSON data, without what is empty anyway: most of their fields are."""
+    data = ModelMessagesTypeAdapter.dump_python(list(messages), mode="json", exclude_none=True)
+    for message in data:
+        if "usage" in message:
+            message["usage"] = {key: value for key, value in message["usage"].items() if value}
     return cast("list[Json]", data)
 
 
@@ -60,7 +63,7 @@ def load_messages(data: Json) -> list[ModelMessage]:
 
 def log_text(messages: Sequence[ModelMessage]) -> str:
     """Write a turn's entry for the message log. Stored: version 1, must stay readable."""
-    return to_text({"schema": SCHEMA_VERSION, "messages": dump_messages(messages)})
+    return to_text({"schema": LOG_VERSION, "messages": dump_messages(messages)})
 
 
 def read_log(entries: Iterable[str]) -> list[ModelMessage]:
@@ -72,9 +75,22 @@ def read_log(entries: Iterable[str]) -> list[ModelMessage]:
     found: list[ModelMessage] = []
     for entry in entries:
         data = from_text(entry)
-        check_version(data, SCHEMA_VERSION)
+        check_version(data, LOG_VERSION)
         found += load_messages(data.get("messages"))
     return found
+
+
+def well_formed(text: str) -> str:
+    """Make a text that can be written as UTF-8.
+
+    Halves of a surrogate pair that a model wrote one by one are joined; a half that has lost its
+    other half becomes U+FFFD.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
 
 
 def user_message(*texts: str) -> ModelRequest:
@@ -89,7 +105,10 @@ def text_of(response: ModelResponse) -> str:
 
 
 def repaired(response: ModelResponse, taken: Iterable[str]) -> ModelResponse:
-    """Give each tool call an id of its own, and arguments that can be stored and sent again.
+    """Make an answer that can be stored and sent again.
+
+    Each tool call gets an id of its own, and arguments that are a JSON object; no text has half of
+    a surrogate pair.
 
     Args:
         response: As the model wrote it.
@@ -124,6 +143,7 @@ def _planned(part: ToolCallPart) -> PlannedCall:
 
 
 def _repaired(part: ModelResponsePart, ids: set[str]) -> ModelResponsePart:
+    part = _readable(part)
     if not isinstance(part, ToolCallPart):
         return part
     base = part.tool_call_id or "call"
@@ -132,8 +152,31 @@ def _repaired(part: ModelResponsePart, ids: set[str]) -> ModelResponsePart:
         number += 1
         name = f"{base}-{number}"
     ids.add(name)
-    args: Any = _arguments(part.args)
+    args: Any = _well_formed(_arguments(part.args))
     return replace(part, tool_call_id=name, args=args)
+
+
+def _readable(part: ModelResponsePart) -> ModelResponsePart:
+    """Repair the texts of a part, among them names and ids."""
+    changed: dict[str, Any] = {}
+    for one in fields(part):
+        value = getattr(part, one.name)
+        if one.init and isinstance(value, str) and well_formed(value) != value:
+            changed[one.name] = well_formed(value)
+    return replace(part, **changed) if changed else part
+
+
+def _well_formed(value: Json) -> Json:
+    """Repair all texts in JSON data."""
+    match value:
+        case str():
+            return well_formed(value)
+        case list():
+            return [_well_formed(item) for item in value]
+        case dict():
+            return {well_formed(key): _well_formed(item) for key, item in value.items()}
+        case _:
+            return value
 
 
 def _arguments(args: object) -> dict[str, Json]:

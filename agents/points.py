@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Protocol, cast, runtime_checkable
+from collections.abc import Container, Iterator
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias, cast, runtime_checkable
 
-from agents.address import Address
+from agents.address import Address, Segment
 from agents.codec import Json, decode, encode
 from agents.errors import CheckpointDecodeError
+
+Path: TypeAlias = tuple[Segment, ...]
+"""The segments of an address: what an index looks up."""
 
 
 @runtime_checkable
@@ -64,19 +67,13 @@ class Point:
     state: Json = None
     children: tuple[Point, ...] = ()
     is_hidden: bool = False
+    _json: Json = field(default=None, init=False, compare=False, repr=False)
 
     def walk(self) -> Iterator[Point]:
         """This point and all below, parents first."""
         yield self
         for child in self.children:
             yield from child.walk()
-
-    def topmost(self, address: Address) -> Point | None:
-        """The highest point at or below an address, in this tree."""
-        if address.is_prefix_of(self.address):
-            return self
-        found = (child.topmost(address) for child in self.children)
-        return next((point for point in found if point is not None), None)
 
     def contexts(self, parent: InterruptContext | None = None) -> Iterator[InterruptContext]:
         """What waits in this tree: its root causes, in order, with their parents."""
@@ -97,7 +94,9 @@ class Point:
             yield from child.contexts(context)
 
     def to_json(self) -> Json:
-        """Write it, with all below, as JSON data."""
+        """Write it, with all below, as JSON data; what was read is written as it was."""
+        if self._json is not None:
+            return self._json
         return {
             "id": self.id,
             "at": str(self.address),
@@ -117,7 +116,7 @@ class Point:
         """
         try:
             fields = cast("dict[str, Json]", data)
-            return cls(
+            point = cls(
                 id=cast("str", fields["id"]),
                 address=Address.parse(cast("str", fields["at"])),
                 slot=cast("str", fields["slot"]),
@@ -128,3 +127,65 @@ class Point:
             )
         except (KeyError, TypeError, ValueError) as error:
             raise CheckpointDecodeError(f"an interrupt is damaged: {error!r}") from error
+        # A batch of many calls is answered bit by bit: what is untouched costs no new encoding.
+        object.__setattr__(point, "_json", data)
+        return point
+
+
+class PointIndex:
+    """Finds points by their address, without a walk through the tree for each call of a batch.
+
+    Args:
+        root: Everything that waits; None when nothing does.
+        answered: Ids of answered interrupts.
+
+    Attributes:
+        live: Ids of points that are answered, or that have an answered one below.
+    """
+
+    def __init__(self, root: Point | None, answered: Container[str]) -> None:
+        self.live: set[str] = set()
+        self._topmost: dict[Path, Point] = {}
+        self._at: dict[tuple[Path, str], list[Point]] = {}
+        self._points: list[Point] = []
+        if root is not None:
+            self._add(root)
+            self._learn(root, answered)
+
+    def topmost(self, address: Address) -> Point | None:
+        """The highest point at or below an address; the first, when several stand side by side."""
+        return self._topmost.get(address.segments)
+
+    def at(self, address: Address, slot: str) -> list[Point]:
+        """The points of one component, in order."""
+        return self._at.get((address.segments, slot), [])
+
+    def put(self, address: Address, point: Point | None, answered: Container[str]) -> None:
+        """Replace everything at and below an address."""
+        kept = [found for found in self._points if not address.is_prefix_of(found.address)]
+        self._topmost, self._at, self._points = {}, {}, []
+        for found in kept:
+            self._note(found)
+        if point is not None:
+            self._add(point)
+            self._learn(point, answered)
+
+    def _add(self, root: Point) -> None:
+        for point in root.walk():
+            self._note(point)
+
+    def _note(self, point: Point) -> None:
+        path = point.address.segments
+        self._points.append(point)
+        self._at.setdefault((path, point.slot), []).append(point)
+        # Whoever noted a path has noted all above it.
+        while path not in self._topmost:
+            self._topmost[path] = point
+            path = path[:-1]
+
+    def _learn(self, point: Point, answered: Container[str]) -> bool:
+        below = [self._learn(child, answered) for child in point.children]
+        if point.id in answered or any(below):
+            self.live.add(point.id)
+            return True
+        return False

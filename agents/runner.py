@@ -5,6 +5,7 @@ before anybody sees it, or with the end of the run, whose checkpoint is closed. 
 between is in the journal: every step with durability "step"; with "interrupt" only starts and ends
 of calls that people agreed to. After an error, a resume of which the journal says nothing is taken
 back, so that the same answers can be given again; any other is left `running`, for `recover`.
+A run that was stopped from outside is stored as an interrupt is, and goes on with any resume.
 """
 
 from __future__ import annotations
@@ -12,32 +13,39 @@ from __future__ import annotations
 import contextlib
 import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from pydantic_ai.messages import ModelMessage
 
 from agents.agent import Agent, AgentEvent, AgentInput, InterruptEvent, run_agent
+from agents.cancel import CancelToken
 from agents.checkpoint import CheckpointStatus, CheckpointStore, MessageLog, StoredCheckpoint
-from agents.context import RunContext, Scope, SessionValues
-from agents.document import Claim, ResumeParams, RunDocument, find_answers
+from agents.context import Scope
+from agents.document import Claim, ResumeParams, RunDocument, find_answers, find_stopped
 from agents.errors import (
     AgentConfigError,
-    CheckpointBusyError,
     CheckpointClosedError,
-    CheckpointConflictError,
+    CheckpointError,
     CheckpointNotFoundError,
     NoCheckpointStoreError,
     NothingPendingError,
+    ResumeError,
+    RunCancelledError,
     TopologyChangedError,
 )
 from agents.interrupt import Interrupted
-from agents.journal import RECOVERED, Journal
-from agents.messages import read_log, user_message
+from agents.journal import RECOVERED
+from agents.messages import user_message
+from agents.observe import Observer, Observers, RunResumed, RunStarted
 from agents.points import InterruptContext, Point
-from agents.segment import Segment
+from agents.segment import Segment, Setup, check_free
+from agents.topology import check_topology
 
 Durability = Literal["interrupt", "step"]
 Events = AsyncGenerator[AgentEvent, None]
+Claimed = tuple[RunDocument, StoredCheckpoint, tuple[ModelMessage, ...]]
+"""A run that was claimed for a resume, with the messages of earlier turns."""
 
 
 def new_uuid() -> str:
@@ -57,13 +65,14 @@ class Runner:
         message_log: Where the messages of earlier turns are, for runs with `log`.
         durability: When things are stored: at each interrupt, or at each step.
         streaming: Whether text is passed on while the model speaks.
+        observers: Told what happens, after it has happened; see `agents.observe`.
         new_id: Makes ids of interrupts; UUIDs.
 
     Raises:
         AgentConfigError: Steps cannot be kept without a store.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the documented names, all given by keyword
         self,
         agent: Agent,
         *,
@@ -71,45 +80,51 @@ class Runner:
         message_log: MessageLog | None = None,
         durability: Durability = "interrupt",
         streaming: bool = False,
+        observers: Sequence[Observer] = (),
         new_id: Callable[[], str] = new_uuid,
     ) -> None:
         if durability == "step" and checkpoint_store is None:
             raise AgentConfigError(
                 "durability 'step' needs a store; give one: `Runner(agent, checkpoint_store=…)`"
             )
-        self._agent = agent
-        self._store = checkpoint_store
-        self._message_log = message_log
-        self._durability = durability
+        self._setup = Setup(
+            agent=agent,
+            store=checkpoint_store,
+            message_log=message_log,
+            every_step=durability == "step",
+            observers=Observers(tuple(observers)),
+            new_id=new_id,
+        )
         self._streaming = streaming
-        self._new_id = new_id
 
-    async def query(
+    @property
+    def checkpoint_store(self) -> CheckpointStore | None:
+        """Where checkpoints are kept."""
+        return self._setup.store
+
+    @property
+    def message_log(self) -> MessageLog | None:
+        """Where the messages of earlier turns are."""
+        return self._setup.message_log
+
+    def query(
         self,
         text: str | Sequence[str],
         *,
         checkpoint_id: str | None = None,
         log: tuple[str, int] | None = None,
         session_values: Mapping[str, object] | None = None,
+        cancel: CancelToken | None = None,
     ) -> Events:
-        """Run with what a person says; see `run`.
-
-        Args:
-            text: One message, or several.
-            checkpoint_id: See `run`.
-            log: See `run`.
-            session_values: See `run`.
-        """
+        """Run with what a person says: one message, or several. For the rest, see `run`."""
         texts = [text] if isinstance(text, str) else list(text)
-        events = self.run(
+        return self.run(
             [user_message(*texts)],
             checkpoint_id=checkpoint_id,
             log=log,
             session_values=session_values,
+            cancel=cancel,
         )
-        async with contextlib.aclosing(events):
-            async for event in events:
-                yield event
 
     async def run(
         self,
@@ -118,6 +133,7 @@ class Runner:
         checkpoint_id: str | None = None,
         log: tuple[str, int] | None = None,
         session_values: Mapping[str, object] | None = None,
+        cancel: CancelToken | None = None,
     ) -> Events:
         """Begin a run.
 
@@ -127,49 +143,46 @@ class Runner:
             log: Id of a message log and number of this turn. Earlier turns are read from it, and
                 this one is added at its end; neither is copied into the checkpoint.
             session_values: Values that all agents and tools of the run share; storable.
+            cancel: With it, somebody else can stop the run at a safe point.
 
         Raises:
             CheckpointConflictError: The id is in use: its run waits for answers.
             CheckpointBusyError: The id is in use: its run is going on.
             CheckpointClosedError: The id was used: its run has ended.
+            RunCancelledError: It was stopped, in place of an interrupt event: what it and people
+                need is stored.
             AgentError: The run cannot go on.
         """
         document = RunDocument(
-            agent=self._agent.name,
+            agent=self._setup.agent.name,
             messages=tuple(messages),
             log=log,
             streaming=self._streaming,
             session=dict(session_values or {}),
         )
-        kept_id = checkpoint_id if checkpoint_id and self._store else ""
-        history = await self._history(document)
-        version = await self._begin(kept_id, document)
-        journal = self._journal(kept_id, base=version)
-        segment = Segment(
-            store=self._store,
-            checkpoint_id=kept_id,
-            document=document,
-            run=self._context(checkpoint_id or "", document, journal),
-            version=version,
-            history=history,
+        run_id = checkpoint_id or ""
+        history = await self._setup.history(document)
+        stored = await self._setup.begin(run_id, document)
+        segment = self._setup.segment(run_id, document, stored, history=history, cancel=cancel)
+        self._setup.observers.tell(
+            RunStarted(checkpoint_id=run_id, agent_name=self._setup.agent.name)
         )
         async with contextlib.aclosing(self._work(segment)) as events:
             async for event in events:
                 yield event
 
-    async def resume(self, checkpoint_id: str) -> Events:
+    def resume(self, checkpoint_id: str, *, cancel: CancelToken | None = None) -> Events:
         """Enter everything that waits, without answers: each goes on by itself, or waits again.
 
         Args:
             checkpoint_id: The run.
+            cancel: See `run`.
 
         Raises:
             AgentError: See `resume_with_params`.
         """
-        events = self.resume_with_params(checkpoint_id, ResumeParams(untargeted="reenter"))
-        async with contextlib.aclosing(events):
-            async for event in events:
-                yield event
+        params = ResumeParams(untargeted="reenter")
+        return self.resume_with_params(checkpoint_id, params, cancel=cancel)
 
     async def resume_with_params(
         self,
@@ -177,15 +190,18 @@ class Runner:
         params: ResumeParams,
         *,
         session_values: Mapping[str, object] | None = None,
+        cancel: CancelToken | None = None,
     ) -> Events:
-        """Go on with answers for named interrupts.
+        """Go on with answers for named interrupts, and wherever the run was stopped from outside.
 
-        Without any answer, and with the others preserved, nothing runs: what is pending is told.
+        If there is nothing of both, and the others are preserved, nothing runs: what is pending
+        is told.
 
         Args:
             checkpoint_id: The run.
             params: The answers.
             session_values: They replace stored ones of the same key.
+            cancel: See `run`.
 
         Raises:
             NoCheckpointStoreError: This runner has no store.
@@ -193,75 +209,58 @@ class Runner:
                 has ended, or somebody else resumed it first. Nothing ran.
             ResumeError: An answer was refused, nothing ran, and all still waits. Or a tool refused
                 its answer: then what did run is stored, and the rest still waits.
+            RunCancelledError: See `run`.
             AgentError: The run cannot go on.
         """
-        store = self._need_store()
-        stored = await self._load(checkpoint_id)
-        document, waiting = self._pending(checkpoint_id, stored)
-        answers = find_answers(waiting, params.targets)
-        if not answers and params.untargeted == "preserve" and not session_values:
-            yield self._interrupt_event(waiting, stored.version)
+        claimed = await self._claimed(checkpoint_id, params, session_values or {})
+        if isinstance(claimed, InterruptEvent):
+            yield claimed
             return
-        history = await self._history(document)
-        claim = Claim(
-            answers=answers, untargeted=params.untargeted, session=dict(session_values or {})
-        ).to_text()
-        version = await store.claim(checkpoint_id, claim, expected_version=stored.version)
-        journal = self._journal(checkpoint_id, base=stored.base, entries=stored.journal)
-        segment = Segment(
-            store=self._store,
-            checkpoint_id=checkpoint_id,
-            document=document,
-            run=self._context(checkpoint_id, document, journal, Claim.from_text(claim)),
-            version=version,
-            history=history,
-            was_claimed=True,
+        document, stored, history = claimed
+        segment = self._setup.segment(
+            checkpoint_id, document, stored, history=history, cancel=cancel, was_claimed=True
         )
+        self._tell_resumed(segment)
         async with contextlib.aclosing(self._work(segment)) as events:
             async for event in events:
                 yield event
 
-    async def recover(self, checkpoint_id: str) -> Events:
+    async def recover(self, checkpoint_id: str, *, cancel: CancelToken | None = None) -> Events:
         """Go on with a run whose process died.
 
         Events of the segment that was cut are given again, with the same keys. Nothing that the
         journal says has finished runs again; of an approved call that had started, people are
-        asked, unless its tool is idempotent. A run that waits for people only tells so.
+        asked, unless its tool is idempotent. A run that waits for people only tells so; one that
+        was stopped goes on.
 
         Args:
             checkpoint_id: The run. Call this only when its process is gone; if it is not, one of
                 the two stops at its next step.
+            cancel: See `run`.
 
         Raises:
             NoCheckpointStoreError: This runner has no store.
             CheckpointError: There is no such checkpoint, it cannot be read, its run has ended, or
                 somebody else recovers it.
+            TopologyChangedError: What asked is not what it was. Nothing ran, nothing was written.
+            RunCancelledError: See `run`.
             AgentError: The run cannot go on.
         """
         self._need_store()
         stored = await self._load(checkpoint_id)
         document = self._document(stored)
-        if stored.status is CheckpointStatus.PENDING and document.waiting:
-            yield self._interrupt_event(document.waiting, stored.version)
-            return
-        history = await self._history(document)
-        claim = Claim.from_text(stored.claim)
-        journal = self._journal(checkpoint_id, base=stored.base, entries=stored.journal)
-        await journal.append(RECOVERED, "")
-        segment = Segment(
-            store=self._store,
-            checkpoint_id=checkpoint_id,
-            document=document,
-            run=self._context(checkpoint_id, document, journal, claim),
-            version=stored.version,
-            history=history,
-        )
-        async with contextlib.aclosing(self._work(segment)) as events:
+        if stored.status is CheckpointStatus.PENDING and document.waiting is not None:
+            work = self.resume_with_params(checkpoint_id, ResumeParams(), cancel=cancel)
+        else:
+            work = self._work(await self._recovered(checkpoint_id, document, stored, cancel))
+        async with contextlib.aclosing(work) as events:
             async for event in events:
                 yield event
 
     async def pending(self, checkpoint_id: str) -> tuple[InterruptContext, ...]:
-        """Read what waits for people; empty when nothing does.
+        """Read what waits; empty when nothing does.
+
+        What has a `CancelInfo` waits for no answer: the run was stopped there.
 
         Args:
             checkpoint_id: The run.
@@ -279,7 +278,7 @@ class Runner:
     async def _work(self, segment: Segment) -> Events:
         """Run the agent to its next interrupt or its end, and store which it was."""
         agent_input = AgentInput(messages=segment.document.messages, history=segment.history)
-        events = run_agent(self._agent, agent_input, outer=Scope(run=segment.run))
+        events = run_agent(self._setup.agent, agent_input, outer=Scope(run=segment.run))
         signal: Interrupted | None = None
         try:
             async with contextlib.aclosing(events):
@@ -287,77 +286,93 @@ class Runner:
                     yield event
         except Interrupted as raised:
             signal = raised
-        except Exception:
-            await segment.take_back()
+        except Exception as error:
+            await segment.fail(error)
             raise
         if signal is None:
-            await segment.finish(self._message_log)
+            await segment.finish()
             return
         version = await segment.keep(signal.point)
+        refusal = signal.refusals[0] if signal.refusals else None
+        if segment.was_stopped(signal.point):
+            contexts = tuple(signal.point.contexts())
+            raise RunCancelledError(segment.checkpoint_id, contexts) from refusal
         yield self._interrupt_event(signal.point, version)
-        if signal.refusals:
-            raise signal.refusals[0]
+        if refusal is not None:
+            raise refusal
 
-    async def _begin(self, checkpoint_id: str, document: RunDocument) -> int:
-        """Make sure that the id is free; with durability "step", take it."""
-        if self._store is None or not checkpoint_id:
-            document.to_text()  # a value that cannot be stored is an error in any case
-            return 0
-        stored = await self._store.load(checkpoint_id)
-        if stored is not None:
-            self._check_ended(checkpoint_id, stored)
-            raise CheckpointConflictError(checkpoint_id, "it waits for answers or is new")
-        text = document.to_text()
-        if self._durability == "interrupt":
-            return 0
-        return await self._store.save(
-            checkpoint_id, text, status=CheckpointStatus.RUNNING, expected_version=0
-        )
-
-    def _context(
+    async def _recovered(
         self,
         checkpoint_id: str,
         document: RunDocument,
-        journal: Journal,
-        claim: Claim | None = None,
-    ) -> RunContext:
-        claim = claim or Claim()
-        session = SessionValues({**document.session, **claim.session})
-        session.take_changes()
-        return RunContext(
-            checkpoint_id=checkpoint_id,
-            new_id=self._new_id,
-            journal=journal,
-            session=session,
-            waiting=document.waiting,
-            answers=claim.answers,
-            untargeted=claim.untargeted,
-            counts=dict(document.counts),
-            transcript=list(document.transcript),
-            streaming=document.streaming,
+        stored: StoredCheckpoint,
+        cancel: CancelToken | None,
+    ) -> Segment:
+        """Go on with a segment that a dead process left; only now it is this one's."""
+        if document.waiting is not None:
+            check_topology(self._setup.agent, document.waiting, document.topology)
+        history = await self._setup.history(document)
+        segment = self._setup.segment(
+            checkpoint_id, document, stored, history=history, cancel=cancel
         )
+        await segment.run.journal.append(RECOVERED, "")
+        self._tell_resumed(segment, is_recovery=True)
+        return segment
 
-    def _journal(self, checkpoint_id: str, *, base: int, entries: Sequence[str] = ()) -> Journal:
-        return Journal(
-            self._store,
-            checkpoint_id,
-            base=base,
-            entries=entries,
-            every_step=self._durability == "step",
+    async def _claimed(
+        self, checkpoint_id: str, params: ResumeParams, session: Mapping[str, object]
+    ) -> Claimed | InterruptEvent:
+        """Claim, with what this process has saved last, or else with what is stored."""
+        self._need_store()
+        fresh = self._setup.fresh.pop(checkpoint_id, None)
+        if fresh is not None and params.targets:
+            # Somebody else may have written since. Then the truth is in the store.
+            with contextlib.suppress(CheckpointError, ResumeError):
+                return await self._claim(checkpoint_id, fresh, params, session)
+        stored = await self._load(checkpoint_id)
+        return await self._claim(checkpoint_id, stored, params, session)
+
+    async def _claim(
+        self,
+        checkpoint_id: str,
+        stored: StoredCheckpoint,
+        params: ResumeParams,
+        session: Mapping[str, object],
+    ) -> Claimed | InterruptEvent:
+        document, waiting = self._pending(checkpoint_id, stored)
+        answers = {**find_stopped(waiting), **find_answers(waiting, params.targets)}
+        if not (answers or session) and params.untargeted == "preserve":
+            return self._interrupt_event(waiting, stored.version)
+        check_topology(self._setup.agent, waiting, document.topology)
+        history = await self._setup.history(document)
+        claim = Claim(answers=answers, untargeted=params.untargeted, session=session).to_text()
+        version = await self._need_store().claim(
+            checkpoint_id, claim, expected_version=stored.version
+        )
+        return document, replace(stored, claim=claim, version=version), history
+
+    def _tell_resumed(self, segment: Segment, *, is_recovery: bool = False) -> None:
+        answers = segment.run.answers.items()
+        self._setup.observers.tell(
+            RunResumed(
+                checkpoint_id=segment.checkpoint_id,
+                targets=tuple(key for key, answer in answers if answer is not None),
+                is_recovery=is_recovery,
+            )
         )
 
     def _interrupt_event(self, waiting: Point, version: int) -> InterruptEvent:
         return InterruptEvent(
-            agent_name=self._agent.name,
-            run_path=(self._agent.name,),
+            agent_name=self._setup.agent.name,
+            run_path=(self._setup.agent.name,),
             key=f"interrupt/{version}",
             contexts=tuple(waiting.contexts()),
         )
 
     def _need_store(self) -> CheckpointStore:
-        if self._store is None:
+        if self._setup.store is None:
             raise NoCheckpointStoreError
-        return self._store
+        return self._setup.store
 
     async def _load(self, checkpoint_id: str) -> StoredCheckpoint:
         stored = await self._need_store().load(checkpoint_id)
@@ -367,14 +382,8 @@ class Runner:
             raise CheckpointClosedError(checkpoint_id)
         return stored
 
-    def _check_ended(self, checkpoint_id: str, stored: StoredCheckpoint) -> None:
-        if stored.status is CheckpointStatus.CLOSED:
-            raise CheckpointClosedError(checkpoint_id)
-        if stored.status is CheckpointStatus.RUNNING:
-            raise CheckpointBusyError(checkpoint_id)
-
     def _pending(self, checkpoint_id: str, stored: StoredCheckpoint) -> tuple[RunDocument, Point]:
-        self._check_ended(checkpoint_id, stored)
+        check_free(checkpoint_id, stored)
         document = self._document(stored)
         if document.waiting is None:
             raise NothingPendingError(checkpoint_id)
@@ -382,16 +391,7 @@ class Runner:
 
     def _document(self, stored: StoredCheckpoint) -> RunDocument:
         document = RunDocument.from_text(stored.data)
-        if document.agent != self._agent.name:
-            was, now = f"the agent {document.agent!r}", f"the agent {self._agent.name!r}"
+        if document.agent != self._setup.agent.name:
+            was, now = f"the agent {document.agent!r}", f"the agent {self._setup.agent.name!r}"
             raise TopologyChangedError("the run", was, now)
         return document
-
-    async def _history(self, document: RunDocument) -> tuple[ModelMessage, ...]:
-        """Messages of earlier turns, from the log."""
-        if document.log is None:
-            return ()
-        if self._message_log is None:
-            raise AgentConfigError("`log` needs a message log: `Runner(agent, message_log=…)`")
-        log_id, turn = document.log
-        return tuple(read_log(await self._message_log.load(log_id, before_turn=turn)))

@@ -1,18 +1,26 @@
-"""All tool calls of one model answer: side by side, each finished once."""
+"""All tool calls of one model answer: side by side, each finished once.
+
+Pieces of results wait in a queue without a limit. It cannot outgrow the results themselves, which
+are kept whole until their calls have finished, and whoever takes the events never waits for more
+than the next one.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from typing import TypeAlias
 
 from agents.address import Address, Segment
-from agents.agent import ToolEvent, header, stop
+from agents.agent import ToolDelta, ToolEvent, header, stop
 from agents.calls import ToolCall, ToolReturn
 from agents.context import current_scope
 from agents.execution import execute
 from agents.interrupt import Interrupted
-from agents.messages import PlannedCall
+from agents.messages import PlannedCall, well_formed
 from agents.tools.base import Tool
+
+_Item: TypeAlias = ToolDelta | asyncio.Task[ToolReturn]
 
 
 class ToolBatch:
@@ -46,8 +54,8 @@ class ToolBatch:
         self.results = results
         self.signals: dict[str, Interrupted] = {}
 
-    async def run(self) -> AsyncGenerator[ToolEvent, None]:
-        """Run what is to run, and tell what finished.
+    async def run(self) -> AsyncGenerator[ToolDelta | ToolEvent, None]:
+        """Run what is to run, and tell what finished; in a streaming run, also pieces of results.
 
         Interrupts are in `signals`; the others run to their end all the same.
 
@@ -66,39 +74,49 @@ class ToolBatch:
         return [self.signals[call_id] for call_id in order if call_id in self.signals]
 
     def _todo(self) -> list[PlannedCall]:
-        run = current_scope("ToolBatch").run
-        todo = []
+        scope, todo = current_scope("ToolBatch"), []
         for planned in self._calls:
-            untouched = run.untouched(call_address(planned.call))
-            if planned.call.id in self.results:
+            call = planned.call
+            if call.id in self.results:
                 continue
+            address = scope.address.child(Segment("tool", call.name, call.id))
+            untouched = scope.run.untouched(address)
             if untouched is not None:
-                self.signals[planned.call.id] = Interrupted(untouched)
+                self.signals[call.id] = Interrupted(untouched)
             else:
                 todo.append(planned)
         return todo
 
-    async def _run_group(self, group: list[PlannedCall]) -> AsyncGenerator[ToolEvent, None]:
-        tasks = {
-            asyncio.create_task(execute(planned, self._tools, why=self._why)): planned.call
-            for planned in group
-        }
+    async def _run_group(
+        self, group: list[PlannedCall]
+    ) -> AsyncGenerator[ToolDelta | ToolEvent, None]:
+        items: asyncio.Queue[_Item] = asyncio.Queue()
+        tasks = {self._begin(planned, items): planned.call for planned in group}
         fatal: BaseException | None = None
-        unfinished = set(tasks)
+        unfinished = len(tasks)
         try:
             while unfinished:
-                done, unfinished = await asyncio.wait(
-                    unfinished, return_when=asyncio.FIRST_COMPLETED
-                )
-                for task in [task for task in tasks if task in done]:
-                    failure = self._collect(task, tasks[task])
-                    fatal = fatal or failure
-                    if tasks[task].id in self.results:
-                        yield self._event(tasks[task])
+                item = await items.get()
+                if isinstance(item, ToolDelta):
+                    yield item
+                    continue
+                unfinished -= 1
+                failure = self._collect(item, tasks[item])
+                fatal = fatal or failure
+                if tasks[item].id in self.results:
+                    yield self._event(tasks[item])
         finally:
             await stop(*tasks)
         if fatal is not None:
             raise fatal
+
+    def _begin(self, planned: PlannedCall, items: asyncio.Queue[_Item]) -> asyncio.Task[ToolReturn]:
+        is_streaming = current_scope("ToolBatch").run.streaming
+        sink = _sink(planned.call, items) if is_streaming else None
+        call = execute(planned, self._tools, why=self._why, sink=sink)
+        task = asyncio.create_task(call)
+        task.add_done_callback(items.put_nowait)
+        return task
 
     def _collect(self, task: asyncio.Task[ToolReturn], call: ToolCall) -> BaseException | None:
         """Keep what came of a call; give back what ends the run."""
@@ -122,6 +140,22 @@ class ToolBatch:
             result=result.text,
             outcome=result.outcome,
         )
+
+
+def _sink(call: ToolCall, items: asyncio.Queue[_Item]) -> Callable[[str], None]:
+    """Make what takes pieces of a result; a tool may call it in a thread of its own."""
+    loop, fields = asyncio.get_running_loop(), header(f"{call_address(call)}/r")
+
+    def put(text: str) -> None:
+        item = ToolDelta(**fields, call=call, text=well_formed(text))
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            loop.call_soon_threadsafe(items.put_nowait, item)
+        else:
+            items.put_nowait(item)
+
+    return put
 
 
 def call_address(call: ToolCall) -> Address:

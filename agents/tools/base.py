@@ -21,6 +21,7 @@ class ToolSpec:
         gates: Names of the gates around it, outermost first. Stored with an interrupt, so that a
             gate that was taken away meanwhile is noticed.
         idempotent: Whether a call may run twice with the same effect as once.
+        tags: Words by which policies know kinds of tools, such as `money` or `read-only`.
     """
 
     name: str
@@ -28,6 +29,7 @@ class ToolSpec:
     schema: Mapping[str, Json]
     gates: tuple[str, ...] = ()
     idempotent: bool = False
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,8 @@
-"""Tools made from plain functions: `FunctionTool`, and the `tool` decorator."""
+"""Tools made from plain functions: `FunctionTool`, and the `tool` decorator.
+
+A function that yields makes a streaming tool: its pieces are passed on while it runs, and the
+result is all of them together.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +10,30 @@ import asyncio
 import inspect
 import re
 import string
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from contextlib import aclosing, closing, suppress
 from dataclasses import dataclass
-from typing import Literal, assert_never, overload
+from typing import Literal, TypeAlias, assert_never, cast, overload
 
 from pydantic_core import to_json
 
+from agents.calls import ToolOutcome, ToolReturn
 from agents.codec import Json
-from agents.errors import AgentConfigError
+from agents.context import stream_text
+from agents.errors import AgentConfigError, AgentError, OutsideRunError, ToolError
 from agents.tools.base import CallText, Tool, ToolSpec
 from agents.tools.gates import approval_gate, review_edit_gate
 from agents.tools.schema import Parameters, docstring_parts, parameters
 
 Gate = Literal["approval", "review"]
+_Pieces: TypeAlias = AsyncGenerator[object, None]
 
 _TITLE_VALUE = 80
 """How many characters of one argument a title shows."""
+
+_AHEAD = 64
+"""How many pieces a generator in a thread may be ahead of who takes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +43,8 @@ class FunctionTool:
     Attributes:
         definition: What the tool is.
         function: What it does. A plain function runs in a thread of its own; that thread goes on
-            when the run is cancelled, as Python threads cannot be stopped.
+            when the run is cancelled, as Python threads cannot be stopped: a plain generator up
+            to its next piece.
         parameters: How its arguments are read.
         title: Template of the title, with arguments by name: `Deploy {service}`.
         preview: Says what a call will do; takes the same arguments as the function.
@@ -55,13 +68,22 @@ class FunctionTool:
             return CallText(title=title)
         return CallText(title=title, preview=self.preview(**self.parameters.values(arguments)))
 
-    async def call(self, arguments: dict[str, Json]) -> str:
+    async def call(self, arguments: dict[str, Json]) -> str | ToolReturn:
         """Run the function; see `Tool.call`."""
-        values = self.parameters.values(arguments)
+        result = await self._start(self.parameters.values(arguments))
+        if inspect.isasyncgen(result):
+            return await _joined(cast("_Pieces", result))
+        if inspect.isgenerator(result):
+            return await _joined(_pieces(cast("Generator[object, None, object]", result)))
+        return result if isinstance(result, ToolReturn) else result_text(result)
+
+    async def _start(self, values: dict[str, object]) -> object:
+        if inspect.isasyncgenfunction(self.function) or inspect.isgeneratorfunction(self.function):
+            return self.function(**values)  # its code begins with the first piece
         if inspect.iscoroutinefunction(self.function):
-            return result_text(await self.function(**values))
+            return await self.function(**values)
         result = await asyncio.to_thread(self.function, **values)
-        return result_text(await result if inspect.isawaitable(result) else result)
+        return await result if inspect.isawaitable(result) else result
 
 
 def result_text(result: object) -> str:
@@ -70,6 +92,67 @@ def result_text(result: object) -> str:
         return "done"
     # A result without JSON form is told as text: the call did run, and that is the truth.
     return result if isinstance(result, str) else to_json(result, fallback=str).decode()
+
+
+async def _joined(pieces: _Pieces) -> str | ToolReturn:
+    """Pass pieces on, and join them; an error in the middle is told after what came before it.
+
+    Raises:
+        Interrupted: People are needed first; what came so far does not count.
+    """
+    told: list[str] = []
+    try:
+        async with aclosing(pieces):
+            async for piece in pieces:
+                _tell(told, piece)
+    except Exception as error:
+        if not told or (isinstance(error, AgentError) and not isinstance(error, ToolError)):
+            raise
+        _tell(told, f"\n[tool error] {str(error) or type(error).__name__}")
+        return ToolReturn("".join(told), ToolOutcome.FAILED)
+    return "".join(told) or result_text(None)
+
+
+def _tell(told: list[str], piece: object) -> None:
+    text = "" if piece is None else result_text(piece)
+    if text:
+        told.append(text)
+        with suppress(OutsideRunError):
+            stream_text(text)
+
+
+async def _pieces(generator: Generator[object, None, object]) -> _Pieces:
+    """Run a generator in one thread, as it may own what is bound to a thread.
+
+    It waits when it is too far ahead.
+    """
+    loop, ready = asyncio.get_running_loop(), asyncio.Queue[tuple[object, ...]]()
+    room, is_left = threading.Semaphore(_AHEAD), threading.Event()
+
+    def work() -> None:
+        with closing(generator):
+            for piece in generator:
+                room.acquire()
+                if is_left.is_set():
+                    return
+                loop.call_soon_threadsafe(ready.put_nowait, (piece,))
+
+    def end(task: asyncio.Task[None]) -> None:
+        if not task.cancelled():
+            task.exception()  # looked at, so that asyncio does not report it, if nobody waits
+        ready.put_nowait(())
+
+    task = asyncio.create_task(asyncio.to_thread(work))
+    task.add_done_callback(end)
+    try:
+        while item := await ready.get():
+            room.release()
+            yield item[0]
+        await task
+    finally:
+        is_left.set()
+        room.release()
+        task.cancel()
 
 
 @overload

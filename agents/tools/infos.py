@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Literal, TypeAlias, get_args
 
 from agents.codec import Json, register
-from agents.errors import ResumeDataError
+from agents.errors import ResumeDataError, ToolError
 from agents.tools.digest import call_digest
 
-Choice = Literal["ran", "again", "give_up"]
+DoubtChoice = Literal["ran", "again", "give_up"]
 
 
 @register("countersign.expired/1")
@@ -31,7 +32,7 @@ class Expired:
     waited: str = ""
 
     def __post_init__(self) -> None:
-        _check_texts(self, "waited")
+        check_texts(self, "waited")
 
 
 @register("countersign.cancelled/1")
@@ -50,7 +51,7 @@ class Cancelled:
     reason: str = ""
 
     def __post_init__(self) -> None:
-        _check_texts(self, "by", "reason")
+        check_texts(self, "by", "reason")
 
 
 @register("countersign.approval_result/1")
@@ -71,8 +72,8 @@ class ApprovalResult:
     by: str | None = None
 
     def __post_init__(self) -> None:
-        _check_bools(self, "approved")
-        _check_texts(self, "reason", "digest", "by", optional=True)
+        check_bools(self, "approved")
+        check_texts(self, "reason", "digest", "by", optional=True)
 
 
 @register("countersign.review_result/1")
@@ -99,15 +100,15 @@ class ReviewEditResult:
     by: str | None = None
 
     def __post_init__(self) -> None:
-        _check_bools(self, "no_need_to_edit", "disapproved")
-        _check_texts(self, "disapprove_reason", "digest", "by", optional=True)
+        check_bools(self, "no_need_to_edit", "disapproved")
+        check_texts(self, "disapprove_reason", "digest", "by", optional=True)
         if self.edited_arguments is not None and not isinstance(self.edited_arguments, dict):
             raise TypeError("edited_arguments must be a dict or None")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallInfo:
-    """A call that waits for people: what both gates show.
+    """A call that waits for people: what every gate shows.
 
     Attributes:
         tool_name: The tool.
@@ -121,6 +122,10 @@ class CallInfo:
         rule: Name of the rule that asks.
         thread: Id of the checkpoint.
         address: Where in the run the call stands, as text.
+        reason: Why people are asked, in the words of a policy; may be empty.
+        approvers: Who should decide, by a policy; empty leaves it to the application.
+        expires_in: How long to wait, by a policy; None leaves it to the application.
+        remind_in: When to remind, by a policy; None leaves it to the application.
     """
 
     tool_name: str
@@ -134,21 +139,37 @@ class CallInfo:
     rule: str
     thread: str
     address: str
+    reason: str = ""
+    approvers: tuple[str, ...] = ()
+    expires_in: timedelta | None = None
+    remind_in: timedelta | None = None
 
     def __str__(self) -> str:
         return f"{self.title}: may this call of {self.tool_name!r} run?"
 
     def digest_of(self, arguments: Mapping[str, Json]) -> str:
-        """Compute the digest of this call with other arguments."""
-        return call_digest(
-            thread=self.thread,
-            address=self.address,
-            tool=self.tool_name,
-            arguments=arguments,
-            rule=self.rule,
-        )
+        """Compute the digest of this call with other arguments.
 
-    def _check_digest(self, given: str | None, expected: str) -> None:
+        Raises:
+            ResumeDataError: They are not JSON data.
+        """
+        try:
+            return call_digest(
+                thread=self.thread,
+                address=self.address,
+                tool=self.tool_name,
+                arguments=arguments,
+                rule=self.rule,
+            )
+        except ToolError as error:
+            raise ResumeDataError(f"{self.tool_name!r} cannot run with these: {error}") from error
+
+    def check_digest(self, given: str | None, expected: str) -> None:
+        """Refuse a decision that is not bound to the call with this digest.
+
+        Raises:
+            ResumeDataError: It names none, or another.
+        """
         if not given or given != expected:
             raise ResumeDataError(
                 f"the decision about {self.tool_name!r} is not bound to what was shown: "
@@ -178,7 +199,7 @@ class ApprovalInfo(CallInfo):
         """
         match answer:
             case ApprovalResult(approved=True):
-                self._check_digest(answer.digest, self.digest)
+                self.check_digest(answer.digest, self.digest)
             case ApprovalResult() | Expired() | Cancelled():
                 pass
             case _:
@@ -218,9 +239,9 @@ class ReviewEditInfo(CallInfo):
             case Expired() | Cancelled() | ReviewEditResult(disapproved=True):
                 pass
             case ReviewEditResult(no_need_to_edit=True):
-                self._check_digest(answer.digest, self.digest)
+                self.check_digest(answer.digest, self.digest)
             case ReviewEditResult(edited_arguments=dict() as edited):
-                self._check_digest(answer.digest, self.digest_of(edited))
+                self.check_digest(answer.digest, self.digest_of(edited))
             case ReviewEditResult():
                 raise ResumeDataError(
                     f"the review of {self.tool_name!r} chooses nothing; set edited_arguments, "
@@ -280,14 +301,15 @@ class DoubtResult:
         by: Who decided.
     """
 
-    choice: Choice
+    choice: DoubtChoice
     result: str | None = None
     by: str | None = None
 
     def __post_init__(self) -> None:
-        if self.choice not in get_args(Choice):
-            raise ValueError(f"no such choice: {self.choice!r}; use {', '.join(get_args(Choice))}")
-        _check_texts(self, "result", "by", optional=True)
+        if self.choice not in get_args(DoubtChoice):
+            known = ", ".join(get_args(DoubtChoice))
+            raise ValueError(f"no such choice: {self.choice!r}; use {known}")
+        check_texts(self, "result", "by", optional=True)
 
 
 @register("countersign.doubt_info/1")
@@ -336,14 +358,24 @@ def wrong_answer(about: str, answer: object, expected: str) -> ResumeDataError:
     )
 
 
-def _check_bools(record: object, *names: str) -> None:
+def check_bools(record: object, *names: str) -> None:
+    """Refuse a record whose fields of these names are not True or False.
+
+    Raises:
+        TypeError: One is something else.
+    """
     # Stored answers come back without type checks, and a text "no" would count as true.
     for name in names:
         if not isinstance(getattr(record, name), bool):
             raise TypeError(f"{name} must be True or False")
 
 
-def _check_texts(record: object, *names: str, optional: bool = False) -> None:
+def check_texts(record: object, *names: str, optional: bool = False) -> None:
+    """Refuse a record whose fields of these names are not texts (or None, when `optional`).
+
+    Raises:
+        TypeError: One is something else.
+    """
     for name in names:
         value = getattr(record, name)
         if not isinstance(value, str) and not (optional and value is None):

@@ -1,10 +1,16 @@
-"""What the model is told when a call did not simply run: other words for other facts."""
+"""What the model is told when a call did not simply run: other words for other facts.
+
+And what people and models are told about a call whose arguments people still complete.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
+from typing import cast
 
 from agents.codec import Json
+from agents.tools.base import CallText, ToolSpec
 from agents.tools.infos import Cancelled, Expired
 
 
@@ -21,6 +27,26 @@ def rejected_text(tool_name: str, reason: str | None) -> str:
         f"Rejected by a person; the call to {tool_name!r} did not run. {told}\n"
         "Do not try the same call again or work around it."
     )
+
+
+def denied_text(tool_name: str, reason: str) -> str:
+    """A policy said no."""
+    told = reason.strip().rstrip(".") or "none was given"
+    return (
+        f"The rules here do not allow this call of {tool_name!r}; nothing ran. Reason: {told}.\n"
+        "Do not try the same call again or work around it."
+    )
+
+
+def ignored_text(tool_name: str) -> str:
+    """A person put the call aside, without saying why; gographgo says `ignored by human`."""
+    return f"A person ignored the call to {tool_name!r}; it did not run. Go on without it."
+
+
+def completed_text(arguments: dict[str, Json], result: str) -> str:
+    """A person filled in arguments that the model had left to people, and it ran."""
+    told = json.dumps(arguments, ensure_ascii=False, sort_keys=True)
+    return f"A person completed the arguments: {told}. The tool ran with these. Result: {result}"
 
 
 def expired_text(tool_name: str, answer: Expired) -> str:
@@ -48,3 +74,25 @@ def unanswered_text(answer: Expired | Cancelled) -> str:
         return f"Nobody answered in time{waited}; the questions are open. This is not a rejection."
     told = f" Reason: {answer.reason.strip()}" if answer.reason.strip() else ""
     return f"The request was cancelled; the questions are open. This is not a rejection.{told}"
+
+
+def partial_text(spec: ToolSpec, missing: Sequence[str]) -> CallText:
+    """Describe a call that is not complete: the tool's own words need all of its arguments."""
+    words = " ".join(spec.name.replace("_", " ").replace("-", " ").split()).capitalize()
+    return CallText(title=words, preview=f"People are asked for: {', '.join(missing)}.")
+
+
+def open_schema(schema: Mapping[str, Json], missing: Sequence[str]) -> dict[str, Json]:
+    """Tell a model that it may leave out some arguments."""
+    fields = dict(cast("dict[str, Json]", schema.get("properties") or {}))
+    for name in missing:
+        field = dict(cast("dict[str, Json]", fields.get(name) or {}))
+        told = str(field.get("description") or "").strip()
+        note = "People are asked for it; leave it out if you do not know it."
+        field["description"] = f"{told} {note}".strip()
+        fields[name] = field
+    required = cast("list[str]", schema.get("required") or [])
+    left: list[Json] = [name for name in required if name not in missing]
+    opened = {**schema, "properties": fields}
+    opened.pop("required", None)
+    return {**opened, "required": left} if left else opened

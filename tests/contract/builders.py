@@ -12,6 +12,7 @@ from storage.records import (
     Post,
     Status,
     Thread,
+    Whisper,
 )
 
 THREAD_ID = "T1:C1:1700000000.000100"
@@ -82,6 +83,19 @@ def a_decision(**changes: Any) -> Decision:
 def a_post(post_id: str = "post-1", **changes: Any) -> Post:
     post = Post(post_id=post_id, thread_id=THREAD_ID, text="Done.", created_ms=1_000)
     return replace(post, **changes)
+
+
+def a_whisper(whisper_id: str = "whisper-1", **changes: Any) -> Whisper:
+    whisper = Whisper(
+        whisper_id=whisper_id,
+        channel_id="C1",
+        thread_ts="1700000000.000100",
+        user_id="U1",
+        text="Only you see this.",
+        created_ms=1_000,
+        due_ms=1_000,
+    )
+    return replace(whisper, **changes)
 
 
 def an_entry(entry_id: str = "entry-1", **changes: Any) -> AuditEntry:

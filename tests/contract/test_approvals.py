@@ -286,3 +286,61 @@ async def test_a_decision_leaves_the_others_of_the_thread(storage: Storage) -> N
     await storage.approvals.decide(APPROVAL_ID, a_decision(), digest=DIGEST)
 
     assert await storage.approvals.get("apr_other") == other
+
+
+async def test_a_decision_that_the_run_refused_is_withdrawn_once(storage: Storage) -> None:
+    await storage.approvals.add(an_approval())
+    reason = a_decision(status=Status.CANCELLED, by="", at_ms=3_000, reason="refused")
+    with pytest.raises(RecordConflictError):
+        await storage.approvals.withdraw(APPROVAL_ID, reason)
+    await storage.approvals.decide(APPROVAL_ID, a_decision(), digest=DIGEST)
+
+    withdrawn = await storage.approvals.withdraw(APPROVAL_ID, reason)
+
+    assert withdrawn == await storage.approvals.get(APPROVAL_ID)
+    assert (withdrawn.status, withdrawn.decision) == (Status.CANCELLED, reason)
+    assert (withdrawn.revision, withdrawn.due_ms, withdrawn.open) == (3, 3_000, True)
+    with pytest.raises(RecordConflictError):
+        await storage.approvals.withdraw(APPROVAL_ID, reason)
+    with pytest.raises(RecordNotFoundError):
+        await storage.approvals.withdraw("apr_9", reason)
+
+
+async def test_what_the_run_was_told_is_not_withdrawn(storage: Storage) -> None:
+    await storage.approvals.add(an_approval())
+    await storage.approvals.decide(APPROVAL_ID, a_decision(), digest=DIGEST)
+    await storage.approvals.close(APPROVAL_ID)
+
+    with pytest.raises(RecordConflictError):
+        await storage.approvals.withdraw(APPROVAL_ID, a_decision(status=Status.CANCELLED))
+
+
+async def test_a_card_that_slack_does_not_take(storage: Storage) -> None:
+    approval = await claimed(storage)
+    fence = approval.fence
+
+    assert await storage.approvals.mark_undeliverable(APPROVAL_ID, fence=fence, reason="x")
+    assert (await storage.approvals.get(APPROVAL_ID)).undeliverable == "x"
+    await storage.approvals.mark_card(APPROVAL_ID, fence=fence, card_ts=None, drawn_revision=None)
+    assert (await storage.approvals.get(APPROVAL_ID)).undeliverable == "x"
+    await storage.approvals.mark_card(APPROVAL_ID, fence=fence, card_ts="1.2", drawn_revision=1)
+    assert (await storage.approvals.get(APPROVAL_ID)).undeliverable == ""
+    assert not await storage.approvals.mark_undeliverable(APPROVAL_ID, fence=9, reason="x")
+
+
+async def test_failed_attendances_are_counted(storage: Storage) -> None:
+    await storage.approvals.add(an_approval())
+    for attempts, failed in [(1, True), (2, True), (0, False)]:
+        approval = await storage.approvals.claim(
+            APPROVAL_ID, owner="a", now_ms=2_000, until_ms=3_000
+        )
+        assert approval is not None
+        await storage.approvals.release(
+            APPROVAL_ID,
+            fence=approval.fence,
+            revision=1,
+            due_ms=2_000,
+            now_ms=2_000,
+            failed=failed,
+        )
+        assert (await storage.approvals.get(APPROVAL_ID)).attempts == attempts

@@ -61,3 +61,24 @@ async def test_what_no_database_can_hold_is_refused(
     with pytest.raises(RecordRefusedError):
         await storage.posts.add(a_post(**changes))
     assert await storage.posts.get("post-1") is None
+
+
+async def test_a_post_grows_and_may_fail(storage: Storage) -> None:
+    await storage.posts.add(a_post("grows", text=""))
+    await storage.posts.add(a_post("fails"))
+
+    await storage.posts.begin("grows", ts="1.3")
+    await storage.posts.fail("fails", reason="is_archived")
+
+    growing = a_post("grows", text="", ts="1.3")
+    assert await storage.posts.unfinished(THREAD_ID) == [growing]
+    assert await storage.posts.get("fails") == a_post("fails", failure="is_archived")
+
+
+async def test_posts_are_found_by_their_checkpoint(storage: Storage) -> None:
+    await storage.posts.add(a_post("T1:C1:1.1#1:text"))
+
+    assert await storage.posts.any_of("T1:C1:1.1#1")
+    assert not await storage.posts.any_of("T1:C1:1.1#")
+    assert not await storage.posts.any_of("T1:C1:1.1#2")
+    assert not await storage.posts.any_of("T1:C1:1.1#11")

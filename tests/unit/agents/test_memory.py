@@ -58,6 +58,9 @@ async def test_close_may_be_repeated_and_drops_everything() -> None:
     assert (stored.data, stored.status, stored.journal) == ("", CheckpointStatus.CLOSED, ())
     with pytest.raises(CheckpointConflictError):
         await store.append("a", "e", base=1, index=0)
+    for version in (0, 1, 2):
+        with pytest.raises(CheckpointConflictError):
+            await store.save("a", "2", status=PENDING, expected_version=version)
 
 
 async def test_the_log_keeps_the_first_of_a_turn_in_order() -> None:

@@ -373,14 +373,16 @@ async def test_a_group_with_more_than_errors_ends_the_run() -> None:
         await world.run()
 
 
-async def test_a_tool_that_is_cancelled_from_inside_ends_the_run() -> None:
+async def test_a_tool_that_is_cancelled_from_inside_has_failed() -> None:
     async def cancelled() -> str:
         raise asyncio.CancelledError
 
     world = World([call("t", id="c1"), say("done")], [Plain("t", lambda _: cancelled())])
 
-    with pytest.raises(asyncio.CancelledError):
-        await world.run()
+    first, failed, last = brief(await world.run())
+
+    assert (first, last) == ("calls t#c1", "says done")
+    assert failed.startswith("tool t#c1 failed: The tool failed: ToolError: it was cancelled")
 
 
 async def test_a_tool_with_a_runner_of_its_own_may_fail_with_its_errors() -> None:

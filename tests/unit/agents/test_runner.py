@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import pytest
@@ -10,9 +11,11 @@ from agents import (
     AgentConfigError,
     AmbiguousTargetError,
     CheckpointBusyError,
+    CheckpointClosedError,
     CheckpointConflictError,
     CheckpointDecodeError,
     CheckpointVersionError,
+    Expired,
     InterruptEvent,
     MemoryCheckpointStore,
     NoCheckpointStoreError,
@@ -20,6 +23,8 @@ from agents import (
     ResumeParams,
     Runner,
     ScriptedModel,
+    ToolEvent,
+    ToolOutcome,
     TopologyChangedError,
     UnknownInterruptError,
     UnregisteredTypeError,
@@ -40,7 +45,18 @@ from agents.interrupt import Interrupted
 from agents.messages import load_messages, read_log
 from agents.models import call, say
 from agents.points import Point
-from tests.unit.agents.support import Asker, Plain, World, brief, collect, contexts, yes
+from tests.unit.agents.support import (
+    Asker,
+    Died,
+    DyingStore,
+    Plain,
+    World,
+    brief,
+    collect,
+    contexts,
+    no,
+    yes,
+)
 
 
 async def waiting_world() -> World:
@@ -275,3 +291,86 @@ async def test_memory_store_fits_the_port() -> None:
     assert [c.id for c in await runner.pending("1")] == ["id"]
     assert brief(events) == ["says a asking", "INT agent:a"]
     assert ScriptedModel([]).calls == 0
+
+
+async def test_154_of_two_decisions_in_two_processes_one_is_applied() -> None:
+    pay = Plain("pay")
+    world = World([call("pay", id="c1"), say("done"), say("done")], [approval_gate(pay)])
+    await world.run()
+    (context,) = await world.pending()
+
+    found = await asyncio.gather(
+        world.resume({context.id: yes(context)}),
+        world.resume({context.id: no(context)}),
+        return_exceptions=True,
+    )
+
+    errors = [each for each in found if isinstance(each, BaseException)]
+    assert len(errors) == 1
+    assert isinstance(errors[0], CheckpointBusyError | CheckpointConflictError)
+    assert len(pay.calls) == (not isinstance(found[0], BaseException))
+
+
+async def test_155_a_stale_id_overwrites_nothing() -> None:
+    world = await waiting_world()
+    (old,) = await world.pending()
+    await collect(world.runner().resume("1"))
+    (new,) = await world.pending()
+    before = await world.store.load("1")  # type: ignore[attr-defined]
+
+    with pytest.raises(UnknownInterruptError, match=new.id):
+        await world.resume({old.id: yes(old)})
+    with pytest.raises(UnknownInterruptError):
+        await world.resume({old.id: yes(old), new.id: yes(new)})
+
+    assert await world.store.load("1") == before  # type: ignore[attr-defined]
+    assert brief(await world.resume({new.id: yes(new)}))[-1] == "says done"
+
+
+@pytest.mark.parametrize("at", [1, 2, 3, 4])
+async def test_157_a_crash_after_the_claim_never_runs_a_call_twice(at: int) -> None:
+    pay = Plain("pay")
+    world = World([call("pay", id="c1"), say("done"), say("done")], [approval_gate(pay)])
+    await world.run()
+    (context,) = await world.pending()
+    inner = world.store
+    world.store = DyingStore(inner, at=at, before=False)  # type: ignore[arg-type]
+    with pytest.raises(Died):
+        await world.resume({context.id: yes(context)})
+    world.store = inner
+
+    if at == 4:
+        with pytest.raises(CheckpointClosedError):
+            await world.recover()
+    else:
+        events = await world.recover()
+        is_in_doubt = at == 2
+        assert isinstance(events[-1], InterruptEvent) == is_in_doubt
+    assert len(pay.calls) == (at != 2)
+
+
+async def test_161_an_expired_approval_is_no_rejection_and_runs_nothing() -> None:
+    pay = Plain("pay")
+    world = World([call("pay", id="c1"), say("done")], [approval_gate(pay)])
+    await world.run()
+    (context,) = await world.pending()
+
+    events = await world.resume({context.id: Expired(waited="2 days")})
+
+    assert isinstance(events[0], ToolEvent)
+    assert events[0].outcome is ToolOutcome.EXPIRED
+    assert "rejected" not in events[0].result
+    assert pay.calls == []
+
+
+async def test_a_store_that_refuses_a_new_id_is_believed() -> None:
+    class Refusing(MemoryCheckpointStore):
+        async def save(
+            self, checkpoint_id: str, data: str, *, status: CheckpointStatus, expected_version: int
+        ) -> int:
+            raise CheckpointConflictError(checkpoint_id, "not here")
+
+    runner = Runner(Asker("a"), checkpoint_store=Refusing(), durability="step")
+
+    with pytest.raises(CheckpointConflictError, match="not here"):
+        await collect(runner.query("hi", checkpoint_id="1"))

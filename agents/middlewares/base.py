@@ -1,0 +1,172 @@
+"""The base of a middleware, and the call of a model that it may change."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from pydantic_ai.direct import model_request, model_request_stream
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+)
+from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.settings import ModelSettings
+
+from agents.agent import AgentInput
+from agents.tools.base import Tool
+
+
+@dataclass(slots=True)
+class TextStream:
+    """Shows text to people while a model speaks.
+
+    Attributes:
+        put: Takes a piece.
+        has_shown: Whether people have seen any.
+    """
+
+    put: Callable[[str], None]
+    has_shown: bool = False
+
+    def show(self, text: str) -> None:
+        """Show a piece; it cannot be taken back."""
+        self.has_shown = True
+        self.put(text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCall:
+    """A question to a model; change it with `dataclasses.replace`.
+
+    Attributes:
+        model: Which.
+        messages: Everything that was said.
+        parameters: Its instruction and its tools.
+        settings: Such as its temperature; None leaves them to the model.
+        stream: Shows the text while it comes; None when nobody wants that.
+    """
+
+    model: Model
+    messages: Sequence[ModelMessage]
+    parameters: ModelRequestParameters
+    settings: ModelSettings | None = None
+    stream: TextStream | None = None
+
+    @property
+    def has_shown(self) -> bool:
+        """Whether people have seen a part of an answer: then it must not be asked for again."""
+        return self.stream is not None and self.stream.has_shown
+
+
+CallNext: TypeAlias = Callable[[ModelCall], Awaitable[ModelResponse]]
+"""Asks what is inside: the next middleware, or the model."""
+
+
+class Middleware:
+    """Something around an agent's model and tools. Override what you need.
+
+    The first middleware of an agent is the outermost: it comes first with what is `before` and
+    `around` something and wraps the tools last, and it comes last with what is `after`.
+
+    Each hook may interrupt (`interrupt`, `stateful_interrupt`): each hook of each middleware has a
+    state slot of its own. After the answer the agent is at the same place again; the hooks of that
+    place run once more, and the one that asked finds its state and the answer
+    (`get_interrupt_state`, `get_resume_context`). For values that live longer there are
+    `run_local_values` and `session_values`.
+    """
+
+    @property
+    def name(self) -> str:
+        """Part of where its states are kept: never change it while runs are pending."""
+        return type(self).__name__
+
+    def check_tools(self, names: Collection[str]) -> None:
+        """Look at the names of the agent's tools, when the agent is made.
+
+        Raises:
+            AgentConfigError: One that this middleware needs is not there.
+        """
+
+    def wrap_tool(self, tool: Tool) -> Tool:
+        """Put something around a tool, such as a gate; the tool itself leaves it as it is."""
+        return tool
+
+    async def before_agent(self, input: AgentInput) -> AgentInput:  # noqa: A002 - see Agent
+        """Begin: with each run, and again with each resume.
+
+        Returns:
+            What the agent works on; the same for the same input.
+        """
+        return input
+
+    async def before_model(self, messages: list[ModelMessage]) -> list[ModelMessage]:
+        """Change what the model reads this time; what is kept stays as it is.
+
+        Args:
+            messages: All of them: of earlier turns, of this turn, and of this run.
+        """
+        return messages
+
+    async def around_model(self, call: ModelCall, call_next: CallNext) -> ModelResponse:
+        """Ask the model: not at all, once, or several times, or another one."""
+        return await call_next(call)
+
+    async def after_model(self, response: ModelResponse) -> ModelResponse:
+        """Change what the model said, before people and tools see it; this is kept.
+
+        Text that was streamed has been seen already.
+        """
+        return response
+
+    async def after_tools(self, message: ModelRequest) -> ModelRequest:
+        """Change what the model will read of a batch of finished calls; this is kept."""
+        return message
+
+    async def after_agent(self, text: str) -> None:
+        """End: once, when the agent has really come to its end.
+
+        Args:
+            text: The final answer; may be empty.
+        """
+
+
+async def ask_model(call: ModelCall) -> ModelResponse:
+    """Ask the model itself; its text is shown while it comes."""
+    if call.stream is None:
+        return await model_request(
+            call.model,
+            list(call.messages),
+            model_settings=call.settings,
+            model_request_parameters=call.parameters,
+        )
+    begun = False
+    async with model_request_stream(
+        call.model,
+        list(call.messages),
+        model_settings=call.settings,
+        model_request_parameters=call.parameters,
+    ) as stream:
+        async for piece in stream:
+            text = _text(piece, begun=begun)
+            if text:
+                begun = True
+                call.stream.show(text)
+        return stream.get()
+
+
+def _text(piece: object, *, begun: bool) -> str:
+    """The text in a piece of a stream; together they are what `text_of` gives."""
+    match piece:
+        case PartStartEvent(part=TextPart(content=text)):
+            return f"\n\n{text}" if begun else text
+        case PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
+            return text
+        case _:
+            return ""

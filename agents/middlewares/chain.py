@@ -1,0 +1,134 @@
+"""All middlewares of one agent, in their order."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import TypeVar
+
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
+
+from agents.agent import AgentInput
+from agents.context import state_slot
+from agents.errors import AgentConfigError
+from agents.middlewares.base import CallNext, Middleware, ModelCall, ask_model
+from agents.tools.base import Tool
+
+T = TypeVar("T")
+_HOOKS = (
+    "before_agent",
+    "before_model",
+    "around_model",
+    "after_model",
+    "after_tools",
+    "after_agent",
+)
+
+
+class Chain:
+    """Runs the hooks of several middlewares, each in its own state slot. For `ChatModelAgent`.
+
+    Args:
+        middlewares: The outermost first.
+
+    Attributes:
+        slots: Of all hooks: what waits in another slot belongs to a middleware that is gone.
+    """
+
+    def __init__(self, middlewares: Sequence[Middleware]) -> None:
+        self._all = tuple(middlewares)
+        named = list(zip(_names(middlewares), middlewares, strict=True))
+        self._hooks = {
+            hook: [(f"{hook}:{name}", one) for name, one in named if _overrides(one, hook)]
+            for hook in _HOOKS
+        }
+        self.slots = {slot for found in self._hooks.values() for slot, _ in found}
+
+    def wrap(self, tools: Iterable[Tool]) -> list[Tool]:
+        """Put all middlewares around each tool.
+
+        Raises:
+            AgentConfigError: A middleware names a tool that is not there.
+        """
+        found = list(tools)
+        names = {tool.definition.name for tool in found}
+        for one in self._all:
+            one.check_tools(names)
+        return [self._wrapped(tool) for tool in found]
+
+    async def before_agent(self, input: AgentInput) -> AgentInput:  # noqa: A002 - see Agent
+        """See `Middleware.before_agent`."""
+        for slot, one in self._hooks["before_agent"]:
+            with state_slot(slot):
+                input = _checked(slot, await one.before_agent(input), AgentInput)  # noqa: A001
+        return input
+
+    async def before_model(self, messages: list[ModelMessage]) -> list[ModelMessage]:
+        """See `Middleware.before_model`."""
+        for slot, one in self._hooks["before_model"]:
+            with state_slot(slot):
+                messages = _checked(slot, await one.before_model(messages), list)
+        return messages
+
+    async def around_model(self, call: ModelCall) -> ModelResponse:
+        """See `Middleware.around_model`."""
+        ask: CallNext = ask_model
+        for slot, one in reversed(self._hooks["around_model"]):
+            ask = partial(_around, slot, one, ask)
+        return await ask(call)
+
+    async def after_model(self, response: ModelResponse) -> ModelResponse:
+        """See `Middleware.after_model`."""
+        for slot, one in reversed(self._hooks["after_model"]):
+            with state_slot(slot):
+                response = _checked(slot, await one.after_model(response), ModelResponse)
+        return response
+
+    async def after_tools(self, message: ModelRequest) -> ModelRequest:
+        """See `Middleware.after_tools`."""
+        for slot, one in reversed(self._hooks["after_tools"]):
+            with state_slot(slot):
+                message = _checked(slot, await one.after_tools(message), ModelRequest)
+        return message
+
+    async def after_agent(self, text: str) -> None:
+        """See `Middleware.after_agent`."""
+        for slot, one in reversed(self._hooks["after_agent"]):
+            with state_slot(slot):
+                await one.after_agent(text)
+
+    def _wrapped(self, tool: Tool) -> Tool:
+        for one in reversed(self._all):
+            tool = one.wrap_tool(tool)
+        return tool
+
+
+async def _around(slot: str, one: Middleware, ask: CallNext, call: ModelCall) -> ModelResponse:
+    with state_slot(slot):
+        return _checked(slot, await one.around_model(call, ask), ModelResponse)
+
+
+def _checked(slot: str, value: object, kind: type[T]) -> T:
+    """Refuse what a hook gives back when it has forgotten its `return`."""
+    if not isinstance(value, kind):
+        hook, name = slot.split(":", 1)
+        raise AgentConfigError(
+            f"{hook} of middleware {name!r} gave back {type(value).__name__}, "
+            f"expected {kind.__name__}; return what it got when nothing is to change"
+        )
+    return value
+
+
+def _names(middlewares: Sequence[Middleware]) -> list[str]:
+    """A name for each; several of one name are numbered."""
+    seen: Counter[str] = Counter()
+    found = []
+    for one in middlewares:
+        seen[one.name] += 1
+        found.append(one.name if seen[one.name] == 1 else f"{one.name}#{seen[one.name]}")
+    return found
+
+
+def _overrides(one: Middleware, hook: str) -> bool:
+    return getattr(type(one), hook) is not getattr(Middleware, hook)

@@ -1,0 +1,48 @@
+"""Other models, when one fails."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pydantic_ai.messages import ModelResponse
+from pydantic_ai.models import Model
+
+from agents.errors import AgentConfigError
+from agents.middlewares.base import CallNext, Middleware, ModelCall
+from agents.middlewares.retry import is_of_model
+
+logger = logging.getLogger(__name__)
+
+
+class FailoverModel(Middleware):
+    """Asks other models, one after the other, when the agent's model fails.
+
+    Interrupts, cancellation and mistakes in the program pass through at once. So does the failure
+    of an answer of which people have seen a part. With `RetryModel` behind (inside) it, each model
+    is tried several times.
+
+    Args:
+        models: In the order in which they are asked.
+
+    Raises:
+        AgentConfigError: There is none.
+    """
+
+    def __init__(self, models: Sequence[Model]) -> None:
+        if not models:
+            raise AgentConfigError("FailoverModel needs a model to fall back on")
+        self._models = tuple(models)
+
+    async def around_model(self, call: ModelCall, call_next: CallNext) -> ModelResponse:
+        """See `Middleware.around_model`."""
+        for model in self._models:
+            try:
+                return await call_next(call)
+            except Exception as error:
+                if call.has_shown or not is_of_model(error):
+                    raise
+                logger.warning("a model failed (%s): another is asked", type(error).__name__)
+            call = replace(call, model=model)
+        return await call_next(call)

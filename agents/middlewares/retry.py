@@ -1,0 +1,207 @@
+"""Trying again: models and tools that failed, never a question to people."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TypeAlias
+
+from pydantic_ai.exceptions import ModelHTTPError, UserError
+from pydantic_ai.messages import ModelResponse
+
+from agents.address import Address
+from agents.calls import ToolReturn
+from agents.codec import Json
+from agents.context import RunContext, Scope, current_scope
+from agents.errors import AgentConfigError, AgentError, ModelError, ToolError
+from agents.middlewares.base import CallNext, Middleware, ModelCall
+from agents.middlewares.matching import Choice
+from agents.middlewares.wrapper import ToolWrapper, recording
+from agents.tools.base import Tool
+
+logger = logging.getLogger(__name__)
+
+Sleep: TypeAlias = Callable[[float], Awaitable[object]]
+"""Waits for so many seconds."""
+
+Backoff: TypeAlias = Callable[[int], timedelta]
+"""How long to wait after the first, second, … failure."""
+
+_BUSY = {408, 409, 425, 429}
+"""HTTP statuses of the fours that may be others the next time."""
+
+
+def doubling(failures: int) -> timedelta:
+    """Wait half a second, then twice as long each time, at most half a minute."""
+    return timedelta(seconds=min(30.0, 0.5 * 2.0 ** min(failures - 1, 10)))
+
+
+def is_temporary(error: Exception) -> bool:
+    """Whether a model may answer when it is asked again: it was busy, away, or nobody knows."""
+    if isinstance(error, ModelHTTPError):
+        return error.status_code >= 500 or error.status_code in _BUSY
+    return is_of_model(error)
+
+
+def is_of_model(error: Exception) -> bool:
+    """Whether a model failed, and not the program around it."""
+    if isinstance(error, AgentError):
+        return isinstance(error, ModelError)
+    return not isinstance(error, UserError)
+
+
+class RetryModel(Middleware):
+    """Asks the model again when it fails.
+
+    Interrupts, cancellation and mistakes in the program pass through at once. So does the failure
+    of an answer of which people have seen a part: they would read its beginning twice.
+
+    Args:
+        attempts: How often it is asked at most.
+        backoff: How long to wait in between.
+        sleep: Waits.
+        only: Which errors are worth another attempt.
+
+    Raises:
+        AgentConfigError: There are no attempts.
+    """
+
+    def __init__(
+        self,
+        attempts: int = 3,
+        *,
+        backoff: Backoff = doubling,
+        sleep: Sleep = asyncio.sleep,
+        only: Callable[[Exception], bool] = is_temporary,
+    ) -> None:
+        _check_attempts("RetryModel", attempts)
+        self._attempts = attempts
+        self._backoff = backoff
+        self._sleep = sleep
+        self._only = only
+
+    async def around_model(self, call: ModelCall, call_next: CallNext) -> ModelResponse:
+        """See `Middleware.around_model`."""
+        failures = 0
+        while True:
+            try:
+                return await call_next(call)
+            except Exception as error:
+                failures += 1
+                is_over = failures >= self._attempts or call.has_shown
+                if is_over or not is_of_model(error) or not self._only(error):
+                    raise
+                logger.warning("the model failed (%s): asked again", type(error).__name__)
+            await self._sleep(self._backoff(failures).total_seconds())
+
+
+class RetryTools(Middleware):
+    """Runs a tool again when it raises an error; the last error counts.
+
+    Interrupts and cancellation pass through at once, and so does an error after a part of the
+    result was streamed. A call that people agreed to and that has started is not run again, unless
+    its tool is idempotent; then people are not asked again.
+
+    Put it behind (inside) `SafeTools`: that leaves no errors to see.
+
+    Args:
+        attempts: How often a call runs at most.
+        tools: Names of tools, or `*`. Their calls must bear to run more than once.
+        only: Which errors are worth another attempt.
+        backoff: How long to wait in between.
+        sleep: Waits.
+
+    Raises:
+        AgentConfigError: There are no attempts, or no tool is named.
+    """
+
+    def __init__(
+        self,
+        attempts: int = 3,
+        *,
+        tools: str | Iterable[str] = "*",
+        only: type[Exception] | tuple[type[Exception], ...] = Exception,
+        backoff: Backoff = doubling,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        _check_attempts("RetryTools", attempts)
+        self._plan = _Plan(attempts, only, backoff, sleep)
+        self._tools = Choice("RetryTools", tools)
+
+    def check_tools(self, names: Iterable[str]) -> None:
+        """See `Middleware.check_tools`."""
+        self._tools.check(names)
+
+    def wrap_tool(self, tool: Tool) -> Tool:
+        """See `Middleware.wrap_tool`."""
+        return _RetriedTool(tool, self._plan) if self._tools.has(tool.definition) else tool
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    attempts: int
+    only: type[Exception] | tuple[type[Exception], ...]
+    backoff: Backoff
+    sleep: Sleep
+
+
+@dataclass(frozen=True, slots=True)
+class _RetriedTool(ToolWrapper):
+    plan: _Plan
+
+    async def call(self, arguments: dict[str, Json]) -> str | ToolReturn:
+        scope = current_scope("RetryTools")
+        begin = _Beginning.of(scope)
+        pieces: list[str] = []
+        failures = 0
+        while True:
+            try:
+                with recording(scope, pieces):
+                    return await self.tool.call(arguments)
+            except self.plan.only as error:
+                failures += 1
+                is_over = failures >= self.plan.attempts or bool(pieces)
+                if is_over or not self._may_repeat(error, scope):
+                    raise
+                logger.warning("a tool failed (%s): run again", type(error).__name__)
+            await self.plan.sleep(self.plan.backoff(failures).total_seconds())
+            begin.restore(scope.run)
+
+    def _may_repeat(self, error: Exception, scope: Scope) -> bool:
+        if isinstance(error, AgentError) and not isinstance(error, ToolError):
+            return False
+        if scope.watch.raised:  # it has swallowed a question: the runtime refuses the call
+            return False
+        has_started = scope.run.journal.has_started(str(scope.address))
+        return self.tool.definition.idempotent or not has_started
+
+
+@dataclass(frozen=True, slots=True)
+class _Beginning:
+    """Which answers a call had found when it began, so that it finds the rest of them again."""
+
+    address: Address
+    claimed: frozenset[str]
+    entered: frozenset[Address]
+
+    @classmethod
+    def of(cls, scope: Scope) -> _Beginning:
+        run = scope.run
+        return cls(scope.address, frozenset(run.claimed), frozenset(run.entered))
+
+    def restore(self, run: RunContext) -> None:
+        top = run.topmost(self.address)
+        for point in top.walk() if top else ():
+            if point.id not in self.claimed:
+                run.claimed.discard(point.id)
+        # Calls beside this one go on meanwhile: theirs stay as they are.
+        again = {one for one in run.entered - self.entered if self.address.is_prefix_of(one)}
+        run.entered -= again
+
+
+def _check_attempts(owner: str, attempts: int) -> None:
+    if attempts < 1:
+        raise AgentConfigError(f"{owner} needs at least 1 attempt, got {attempts}")

@@ -1,0 +1,59 @@
+"""Errors of tools become results that the model reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from agents.calls import ToolOutcome, ToolReturn
+from agents.codec import Json
+from agents.context import current_scope
+from agents.errors import AgentError, ToolError
+from agents.middlewares.base import Middleware
+from agents.middlewares.matching import Choice
+from agents.middlewares.wrapper import ToolWrapper, recording
+from agents.tools.base import Tool
+
+
+class SafeTools(Middleware):
+    """Turns the error of a tool into the result `[tool error] …`, with the outcome `failed`.
+
+    When the tool had streamed a part of its result, the model reads that part as well, and the
+    error after it. Works inside and outside of a gate. Interrupts, cancellation, and errors of the
+    runtime that end a run pass through.
+
+    Args:
+        tools: Names of tools, or `*`.
+
+    Source:
+        cloudwego/eino-examples, `helpers/middleware.go`, for the text.
+    """
+
+    def __init__(self, tools: str | Iterable[str] = "*") -> None:
+        self._tools = Choice("SafeTools", tools)
+
+    def check_tools(self, names: Iterable[str]) -> None:
+        """See `Middleware.check_tools`."""
+        self._tools.check(names)
+
+    def wrap_tool(self, tool: Tool) -> Tool:
+        """See `Middleware.wrap_tool`."""
+        return _SafeTool(tool) if self._tools.has(tool.definition) else tool
+
+
+@dataclass(frozen=True, slots=True)
+class _SafeTool(ToolWrapper):
+    async def call(self, arguments: dict[str, Json]) -> str | ToolReturn:
+        scope = current_scope("SafeTools")
+        pieces: list[str] = []
+        try:
+            with recording(scope, pieces):
+                return await self.tool.call(arguments)
+        except Exception as error:
+            if isinstance(error, AgentError) and not isinstance(error, ToolError):
+                raise  # the runtime's own: it decides what becomes of the run
+            told = f"[tool error] {str(error) or type(error).__name__}"
+            last = f"\n{told}" if pieces else told
+            if pieces and scope.sink is not None:
+                scope.sink(last)
+            return ToolReturn("".join([*pieces, last]), ToolOutcome.FAILED)

@@ -1,0 +1,68 @@
+"""A tool around a tool: the base of tool middlewares that are no gates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from agents.calls import ToolReturn
+from agents.codec import Json
+from agents.context import Scope, entered
+from agents.tools.base import CallText, Tool, ToolSpec
+
+
+@dataclass(frozen=True, slots=True)
+class ToolWrapper:
+    """Does what the tool in it does; override `call`.
+
+    Attributes:
+        tool: What is inside.
+    """
+
+    tool: Tool
+
+    @property
+    def definition(self) -> ToolSpec:
+        """What the tool is; see `Tool.definition`."""
+        return self.tool.definition
+
+    def validate(self, arguments: Mapping[str, object]) -> dict[str, Json]:
+        """Check arguments; see `Tool.validate`."""
+        return self.tool.validate(arguments)
+
+    def describe(self, arguments: Mapping[str, Json]) -> CallText:
+        """Say in words what a call does; see `Tool.describe`."""
+        return self.tool.describe(arguments)
+
+    async def call(self, arguments: dict[str, Json]) -> str | ToolReturn:
+        """Run the tool; see `Tool.call`."""
+        return await self.tool.call(arguments)
+
+    def components(self) -> Mapping[tuple[str, str], object]:
+        """What the tool at the core of all wrappers is made of, such as the agent in it."""
+        core: object = self.tool
+        while hasattr(core, "tool"):
+            core = core.tool
+        found: Mapping[tuple[str, str], object] = (
+            core.components() if hasattr(core, "components") else {}
+        )
+        return found
+
+
+@contextmanager
+def recording(scope: Scope, pieces: list[str]) -> Iterator[None]:
+    """Keep the pieces of its result that a tool streams, and pass them on.
+
+    Args:
+        scope: Of the call.
+        pieces: Takes them.
+    """
+
+    def record(text: str) -> None:
+        pieces.append(text)
+        if scope.sink is not None:
+            scope.sink(text)
+
+    with entered(replace(scope, sink=record)):
+        yield

@@ -1,0 +1,323 @@
+"""Policies: rules that say, for each call of a tool, whether it may run, and who must be asked.
+
+A policy is asked once for each call, before anything else. What it says is frozen into the
+interrupt; changing the policy later changes nothing about calls that wait. A policy that fails
+denies: nothing is allowed by accident.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Literal, Protocol, TypeAlias, get_args, runtime_checkable
+
+from agents.codec import Json
+from agents.errors import AgentConfigError
+from agents.interrupt import Interrupted
+
+logger = logging.getLogger(__name__)
+
+AskKind = Literal["approval", "review"]
+TIME_LIMIT = 5.0
+"""How long a policy may think about one call, in seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyCall:
+    """A call that a policy judges. What the policy does to it changes nothing about the call.
+
+    Attributes:
+        tool: Name of the tool.
+        arguments: Canonical arguments.
+        call_id: Id of the call in the model's answer.
+        address: Where in the run the call stands, as text.
+        thread: Id of the checkpoint; empty when nothing is kept.
+        why: The model's own words beside the call; may be empty. Untrusted.
+        tags: What the tool's author says about its kind.
+        idempotent: Whether the tool may run twice with the same effect as once.
+        session: Values that all agents and tools of the run share; for reading.
+    """
+
+    tool: str
+    arguments: Mapping[str, Json]
+    call_id: str = ""
+    address: str = ""
+    thread: str = ""
+    why: str = ""
+    tags: tuple[str, ...] = ()
+    idempotent: bool = False
+    session: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Allow:
+    """The call may run; nobody is asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deny:
+    """The call must not run; nobody can let it.
+
+    Attributes:
+        reason: Why; the model is told.
+    """
+
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """The call may run when people agree.
+
+    Attributes:
+        kind: Whether they can only approve and reject (`approval`), or also edit (`review`).
+        rule: Name of the rule that asks, never empty; a part of the digest.
+        title: What people read in place of the tool's own title; empty keeps that.
+        reason: Why they are asked; it stands beside the model's own words, not in their place.
+        approvers: Who should decide; empty leaves it to the application.
+        expires_in: How long to wait; None leaves it to the application.
+        remind_in: When to remind; None leaves it to the application.
+    """
+
+    kind: AskKind = "approval"
+    rule: str = "policy"
+    title: str = ""
+    reason: str = ""
+    approvers: tuple[str, ...] = ()
+    expires_in: timedelta | None = None
+    remind_in: timedelta | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(AskKind):
+            raise AgentConfigError(
+                f"people cannot be asked for {self.kind!r}; use {' or '.join(get_args(AskKind))}"
+            )
+        if not self.rule:
+            raise AgentConfigError("a rule that asks needs a name; give it: `Ask(rule=…)`")
+
+
+Ruling: TypeAlias = Allow | Deny | Ask
+"""What a policy says about a call."""
+
+
+class Policy(Protocol):
+    """Says for each call whether it may run."""
+
+    async def evaluate(self, call: PolicyCall) -> Ruling:
+        """Judge a call; runs nothing, and asks nobody.
+
+        It is called once for a call, and not again after people were asked; when a person edits
+        the arguments, it is called for the edited call. An error, a time-out, or anything but a
+        ruling denies the call.
+        """
+        ...
+
+
+@runtime_checkable
+class NamesTools(Protocol):
+    """A policy that names tools, and can check that they exist."""
+
+    def check_names(self, known: Collection[str]) -> None:
+        """Refuse names of tools that do not exist: a misspelled name would guard nothing.
+
+        Args:
+            known: Names of all tools that the policy is asked about.
+
+        Raises:
+            AgentConfigError: It names a tool that is not among them.
+        """
+        ...
+
+
+async def ruling_of(policy: Policy, call: PolicyCall, *, time_limit: float = TIME_LIMIT) -> Ruling:
+    """Ask a policy about a call; whatever goes wrong denies it.
+
+    Args:
+        policy: The policy.
+        call: The call.
+        time_limit: How long it may take, in seconds. Code that blocks the event loop, or catches
+            cancellation, is not stopped by it.
+    """
+    limit = asyncio.timeout(time_limit)
+    try:
+        async with limit:
+            ruling: object = await policy.evaluate(call)
+    except Interrupted:
+        return Deny("the policy tried to ask people itself; it has to return `Ask`")
+    except Exception as error:  # noqa: BLE001 - whatever it is, the call must not run
+        if limit.expired():
+            return Deny(f"the policy did not answer within {time_limit:g} seconds")
+        kind = type(error).__name__
+        logger.warning("a policy failed with %s; the call of %r is denied", kind, call.tool)
+        return Deny(f"the policy failed ({kind})")
+    if not isinstance(ruling, Allow | Deny | Ask):
+        return Deny(f"the policy answered with {type(ruling).__name__}, which is no ruling")
+    return ruling
+
+
+def check_names(policy: Policy, known: Collection[str]) -> None:
+    """Refuse a policy that names tools that do not exist; others pass.
+
+    Args:
+        policy: The policy.
+        known: Names of all tools that it is asked about.
+
+    Raises:
+        AgentConfigError: It names a tool that is not among them.
+    """
+    if isinstance(policy, NamesTools):
+        policy.check_names(known)
+
+
+@dataclass(frozen=True, slots=True)
+class AllowList:
+    """Lets only these tools run.
+
+    Attributes:
+        names: Of tools.
+    """
+
+    names: Collection[str]
+
+    def __post_init__(self) -> None:
+        _check_collection(self.names)
+
+    async def evaluate(self, call: PolicyCall) -> Ruling:
+        """Allow what is on the list; see `Policy.evaluate`."""
+        return Allow() if call.tool in self.names else Deny("the tool is not on the list")
+
+    def check_names(self, known: Collection[str]) -> None:
+        """Refuse names of tools that do not exist; see `NamesTools`."""
+        _check_known("allow-list", self.names, known)
+
+
+@dataclass(frozen=True, slots=True)
+class BlockList:
+    """Lets every tool run but these.
+
+    Attributes:
+        names: Of tools.
+        reason: Why they must not run.
+    """
+
+    names: Collection[str]
+    reason: str = "the tool is blocked"
+
+    def __post_init__(self) -> None:
+        _check_collection(self.names)
+
+    async def evaluate(self, call: PolicyCall) -> Ruling:
+        """Deny what is on the list; see `Policy.evaluate`."""
+        return Deny(self.reason) if call.tool in self.names else Allow()
+
+    def check_names(self, known: Collection[str]) -> None:
+        """Refuse names of tools that do not exist; see `NamesTools`."""
+        _check_known("block-list", self.names, known)
+
+
+@dataclass(frozen=True, slots=True)
+class _AllOf:
+    policies: tuple[Policy, ...]
+
+    async def evaluate(self, call: PolicyCall) -> Ruling:
+        return strictest([await policy.evaluate(call) for policy in self.policies])
+
+    def check_names(self, known: Collection[str]) -> None:
+        for policy in self.policies:
+            check_names(policy, known)
+
+
+@dataclass(frozen=True, slots=True)
+class _FirstOf:
+    policies: tuple[Policy, ...]
+
+    async def evaluate(self, call: PolicyCall) -> Ruling:
+        for policy in self.policies:
+            ruling = await policy.evaluate(call)
+            if not isinstance(ruling, Allow):
+                return ruling
+        return Allow()
+
+    def check_names(self, known: Collection[str]) -> None:
+        for policy in self.policies:
+            check_names(policy, known)
+
+
+def all_of(*policies: Policy) -> Policy:
+    """Ask all of these; the strictest ruling counts: see `strictest`.
+
+    Raises:
+        AgentConfigError: None is given.
+    """
+    return _AllOf(_some(policies))
+
+
+def first_of(*policies: Policy) -> Policy:
+    """Ask these in order, up to the first that does not allow; its ruling counts.
+
+    Raises:
+        AgentConfigError: None is given.
+    """
+    return _FirstOf(_some(policies))
+
+
+def strictest(rulings: Collection[object]) -> Ruling:
+    """Make one ruling of several: deny before ask before allow.
+
+    Of several that ask, one question is made: approval before review, all rule names, the shorter
+    times, and only those approvers who are named by each that names any. When nobody is left, it
+    denies; put one gate around another to ask different people for one call.
+
+    Args:
+        rulings: At least one; anything that is no ruling denies.
+    """
+    asks: list[Ask] = []
+    for ruling in rulings:
+        if isinstance(ruling, Deny):
+            return ruling
+        if isinstance(ruling, Ask):
+            asks.append(ruling)
+        elif not isinstance(ruling, Allow):
+            return Deny(f"a policy answered with {type(ruling).__name__}, which is no ruling")
+    return _merged(asks) if asks else Allow()
+
+
+def _merged(asks: list[Ask]) -> Ruling:
+    named = [ask.approvers for ask in asks if ask.approvers]
+    approvers = tuple(one for one in named[0] if all(one in few for few in named)) if named else ()
+    rules = list(dict.fromkeys(ask.rule for ask in asks))
+    if named and not approvers:
+        return Deny(f"the rules {' and '.join(rules)} ask different people")
+    return Ask(
+        kind="approval" if any(ask.kind == "approval" for ask in asks) else "review",
+        rule=" + ".join(rules),
+        title=next((ask.title for ask in asks if ask.title), ""),
+        reason="; ".join(dict.fromkeys(ask.reason for ask in asks if ask.reason)),
+        approvers=approvers,
+        expires_in=min((ask.expires_in for ask in asks if ask.expires_in), default=None),
+        remind_in=min((ask.remind_in for ask in asks if ask.remind_in), default=None),
+    )
+
+
+def _some(policies: tuple[Policy, ...]) -> tuple[Policy, ...]:
+    if not policies:
+        raise AgentConfigError("a combination of policies needs at least one policy")
+    return policies
+
+
+def _check_collection(names: object) -> None:
+    # "pay" in "payroll" is true: a text in place of a list would allow parts of names.
+    if isinstance(names, str) or not isinstance(names, Collection):
+        raise AgentConfigError(f"a list of tools is needed, not {names!r}; write [{names!r}]")
+
+
+def _check_known(what: str, names: Collection[str], known: Collection[str]) -> None:
+    unknown = sorted(set(names) - set(known))
+    if unknown:
+        raise AgentConfigError(
+            f"the {what} names {', '.join(map(repr, unknown))}, and there is no such tool; "
+            f"tools that exist: {', '.join(sorted(known)) or 'none'}"
+        )

@@ -1,0 +1,44 @@
+"""Agents that are put together already."""
+
+from agents.prebuilt.deep import Todo, deep_agent, task_tool, write_todos_tool
+from agents.prebuilt.plan_execute import (
+    executor_agent,
+    plan_execute,
+    plan_tool,
+    planner_agent,
+    replanner_agent,
+    respond_tool,
+)
+from agents.prebuilt.planning import ExecutedStep, Plan
+from agents.prebuilt.react import (
+    PendingToolCall,
+    create_react_agent,
+    pending_tool_calls,
+    targets_by_call,
+)
+from agents.prebuilt.review import ReviewAgent
+from agents.prebuilt.stages import StageInfo, StageResult
+from agents.prebuilt.supervisor import supervisor
+
+__all__ = [
+    "ExecutedStep",
+    "PendingToolCall",
+    "Plan",
+    "ReviewAgent",
+    "StageInfo",
+    "StageResult",
+    "Todo",
+    "create_react_agent",
+    "deep_agent",
+    "executor_agent",
+    "pending_tool_calls",
+    "plan_execute",
+    "plan_tool",
+    "planner_agent",
+    "replanner_agent",
+    "respond_tool",
+    "supervisor",
+    "targets_by_call",
+    "task_tool",
+    "write_todos_tool",
+]

@@ -1,0 +1,186 @@
+"""A deep agent: one that keeps a list of what is to do, and gives parts of it to other agents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from pydantic import BaseModel
+from pydantic_ai.models import Model
+
+from agents.agent import Agent, AgentInput, check_unique_names
+from agents.agenttool import call_agent
+from agents.chatmodel import ChatModelAgent
+from agents.codec import Json
+from agents.context import session_values
+from agents.messages import user_message
+from agents.middlewares.base import Middleware
+from agents.tools.base import CallText, Tool, ToolSpec
+from agents.tools.function import tool
+from agents.tools.schema import Parameters, docstring_parts, parameters
+from agents.topology import Component, Key, agent_component
+
+TODOS = "todos"
+"""Key of the session value with the list: dicts of `content` and `status`."""
+
+TASK_TOOL = "task"
+GENERAL_PURPOSE = "general-purpose"
+
+INSTRUCTION = """\
+You work on tasks that take many steps. Keep a list of what is to do with `write_todos`: write it
+before you begin, and mark each item when you begin with it and when it is done. With `task` you
+give a part of the work to another agent, which begins with nothing but what you tell it, and whose
+last words are what you get. Use that for parts that need many steps of their own; tasks that do
+not depend on each other can be given out side by side. Small things you do yourself."""
+
+_GENERAL = "Does whatever the main agent can do, apart from it. For parts that take many steps."
+_WORKER = "You do one task for another agent. Your last words are all that it gets: be complete."
+
+
+class Todo(BaseModel):
+    """One thing that is to do.
+
+    Attributes:
+        content: What.
+        status: How far it is.
+    """
+
+    content: str
+    status: Literal["pending", "in_progress", "completed"]
+
+
+def deep_agent(  # noqa: PLR0913 - the documented names, all given by keyword
+    *,
+    name: str,
+    model: Model,
+    tools: Sequence[Tool] = (),
+    sub_agents: Sequence[Agent] = (),
+    instruction: str = "",
+    description: str = "",
+    max_iterations: int = 100,
+    middlewares: Sequence[Middleware] = (),
+    with_general_purpose: bool = True,
+) -> Agent:
+    """Make an agent for tasks of many steps.
+
+    It has the tool `write_todos`, which keeps a list in the session value `todos`, and the tool
+    `task`, which gives a task to a sub-agent. That runs below the call:
+    `agent:Deep;tool:task:c1;agent:Research`.
+
+    Args:
+        name: Its name.
+        model: Its model, and that of the general-purpose agent.
+        tools: What it can do.
+        sub_agents: To whom it can give tasks.
+        instruction: What its model is told, after what it must know to work in this way.
+        description: What it is good at, for models that may call it.
+        max_iterations: How often the model may be asked in a run.
+        middlewares: Around its model and tools, and around those of the general-purpose agent.
+        with_general_purpose: Whether there is a sub-agent `general-purpose`, with the same model
+            and tools.
+
+    Raises:
+        AgentConfigError: Two agents or two tools have one name.
+    """
+    workers = list(sub_agents)
+    if with_general_purpose:
+        workers.append(
+            ChatModelAgent(
+                name=GENERAL_PURPOSE,
+                model=model,
+                instruction=_WORKER,
+                tools=tools,
+                description=_GENERAL,
+                max_iterations=max_iterations,
+                middlewares=middlewares,
+            )
+        )
+    check_unique_names(name, workers)
+    given = [task_tool(workers)] if workers else []
+    return ChatModelAgent(
+        name=name,
+        model=model,
+        instruction=f"{INSTRUCTION}\n\n{instruction}".strip(),
+        tools=[*tools, write_todos_tool(), *given],
+        description=description,
+        max_iterations=max_iterations,
+        middlewares=middlewares,
+    )
+
+
+def write_todos_tool() -> Tool:
+    """Make the tool that keeps the list of what is to do."""
+
+    @tool(title="Write the list of what is to do", idempotent=True)
+    def write_todos(todos: list[Todo]) -> str:
+        """Replaces the list of what is to do. Give the whole list each time.
+
+        Args:
+            todos: In the order in which they are done.
+        """
+        session_values()[TODOS] = [todo.model_dump() for todo in todos]
+        lines = [f"- [{todo.status}] {todo.content}" for todo in todos]
+        return "\n".join(["The list is now:", *(lines or ["(empty)"])])
+
+    return write_todos
+
+
+def task_tool(agents: Sequence[Agent]) -> Tool:
+    """Make the tool that gives a task to one of some agents.
+
+    Args:
+        agents: Those that it can name; at least one.
+
+    Raises:
+        DuplicateNameError: Two have one name.
+    """
+    check_unique_names(TASK_TOOL, agents)
+    by_name = {agent.name: agent for agent in agents}
+
+    def task(subagent_type: str, description: str) -> None:
+        """Gives a task to another agent. The result is what that agent says last.
+
+        Args:
+            subagent_type: Which agent.
+            description: What it shall do, with all that it needs to know.
+        """
+
+    # mypy cannot know names that are there only at run time; pydantic checks them.
+    task.__annotations__["subagent_type"] = cast("Any", Literal)[tuple(by_name)]
+    found = parameters(task)
+    known = "\n".join(
+        f"- {agent.name}: {agent.description or 'no description'}" for agent in agents
+    )
+    spec = ToolSpec(
+        name=TASK_TOOL,
+        description=f"{docstring_parts(task)[0]}\nAgents:\n{known}",
+        schema=found.schema,
+        # What the agent did is in the journal, call by call: it goes on from there.
+        idempotent=True,
+    )
+    return _TaskTool(spec, found, by_name)
+
+
+@dataclass(frozen=True, slots=True)
+class _TaskTool:
+    """Gives a task to an agent; see `task_tool`."""
+
+    definition: ToolSpec
+    parameters: Parameters
+    agents: Mapping[str, Agent]
+
+    def validate(self, arguments: Mapping[str, object]) -> dict[str, Json]:
+        return self.parameters.canonical(arguments)
+
+    def describe(self, arguments: Mapping[str, Json]) -> CallText:
+        title = f"Give a task to {arguments['subagent_type']}"
+        return CallText(title=title, preview=str(arguments["description"]))
+
+    async def call(self, arguments: dict[str, Json]) -> str:
+        agent = self.agents[str(arguments["subagent_type"])]
+        request = user_message(str(arguments["description"]))
+        return await call_agent(agent, AgentInput(messages=(request,)))
+
+    def components(self) -> Mapping[Key, Component]:
+        return dict(agent_component(agent) for agent in self.agents.values())

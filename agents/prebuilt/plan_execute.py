@@ -1,0 +1,183 @@
+"""Plan, execute, replan: a plan is made, its first step is done, and the rest is thought over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Annotated
+
+from pydantic import Field
+from pydantic_ai.models import Model
+
+from agents.agent import Agent
+from agents.calls import BreakLoop, ToolReturn
+from agents.chatmodel import ChatModelAgent
+from agents.context import session_values
+from agents.prebuilt.planning import (
+    PLAN,
+    PLAN_TOOL,
+    RESPOND_TOOL,
+    Executor,
+    Plan,
+    Planner,
+    Replanner,
+)
+from agents.tools.actions import ActionTool
+from agents.tools.base import Tool, ToolSpec
+from agents.tools.schema import docstring_parts, parameters
+from agents.workflows.loop import LoopAgent
+from agents.workflows.sequential import SequentialAgent
+
+PLANNER = """\
+You plan how a task is done, and do nothing of it yourself. Call the tool `plan` with the steps,
+in order. Each step is one thing that somebody who knows only the task and the results of the steps
+before it can do; the last one gives what was asked for. Make no more steps than needed."""
+
+EXECUTOR = """\
+You do one step of a plan, carefully, with the tools that you have. Do that step only. Then say
+what you did and what came of it, with all that later steps need to know."""
+
+REPLANNER = """\
+You look after a plan whose steps are done one by one. You are told the task, the plan, and what
+has been done so far. When the task is done, or cannot be done, call the tool `respond` with the
+answer for the person who gave the task. Otherwise call the tool `plan` with the steps that are
+left to do, changed where the results ask for it; leave out what has been done."""
+
+
+def plan_execute(
+    *,
+    planner: Agent,
+    executor: Agent,
+    replanner: Agent,
+    max_iterations: int = 10,
+    name: str = "plan_execute_replan",
+    description: str = "",
+) -> Agent:
+    """Let agents plan a task, do it step by step, and change the plan after each step.
+
+    It is a sequence of the planner and a loop, `execute_replan`, of the executor and the
+    replanner. They share the session values `UserInput` (the task, text), `Plan` (`Plan`),
+    `ExecutedSteps` (a list of `ExecutedStep`) and `ExecutedStep` (the last result, text), so two
+    of these must not run side by side in one run.
+
+    Args:
+        planner: Makes the plan: `planner_agent`, or an agent that sets `Plan`.
+        executor: Does one step: `executor_agent`, or any agent. It is told the task, the plan and
+            what has been done; its last words are the result.
+        replanner: Makes a new plan, or ends the loop: `replanner_agent`, or an agent that sets
+            `Plan` or breaks the loop. When it does neither, its last words are the answer.
+        max_iterations: How many steps are done at most.
+        name: Name of the whole.
+        description: What it is good at, for models that may call it.
+
+    Raises:
+        DuplicateNameError: Two of the agents have one name.
+    """
+    loop = LoopAgent(
+        "execute_replan",
+        [Executor(executor), Replanner(replanner)],
+        max_iterations=max_iterations,
+    )
+    return SequentialAgent(name, [Planner(planner), loop], description=description)
+
+
+def planner_agent(
+    *, model: Model, name: str = "planner", instruction: str = PLANNER, tool: Tool | None = None
+) -> Agent:
+    """Make an agent that plans.
+
+    Args:
+        model: Its model.
+        name: Its name.
+        instruction: What its model is told.
+        tool: The tool that takes the plan, `plan_tool()` when left out; in a gate, people agree
+            to the plan first. After a rejection the model makes another one.
+    """
+    return ChatModelAgent(
+        name=name, model=model, instruction=instruction, tools=[tool or plan_tool()]
+    )
+
+
+def executor_agent(
+    *,
+    model: Model,
+    tools: Sequence[Tool],
+    name: str = "executor",
+    instruction: str = EXECUTOR,
+    max_iterations: int = 20,
+) -> Agent:
+    """Make an agent that does one step of a plan.
+
+    Args:
+        model: Its model.
+        tools: What it can do.
+        name: Its name.
+        instruction: What its model is told.
+        max_iterations: How often the model may be asked for one step.
+    """
+    return ChatModelAgent(
+        name=name,
+        model=model,
+        instruction=instruction,
+        tools=tools,
+        max_iterations=max_iterations,
+    )
+
+
+def replanner_agent(
+    *, model: Model, name: str = "replanner", instruction: str = REPLANNER, tool: Tool | None = None
+) -> Agent:
+    """Make an agent that changes the plan, or ends the work with an answer.
+
+    Args:
+        model: Its model.
+        name: Its name.
+        instruction: What its model is told.
+        tool: See `planner_agent`.
+    """
+    return ChatModelAgent(
+        name=name,
+        model=model,
+        instruction=instruction,
+        tools=[tool or plan_tool(), respond_tool()],
+    )
+
+
+def plan_tool() -> Tool:
+    """Make the tool that takes a plan. It ends the agent that calls it."""
+
+    def decide(steps: Annotated[list[str], Field(min_length=1)]) -> ToolReturn:
+        """Takes the plan: the steps that are left to do.
+
+        Args:
+            steps: In order; what each one has to do, in full.
+        """
+        plan = Plan(steps)
+        session_values()[PLAN] = plan
+        return ToolReturn(str(plan), action=BreakLoop())
+
+    return _made(PLAN_TOOL, "Take the plan", decide)
+
+
+def respond_tool() -> Tool:
+    """Make the tool that takes the final answer. It ends the agent that calls it, and the loop."""
+
+    def decide(response: str) -> ToolReturn:
+        """Takes the answer for the person who gave the task, and ends the work.
+
+        Args:
+            response: The answer, complete.
+        """
+        return ToolReturn(response, action=BreakLoop())
+
+    return _made(RESPOND_TOOL, "Answer", decide)
+
+
+def _made(name: str, title: str, decide: Callable[..., ToolReturn]) -> Tool:
+    found = parameters(decide)
+    spec = ToolSpec(
+        name=name,
+        description=docstring_parts(decide)[0],
+        schema=found.schema,
+        idempotent=True,
+    )
+    return ActionTool(spec, found, title, decide)

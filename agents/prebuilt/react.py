@@ -1,0 +1,161 @@
+"""A model with tools whose calls people accept, ignore, respond to or edit.
+
+As gographgo's `CreateReactAgent` and LangGraph's agent inbox, with what those leave open closed:
+what is not allowed is refused, what is missing or malformed runs nothing, the results keep the
+order of the calls, and a decision is good for one call, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic_ai.models import Model
+
+from agents.chatmodel import ChatModelAgent
+from agents.codec import Json
+from agents.errors import AgentConfigError, AmbiguousTargetError, UnknownInterruptError
+from agents.middlewares.base import Middleware
+from agents.models import resolve_model
+from agents.points import InterruptContext
+from agents.prebuilt.stages import Stage, StageMiddleware
+from agents.tools.base import Tool
+from agents.tools.human import HumanInterrupt, HumanInterruptConfig, human_gate
+
+HumanInterrupts = HumanInterruptConfig | Mapping[str, HumanInterruptConfig]
+"""One configuration for all tools, or one for each by name; the others are not asked about."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingToolCall:
+    """A call that waits for a person.
+
+    Attributes:
+        interrupt_id: Key of the answer.
+        call_id: Id of the call in the model's answer.
+        name: Name of the tool.
+        args: Its canonical arguments.
+        request: All that people see.
+    """
+
+    interrupt_id: str
+    call_id: str
+    name: str
+    args: dict[str, Json]
+    request: HumanInterrupt
+
+
+def create_react_agent(  # noqa: PLR0913 - the documented names, given by keyword
+    model: Model | str,
+    tools: Sequence[Tool],
+    *,
+    human_interrupt: HumanInterrupts | None = None,
+    name: str = "agent",
+    instruction: str = "",
+    description: str = "",
+    interrupt_before: Sequence[Stage] = (),
+    interrupt_after: Sequence[Stage] = (),
+    middlewares: Sequence[Middleware] = (),
+    max_iterations: int = 20,
+) -> ChatModelAgent:
+    """Make an agent of a model and tools, whose calls people decide about.
+
+    Args:
+        model: The model, or its name as `resolve_model` takes it.
+        tools: What the model may call.
+        human_interrupt: Which calls people are asked about, and what they may answer; None asks
+            about none. The gate is the innermost: middlewares stand around it.
+        name: See `ChatModelAgent`.
+        instruction: See `ChatModelAgent`.
+        description: See `ChatModelAgent`.
+        interrupt_before: Stages before which people let the agent go on: `agent` (the model is
+            asked) and `tools` (its calls run). Asked with `StageInfo`, once for all calls.
+        interrupt_after: Stages after which they do.
+        middlewares: See `ChatModelAgent`.
+        max_iterations: See `ChatModelAgent`.
+
+    Raises:
+        AgentConfigError: A configuration is for a tool that does not exist, or a stage does not.
+    """
+    stages = [
+        *(StageMiddleware(stage, "before") for stage in _listed(interrupt_before)),
+        *(StageMiddleware(stage, "after") for stage in _listed(interrupt_after)),
+    ]
+    return ChatModelAgent(
+        name=name,
+        model=resolve_model(model) if isinstance(model, str) else model,
+        instruction=instruction,
+        description=description,
+        tools=_gated(name, tools, human_interrupt),
+        middlewares=[*middlewares, *stages],
+        max_iterations=max_iterations,
+    )
+
+
+def pending_tool_calls(contexts: Iterable[InterruptContext]) -> tuple[PendingToolCall, ...]:
+    """Find the calls that wait for `HumanResponse`, in order; other questions are left out.
+
+    Args:
+        contexts: What is pending, as an `InterruptEvent` or `Runner.pending` gives it.
+    """
+    return tuple(
+        PendingToolCall(
+            interrupt_id=context.id,
+            call_id=context.info.call_id,
+            name=context.info.tool_name,
+            args=context.info.arguments,
+            request=context.info,
+        )
+        for context in contexts
+        if isinstance(context.info, HumanInterrupt)
+    )
+
+
+def targets_by_call(
+    pending: Sequence[PendingToolCall], responses: Mapping[str, object]
+) -> dict[str, object]:
+    """Make resume targets of responses that are given by call id.
+
+    Args:
+        pending: From `pending_tool_calls`.
+        responses: `HumanResponse`, or its wire form, by call id; the others wait on.
+
+    Returns:
+        The `targets` of `ResumeParams`.
+
+    Raises:
+        UnknownInterruptError: No such call waits.
+        AmbiguousTargetError: Several agents have a call of this id that waits.
+    """
+    targets: dict[str, object] = {}
+    for call_id, response in responses.items():
+        found = [call.interrupt_id for call in pending if call.call_id == call_id]
+        if not found:
+            raise UnknownInterruptError(call_id, [call.call_id for call in pending])
+        if len(found) > 1:
+            raise AmbiguousTargetError(call_id, found)
+        targets[found[0]] = response
+    return targets
+
+
+def _gated(name: str, tools: Sequence[Tool], wanted: HumanInterrupts | None) -> list[Tool]:
+    names = [tool.definition.name for tool in tools]
+    if isinstance(wanted, HumanInterruptConfig):
+        wanted = dict.fromkeys(names, wanted)
+    configs = wanted or {}
+    unknown = sorted(set(configs) - set(names))
+    if unknown:
+        raise AgentConfigError(
+            f"agent {name!r} asks people about {', '.join(map(repr, unknown))}, and has no such "
+            f"tool; it has: {', '.join(names) or 'none'}"
+        )
+    return [
+        human_gate(tool, configs[tool.definition.name]) if tool.definition.name in configs else tool
+        for tool in tools
+    ]
+
+
+def _listed(stages: Sequence[Stage]) -> list[Stage]:
+    if isinstance(stages, str):
+        raise AgentConfigError(f"stages are a list; write [{stages!r}]")
+    return list(dict.fromkeys(stages))

@@ -1,0 +1,108 @@
+"""The reviewer of a feedback loop: people say what should be different, or that it is good."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+
+from agents.agent import AgentEvent, AgentInput, make_action, make_message
+from agents.calls import BreakLoop, Exit
+from agents.context import get_interrupt_state, get_resume_context, session_values
+from agents.errors import AgentConfigError, CheckpointDecodeError, ResumeDataError
+from agents.interrupt import keep_waiting, stateful_interrupt
+from agents.tools.infos import Cancelled, Expired
+from agents.tools.questions import FeedbackInfo
+
+CONTENT_KEY = "content_to_review"
+
+
+class ReviewAgent:
+    """Shows people what another agent wrote, and says what they think of it.
+
+    Put it behind the writer in a loop: the writer keeps its text in a session value
+    (`output_key`), people are asked with `FeedbackInfo`, and their feedback is what the writer
+    reads in the next round. When nothing is to change, the loop ends. When nobody answered, or the
+    question was called off, it ends too, and says that nobody has agreed to the text.
+
+    Args:
+        name: Unique among its siblings; part of addresses.
+        content_key: The session value with the text.
+        when_done: `Exit()` ends all workflows around it, as in Eino's example; `BreakLoop()` only
+            the loop.
+        description: What it is good at, for models that may call it.
+    """
+
+    def __init__(
+        self,
+        name: str = "ReviewerAgent",
+        *,
+        content_key: str = CONTENT_KEY,
+        when_done: Exit | BreakLoop | None = None,
+        description: str = "Asks people for feedback on a text.",
+    ) -> None:
+        self.name = name
+        self.description = description
+        self._content_key = content_key
+        self._when_done = when_done or Exit()
+
+    def run(self, input: AgentInput) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002, ARG002 - see Agent
+        """Ask; see `Agent.run`.
+
+        Raises:
+            AgentConfigError: There is no text to show.
+        """
+        return self._review()
+
+    def resume(self, input: AgentInput) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002, ARG002 - see Agent
+        """Pass on what people said; see `Agent.resume`."""
+        return self._review()
+
+    async def _review(self) -> AsyncGenerator[AgentEvent, None]:
+        was_interrupted, _, info = get_interrupt_state(FeedbackInfo)
+        if not was_interrupted:
+            asked = FeedbackInfo(original_content=self._content())
+            stateful_interrupt(asked, asked)
+        if info is None:
+            raise CheckpointDecodeError(f"agent {self.name!r} has lost what it asked")
+        is_target, _, answer = get_resume_context(object)
+        if not is_target:
+            stateful_interrupt(info, info)
+        try:
+            info.check_answer(answer)
+        except ResumeDataError as error:
+            keep_waiting(error)
+        text = _said(answer)
+        if text:
+            yield make_message(text)
+        if not _is_feedback(answer):
+            yield make_action(self._when_done)
+
+    def _content(self) -> str:
+        content = session_values().get(self._content_key)
+        if not isinstance(content, str) or not content.strip():
+            raise AgentConfigError(
+                f"agent {self.name!r} finds no text in the session value {self._content_key!r}; "
+                f"give the writer `output_key={self._content_key!r}`"
+            )
+        return content
+
+
+def _is_feedback(answer: object) -> bool:
+    match answer:
+        case Expired() | Cancelled() | FeedbackInfo(no_need_to_edit=True):
+            return False
+        case _:
+            return True
+
+
+def _said(answer: object) -> str:
+    match answer:
+        case Expired():
+            return "Nobody gave feedback in time. Nobody has agreed to the text, either."
+        case Cancelled():
+            return "The review was cancelled. Nobody has agreed to the text."
+        case FeedbackInfo(no_need_to_edit=True):
+            return ""
+        case FeedbackInfo(feedback=text):
+            return text or ""
+        case _:
+            return str(answer)

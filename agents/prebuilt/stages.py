@@ -1,0 +1,224 @@
+"""Stages: people let an agent go on before or after it thinks, or before or after its tools run.
+
+As gographgo's prebuilt agent does it with `WithAgentInterruptBefore` and `…After`; there is one
+question for a stage, also for several calls. Gates around tools ask about each call instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, NoReturn, get_args
+
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+)
+
+from agents.codec import Json, register
+from agents.context import (
+    current_address,
+    current_checkpoint_id,
+    get_interrupt_state,
+    get_resume_context,
+)
+from agents.errors import AgentConfigError, ResumeDataError
+from agents.interrupt import keep_waiting, stateful_interrupt
+from agents.messages import planned_calls
+from agents.middlewares.base import CallNext, Middleware, ModelCall
+from agents.tools.digest import call_digest
+from agents.tools.infos import Cancelled, Expired, check_bools, check_texts, wrong_answer
+
+Stage = Literal["agent", "tools"]
+When = Literal["before", "after"]
+
+
+@register("countersign.stage_result/1")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageResult:
+    """Whether an agent goes on. Stored: version 1, must stay readable.
+
+    Attributes:
+        proceed: Exactly True lets it go on.
+        reason: Why not.
+        digest: What the person was shown; needed to go on.
+        by: Who decided.
+    """
+
+    proceed: bool
+    reason: str | None = None
+    digest: str | None = None
+    by: str | None = None
+
+    def __post_init__(self) -> None:
+        check_bools(self, "proceed")
+        check_texts(self, "reason", "digest", "by", optional=True)
+
+
+@register("countersign.stage_info/1")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageInfo:
+    """Asks whether an agent may go on. Stored: version 1, must stay readable.
+
+    Attributes:
+        agent_name: Which agent.
+        stage: `agent`, where the model is asked, or `tools`, where its calls run.
+        when: Before or after it.
+        calls: The calls that the model wants, with `id`, `name` and `args` as it wrote them.
+        said: What the model said beside them; may be empty. Untrusted.
+        digest: Digest of all this, its address and its thread.
+    """
+
+    agent_name: str
+    stage: Stage
+    when: When
+    calls: tuple[dict[str, Json], ...]
+    said: str
+    digest: str
+
+    def __str__(self) -> str:
+        names = ", ".join(str(call["name"]) for call in self.calls)
+        wants = f" It wants to call: {names}." if names else ""
+        return f"{self.agent_name!r} stopped {self.when} its {self.stage}.{wants} May it go on?"
+
+    def go_on(self, *, by: str | None = None) -> StageResult:
+        """Let the agent go on."""
+        return StageResult(proceed=True, digest=self.digest, by=by)
+
+    def stop(self, reason: str | None = None, *, by: str | None = None) -> StageResult:
+        """End the agent here: nothing that is shown runs."""
+        return StageResult(proceed=False, reason=reason, digest=self.digest, by=by)
+
+    def check_answer(self, answer: object) -> None:
+        """Refuse an answer that does not belong to this question.
+
+        Raises:
+            ResumeDataError: It is of the wrong type, or about something else than was shown.
+        """
+        match answer:
+            case StageResult(proceed=True, digest=digest):
+                if digest != self.digest:
+                    raise ResumeDataError("the decision is not bound to what was shown; look again")
+            case StageResult() | Expired() | Cancelled():
+                pass
+            case _:
+                raise wrong_answer(f"the agent {self.agent_name!r}", answer, "StageResult")
+
+
+class StageMiddleware(Middleware):
+    """Asks people at one stage, each time the agent gets there.
+
+    Args:
+        stage: See `StageInfo`.
+        when: See `StageInfo`.
+
+    Raises:
+        AgentConfigError: There is no such stage.
+    """
+
+    def __init__(self, stage: Stage, when: When) -> None:
+        if stage not in get_args(Stage):
+            raise AgentConfigError(
+                f"an agent has no stage {stage!r}; use {' or '.join(get_args(Stage))}"
+            )
+        self._stage: Stage = stage
+        self._when: When = when
+
+    @property
+    def name(self) -> str:
+        """See `Middleware.name`."""
+        return f"interrupt_{self._when}_{self._stage}"
+
+    async def around_model(self, call: ModelCall, call_next: CallNext) -> ModelResponse:
+        """Ask before the agent thinks, or after its tools have run."""
+        before_agent = (self._stage, self._when) == ("agent", "before")
+        after_tools = (self._stage, self._when) == ("tools", "after") and _ends_with_results(
+            call.messages
+        )
+        stopped = self._settle([], "") if before_agent or after_tools else ""
+        if stopped:
+            return ModelResponse(parts=[TextPart(stopped)])
+        return await call_next(call)
+
+    async def after_model(self, response: ModelResponse) -> ModelResponse:
+        """Ask after the agent has thought, or before its tools run."""
+        calls: list[dict[str, Json]] = [
+            {"id": one.call.id, "name": one.call.name, "args": one.call.arguments}
+            for one in planned_calls(response)
+        ]
+        after_agent = (self._stage, self._when) == ("agent", "after")
+        before_tools = (self._stage, self._when) == ("tools", "before") and calls
+        said = "\n\n".join(part.content for part in response.parts if isinstance(part, TextPart))
+        stopped = self._settle(calls, said) if after_agent or before_tools else ""
+        if not stopped:
+            return response
+        # Its calls go, so that none of them runs, and none is left without a result.
+        left = [part for part in response.parts if not isinstance(part, ToolCallPart | TextPart)]
+        return replace(response, parts=[*left, TextPart(stopped)])
+
+    def _settle(self, calls: Sequence[dict[str, Json]], said: str) -> str:
+        """Ask, or find out what was answered.
+
+        Returns:
+            What the agent says when it ends here; empty when it goes on.
+        """
+        was_interrupted, _, info = get_interrupt_state(StageInfo)
+        shown = self._info(calls, said)
+        if not was_interrupted:
+            stateful_interrupt(shown, shown)
+        is_target, _, answer = get_resume_context(object)
+        if info is None or info.digest != shown.digest:
+            self._refuse("what the agent wants has changed since people were asked")
+        if not is_target:
+            stateful_interrupt(info, info)
+        try:
+            info.check_answer(answer)
+        except ResumeDataError as error:
+            keep_waiting(error)
+        return _ending(answer)
+
+    def _info(self, calls: Sequence[dict[str, Json]], said: str) -> StageInfo:
+        address = current_address()
+        shown: dict[str, Json] = {"calls": list(calls), "said": said}
+        return StageInfo(
+            agent_name=address.segments[-1].id,
+            stage=self._stage,
+            when=self._when,
+            calls=tuple(calls),
+            said=said,
+            digest=call_digest(
+                thread=current_checkpoint_id(),
+                address=str(address),
+                tool=f"({self._when} {self._stage})",
+                arguments=shown,
+                rule="stage",
+            ),
+        )
+
+    def _refuse(self, fault: str) -> NoReturn:
+        keep_waiting(ResumeDataError(f"the agent did not go on: {fault}"))
+
+
+def _ending(answer: object) -> str:
+    match answer:
+        case StageResult(proceed=True):
+            return ""
+        case Expired():
+            return "Stopped: nobody answered in time. This is not a rejection."
+        case Cancelled():
+            return "Stopped: the question was cancelled. This is not a rejection."
+        case StageResult(reason=str(reason)) if reason.strip():
+            return f"Stopped by a person: {reason.strip()}"
+        case _:
+            return "Stopped by a person."
+
+
+def _ends_with_results(messages: Sequence[ModelMessage]) -> bool:
+    last = messages[-1] if messages else None
+    return isinstance(last, ModelRequest) and any(
+        isinstance(part, ToolReturnPart) for part in last.parts
+    )

@@ -1,0 +1,389 @@
+"""Tests that any store must pass: for those who write a `CheckpointStore` or a `MessageLog`.
+
+With pytest and pytest-asyncio, derive a class that says how to make the store::
+
+    class TestMyStore(CheckpointStoreSuite):
+        async def store(self) -> CheckpointStore:
+            return await MyStore.open("a new, empty place")
+
+Without them, `await MySuite().run_all()` does the same. Each test takes its store once, and uses
+ids that belong to that test alone, so that all tests may share one database.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from dataclasses import replace
+
+from agents.checkpoint import CheckpointStatus, CheckpointStore, MessageLog, StoredCheckpoint
+from agents.errors import CheckpointConflictError
+
+RUNNING, PENDING, CLOSED = (
+    CheckpointStatus.RUNNING,
+    CheckpointStatus.PENDING,
+    CheckpointStatus.CLOSED,
+)
+UNICODE = '{"ü":"\U0001f600 \u202e \\u0000 \\ud83d","nul":"\\u0000","quote":"\\"\'`$"}'
+"""Text as the runtime writes it: any letters, but no bare zero byte and no half surrogate."""
+
+
+def expect(found: object, wanted: object, what: str) -> None:
+    """Compare.
+
+    Raises:
+        AssertionError: They are not equal.
+    """
+    if found != wanted:
+        told = f"expected {_short(wanted)}, found {_short(found)}"
+        raise AssertionError(f"{what}: {told}")
+
+
+async def expect_conflict(attempt: Awaitable[object], what: str) -> None:
+    """Await something that must be refused.
+
+    Raises:
+        AssertionError: It was not, or with another error.
+    """
+    try:
+        found = await attempt
+    except CheckpointConflictError:
+        return
+    except Exception as error:
+        raise AssertionError(f"{what}: expected a conflict, got {error!r}") from error
+    raise AssertionError(f"{what}: expected a conflict, got {_short(found)}")
+
+
+async def expect_one(attempts: Sequence[Awaitable[object]], what: str) -> int:
+    """Await attempts all at once, of which exactly one may succeed, and all others conflict.
+
+    Returns:
+        The number of the one that did.
+
+    Raises:
+        AssertionError: Another number succeeded, or there was another error.
+    """
+    found = await asyncio.gather(*attempts, return_exceptions=True)
+    won = [number for number, each in enumerate(found) if not isinstance(each, BaseException)]
+    others = [
+        each
+        for each in found
+        if isinstance(each, BaseException) and not isinstance(each, CheckpointConflictError)
+    ]
+    expect(others, [], f"{what}: errors that are no conflict")
+    expect(len(won), 1, f"{what}: how many of {len(found)} won")
+    return won[0]
+
+
+class _Suite:
+    """Runs its own tests, for those who have no pytest."""
+
+    async def run_all(self) -> list[str]:
+        """Run all tests of this class, one after the other.
+
+        Returns:
+            Their names.
+
+        Raises:
+            AssertionError: One failed.
+        """
+        names = [name for name in dir(self) if name.startswith("test_")]
+        for name in names:
+            await getattr(self, name)()
+        return names
+
+
+class CheckpointStoreSuite(_Suite):
+    """The contract of `CheckpointStore`.
+
+    Attributes:
+        writers: How many try at once where one may win.
+        big: Length of a big text, in characters.
+    """
+
+    writers = 20
+    big = 1_000_000
+
+    async def store(self) -> CheckpointStore:
+        """Make the store to test, opened; new for each test, or the same for all."""
+        raise NotImplementedError("say how to make the store: `async def store(self)`")
+
+    async def second(self, store: CheckpointStore) -> CheckpointStore:
+        """Another handle on the same place, as another process has; the same without one."""
+        return store
+
+    async def test_what_was_not_saved_is_not_there(self) -> None:
+        """`load` gives None."""
+        store = await self.store()
+        expect(await _load(store, "absent"), None, "load")
+
+    async def test_a_document_comes_back_as_it_was(self) -> None:
+        """Whatever letters are in it."""
+        store = await self.store()
+        for number, data in enumerate(("", "{}", UNICODE)):
+            name = f"T1:C1:17.0001#{number}/ü {number}"
+            expect(await _save(store, name, data, PENDING), 1, "version of the first save")
+            expect(await _load(store, name), _stored(data, PENDING), "load")
+
+    async def test_big_texts_come_back_as_they_were(self) -> None:
+        """A document, a claim and a journal entry."""
+        store = await self.store()
+        text = ("0123456789" * (self.big // 10 + 1))[: self.big]
+        await _save(store, "big", text, PENDING)
+        await store.append("big", text[:100_000], base=1, index=0)
+        await store.claim("big", text[:100_000], expected_version=1)
+        wanted = _stored(text, RUNNING, claim=text[:100_000], version=2, journal=(text[:100_000],))
+        expect(await _load(store, "big"), wanted, "big texts")
+
+    async def test_a_first_save_wants_that_there_is_none(self) -> None:
+        """Expected version 0 is refused where something is."""
+        store = await self.store()
+        await _save(store, "first", "a", RUNNING)
+        await expect_conflict(_save(store, "first", "b", RUNNING), "a second first save")
+        expect(await _load(store, "first"), _stored("a", RUNNING), "what was saved first")
+
+    async def test_a_save_wants_the_version_it_knows(self) -> None:
+        """A lower or higher one is refused, also where nothing is."""
+        store = await self.store()
+        await _save(store, "known", "a", RUNNING)
+        await _save(store, "known", "b", RUNNING, version=1)
+        for version in (0, 1, 3, 99):
+            attempt = _save(store, "known", "c", RUNNING, version=version)
+            await expect_conflict(attempt, f"a save at version {version} of 2")
+        attempt = _save(store, "known, another", "c", RUNNING, version=1)
+        await expect_conflict(attempt, "a save at version 1 of nothing")
+        expect(
+            await _load(store, "known"), _stored("b", RUNNING, version=2, base=2), "what was saved"
+        )
+        expect(await _load(store, "known, another"), None, "what was never saved")
+
+    async def test_of_many_saves_one_wins(self) -> None:
+        """The first save, and any later one."""
+        store = await self.store()
+        second = await self.second(store)
+        for version in (0, 1):
+            number = await expect_one(
+                [
+                    _save((store, second)[n % 2], "saves", f"{version}/{n}", PENDING, version)
+                    for n in range(self.writers)
+                ],
+                "saves at once",
+            )
+            stored = await _load(store, "saves")
+            expect(stored and stored.data, f"{version}/{number}", "what is stored")
+
+    async def test_a_claim_takes_what_is_pending(self) -> None:
+        """It notes the answers, and keeps document, base and journal."""
+        store = await self.store()
+        await _save(store, "claim", "a", PENDING)
+        await store.append("claim", "entry", base=1, index=0)
+        expect(await store.claim("claim", UNICODE, expected_version=1), 2, "version")
+        wanted = _stored("a", RUNNING, claim=UNICODE, version=2, journal=("entry",))
+        expect(await _load(store, "claim"), wanted, "load")
+        await store.append("claim", "entry 2", base=1, index=1)
+        stored = await _load(store, "claim")
+        expect(stored and stored.journal, ("entry", "entry 2"), "the same journal goes on")
+
+    async def test_a_claim_is_refused_where_nothing_is_pending(self) -> None:
+        """Nothing there, running, claimed, another version."""
+        store = await self.store()
+        await expect_conflict(store.claim("c0", "x", expected_version=0), "a claim of nothing")
+        await expect_conflict(store.claim("c0", "x", expected_version=1), "a claim of nothing")
+        await _save(store, "c1", "a", RUNNING)
+        await expect_conflict(store.claim("c1", "x", expected_version=1), "a claim of a run")
+        await _save(store, "c2", "a", PENDING)
+        for version in (0, 2):
+            attempt = store.claim("c2", "x", expected_version=version)
+            await expect_conflict(attempt, f"a claim at version {version} of 1")
+        await store.claim("c2", "x", expected_version=1)
+        for version in (1, 2):
+            attempt = store.claim("c2", "y", expected_version=version)
+            await expect_conflict(attempt, "a claim of what is claimed")
+        wanted = _stored("a", RUNNING, claim="x", version=2)
+        expect(await _load(store, "c2"), wanted, "the first claim")
+
+    async def test_of_many_claims_one_wins(self) -> None:
+        """Also from two processes."""
+        store = await self.store()
+        second = await self.second(store)
+        await _save(store, "claims", "a", PENDING)
+        number = await expect_one(
+            [
+                (store, second)[n % 2].claim("claims", f"by {n}", expected_version=1)
+                for n in range(self.writers)
+            ],
+            "claims at once",
+        )
+        stored = await _load(store, "claims")
+        expect(stored and stored.claim, f"by {number}", "the claim that is stored")
+
+    async def test_the_journal_comes_in_its_order(self) -> None:
+        """By index, however many there are."""
+        store = await self.store()
+        await _save(store, "journal", "a", RUNNING)
+        for index in range(130):
+            await store.append("journal", f"entry {index}", base=1, index=index)
+        stored = await _load(store, "journal")
+        wanted = tuple(f"entry {index}" for index in range(130))
+        expect(stored and stored.journal, wanted, "the journal")
+
+    async def test_an_index_is_given_once(self) -> None:
+        """This is what fences a process that was taken for dead."""
+        store = await self.store()
+        second = await self.second(store)
+        await _save(store, "index", "a", RUNNING)
+        number = await expect_one(
+            [
+                (store, second)[n % 2].append("index", f"by {n}", base=1, index=0)
+                for n in range(self.writers)
+            ],
+            "entries at once",
+        )
+        stored = await _load(store, "index")
+        expect(stored and stored.journal, (f"by {number}",), "the journal")
+
+    async def test_a_save_begins_a_new_journal(self) -> None:
+        """It forgets the claim and the old entries, and refuses who writes to the old one."""
+        store = await self.store()
+        await _save(store, "new", "a", PENDING)
+        await store.append("new", "old", base=1, index=0)
+        await store.claim("new", "answers", expected_version=1)
+        expect(await _save(store, "new", "b", PENDING, version=2), 3, "version")
+        expect(
+            await _load(store, "new"), _stored("b", PENDING, version=3, base=3), "after the save"
+        )
+        await store.append("new", "new", base=3, index=0)
+        wanted = _stored("b", PENDING, version=3, base=3, journal=("new",))
+        expect(await _load(store, "new"), wanted, "the new journal")
+
+    async def test_checkpoints_do_not_mix(self) -> None:
+        """Also when one id begins like another."""
+        store = await self.store()
+        names = ("mix", "mix0", "mix/1", "mix#1", "MIX", "mix ")
+        for name in names:
+            await _save(store, name, name, RUNNING)
+            await store.append(name, name, base=1, index=0)
+        for name in names:
+            wanted = _stored(name, RUNNING, journal=(name,))
+            expect(await _load(store, name), wanted, f"checkpoint {name!r}")
+
+    async def test_what_is_closed_keeps_nothing(self) -> None:
+        """No document, no claim, no journal; closing may be repeated."""
+        store = await self.store()
+        await _save(store, "end", "a", PENDING)
+        await store.append("end", "entry", base=1, index=0)
+        await store.claim("end", "answers", expected_version=1)
+        await store.close("end", expected_version=2)
+        await store.close("end", expected_version=2)
+        stored = await _load(store, "end")
+        if stored is None:
+            raise AssertionError("a closed checkpoint is still known")
+        found = (stored.data, stored.claim, stored.status, stored.journal)
+        expect(found, ("", "", CLOSED, ()), "a closed checkpoint")
+
+    async def test_what_is_closed_stays_closed(self) -> None:
+        """Whatever version somebody expects."""
+        store = await self.store()
+        await _save(store, "closed", "a", PENDING)
+        await store.append("closed", "entry", base=1, index=0)
+        await store.close("closed", expected_version=1)
+        for version in (0, 1, 2, 3):
+            save = _save(store, "closed", "b", RUNNING, version=version)
+            await expect_conflict(save, f"a save at version {version} of what is closed")
+            claim = store.claim("closed", "x", expected_version=version)
+            await expect_conflict(claim, f"a claim at version {version} of what is closed")
+        append = store.append("closed", "late", base=1, index=0)
+        await expect_conflict(append, "an entry of one who slept through the end")
+        stored = await _load(store, "closed")
+        expect(stored and (stored.data, stored.status), ("", CLOSED), "a closed checkpoint")
+
+    async def test_nobody_closes_what_another_one_saved(self) -> None:
+        """A close wants the version it knows."""
+        store = await self.store()
+        await _save(store, "open", "a", RUNNING)
+        await _save(store, "open", "b", PENDING, version=1)
+        for version in (0, 1, 3):
+            attempt = store.close("open", expected_version=version)
+            await expect_conflict(attempt, f"a close at version {version} of 2")
+        await expect_conflict(store.close("nothing", expected_version=0), "a close of nothing")
+        expect(
+            await _load(store, "open"), _stored("b", PENDING, version=2, base=2), "what was saved"
+        )
+
+
+class MessageLogSuite(_Suite):
+    """The contract of `MessageLog`.
+
+    Attributes:
+        writers: How many try at once where one may win.
+    """
+
+    writers = 20
+
+    async def log(self) -> MessageLog:
+        """Make the log to test, opened; new for each test, or the same for all."""
+        raise NotImplementedError("say how to make the log: `async def log(self)`")
+
+    async def test_turns_come_in_their_order(self) -> None:
+        """By number, not by the time or the letters of their number."""
+        log = await self.log()
+        for turn in (2, 1, 10, 9):
+            await log.append("order", turn, f"turn {turn}")
+        await log.append("order, another", 1, "another")
+        wanted = ["turn 1", "turn 2", "turn 9", "turn 10"]
+        expect(list(await log.load("order", before_turn=11)), wanted, "all turns")
+        expect(list(await log.load("order", before_turn=10)), wanted[:3], "turns before 10")
+        expect(list(await log.load("order", before_turn=1)), [], "turns before the first")
+        expect(list(await log.load("absent", before_turn=9)), [], "turns of nobody")
+
+    async def test_a_turn_is_kept_once(self) -> None:
+        """What comes first stays."""
+        log = await self.log()
+        await log.append("once", 1, "first")
+        await log.append("once", 1, "again")
+        expect(list(await log.load("once", before_turn=2)), ["first"], "a turn")
+
+    async def test_of_many_at_once_one_is_kept(self) -> None:
+        """None of them fails."""
+        log = await self.log()
+        await asyncio.gather(*(log.append("many", 1, f"by {n}") for n in range(self.writers)))
+        expect(len(await log.load("many", before_turn=2)), 1, "how often a turn is kept")
+
+    async def test_texts_come_back_as_they_were(self) -> None:
+        """Whatever letters are in them, and however long they are."""
+        log = await self.log()
+        texts = [UNICODE, "x" * 300_000]
+        for turn, text in enumerate(texts, start=1):
+            await log.append("texts", turn, text)
+        if list(await log.load("texts", before_turn=3)) != texts:
+            raise AssertionError("a text has changed")
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 500 else f"{text[:500]}… ({len(text)} characters)"
+
+
+async def _save(
+    store: CheckpointStore, name: str, data: str, status: CheckpointStatus, version: int = 0
+) -> int:
+    return await store.save(name, data, status=status, expected_version=version)
+
+
+async def _load(store: CheckpointStore, name: str) -> StoredCheckpoint | None:
+    stored = await store.load(name)
+    return replace(stored, journal=tuple(stored.journal)) if stored else None
+
+
+def _stored(
+    data: str,
+    status: CheckpointStatus,
+    *,
+    claim: str = "",
+    version: int = 1,
+    base: int = 1,
+    journal: Sequence[str] = (),
+) -> StoredCheckpoint:
+    return StoredCheckpoint(
+        data=data, claim=claim, status=status, version=version, base=base, journal=tuple(journal)
+    )

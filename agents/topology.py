@@ -1,0 +1,105 @@
+"""What stands at the addresses of a run: noted with each interrupt, compared with each resume.
+
+Only what lies on the way to something that waits is noted, so that a program which is started anew
+may add tools and agents, and change texts and models, as it likes. An agent, a tool or a gate above
+a question must be what it was when people were asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias, runtime_checkable
+
+from agents.address import Address, Segment
+from agents.agent import Agent
+from agents.errors import TopologyChangedError
+from agents.points import Point
+from agents.tools.base import Tool
+from agents.tools.gates import Gate
+
+Key: TypeAlias = tuple[str, str]
+"""Type and id of an address segment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """A part of an agent or a tool, as far as answers depend on it.
+
+    Attributes:
+        kind: Stored, and compared with a resume: for an agent its class, for a tool its gates.
+        inner: The part itself; when it is `Described`, its own parts are compared, too.
+    """
+
+    kind: str
+    inner: object = None
+
+
+@runtime_checkable
+class Described(Protocol):
+    """An agent or a tool that says what it is made of. The others are not compared."""
+
+    def components(self) -> Mapping[Key, Component]:
+        """Its direct parts, by type and id of their address segment: `("tool", "pay")`."""
+        ...
+
+
+def agent_component(agent: Agent) -> tuple[Key, Component]:
+    """Describe an agent, as a part of what runs it."""
+    kind = type(agent).__name__ if isinstance(agent, Described) else "an agent"
+    return ("agent", agent.name), Component(kind, agent)
+
+
+def tool_component(tool: Tool) -> tuple[Key, Component]:
+    """Describe a tool with its gates, as a part of an agent."""
+    spec = tool.definition
+    inner = tool
+    while isinstance(inner, Gate):
+        inner = inner.tool
+    return ("tool", spec.name), Component(", ".join(spec.gates) or "no gate", inner)
+
+
+def topology(agent: Agent, waiting: Point) -> dict[str, str]:
+    """What is declared at the addresses of what waits, and above them.
+
+    Args:
+        agent: The root agent.
+        waiting: What waits.
+
+    Returns:
+        Kinds of components, by address without sub-ids, as text.
+    """
+    addresses = {_plain(point.address) for point in waiting.walk()}
+    return {at: kind for address in addresses for at, kind in _declared(agent, address)}
+
+
+def check_topology(agent: Agent, waiting: Point, was: Mapping[str, str]) -> None:
+    """Refuse a resume into something else than what asked, also beside what is answered.
+
+    Args:
+        agent: The root agent, as it is now.
+        waiting: What waits.
+        was: What `topology` gave when people were asked.
+
+    Raises:
+        TopologyChangedError: An agent, a tool or its gates have changed or are gone.
+    """
+    now = topology(agent, waiting)
+    for at, kind in was.items():
+        if now.get(at) != kind:
+            raise TopologyChangedError(at, kind, now.get(at, "nothing of that name"))
+
+
+def _declared(agent: Agent, address: Address) -> Iterator[tuple[str, str]]:
+    key, part = agent_component(agent)
+    parts: Mapping[Key, Component] = {key: part}
+    for length, segment in enumerate(address.segments, start=1):
+        found = parts.get((segment.type, segment.id))
+        if found is None:
+            return
+        yield str(Address(address.segments[:length])), found.kind
+        parts = found.inner.components() if isinstance(found.inner, Described) else {}
+
+
+def _plain(address: Address) -> Address:
+    return Address(tuple(Segment(segment.type, segment.id) for segment in address.segments))

@@ -1,0 +1,362 @@
+"""Stopping a run from outside, and going on with it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import pytest
+
+from agents.agent import AgentEvent, AgentInput, InterruptEvent, make_message, run_agent
+from agents.cancel import CancelInfo, CancelToken
+from agents.checkpoint import CheckpointStatus
+from agents.codec import Json
+from agents.context import (
+    current_scope,
+    get_interrupt_state,
+    get_resume_context,
+    state_slot,
+)
+from agents.document import ResumeParams
+from agents.errors import CheckpointClosedError, ResumeDataError, RunCancelledError
+from agents.interrupt import Interrupted, composite_interrupt, keep_waiting, stateful_interrupt
+from agents.memory import MemoryCheckpointStore, MemoryMessageLog
+from agents.models import call, say
+from agents.observe import RunCancelled, RunEvent, RunFinished, RunResumed, RunStarted
+from agents.runner import Runner
+from tests.unit.agents.support import Asker, Plain, World, brief, collect
+
+
+@dataclass
+class Stepper:
+    """An agent of three steps, which asks between them whether it shall stop."""
+
+    name: str = "S"
+    description: str = ""
+    token: CancelToken | None = None
+    cancel_after: int = 0
+    steps: list[int] = field(default_factory=list)
+    answers: list[object] = field(default_factory=list)
+
+    async def run(self, input: AgentInput) -> AsyncIterator[AgentEvent]:  # noqa: A002
+        async for event in self._go(0):
+            yield event
+
+    async def resume(self, input: AgentInput) -> AsyncIterator[AgentEvent]:  # noqa: A002
+        _, _, done = get_interrupt_state(int)
+        is_target, has_data, data = get_resume_context(object)
+        assert done is not None
+        assert is_target
+        self.answers.append(data if has_data else None)
+        async for event in self._go(done):
+            yield event
+
+    async def _go(self, done: int) -> AsyncIterator[AgentEvent]:
+        for step in range(done + 1, 4):
+            self.steps.append(step)
+            yield make_message(f"step {step}")
+            if self.token and step == self.cancel_after:
+                self.token.cancel("after_tools")
+            if current_scope("a test").run.cancel.wants("after_tools"):
+                stateful_interrupt(CancelInfo(mode="after_tools"), step)
+
+
+@dataclass
+class Pair:
+    """An agent that runs others one by one, whatever waits in them, and raises it as one."""
+
+    parts: list[object]
+    name: str = "P"
+    description: str = ""
+
+    async def run(self, input: AgentInput) -> AsyncIterator[AgentEvent]:  # noqa: A002
+        signals = []
+        done: list[str] = []
+        _, _, before = get_interrupt_state(list)
+        for part in self.parts:
+            if part.name in (before or []):  # type: ignore[attr-defined]
+                done.append(part.name)  # type: ignore[attr-defined]
+                continue
+            try:
+                async for event in run_agent(part, input):  # type: ignore[arg-type]
+                    yield event
+                done.append(part.name)  # type: ignore[attr-defined]
+            except Interrupted as signal:
+                signals.append(signal)
+        if signals:
+            composite_interrupt("several", done, *signals)
+
+    resume = run
+
+
+def stopped(error: pytest.ExceptionInfo[RunCancelledError]) -> list[str]:
+    return [f"{context.address} {context.info}" for context in error.value.contexts]
+
+
+@pytest.mark.parametrize("way", ["resume", "targets", "recover"])
+async def test_151_a_stopped_run_goes_on_where_it_was(way: str) -> None:
+    token, store = CancelToken(), MemoryCheckpointStore()
+    agent = Stepper(token=token, cancel_after=2)
+    runner = Runner(agent, checkpoint_store=store)
+
+    with pytest.raises(RunCancelledError, match=r"with_params\('1', Res") as error:
+        await collect(runner.query("hi", checkpoint_id="1", cancel=token))
+
+    assert stopped(error) == ["agent:S stopped from outside (after_tools)"]
+    stored = await store.load("1")
+    assert stored is not None
+    assert stored.status is CheckpointStatus.PENDING
+    again = Runner(later := Stepper(), checkpoint_store=store)
+    events = {
+        "resume": again.resume("1"),
+        "targets": again.resume_with_params("1", ResumeParams()),
+        "recover": again.recover("1"),
+    }
+    assert brief(await collect(events[way])) == ["says step 3"]
+    assert (agent.steps, later.steps, later.answers) == ([1, 2], [3], [None])
+    with pytest.raises(CheckpointClosedError):
+        await collect(again.resume("1"))
+
+
+async def test_151_a_run_may_be_stopped_again_and_again() -> None:
+    store = MemoryCheckpointStore()
+    for expected in ([1], [2], [3]):
+        token = CancelToken()
+        agent = Stepper(token=token, cancel_after=expected[0])
+        runner = Runner(agent, checkpoint_store=store)
+        events = (
+            runner.query("hi", checkpoint_id="1", cancel=token)
+            if expected == [1]
+            else runner.resume("1", cancel=token)
+        )
+        with pytest.raises(RunCancelledError):
+            await collect(events)
+        assert agent.steps == expected
+    assert await collect(Runner(Stepper(), checkpoint_store=store).resume("1")) == []
+
+
+async def test_151_a_token_that_was_used_before_stops_at_the_first_safe_point() -> None:
+    token = CancelToken()
+    token.cancel()
+    agent = Stepper()
+
+    with pytest.raises(RunCancelledError):
+        await collect(Runner(agent).query("hi", cancel=token))
+    assert agent.steps == [1]
+
+
+async def test_151_a_run_that_ends_before_the_point_just_ends() -> None:
+    token = CancelToken()
+    token.cancel("after_model")
+    runner = Runner(Stepper(), checkpoint_store=MemoryCheckpointStore())
+
+    events = await collect(runner.query("hi", checkpoint_id="1", cancel=token))
+
+    assert brief(events) == ["says step 1", "says step 2", "says step 3"]
+
+
+async def test_151_the_timeout_makes_it_urgent() -> None:
+    token = CancelToken()
+    token.cancel("after_model", timeout=timedelta(0))
+    await token.stop_now.wait()
+
+    with pytest.raises(RunCancelledError):
+        await collect(Runner(Stepper()).query("hi", cancel=token))
+    token.cancel("after_model")
+    assert token.mode == "now"
+
+
+async def test_151_what_is_not_kept_cannot_go_on_and_says_so() -> None:
+    for runner, options in (
+        (Runner(Stepper()), {"checkpoint_id": "1"}),
+        (Runner(Stepper(), checkpoint_store=MemoryCheckpointStore()), {}),
+    ):
+        token = CancelToken()
+        token.cancel()
+        with pytest.raises(RunCancelledError, match="give the runner a store") as error:
+            await collect(runner.query("hi", cancel=token, **options))  # type: ignore[arg-type]
+        assert error.value.checkpoint_id == ""
+
+
+async def test_151_a_question_that_comes_while_stopping_waits_and_is_no_event() -> None:
+    token, store = CancelToken(), MemoryCheckpointStore()
+    step = Stepper(token=token, cancel_after=1)
+    runner = Runner(Pair([step, Asker("a")]), checkpoint_store=store)
+
+    with pytest.raises(RunCancelledError) as error:
+        await collect(runner.query("hi", checkpoint_id="1", cancel=token))
+
+    assert stopped(error) == [
+        "agent:P;agent:S stopped from outside (after_tools)",
+        "agent:P;agent:a a?",
+    ]
+    before = {str(c.address): c.id for c in await runner.pending("1")}
+    later = Runner(Pair([second := Stepper(), Asker("a")]), checkpoint_store=store)
+    events = await collect(later.resume_with_params("1", ResumeParams()))
+    assert brief(events) == ["says step 2", "says step 3", "INT agent:P;agent:a"]
+    (context,) = await later.pending("1")
+    assert context.id == before["agent:P;agent:a"]
+    last = await collect(later.resume_with_params("1", ResumeParams(targets={context.id: "yes"})))
+    assert brief(last) == ["says a got yes"]
+    assert second.steps == [2, 3]
+
+
+async def test_151_only_a_question_may_wait_when_the_stop_came_too_late() -> None:
+    token, store = CancelToken(), MemoryCheckpointStore()
+    token.cancel()
+    runner = Runner(Asker("a"), checkpoint_store=store)
+
+    with pytest.raises(RunCancelledError) as error:
+        await collect(runner.query("hi", checkpoint_id="1", cancel=token))
+
+    assert stopped(error) == ["agent:a a?"]
+    (event,) = await collect(runner.resume_with_params("1", ResumeParams()))
+    assert isinstance(event, InterruptEvent)
+    assert [c.id for c in event.contexts] == [error.value.contexts[0].id]
+
+
+async def test_151_an_answer_for_another_lets_the_stopped_part_go_on_too() -> None:
+    token, store = CancelToken(), MemoryCheckpointStore()
+    runner = Runner(
+        Pair([Stepper(token=token, cancel_after=1), Asker("a"), Asker("b")]),
+        checkpoint_store=store,
+    )
+    with pytest.raises(RunCancelledError):
+        await collect(runner.query("hi", checkpoint_id="1", cancel=token))
+
+    later = Runner(Pair([Stepper(), Asker("a"), Asker("b")]), checkpoint_store=store)
+    params = ResumeParams(targets={"agent:P;agent:b": "B"})
+
+    assert brief(await collect(later.resume_with_params("1", params))) == [
+        "says step 2",
+        "says step 3",
+        "says b got B",
+        "INT agent:P;agent:a",
+    ]
+
+
+async def test_151_a_stopped_part_may_be_told_something() -> None:
+    token, store = CancelToken(), MemoryCheckpointStore()
+    token.cancel()
+    runner = Runner(Stepper(), checkpoint_store=store)
+    with pytest.raises(RunCancelledError) as error:
+        await collect(runner.query("hi", checkpoint_id="1", cancel=token))
+
+    later = Runner(agent := Stepper(), checkpoint_store=store)
+    params = ResumeParams(targets={error.value.contexts[0].id: "be brief"})
+    await collect(later.resume_with_params("1", params))
+
+    assert agent.answers == ["be brief"]
+
+
+async def test_a_refused_answer_is_not_lost_behind_the_stop() -> None:
+    class Picky(Asker):
+        async def resume(self, input: AgentInput) -> AsyncIterator[AgentEvent]:  # noqa: A002
+            yield make_message("hm")
+            keep_waiting(ResumeDataError("not that"))
+
+    token, store = CancelToken(), MemoryCheckpointStore()
+    runner = Runner(Picky("a"), checkpoint_store=store)
+    await collect(runner.query("hi", checkpoint_id="1"))
+    token.cancel()
+
+    params = ResumeParams(targets={"agent:a": "x"})
+    with pytest.raises(RunCancelledError) as error:
+        await collect(runner.resume_with_params("1", params, cancel=token))
+    assert isinstance(error.value.__cause__, ResumeDataError)
+
+
+async def test_a_crash_after_the_resume_of_a_stopped_run_is_recovered() -> None:
+    store = MemoryCheckpointStore()
+    token = CancelToken()
+    runner = Runner(Stepper(token=token, cancel_after=1), checkpoint_store=store)
+    with pytest.raises(RunCancelledError):
+        await collect(runner.query("hi", checkpoint_id="1", cancel=token))
+    cut = Runner(Stepper(), checkpoint_store=store).resume_with_params("1", ResumeParams())
+    await anext(cut)
+    await cut.aclose()
+
+    events = await collect(Runner(Stepper(), checkpoint_store=store).recover("1"))
+
+    assert brief(events) == ["says step 2", "says step 3"]
+
+
+async def test_observers_are_told_of_a_stop_when_it_is_stored() -> None:
+    told: list[RunEvent] = []
+    token, store, log = CancelToken(), MemoryCheckpointStore(), MemoryMessageLog()
+    token.cancel()
+    runner = Runner(Stepper(), checkpoint_store=store, message_log=log, observers=[told.append])
+    with pytest.raises(RunCancelledError) as error:
+        await collect(runner.query("hi", checkpoint_id="1", cancel=token))
+    await collect(runner.resume("1"))
+
+    assert told == [
+        RunStarted(checkpoint_id="1", agent_name="S"),
+        RunCancelled(checkpoint_id="1", contexts=error.value.contexts),
+        RunResumed(checkpoint_id="1"),
+        RunFinished(checkpoint_id="1"),
+    ]
+
+
+async def test_a_gate_slot_may_hold_the_stop_beside_a_question() -> None:
+    """A part that stops in a slot of its own goes on there."""
+    entered: list[tuple[bool, bool]] = []
+
+    class Slotted(Asker):
+        async def run(self, input: AgentInput) -> AsyncIterator[AgentEvent]:  # noqa: A002
+            yield make_message("begin")
+            with state_slot("stop"):
+                stateful_interrupt(CancelInfo(mode="now"), 1)
+
+        async def resume(self, input: AgentInput) -> AsyncIterator[AgentEvent]:  # noqa: A002
+            with state_slot("stop"):
+                is_target, has_data, _ = get_resume_context(object)
+                entered.append((is_target, has_data))
+            yield make_message("end")
+
+    store = MemoryCheckpointStore()
+    runner = Runner(Slotted("a"), checkpoint_store=store)
+    with pytest.raises(RunCancelledError):
+        await collect(runner.query("hi", checkpoint_id="1"))
+
+    assert brief(await collect(runner.resume_with_params("1", ResumeParams()))) == ["says end"]
+    assert entered == [(True, False)]
+
+
+async def test_a_stop_from_another_task() -> None:
+    token, reached = CancelToken(), asyncio.Event()
+
+    class Slow(Stepper):
+        async def _go(self, done: int) -> AsyncIterator[AgentEvent]:
+            if not done:
+                yield make_message("working")
+                reached.set()
+                await current_scope("a test").run.cancel.stop_now.wait()
+                stateful_interrupt(CancelInfo(mode="now"), 3)
+
+    runner = Runner(Slow(), checkpoint_store=MemoryCheckpointStore())
+    work = asyncio.create_task(collect(runner.query("hi", checkpoint_id="1", cancel=token)))
+    await reached.wait()
+    token.cancel("now")
+
+    with pytest.raises(RunCancelledError):
+        await work
+    assert await collect(runner.resume("1")) == []
+
+
+async def test_151_after_the_tools_nothing_runs_again() -> None:
+    token = CancelToken()
+
+    def body(_: dict[str, Json]) -> str:
+        token.cancel("after_tools")
+        return "ok"
+
+    world = World([call("t", id="c1"), say("done")], [tool := Plain("t", body)])
+    with pytest.raises(RunCancelledError) as error:
+        await collect(world.runner().query("hi", checkpoint_id="1", cancel=token))
+
+    assert stopped(error) == ["agent:A stopped from outside (after_tools)"]
+    assert brief(await world.resume({})) == ["says done"]
+    assert (len(tool.calls), sum(model.calls for model in world.models)) == (1, 2)

@@ -1,0 +1,692 @@
+"""The conversation loop: messages, turns and answers, across processes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import pytest
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart
+
+from agents.agent import AgentEvent, AgentInput, make_message
+from agents.cancel import CancelInfo
+from agents.checkpoint import CheckpointStatus, StoredCheckpoint
+from agents.codec import Json
+from agents.context import (
+    address_segment,
+    current_scope,
+    get_interrupt_state,
+    get_resume_context,
+    publish,
+)
+from agents.conversation import Conversation, Inbox
+from agents.errors import (
+    AgentConfigError,
+    CheckpointBusyError,
+    CheckpointConflictError,
+    CheckpointDecodeError,
+    CheckpointVersionError,
+    ModelError,
+    NoCheckpointStoreError,
+    NothingPendingError,
+    ResumeDataError,
+    TopologyChangedError,
+    UnknownInterruptError,
+    UnregisteredTypeError,
+)
+from agents.interrupt import (
+    Interrupted,
+    composite_interrupt,
+    interrupt,
+    keep_waiting,
+    stateful_interrupt,
+)
+from agents.memory import MemoryCheckpointStore, MemoryMessageLog
+from agents.models import call, say
+from agents.runner import Runner
+from agents.tools import approval_gate
+from tests.unit.agents.support import Asker, Plain, World, brief, collect, contexts, no, yes
+
+
+def heard(input: AgentInput) -> list[str]:  # noqa: A002
+    """What people said in this turn."""
+    return [
+        str(getattr(part, "content", ""))
+        for message in input.messages
+        if isinstance(message, ModelRequest)
+        for part in message.parts
+    ]
+
+
+@dataclass
+class Clerk:
+    """Repeats what it hears; asks about each message that ends with a question mark."""
+
+    name: str = "clerk"
+    description: str = ""
+    is_slow: asyncio.Event | None = None
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
+    seen: list[list[str]] = field(default_factory=list)
+
+    async def run(self, input: AgentInput) -> AsyncIterator[AgentEvent]:  # noqa: A002
+        self.seen.append([_text(message) for message in input.history])
+        self.begun.set()
+        if self.is_slow is not None:
+            await self.is_slow.wait()
+        said = ", ".join(heard(input))
+        if current_scope("a test").run.cancel.wants("after_model"):
+            stateful_interrupt(CancelInfo(mode="after_model"), said)
+        if said.endswith("?"):
+            stateful_interrupt(said, said)
+        yield self._say(f"heard {said}")
+
+    async def resume(self, input: AgentInput) -> AsyncIterator[AgentEvent]:  # noqa: A002
+        _, _, said = get_interrupt_state(str)
+        _, has_data, answer = get_resume_context(object)
+        if answer == "wrong":
+            keep_waiting(ResumeDataError("that is wrong"))
+        yield self._say(f"heard {said} and {answer}" if has_data else f"went on with {said}")
+
+    def _say(self, text: str) -> AgentEvent:
+        publish(ModelResponse(parts=[TextPart(text)]))
+        return make_message(text)
+
+
+def _text(message: ModelMessage) -> str:
+    return " ".join(str(getattr(part, "content", "")) for part in message.parts)
+
+
+@dataclass
+class Office:
+    """What outlives a process."""
+
+    store: MemoryCheckpointStore = field(default_factory=MemoryCheckpointStore)
+    log: MemoryMessageLog = field(default_factory=MemoryMessageLog)
+    clerk: Clerk = field(default_factory=Clerk)
+
+    def open(self, clerk: object = None, **options: object) -> Conversation:
+        """A new process."""
+        runner = Runner(
+            clerk or self.clerk,  # type: ignore[arg-type]
+            checkpoint_store=self.store,
+            message_log=self.log,
+            **options,  # type: ignore[arg-type]
+        )
+        return Conversation(runner, "c")
+
+
+async def done(conversation: Conversation) -> list[str]:
+    """Everything that can be done without people."""
+    return brief(await collect(conversation.events(follow=False)))
+
+
+async def answer(conversation: Conversation, value: object) -> None:
+    (context,) = await conversation.pending()
+    await conversation.resume({context.id: value})
+
+
+async def test_152_an_interrupted_turn_and_what_was_not_taken_up_survive() -> None:
+    pay = Plain("pay")
+    world = World(
+        [call("pay", {"x": 1}, id="c1"), say("first done"), say("second done")],
+        [approval_gate(pay)],
+    )
+    before = Conversation(world.runner(), "c")
+    await before.push("q1")
+    events = await collect(before.events(follow=False))
+    assert brief(events) == ["calls pay#c1", "INT agent:A;tool:pay:c1"]
+    await before.push("q2")
+
+    after = Conversation(world.runner(), "c")
+    await after.push("x")
+    assert await done(after) == ["INT agent:A;tool:pay:c1"]
+    (context,) = await after.pending()
+    assert context.id == contexts(events)["c1"].id
+    await after.resume({context.id: yes(context)})
+
+    assert await done(after) == [
+        'tool pay#c1 ran: pay ok {"x": 1}',
+        "says first done",
+        "says second done",
+    ]
+    assert world.last_input[-2:] == ["user-prompt:q2", "user-prompt:x"]
+    assert pay.calls == [{"x": 1}]
+    assert await after.inbox() == Inbox(turn=2)
+    assert len(await world.log.load("c", before_turn=3)) == 2
+
+
+async def test_152_a_message_never_answers_or_cancels_what_waits() -> None:
+    pay = Plain("pay")
+    world = World([call("pay", id="c1"), say("done"), say("more")], [approval_gate(pay)])
+    conversation = Conversation(world.runner(), "c")
+    await conversation.push("pay it")
+    await done(conversation)
+    (before,) = await conversation.pending()
+
+    for text in ("yes", "approve", "cancel", before.id):
+        await conversation.push(text)
+        assert await done(conversation) == []
+    assert (await conversation.pending())[0] == before
+    assert pay.calls == []
+
+    await conversation.resume({before.id: no(before, "no")})
+    assert (await done(conversation))[-2:] == ["says done", "says more"]
+    assert pay.calls == []
+
+
+async def test_turns_are_numbered_and_hear_what_was_said_before() -> None:
+    office = Office()
+    conversation = office.open()
+
+    for text in ("one", "two", "three"):
+        await conversation.push(text)
+        await done(conversation)
+
+    assert (await conversation.inbox()).turn == 3
+    assert office.clerk.seen == [
+        [],
+        ["one", "heard one"],
+        ["one", "heard one", "two", "heard two"],
+    ]
+
+
+async def test_messages_during_a_turn_are_the_next_turn_together() -> None:
+    office = Office(clerk=Clerk(is_slow=asyncio.Event()))
+    conversation = office.open()
+    await conversation.push("a", "b")
+    told: list[AgentEvent] = []
+
+    async def read() -> None:
+        async for event in conversation.events():
+            told.append(event)
+            if len(told) == 2:
+                conversation.stop()
+
+    reading = asyncio.create_task(read())
+    await office.clerk.begun.wait()
+    await asyncio.gather(*(conversation.push(str(number)) for number in range(5)))
+    assert (await conversation.inbox()).taken == ("a", "b")
+    assert office.clerk.is_slow is not None
+    office.clerk.is_slow.set()
+    await reading
+
+    assert brief(told) == ["says heard a, b", "says heard 0, 1, 2, 3, 4"]
+    assert conversation.conversation_id == "c"
+
+
+async def test_events_wait_for_messages_and_answers() -> None:
+    conversation = Office().open()
+    told: asyncio.Queue[str] = asyncio.Queue()
+
+    async def read() -> None:
+        async for event in conversation.events():
+            told.put_nowait(brief([event])[0])
+
+    reading = asyncio.create_task(read())
+    await conversation.push("sure?")
+    assert await told.get() == "INT agent:clerk"
+    await answer(conversation, "yes")
+    assert await told.get() == "says heard sure? and yes"
+    await conversation.push("bye")
+    assert await told.get() == "says heard bye"
+    conversation.stop()
+    await reading
+
+
+async def test_a_pending_question_is_told_once_by_each_process() -> None:
+    office = Office()
+    first = office.open()
+    await first.push("sure?")
+
+    assert await done(first) == ["INT agent:clerk"]
+    assert await done(first) == []
+    second = office.open()
+    assert await done(second) == ["INT agent:clerk"]
+    assert await done(second) == []
+
+
+async def test_an_answer_is_stored_before_anything_acts_on_it() -> None:
+    office = Office()
+    first = office.open()
+    await first.push("sure?")
+    await done(first)
+    await answer(first, "yes")
+    assert await first.pending() == ()
+
+    assert await done(office.open()) == ["says heard sure? and yes"]
+
+
+async def test_an_answer_is_given_once() -> None:
+    conversation = Office().open()
+    await conversation.push("sure?")
+    await done(conversation)
+    (context,) = await conversation.pending()
+    await conversation.resume({context.id: "yes"})
+
+    with pytest.raises(UnknownInterruptError):
+        await conversation.resume({context.id: "no"})
+    with pytest.raises(UnknownInterruptError):
+        await conversation.resume({"nope": "no"})
+    assert await done(conversation) == ["says heard sure? and yes"]
+    with pytest.raises(NothingPendingError):
+        await conversation.resume({context.id: "no"})
+
+
+async def test_of_two_answers_at_once_one_counts() -> None:
+    office = Office()
+    first, second = office.open(), office.open()
+    await first.push("sure?")
+    await done(first)
+    (context,) = await first.pending()
+
+    found = await asyncio.gather(
+        first.resume({context.id: "yes"}), second.resume({context.id: "no"}), return_exceptions=True
+    )
+
+    assert [type(each) for each in found] == [type(None), UnknownInterruptError]
+    assert await done(first) == ["says heard sure? and yes"]
+
+
+class TwoQuestions(Asker):
+    """Asks twice at once; waits in between for the test."""
+
+    entered = asyncio.Event()
+    go_on = asyncio.Event()
+
+    async def run(self, input: AgentInput) -> AsyncIterator[AgentEvent]:  # noqa: A002
+        yield make_message("asking")
+        self._ask({})
+
+    async def resume(self, input: AgentInput) -> AsyncIterator[AgentEvent]:  # noqa: A002
+        _, _, state = get_interrupt_state(dict)
+        self.entered.set()
+        await self.go_on.wait()
+        self._ask(state or {})
+        yield make_message("both")
+
+    def _ask(self, known: dict[str, Json]) -> None:
+        signals = []
+        for name in ("x", "y"):
+            with address_segment("part", name):
+                _, has_data, data = get_resume_context(str)
+                try:
+                    if has_data:
+                        known = {**known, name: data}
+                    elif name not in known:
+                        self._wait(name)
+                except Interrupted as signal:
+                    signals.append(signal)
+        if signals:
+            composite_interrupt("both", known, *signals)
+
+    def _wait(self, name: str) -> None:
+        was, _, _ = get_interrupt_state(object)
+        if was:
+            keep_waiting()
+        interrupt(f"{name}?")
+
+
+async def test_an_answer_may_come_while_another_is_at_work() -> None:
+    office = Office()
+    agent = TwoQuestions("t")
+    agent.entered, agent.go_on = asyncio.Event(), asyncio.Event()
+    conversation = office.open(agent)
+    await conversation.push("go")
+    await done(conversation)
+    x, y = await conversation.pending()
+    await conversation.resume({x.id: "X"})
+    reading = asyncio.create_task(done(conversation))
+    await agent.entered.wait()
+
+    with pytest.raises(UnknownInterruptError):
+        await conversation.resume({x.id: "again"})
+    await conversation.resume({y.id: "Y"})
+    agent.go_on.set()
+
+    told = await reading
+    assert told[-1] == "says both"
+    assert (await conversation.inbox()).answers == {}
+
+
+async def test_a_refused_answer_is_told_and_may_be_given_again() -> None:
+    conversation = Office().open()
+    await conversation.push("sure?")
+    await done(conversation)
+    await answer(conversation, "wrong")
+
+    with pytest.raises(ResumeDataError, match="wrong"):
+        await done(conversation)
+    assert await done(conversation) == []
+    await answer(conversation, "right")
+    assert await done(conversation) == ["says heard sure? and right"]
+
+
+async def test_an_answer_that_cannot_be_stored_changes_nothing() -> None:
+    conversation = Office().open()
+    await conversation.push("sure?")
+    await done(conversation)
+    (context,) = await conversation.pending()
+
+    with pytest.raises(UnregisteredTypeError):
+        await conversation.resume({context.id: object()})
+    with pytest.raises(ResumeDataError):
+        await conversation.resume({context.id: None})
+    assert (await conversation.inbox()).answers == {}
+    assert await conversation.pending() == (context,)
+
+
+async def test_answers_wait_for_the_version_that_asked() -> None:
+    office = Office()
+    first = office.open()
+    await first.push("sure?")
+    await done(first)
+    await answer(first, "yes")
+
+    with pytest.raises(TopologyChangedError):
+        await done(office.open(Asker("other")))
+    assert await done(office.open()) == ["says heard sure? and yes"]
+
+
+async def test_151_a_stopped_conversation_goes_on_where_it_was() -> None:
+    office = Office(clerk=Clerk(is_slow=asyncio.Event()))
+    first = office.open()
+    await first.push("one")
+    reading = asyncio.create_task(done(first))
+    await office.clerk.begun.wait()
+    first.stop("after_model", timeout=timedelta(days=1))
+    assert office.clerk.is_slow is not None
+    office.clerk.is_slow.set()
+    assert await reading == []
+    assert await done(first) == []
+    await first.push("two")
+
+    assert await done(office.open()) == ["says went on with one", "says heard two"]
+
+
+async def test_a_stop_lets_the_turn_end() -> None:
+    office = Office(clerk=Clerk(is_slow=asyncio.Event()))
+    conversation = office.open()
+    await conversation.push("one")
+    reading = asyncio.create_task(done(conversation))
+    await office.clerk.begun.wait()
+    await conversation.push("two")
+    conversation.stop()
+    assert office.clerk.is_slow is not None
+    office.clerk.is_slow.set()
+
+    assert await reading == ["says heard one"]
+    assert (await conversation.inbox()).queue == ("two",)
+
+
+async def test_a_stop_ends_the_wait() -> None:
+    conversation = Office().open()
+    reading = asyncio.create_task(collect(conversation.events()))
+    await asyncio.sleep(0)
+    conversation.stop()
+
+    assert await reading == []
+
+
+@pytest.mark.parametrize("durability", ["interrupt", "step"])
+async def test_a_turn_that_fails_is_tried_again_or_given_up(durability: str) -> None:
+    world = World([RuntimeError("down"), RuntimeError("down"), say("up")], durability=durability)
+    conversation = Conversation(world.runner(), "c")
+    await conversation.push("one")
+
+    for _ in range(2):
+        with pytest.raises(ModelError):
+            await done(conversation)
+    await conversation.push("two")
+    await conversation.abandon()
+    await conversation.abandon()
+
+    assert await done(conversation) == ["says up"]
+    assert world.last_input == ["user-prompt:two"]
+    assert await conversation.inbox() == Inbox(turn=2)
+
+
+async def test_a_question_that_was_given_up_cannot_be_answered() -> None:
+    office = Office()
+    conversation = office.open()
+    await conversation.push("sure?")
+    await done(conversation)
+    (context,) = await conversation.pending()
+    await conversation.abandon()
+
+    with pytest.raises(NothingPendingError):
+        await conversation.resume({context.id: "yes"})
+    stored = await office.store.load("c#1")
+    assert stored is not None
+    assert stored.status is CheckpointStatus.CLOSED
+
+
+async def test_a_turn_that_is_going_on_is_not_given_up() -> None:
+    office = Office(clerk=Clerk(is_slow=asyncio.Event()))
+    conversation = office.open()
+    await conversation.push("one")
+    reading = asyncio.create_task(done(conversation))
+    await office.clerk.begun.wait()
+
+    with pytest.raises(CheckpointBusyError):
+        await conversation.abandon()
+    with pytest.raises(AgentConfigError, match="read already"):
+        await done(conversation)
+    assert office.clerk.is_slow is not None
+    office.clerk.is_slow.set()
+    assert await reading == ["says heard one"]
+
+
+@pytest.mark.parametrize("durability", ["interrupt", "step"])
+async def test_i4_a_turn_that_was_cut_is_gone_on_with(durability: str) -> None:
+    office = Office()
+    first = office.open(durability=durability)
+    await first.push("one")
+    cut = first.events()
+    await anext(cut)
+    await cut.aclose()
+
+    again = office.open(durability=durability)
+    assert await done(again) == ["says heard one"]
+    assert await again.inbox() == Inbox(turn=1)
+    assert len(await office.log.load("c", before_turn=9)) == 1
+
+
+async def test_i4_a_turn_that_ended_unnoticed_is_not_run_again() -> None:
+    class Deaf(MemoryCheckpointStore):
+        """Its process dies when a turn is over, before the inbox says so."""
+
+        is_deaf = False
+
+        async def save(
+            self, checkpoint_id: str, data: str, *, status: CheckpointStatus, expected_version: int
+        ) -> int:
+            if self.is_deaf and checkpoint_id == "c/inbox" and '"taken":[]' in data:
+                raise RuntimeError("died")
+            return await super().save(
+                checkpoint_id, data, status=status, expected_version=expected_version
+            )
+
+    office = Office(store=Deaf())
+    first = office.open(durability="step")
+    await first.push("one")
+    office.store.is_deaf = True  # type: ignore[attr-defined]
+    with pytest.raises(RuntimeError):
+        await done(first)
+    office.store.is_deaf = False  # type: ignore[attr-defined]
+
+    again = office.open(durability="step")
+    await again.push("two")
+    assert await done(again) == ["says heard two"]
+
+
+async def test_a_question_before_the_first_answer_has_nothing_pending() -> None:
+    conversation = Office().open(durability="step")
+
+    with pytest.raises(NothingPendingError):
+        await conversation.resume({"x": "y"})
+    assert await conversation.pending() == ()
+
+    cut = Office(clerk=Clerk(is_slow=asyncio.Event()))
+    busy = cut.open(durability="step")
+    await busy.push("one")
+    reading = asyncio.create_task(done(busy))
+    await cut.clerk.begun.wait()
+    with pytest.raises(NothingPendingError):
+        await busy.resume({"x": "y"})
+    assert cut.clerk.is_slow is not None
+    cut.clerk.is_slow.set()
+    await reading
+
+
+async def test_many_processes_push_and_nothing_is_lost() -> None:
+    office = Office()
+    processes = [office.open() for _ in range(5)]
+
+    await asyncio.gather(*(each.push(str(n)) for n, each in enumerate(processes * 4)))
+
+    queue = (await office.open().inbox()).queue
+    assert sorted(map(int, queue)) == list(range(20))
+
+
+async def test_an_inbox_that_is_never_free_is_an_error() -> None:
+    class Busy(MemoryCheckpointStore):
+        async def save(
+            self, checkpoint_id: str, data: str, *, status: CheckpointStatus, expected_version: int
+        ) -> int:
+            raise CheckpointConflictError(checkpoint_id)
+
+    with pytest.raises(CheckpointConflictError, match="too many"):
+        await Office(store=Busy()).open().push("x")
+
+
+async def test_a_turn_that_somebody_else_took_is_not_begun_twice() -> None:
+    office = Office()
+    first, second = office.open(), office.open()
+    await first.push("sure?")
+    await done(first)
+    await second.push("two")
+
+    assert await done(second) == ["INT agent:clerk"]
+    assert (await second.inbox()).queue == ("two",)
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("{", CheckpointDecodeError),
+        ('{"schema":2}', CheckpointVersionError),
+        ('{"schema":1}', CheckpointDecodeError),
+        ('{"schema":1,"turn":1,"answers":{},"taken":[1],"queue":[]}', CheckpointDecodeError),
+        ('{"schema":1,"turn":1,"answers":{},"taken":[],"queue":"x"}', CheckpointDecodeError),
+    ],
+)
+async def test_a_damaged_inbox_is_a_typed_error_and_stays(
+    text: str, error: type[Exception]
+) -> None:
+    office = Office()
+    status = CheckpointStatus.RUNNING
+    await office.store.save("c/inbox", text, status=status, expected_version=0)
+    before = await office.store.load("c/inbox")
+
+    with pytest.raises(error):
+        await office.open().push("x")
+    with pytest.raises(error):
+        await done(office.open())
+    assert await office.store.load("c/inbox") == before
+
+
+def test_an_inbox_is_read_back() -> None:
+    inbox = Inbox(turn=3, taken=("a",), queue=("b\ud83d", "c"), answers={"1": ("x", 2.5)})
+
+    assert Inbox.from_text(inbox.to_text()) == inbox
+
+
+def test_a_conversation_needs_a_store_and_a_log() -> None:
+    with pytest.raises(NoCheckpointStoreError):
+        Conversation(Runner(Asker("a")), "c")
+    with pytest.raises(AgentConfigError, match="message log"):
+        Conversation(Runner(Asker("a"), checkpoint_store=MemoryCheckpointStore()), "c")
+
+
+async def test_session_values_begin_each_turn() -> None:
+    office = Office()
+    seen: list[object] = []
+
+    class Reader(Clerk):
+        async def run(self, input: AgentInput) -> AsyncIterator[AgentEvent]:  # noqa: A002
+            seen.append(dict(current_scope("a test").run.session))
+            yield make_message("ok")
+
+    runner = Runner(Reader(), checkpoint_store=office.store, message_log=office.log)
+    conversation = Conversation(runner, "c", session_values={"user": "U1"})
+    for text in ("one", "two"):
+        await conversation.push(text)
+        await done(conversation)
+
+    assert seen == [{"user": "U1"}] * 2
+
+
+async def test_the_inbox_stays_small() -> None:
+    office = Office()
+    conversation = office.open()
+    sizes = []
+    for number in range(30):
+        await conversation.push(f"message {number:03d}")
+        await done(conversation)
+        stored = await office.store.load("c/inbox")
+        assert stored is not None
+        sizes.append(len(stored.data))
+
+    assert max(sizes) - min(sizes) <= 1
+
+
+class Meddled(MemoryCheckpointStore):
+    """Lets somebody else act right before a load."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.before: dict[int, Callable[[], Awaitable[object]]] = {}
+        self.loads = 0
+
+    async def load(self, checkpoint_id: str) -> StoredCheckpoint | None:
+        self.loads += 1
+        meddle = self.before.pop(self.loads, None)
+        if meddle is not None:
+            await meddle()
+        return await super().load(checkpoint_id)
+
+
+async def test_an_answer_for_a_turn_that_ends_meanwhile_is_refused() -> None:
+    store = Meddled()
+    office = Office(store=store)
+    conversation, other = office.open(), office.open()
+    await conversation.push("sure?")
+    await done(conversation)
+    (context,) = await conversation.pending()
+
+    async def next_turn() -> None:
+        await other.abandon()
+        await other.push("again?")
+        await done(other)
+
+    # Loads of the inbox, of the turn, and of the inbox once more, to change it.
+    store.before = {store.loads + 3: next_turn}
+    with pytest.raises(NothingPendingError, match="c#1"):
+        await conversation.resume({context.id: "yes"})
+    inbox = await conversation.inbox()
+    assert (inbox.turn, inbox.answers) == (2, {})
+
+
+async def test_a_turn_that_somebody_else_has_just_begun_is_gone_on_with() -> None:
+    store = Meddled()
+    office = Office(store=store)
+    conversation, other = office.open(), office.open()
+    await conversation.push("sure?")
+    # The second load of the inbox is the one that takes the queue.
+    store.before = {store.loads + 2: lambda: done(other)}
+
+    assert await done(conversation) == ["INT agent:clerk"]
+    assert office.clerk.seen == [[]]
+    assert (await conversation.inbox()).turn == 1

@@ -1,0 +1,241 @@
+"""I11: what an interrupt and its resume cost, whatever came before; and what a runner remembers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pytest
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
+
+from agents.agent import AgentEvent
+from agents.chatmodel import ChatModelAgent
+from agents.checkpoint import CheckpointStatus, StoredCheckpoint
+from agents.document import ResumeParams
+from agents.errors import CheckpointBusyError, ResumeDataError, UnknownInterruptError
+from agents.memory import MemoryCheckpointStore, MemoryMessageLog
+from agents.messages import log_text, user_message
+from agents.models import ScriptedModel, Turn, call, say
+from agents.runner import Durability, Runner
+from agents.tools import approval_gate, tool
+from tests.unit.agents.support import Asker, collect, contexts, yes
+
+
+@tool
+def transfer(amount: int, to: str, reason: str = "") -> str:
+    """Transfer money.
+
+    Args:
+        amount: In cents.
+        to: Account of the receiver.
+        reason: What for.
+    """
+    return "transferred"
+
+
+@dataclass
+class Costs:
+    """A store and a log, and what went through them."""
+
+    commands: list[str] = field(default_factory=list)
+    written: int = 0
+
+    def note(self, command: str, text: str = "") -> None:
+        self.commands.append(command)
+        self.written += len(text.encode())
+
+    def take(self) -> tuple[list[str], int]:
+        found = self.commands, self.written
+        self.commands, self.written = [], 0
+        return found
+
+
+class CostlyStore(MemoryCheckpointStore):
+    def __init__(self, costs: Costs) -> None:
+        super().__init__()
+        self._costs = costs
+
+    async def load(self, checkpoint_id: str) -> StoredCheckpoint | None:
+        self._costs.note("load")
+        return await super().load(checkpoint_id)
+
+    async def save(
+        self, checkpoint_id: str, data: str, *, status: CheckpointStatus, expected_version: int
+    ) -> int:
+        self._costs.note("save", data)
+        return await super().save(
+            checkpoint_id, data, status=status, expected_version=expected_version
+        )
+
+    async def claim(self, checkpoint_id: str, claim: str, *, expected_version: int) -> int:
+        self._costs.note("claim", claim)
+        return await super().claim(checkpoint_id, claim, expected_version=expected_version)
+
+    async def append(self, checkpoint_id: str, entry: str, *, base: int, index: int) -> None:
+        self._costs.note("append", entry)
+        await super().append(checkpoint_id, entry, base=base, index=index)
+
+    async def close(self, checkpoint_id: str, *, expected_version: int) -> None:
+        self._costs.note("close")
+        await super().close(checkpoint_id, expected_version=expected_version)
+
+
+class CostlyLog(MemoryMessageLog):
+    def __init__(self, costs: Costs) -> None:
+        super().__init__()
+        self._costs = costs
+
+    async def append(self, log_id: str, turn: int, data: str) -> None:
+        self._costs.note("log", data)
+        await super().append(log_id, turn, data)
+
+    async def load(self, log_id: str, *, before_turn: int) -> Sequence[str]:
+        self._costs.note("history")
+        return await super().load(log_id, before_turn=before_turn)
+
+
+@dataclass
+class Bank:
+    """A thread with a past."""
+
+    messages: int
+    durability: Durability
+    costs: Costs = field(default_factory=Costs)
+
+    def __post_init__(self) -> None:
+        self.store, self.log = CostlyStore(self.costs), CostlyLog(self.costs)
+        self.turn = self.messages // 2 + 1
+
+    async def fill(self) -> None:
+        for turn in range(1, self.turn):
+            said: list[ModelMessage] = [
+                user_message("hello"),
+                ModelResponse(parts=[TextPart("fine " * 20)]),
+            ]
+            await self.log.append("t", turn, log_text(said))
+        self.costs.take()
+
+    def runner(self, *script: Turn) -> Runner:
+        agent = ChatModelAgent(
+            name="clerk", model=ScriptedModel(list(script)), tools=[approval_gate(transfer)]
+        )
+        return Runner(
+            agent,
+            checkpoint_store=self.store,
+            message_log=self.log,
+            durability=self.durability,
+        )
+
+    async def ask(self, runner: Runner) -> list[AgentEvent]:
+        log = ("t", self.turn)
+        return await collect(runner.query("Pay invoice 17", checkpoint_id="t#x", log=log))
+
+
+ARGUMENTS = {"amount": 500, "to": "DE89370400440532013000", "reason": "invoice 17 of May"}
+CALL: Turn = [say("I transfer it."), call("transfer", ARGUMENTS, id="call_abcdefghijklmno")]
+STEPS = {
+    "interrupt": (
+        ["history", "load", "save"],
+        ["claim", "append", "append", "log", "close"],
+    ),
+    "step": (
+        ["history", "save", "append", "save"],
+        ["claim", "append", "append", "append", "log", "close"],
+    ),
+}
+
+
+@pytest.mark.parametrize("durability", ["interrupt", "step"])
+async def test_i11_an_interrupt_costs_the_same_whatever_came_before(
+    durability: Durability,
+) -> None:
+    written = {}
+    for messages in (10, 100, 1000):
+        bank = Bank(messages, durability)
+        await bank.fill()
+        runner = bank.runner(CALL, say("Done."))
+
+        waiting = contexts(await bank.ask(runner))
+        asked = bank.costs.take()
+        params = ResumeParams(targets={c.id: yes(c) for c in waiting.values()})
+        await collect(runner.resume_with_params("t#x", params))
+        resumed = bank.costs.take()
+
+        to_ask, to_resume = STEPS[durability]
+        assert asked[0] == to_ask
+        assert resumed[0] == ["history", *to_resume]
+        assert asked[1] <= 4096
+        assert resumed[1] <= 2048
+        written[messages] = asked[1]
+    # Only numbers, of the turn and of tokens, have more digits.
+    assert max(written.values()) - min(written.values()) <= 32
+
+
+async def test_i11_a_round_trip_takes_six_commands_of_the_checkpoint_store() -> None:
+    """In one process, as the next test; another process reads the checkpoint once more."""
+    for is_same, expected in ((True, 6), (False, 7)):
+        bank = Bank(10, "interrupt")
+        runner = bank.runner(CALL, say("Done."))
+        waiting = contexts(await bank.ask(runner))
+        params = ResumeParams(targets={c.id: yes(c) for c in waiting.values()})
+        other = runner if is_same else bank.runner(say("Done."))
+        await collect(other.resume_with_params("t#x", params))
+
+        commands, _ = bank.costs.take()
+        assert len([name for name in commands if name not in {"log", "history"}]) == expected
+
+
+async def test_what_a_runner_remembers_is_not_trusted_over_the_store() -> None:
+    store = MemoryCheckpointStore()
+    first = Runner(Asker("a"), checkpoint_store=store)
+    second = Runner(Asker("a"), checkpoint_store=store)
+    await collect(first.query("hi", checkpoint_id="1"))
+    (old,) = await first.pending("1")
+    await collect(second.resume("1"))
+    (new,) = await first.pending("1")
+
+    with pytest.raises(UnknownInterruptError, match=new.id):
+        await collect(first.resume_with_params("1", ResumeParams(targets={old.id: "x"})))
+    await collect(first.resume_with_params("1", ResumeParams(targets={new.id: "x"})))
+
+
+async def test_what_a_runner_remembers_may_be_taken_by_another() -> None:
+    store = MemoryCheckpointStore()
+    first = Runner(Asker("a"), checkpoint_store=store)
+    second = Runner(Asker("a"), checkpoint_store=store)
+    await collect(first.query("hi", checkpoint_id="1"))
+    (context,) = await first.pending("1")
+    params = ResumeParams(targets={context.id: "x"})
+    going = second.resume_with_params("1", params)
+    await anext(going)
+
+    with pytest.raises(CheckpointBusyError):
+        await collect(first.resume_with_params("1", params))
+    await going.aclose()
+
+
+async def test_a_wrong_answer_is_refused_as_ever_and_may_be_given_again() -> None:
+    store = MemoryCheckpointStore()
+    runner = Runner(Asker("a"), checkpoint_store=store)
+    await collect(runner.query("hi", checkpoint_id="1"))
+    before = await store.load("1")
+
+    for _ in range(2):
+        with pytest.raises(ResumeDataError):
+            await collect(runner.resume_with_params("1", ResumeParams(targets={"agent:a": None})))
+    assert await store.load("1") == before
+    await collect(runner.resume_with_params("1", ResumeParams(targets={"agent:a": "x"})))
+
+
+async def test_a_runner_remembers_only_so_many() -> None:
+    store = MemoryCheckpointStore()
+    runner = Runner(Asker("a"), checkpoint_store=store)
+    for number in range(205):
+        await collect(runner.query("hi", checkpoint_id=str(number)))
+
+    assert len(runner._setup.fresh) == 200
+    assert "4" not in runner._setup.fresh
+    params = ResumeParams(targets={"agent:a": "x"})
+    for number in (0, 204):
+        await collect(runner.resume_with_params(str(number), params))
+    assert len(runner._setup.fresh) == 199

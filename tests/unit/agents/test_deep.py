@@ -1,0 +1,214 @@
+"""Deep agents: a list of what is to do, and tasks for other agents."""
+
+from __future__ import annotations
+
+import pytest
+
+from agents.agent import Agent, AgentEvent
+from agents.context import session_values
+from agents.errors import AgentConfigError, DuplicateNameError
+from agents.memory import MemoryCheckpointStore
+from agents.models import Turn, call, say
+from agents.points import InterruptContext
+from agents.prebuilt.deep import deep_agent, task_tool, write_todos_tool
+from agents.tools.followup import follow_up_tool
+from agents.tools.function import tool
+from agents.tools.gates import approval_gate
+from tests.unit.agents.support import Died, DyingStore, Plain, brief, yes
+from tests.unit.agents.team import Team, parents, pending
+
+
+def task(agent: str, text: str, call_id: str) -> Turn:
+    return call("task", {"subagent_type": agent, "description": text}, id=call_id)
+
+
+def deep(pay: Plain) -> Team:
+    def build(team: Team) -> Agent:
+        res = team.chat("Res", approval_gate(pay), description="looks things up")
+        return deep_agent(
+            name="Deep",
+            model=team.model("Deep"),
+            tools=[follow_up_tool("FollowUpTool")],
+            sub_agents=[res],
+            instruction="Be brief.",
+            description="deep",
+        )
+
+    scripts: dict[str, list[Turn]] = {
+        "Deep": [
+            call("FollowUpTool", {"questions": ["which?"]}, id="c1"),
+            task("Res", "find it", "c2"),
+            say("all done"),
+        ],
+        "Res": [call("pay", {"x": 1}, id="i1"), say("found")],
+    }
+    return Team(build, scripts)
+
+
+async def test_e113_a_question_and_then_an_approval_in_a_sub_agent() -> None:
+    pay = Plain("pay")
+    team = deep(pay)
+    one = pending(await team.run())["c1"]
+    assert str(one.address) == "agent:Deep;tool:FollowUpTool:c1"
+
+    two = pending(await team.resume({one.id: "this"}))["i1"]
+    assert str(two.address) == "agent:Deep;tool:task:c2;agent:Res;tool:pay:i1"
+    chain = parents(two)
+    assert [line.split(" ", 1)[0] for line in chain] == [
+        "agent:Deep;tool:task:c2;agent:Res",
+        "agent:Deep;tool:task:c2",
+        "agent:Deep",
+    ]
+    assert chain[1].endswith(" agent tool interrupt")
+
+    last = await team.resume({two.id: yes(two)})
+
+    assert brief(last) == ["tool task#c2 ran: found", "says all done"]
+    assert (team.asked("Deep"), team.asked("Res"), len(pay.calls)) == (3, 2, 1)
+    assert team.heard("Res", 0) == ["user-prompt: find it"]
+
+
+async def test_tasks_side_by_side_are_answered_one_by_one() -> None:
+    def build(team: Team) -> Agent:
+        return deep_agent(name="Deep", model=team.model("Deep"), sub_agents=[team.asker("a")])
+
+    scripts: dict[str, list[Turn]] = {
+        "Deep": [[task("a", "one", "c1"), task("a", "two", "c2")], say("done")]  # type: ignore[list-item]
+    }
+    team = Team(build, scripts)
+    first, second = (await team.run())[-1].contexts  # type: ignore[union-attr]
+    assert [str(one.address) for one in (first, second)] == [
+        "agent:Deep;tool:task:c1;agent:a",
+        "agent:Deep;tool:task:c2;agent:a",
+    ]
+
+    events = await team.resume({second.id: "2"})
+    assert brief(events)[0] == "tool task#c2 ran: a got 2"
+    assert events[-1].contexts == (first,)  # type: ignore[union-attr]
+    last = await team.resume({first.id: "1"})
+
+    assert brief(last) == ["tool task#c1 ran: a got 1", "says done"]
+
+
+async def test_the_list_of_what_is_to_do_is_kept() -> None:
+    @tool
+    async def look() -> str:
+        """Look at the list."""
+        return str(session_values()["todos"])
+
+    todos = [{"content": "a", "status": "completed"}, {"content": "b", "status": "pending"}]
+    bad = [{"content": "a", "status": "whenever"}]
+    team = Team(
+        lambda team: deep_agent(name="Deep", model=team.model("Deep"), tools=[look]),
+        {
+            "Deep": [
+                call("write_todos", {"todos": todos}, id="c1"),
+                call("look", id="c2"),
+                call("write_todos", {"todos": bad}, id="c3"),
+                call("write_todos", {"todos": []}, id="c4"),
+                say("done"),
+            ]
+        },
+    )
+
+    events = await team.run()
+
+    told = [line for line in brief(events) if line.startswith("tool")]
+    assert told[0].endswith("The list is now:\n- [completed] a\n- [pending] b")
+    assert told[1].endswith(str(todos))
+    assert told[2].startswith("tool write_todos#c3 refused: ")
+    assert told[3].endswith("(empty)")
+
+
+async def test_there_is_a_general_purpose_agent() -> None:
+    pay = Plain("pay")
+
+    def build(team: Team) -> Agent:
+        return deep_agent(name="Deep", model=team.model("Deep"), tools=[approval_gate(pay)])
+
+    team = Team(
+        build,
+        {
+            "Deep": [
+                task("general-purpose", "pay it", "c1"),
+                call("pay", id="g1"),
+                say("paid"),
+                say("done"),
+            ]
+        },
+    )
+    one = pending(await team.run())["g1"]
+    assert str(one.address) == "agent:Deep;tool:task:c1;agent:general-purpose;tool:pay:g1"
+
+    last = await team.resume({one.id: yes(one)})
+
+    assert brief(last) == ["tool task#c1 ran: paid", "says done"]
+    offered = [model.tools for model in team.models["Deep"] if model.tools]
+    assert offered[0][0] == ("pay", "write_todos", "task")
+    assert offered[0][1] == ("pay",)
+
+
+async def test_without_agents_there_is_no_task() -> None:
+    team = Team(
+        lambda team: deep_agent(name="Deep", model=team.model("Deep"), with_general_purpose=False),
+        {"Deep": [say("done")]},
+    )
+
+    await team.run()
+
+    assert team.models["Deep"][0].tools == [("write_todos",)]
+
+
+async def test_a_task_for_nobody_is_refused() -> None:
+    team = deep(Plain("pay"))
+    team.scripts = {"Deep": [task("Nobody", "x", "c1"), say("done")], "Res": []}
+
+    events = await team.run()
+
+    assert brief(events)[1].startswith("tool task#c1 refused: ")
+
+
+async def test_people_may_be_asked_about_a_task() -> None:
+    def build(team: Team) -> Agent:
+        return team.chat("A", approval_gate(task_tool([team.asker("a")])))
+
+    team = Team(build, {"A": [task("a", "do it", "c1"), say("done")]})
+    one = pending(await team.run())["c1"]
+    assert (one.info.title, one.info.preview) == ("Give a task to a", "do it")  # type: ignore[attr-defined]
+    two = pending(await team.resume({one.id: yes(one)}))["a"]
+    last = await team.resume({two.id: "D"})
+
+    assert brief(last)[0] == "tool task#c1 ran: a got D"
+
+
+def test_agents_and_tools_have_names_of_their_own() -> None:
+    team = Team(lambda team: team.sayer("x"), {"m": []})
+
+    with pytest.raises(DuplicateNameError, match="general-purpose"):
+        deep_agent(name="D", model=team.model("m"), sub_agents=[team.sayer("general-purpose")])
+    with pytest.raises(DuplicateNameError):
+        task_tool([team.sayer("a"), team.sayer("a")])
+    with pytest.raises(AgentConfigError, match="write_todos"):
+        deep_agent(name="D", model=team.model("m"), tools=[write_todos_tool()])
+
+
+def answered(context: InterruptContext) -> object:
+    return "this" if context.address.segments[-1].sub_id == "c1" else yes(context)
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
+@pytest.mark.parametrize("at", range(1, 18, 2))
+async def test_i4_a_deep_agent_goes_on_after_a_crash(at: int, before: bool) -> None:
+    pay, store = Plain("pay", idempotent=True), MemoryCheckpointStore()
+    team = deep(pay)
+    team.durability, team.by_history = "step", True
+    team.store = DyingStore(store, at=at, before=before)
+    told: list[AgentEvent] = []
+    try:
+        await team.drive(told, answered)
+    except Died:
+        team.store = store
+        await team.drive(told, answered)
+
+    assert brief(told)[-1] == "says all done"
+    assert len(pay.calls) in {1, 2}

@@ -1,0 +1,301 @@
+"""Each mistake has its own error, which says what to do, and changes nothing that is stored."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from agents.agent import check_unique_names
+from agents.cancel import CancelToken
+from agents.chatmodel import ChatModelAgent
+from agents.checkpoint import CheckpointStatus
+from agents.codec import TypeRegistry
+from agents.context import (
+    address_segment,
+    current_address,
+    get_interrupt_state,
+    get_resume_context,
+    session_values,
+)
+from agents.conversation import Conversation
+from agents.document import ResumeParams, RunDocument
+from agents.errors import (
+    AgentConfigError,
+    AgentError,
+    AmbiguousTargetError,
+    CheckpointBusyError,
+    CheckpointClosedError,
+    CheckpointConflictError,
+    CheckpointDecodeError,
+    CheckpointNotFoundError,
+    CheckpointVersionError,
+    DuplicateNameError,
+    NoCheckpointStoreError,
+    NothingPendingError,
+    OutsideRunError,
+    ResumeDataError,
+    TopologyChangedError,
+    UnknownInterruptError,
+    UnregisteredTypeError,
+)
+from agents.interrupt import composite_interrupt, interrupt, keep_waiting, stateful_interrupt
+from agents.memory import MemoryCheckpointStore, MemoryMessageLog
+from agents.models import ScriptedModel, call, say
+from agents.runner import Runner
+from agents.tools import ApprovalInfo, approval_gate
+from tests.unit.agents.support import Asker, Plain, collect
+
+
+@dataclass
+class Mess:
+    """A store with one run in each state, and a runner that works on it."""
+
+    store: MemoryCheckpointStore = field(default_factory=MemoryCheckpointStore)
+    ids: list[str] = field(default_factory=list)
+
+    def runner(self, *gated: str, name: str = "A", **options: object) -> Runner:
+        pay = Plain("pay")
+        agent = ChatModelAgent(
+            name=name,
+            model=ScriptedModel([[call("pay", id="c1"), call("pay", id="c2")], say("done")]),
+            tools=[approval_gate(pay) if "pay" in (gated or ("pay",)) else pay],
+        )
+        options = {"checkpoint_store": self.store, "message_log": MemoryMessageLog(), **options}
+        return Runner(agent, **options)  # type: ignore[arg-type]
+
+    async def prepare(self) -> None:
+        await collect(self.runner().query("hi", checkpoint_id="pending"))
+        self.ids = [context.id for context in await self.runner().pending("pending")]
+        status = CheckpointStatus
+        empty = RunDocument(agent="A", messages=()).to_text()
+        for name, text, kept in (
+            ("running", empty, status.RUNNING),
+            ("nothing", empty, status.PENDING),
+            ("newer", '{"schema":99}', status.PENDING),
+            ("damaged", "{", status.PENDING),
+            ("closed", empty, status.PENDING),
+        ):
+            await self.store.save(name, text, status=kept, expected_version=0)
+        await self.store.close("closed", expected_version=1)
+
+    def answer(self, checkpoint_id: str, targets: dict[str, object]) -> Awaitable[object]:
+        params = ResumeParams(targets=targets)
+        return collect(self.runner().resume_with_params(checkpoint_id, params))
+
+    def run(self, checkpoint_id: str, **options: object) -> Awaitable[object]:
+        events = self.runner().query("hi", checkpoint_id=checkpoint_id, **options)  # type: ignore[arg-type]
+        return collect(events)
+
+
+RUNS: dict[str, tuple[Callable[[Mess], Awaitable[object]], type[AgentError], str]] = {
+    "resume of no checkpoint": (
+        lambda m: m.answer("nope", {}),
+        CheckpointNotFoundError,
+        "check the id and the store",
+    ),
+    "resume of what runs": (lambda m: m.answer("running", {}), CheckpointBusyError, "`recover`"),
+    "resume of what ended": (lambda m: m.answer("closed", {}), CheckpointClosedError, "a new id"),
+    "resume of nothing": (lambda m: m.answer("nothing", {}), NothingPendingError, "is pending"),
+    "resume of a newer version": (
+        lambda m: m.answer("newer", {}),
+        CheckpointVersionError,
+        "run the version that wrote it",
+    ),
+    "resume of a damaged one": (lambda m: m.answer("damaged", {}), CheckpointDecodeError, "JSON"),
+    "recovery of no checkpoint": (
+        lambda m: collect(m.runner().recover("nope")),
+        CheckpointNotFoundError,
+        "check the id",
+    ),
+    "recovery of what ended": (
+        lambda m: collect(m.runner().recover("closed")),
+        CheckpointClosedError,
+        "a new id",
+    ),
+    "unknown interrupt": (
+        lambda m: m.answer("pending", {"nope": True}),
+        UnknownInterruptError,
+        "pending are: ",
+    ),
+    "one known, one unknown": (
+        lambda m: m.answer("pending", {"nope": True, m.ids[0]: True}),
+        UnknownInterruptError,
+        "no interrupt 'nope'",
+    ),
+    "no answer": (lambda m: m.answer("pending", {m.ids[0]: None}), ResumeDataError, "is None"),
+    "wrong type": (lambda m: m.answer("pending", {m.ids[0]: "yes"}), ResumeDataError, "pay"),
+    "answer that cannot be stored": (
+        lambda m: collect(
+            m.runner().resume_with_params("pending", ResumeParams(), session_values={"a": object()})
+        ),
+        UnregisteredTypeError,
+        "@register",
+    ),
+    "another root agent": (
+        lambda m: collect(m.runner(name="B").resume("pending")),
+        TopologyChangedError,
+        "start the version that asked",
+    ),
+    "a gate was taken away": (
+        lambda m: collect(m.runner("other").resume("pending")),
+        TopologyChangedError,
+        "start the version that asked",
+    ),
+    "no store": (
+        lambda m: collect(m.runner(checkpoint_store=None).resume("pending")),
+        NoCheckpointStoreError,
+        "checkpoint_store=",
+    ),
+    "run with the id of what waits": (
+        lambda m: m.run("pending"),
+        CheckpointConflictError,
+        "waits for answers",
+    ),
+    "run with the id of what runs": (lambda m: m.run("running"), CheckpointBusyError, "`recover`"),
+    "run with the id of what ended": (lambda m: m.run("closed"), CheckpointClosedError, "new id"),
+    "run in steps with an id in use": (
+        lambda m: collect(m.runner(durability="step").query("hi", checkpoint_id="pending")),
+        CheckpointConflictError,
+        "waits for answers",
+    ),
+    "run in steps with an id that ended": (
+        lambda m: collect(m.runner(durability="step").query("hi", checkpoint_id="closed")),
+        CheckpointClosedError,
+        "new id",
+    ),
+    "session value that cannot be stored": (
+        lambda m: m.run("new", session_values={"a": object()}),
+        UnregisteredTypeError,
+        "@register",
+    ),
+    "log without a log": (
+        lambda m: collect(
+            m.runner(message_log=None).query("hi", checkpoint_id="new", log=("t", 1))
+        ),
+        AgentConfigError,
+        "message_log=",
+    ),
+    "steps without a store": (
+        lambda m: collect(m.runner(checkpoint_store=None, durability="step").query("hi")),
+        AgentConfigError,
+        "checkpoint_store=",
+    ),
+    "info that cannot be stored": (
+        lambda m: collect(
+            Runner(_asks(lambda: interrupt(object())), checkpoint_store=m.store).query(
+                "hi", checkpoint_id="new"
+            )
+        ),
+        UnregisteredTypeError,
+        "@register",
+    ),
+    "state that cannot be stored": (
+        lambda m: collect(
+            Runner(
+                _asks(lambda: stateful_interrupt("q", {1: "x"})), checkpoint_store=m.store
+            ).query("hi", checkpoint_id="new")
+        ),
+        UnregisteredTypeError,
+        "dict with a int key",
+    ),
+    "conversation without a log": (
+        lambda m: _made(lambda: Conversation(m.runner(message_log=None), "c")),
+        AgentConfigError,
+        "message_log=",
+    ),
+    "answer in a conversation that asks nothing": (
+        lambda m: Conversation(m.runner(), "c").resume({"x": "y"}),
+        NothingPendingError,
+        "nothing is pending",
+    ),
+}
+
+
+def _asks(ask: Callable[[], object]) -> Asker:
+    class Bad(Asker):
+        async def run(self, input: object) -> object:  # type: ignore[override] # noqa: A002
+            ask()
+            yield
+
+    return Bad("a")
+
+
+async def _made(make: Callable[[], object]) -> object:
+    return make()
+
+
+@pytest.mark.parametrize("mistake", RUNS)
+async def test_a_mistake_has_its_error_and_changes_nothing(mistake: str) -> None:
+    attempt, error, told = RUNS[mistake]
+    mess = Mess()
+    await mess.prepare()
+    before = copy.deepcopy(mess.store._kept)
+
+    with pytest.raises(error, match=told) as raised:
+        await attempt(mess)
+
+    assert mess.store._kept == before
+    assert type(raised.value) is error
+    assert len(str(raised.value)) > 20
+    contexts = await mess.runner().pending("pending")
+    assert [context.id for context in contexts] == mess.ids
+
+
+async def test_one_answer_for_two_is_ambiguous_and_changes_nothing() -> None:
+    mess = Mess()
+    await mess.prepare()
+    before = copy.deepcopy(mess.store._kept)
+    (first, _) = await mess.runner().pending("pending")
+    assert isinstance(first.info, ApprovalInfo)
+    good = first.info.approve()
+
+    with pytest.raises(AmbiguousTargetError, match="by its id"):
+        await mess.answer("pending", {first.id: good, str(first.address): good})
+    assert mess.store._kept == before
+
+
+@pytest.mark.parametrize(
+    "outside",
+    [
+        lambda: interrupt("q"),
+        lambda: stateful_interrupt("q", 1),
+        lambda: composite_interrupt("q", 1),
+        keep_waiting,
+        lambda: get_interrupt_state(str),
+        lambda: get_resume_context(str),
+        current_address,
+        session_values,
+        lambda: address_segment("tool", "x").__enter__(),
+    ],
+)
+def test_outside_a_run_there_is_nobody_to_ask(outside: Callable[[], object]) -> None:
+    with pytest.raises(OutsideRunError, match="call it in a tool or an agent of a runner"):
+        outside()
+
+
+def test_mistakes_that_are_there_before_any_run() -> None:
+    with pytest.raises(DuplicateNameError, match="rename one") as raised:
+        check_unique_names("team", [Asker("a"), Asker("a")])
+    assert (raised.value.owner, raised.value.kind, raised.value.name) == ("team", "agent", "a")
+    assert isinstance(raised.value, AgentConfigError)
+
+    types = TypeRegistry()
+    with pytest.raises(UnregisteredTypeError, match="@register"):
+        types.encode(object())
+    with pytest.raises(AgentConfigError, match="no dataclass"):
+        types.register("app.X/1")(type("X", (), {}))
+
+
+async def test_a_token_may_be_given_to_a_run_that_is_refused() -> None:
+    mess = Mess()
+    await mess.prepare()
+    token = CancelToken()
+    token.cancel()
+    before = copy.deepcopy(mess.store._kept)
+
+    with pytest.raises(CheckpointConflictError):
+        await mess.run("pending", cancel=token)
+    assert mess.store._kept == before

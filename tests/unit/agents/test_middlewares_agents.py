@@ -1,0 +1,90 @@
+"""Middlewares around tools that are agents themselves."""
+
+from __future__ import annotations
+
+import pytest
+
+from agents import ChatModelAgent, ScriptedModel, approval_gate
+from agents.agenttool import AgentTool
+from agents.middlewares.gates import approval_middleware
+from agents.middlewares.retry import RetryTools
+from agents.middlewares.safe import SafeTools
+from agents.models import call, say
+from agents.topology import Component
+from tests.unit.agents.support import Plain, World, brief, contexts, no, yes
+
+
+def office(pay: Plain, inner: ScriptedModel) -> World:
+    """An agent whose tool is an agent with a gated tool; both gates ask."""
+    clerk = ChatModelAgent(
+        name="Inner", model=inner, tools=[approval_gate(pay)], description="pays"
+    )
+    return World(
+        [call("Inner", {"request": "pay"}, id="o1"), say("all done")],
+        [AgentTool(clerk)],
+        options={"middlewares": [SafeTools(), approval_middleware("Inner"), SafeTools()]},
+    )
+
+
+async def test_e065_both_gates_ask_one_after_the_other() -> None:
+    pay, inner = Plain("pay"), ScriptedModel([call("pay", id="i1"), say("paid")])
+    world = office(pay, inner)
+
+    outer = contexts(await world.run())["o1"]
+    assert inner.calls == 0
+    second = contexts(await world.resume({outer.id: yes(outer)}))["i1"]
+    assert str(second.address) == "agent:A;tool:Inner:o1;agent:Inner;tool:pay:i1"
+    events = await world.resume({second.id: yes(second)})
+
+    assert brief(events) == ["tool Inner#o1 ran: paid", "says all done"]
+    assert inner.calls == 2
+    assert len(pay.calls) == 1
+
+
+async def test_e065_the_first_gate_rejects() -> None:
+    pay, inner = Plain("pay"), ScriptedModel([])
+    world = office(pay, inner)
+    outer = contexts(await world.run())["o1"]
+
+    events = await world.resume({outer.id: no(outer)})
+
+    assert brief(events)[0].startswith("tool Inner#o1 rejected")
+    assert inner.calls == 0
+
+
+@pytest.mark.parametrize("idempotent", [True, False])
+async def test_a_gated_call_is_tried_again_behind_safe_tools(idempotent: bool) -> None:
+    left = [RuntimeError("once")]
+
+    def flaky(_: object) -> str:
+        if left:
+            raise left.pop()
+        return "worked"
+
+    async def no_sleep(seconds: float) -> None:
+        assert seconds > 0
+
+    tool = Plain("t", flaky, idempotent=idempotent)
+    world = World(
+        [call("t", id="c1"), say("done")],
+        [approval_gate(tool)],
+        options={"middlewares": [SafeTools(), RetryTools(2, sleep=no_sleep)]},
+    )
+    context = contexts(await world.run())["c1"]
+
+    events = await world.resume({context.id: yes(context)})
+
+    told = "ran: worked" if idempotent else "failed: [tool error] once"
+    assert brief(events)[0] == f"tool t#c1 {told}"
+
+
+def test_what_is_inside_of_wrappers_is_seen() -> None:
+    world = office(Plain("pay"), ScriptedModel([]))
+    outer = world.agent()
+    assert isinstance(outer, ChatModelAgent)
+
+    (component,) = outer.components().values()
+
+    assert isinstance(component, Component)
+    assert component.kind == "approval"
+    assert set(component.inner.components()) == {("agent", "Inner")}  # type: ignore[attr-defined]

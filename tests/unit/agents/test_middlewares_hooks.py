@@ -1,0 +1,599 @@
+"""Hooks of middlewares: their order, what they may change, and how they ask people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import pytest
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+
+from agents import (
+    AgentConfigError,
+    ChatModelAgent,
+    ChatResumeData,
+    ResumeDataError,
+    Runner,
+    ScriptedModel,
+    SwallowedInterruptError,
+    TopologyChangedError,
+    UnregisteredTypeError,
+    address_segment,
+    approval_gate,
+    get_interrupt_state,
+    get_resume_context,
+    interrupt,
+    session_values,
+    stateful_interrupt,
+)
+from agents.agent import AgentInput
+from agents.calls import ToolReturn
+from agents.chatstate import run_local_values
+from agents.codec import Json
+from agents.errors import OutsideRunError
+from agents.interrupt import Interrupted
+from agents.messages import user_message
+from agents.middlewares.base import CallNext, Middleware, ModelCall
+from agents.middlewares.history import HistoryModifier
+from agents.middlewares.wrapper import ToolWrapper
+from agents.models import call, say
+from agents.tools.base import Tool
+from tests.unit.agents.support import Plain, World, brief, collect, contexts, yes
+
+
+@dataclass
+class Spy(Middleware):
+    """Notes each hook."""
+
+    label: str = ""
+    seen: list[str] = field(default_factory=list)
+
+    def note(self, hook: str) -> None:
+        self.seen.append(f"{self.label}{hook}")
+
+    def wrap_tool(self, tool: Tool) -> Tool:
+        return _Noted(tool, self)
+
+    async def before_agent(self, input: AgentInput) -> AgentInput:  # noqa: A002
+        self.note("before_agent")
+        return input
+
+    async def before_model(self, messages: list[ModelMessage]) -> list[ModelMessage]:
+        self.note("before_model")
+        return messages
+
+    async def around_model(self, call: ModelCall, call_next: CallNext) -> ModelResponse:
+        self.note("ask")
+        answer = await call_next(call)
+        self.note("answered")
+        return answer
+
+    async def after_model(self, response: ModelResponse) -> ModelResponse:
+        self.note("after_model")
+        return response
+
+    async def after_tools(self, message: ModelRequest) -> ModelRequest:
+        self.note("after_tools")
+        return message
+
+    async def after_agent(self, text: str) -> None:
+        self.note(f"after_agent {text}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Noted(ToolWrapper):
+    spy: Spy
+
+    async def call(self, arguments: dict[str, Json]) -> str | ToolReturn:
+        self.spy.note("tool")
+        return await self.tool.call(arguments)
+
+
+class Asking(Middleware):
+    """Asks once in one hook, and keeps what was answered."""
+
+    def __init__(self, hook: str, label: str = "Asking") -> None:
+        self.hook = hook
+        self.label = label
+        self.got: list[tuple[str | None, str | None]] = []
+
+    @property
+    def name(self) -> str:
+        return self.label
+
+    def ask(self, hook: str) -> None:
+        if hook != self.hook:
+            return
+        was, _, state = get_interrupt_state(str)
+        _, has_data, data = get_resume_context(str)
+        if has_data:
+            self.got.append((state, data))
+        elif not self.got or was:
+            stateful_interrupt(f"{self.label}.{hook}?", f"{self.label} state")
+
+    async def before_agent(self, input: AgentInput) -> AgentInput:  # noqa: A002
+        self.ask("before_agent")
+        return input
+
+    async def before_model(self, messages: list[ModelMessage]) -> list[ModelMessage]:
+        self.ask("before_model")
+        return messages
+
+    async def around_model(self, call: ModelCall, call_next: CallNext) -> ModelResponse:
+        self.ask("around_model")
+        return await call_next(call)
+
+    async def after_model(self, response: ModelResponse) -> ModelResponse:
+        self.ask("after_model")
+        return response
+
+    async def after_tools(self, message: ModelRequest) -> ModelRequest:
+        self.ask("after_tools")
+        return message
+
+    async def after_agent(self, text: str) -> None:
+        self.ask("after_agent")
+
+
+HOOKS = [
+    "before_agent",
+    "before_model",
+    "around_model",
+    "after_model",
+    "after_tools",
+    "after_agent",
+]
+
+
+async def test_e062_hooks_on_run_and_on_resume() -> None:
+    spy = Spy()
+    world = World(
+        [call("pay", id="c1"), say("done")],
+        [approval_gate(Plain("pay"))],
+        options={"middlewares": [spy]},
+    )
+
+    context = contexts(await world.run())["c1"]
+
+    first = ["before_agent", "before_model", "ask", "answered", "after_model", "tool"]
+    assert spy.seen == first
+    spy.seen.clear()
+    await world.resume({context.id: yes(context)})
+    assert spy.seen == [
+        "before_agent",
+        "tool",
+        "after_tools",
+        "before_model",
+        "ask",
+        "answered",
+        "after_model",
+        "after_agent done",
+    ]
+
+
+async def test_the_first_middleware_is_the_outermost() -> None:
+    seen: list[str] = []
+    world = World(
+        [call("t", id="c1"), say("done")],
+        [Plain("t")],
+        options={"middlewares": [Spy("1 ", seen), Spy("2 ", seen)]},
+    )
+
+    await world.run()
+
+    assert seen[:8] == [
+        "1 before_agent",
+        "2 before_agent",
+        "1 before_model",
+        "2 before_model",
+        "1 ask",
+        "2 ask",
+        "2 answered",
+        "1 answered",
+    ]
+    assert seen[8:14] == [
+        "2 after_model",
+        "1 after_model",
+        "1 tool",
+        "2 tool",
+        "2 after_tools",
+        "1 after_tools",
+    ]
+    assert seen[-2:] == ["2 after_agent done", "1 after_agent done"]
+
+
+async def test_e064_an_interrupt_in_before_model() -> None:
+    asking = Asking("before_model")
+    world = World([say("done")], options={"middlewares": [asking]})
+
+    first = await world.run()
+
+    (context,) = contexts(first).values()
+    assert str(context.address) == "agent:A"
+    assert context.is_root_cause
+    assert context.parent is not None
+    assert str(context.parent.address) == "agent:A"
+    assert context.info == "Asking.before_model?"
+    assert [model.calls for model in world.models] == [0]
+    assert brief(await world.resume({context.id: "go"})) == ["says done"]
+    assert asking.got == [("Asking state", "go")]
+    assert sum(model.calls for model in world.models) == 1
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+@pytest.mark.parametrize("durability", ["interrupt", "step"])
+async def test_each_hook_may_ask(hook: str, durability: str) -> None:
+    tool = Plain("t")
+    asking = Asking(hook)
+    world = World(
+        [call("t", id="c1"), say("done")],
+        [tool],
+        durability=durability,
+        options={"middlewares": [Spy(), asking]},
+    )
+
+    first = await world.run()
+    (context,) = contexts(first).values()
+    assert context.info == f"Asking.{hook}?"
+    second = await world.resume({context.id: "go"})
+
+    assert asking.got == [("Asking state", "go")]
+    lines = [line for line in brief([*first, *second]) if not line.startswith("INT")]
+    assert lines == ["calls t#c1", "tool t#c1 ran: t ok {}", "says done"]
+    assert sum(model.calls for model in world.models) == 2
+    assert len(tool.calls) == 1
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+async def test_each_middleware_has_its_own_state(hook: str) -> None:
+    one, two = Asking(hook, "same"), Asking(hook, "same")
+    world = World(
+        [call("t", id="c1"), say("done")], [Plain("t")], options={"middlewares": [one, two]}
+    )
+
+    (first,) = contexts(await world.run()).values()
+    (second,) = contexts(await world.resume({first.id: "a"})).values()
+    events = await world.resume({second.id: "b"})
+
+    assert brief(events)[-1:] == (["says done"] if hook != "after_agent" else [])
+    assert sorted(map(str, one.got + two.got)) == ["('same state', 'a')", "('same state', 'b')"]
+
+
+async def test_a_hook_that_is_entered_without_an_answer_asks_again() -> None:
+    world = World([say("done")], options={"middlewares": [Asking("before_model")]})
+    (before,) = contexts(await world.run()).values()
+
+    (after,) = contexts(await collect(world.runner().resume("1"))).values()
+
+    assert after.info == before.info
+    assert after.id != before.id
+
+
+async def test_a_hook_may_ask_in_a_segment_of_its_own() -> None:
+    class Deep(Middleware):
+        async def before_model(self, messages: list[ModelMessage]) -> list[ModelMessage]:
+            with address_segment("process", "check"):
+                _, has_data, _ = get_resume_context(str)
+                if not has_data:
+                    interrupt("ok?")
+            return messages
+
+    world = World([say("done")], options={"middlewares": [Deep()]})
+
+    found = contexts(await world.run())
+
+    (context,) = found.values()
+    assert str(context.address) == "agent:A;process:check"
+    assert brief(await world.resume({context.id: "yes"})) == ["says done"]
+
+
+async def test_a_question_before_the_agent_leaves_its_calls_waiting() -> None:
+    """A hook asks on resume: the answer for a call comes too early, and the call waits on."""
+
+    class Late(Asking):
+        runs = 0
+
+        async def before_agent(self, input: AgentInput) -> AgentInput:  # noqa: A002
+            Late.runs += 1
+            if Late.runs > 1:
+                self.ask("before_agent")
+            return input
+
+    pay, late = Plain("pay"), Late("before_agent")
+    world = World(
+        [[call("pay", id="c1"), call("pay", id="c2")], say("done")],
+        [approval_gate(pay)],
+        options={"middlewares": [late]},
+    )
+    first = contexts(await world.run())
+
+    with pytest.raises(ResumeDataError, match="a middleware of its agent asks people first"):
+        await world.resume({first["c1"].id: yes(first["c1"])})
+    pending = await world.pending()
+    assert [(str(one.address), one.info) for one in pending[:1]] == [
+        ("agent:A", "Asking.before_agent?")
+    ]
+    assert [one.id for one in pending[1:]] == [first["c1"].id, first["c2"].id]
+    assert pay.calls == []
+
+    await world.resume({pending[0].id: "go"})
+    events = await world.resume({c.id: yes(c) for c in pending[1:]})
+    assert brief(events)[-1] == "says done"
+    assert len(pay.calls) == 2
+
+
+async def test_a_hook_that_is_gone_is_not_passed_over() -> None:
+    world = World([say("done")], options={"middlewares": [Asking("before_model")]})
+    (context,) = contexts(await world.run()).values()
+
+    world.options = {}
+    with pytest.raises(TopologyChangedError, match="the hook 'before_model:Asking'"):
+        await world.resume({context.id: "go"})
+
+    world.options = {"middlewares": [Asking("before_model")]}
+    assert brief(await world.resume({context.id: "go"})) == ["says done"]
+
+
+async def test_a_middleware_that_swallows_a_question_is_noticed() -> None:
+    class Greedy(Middleware):
+        async def around_model(self, call: ModelCall, call_next: CallNext) -> ModelResponse:
+            try:
+                return await call_next(call)
+            except Interrupted:
+                return ModelResponse(parts=[TextPart("never mind")])
+
+    world = World([say("done")], options={"middlewares": [Greedy(), Asking("around_model")]})
+
+    with pytest.raises(SwallowedInterruptError):
+        await world.run()
+
+
+async def test_hooks_change_what_they_get() -> None:
+    class Changing(Middleware):
+        async def before_agent(self, input: AgentInput) -> AgentInput:  # noqa: A002
+            return replace(input, messages=(*input.messages, user_message("be quick")))
+
+        async def before_model(self, messages: list[ModelMessage]) -> list[ModelMessage]:
+            return [*messages, user_message("now")]
+
+        async def after_model(self, response: ModelResponse) -> ModelResponse:
+            texts = [p for p in response.parts if isinstance(p, TextPart)]
+            return replace(response, parts=[TextPart("secret") for _ in texts] or response.parts)
+
+        async def after_tools(self, message: ModelRequest) -> ModelRequest:
+            (part,) = message.parts
+            assert isinstance(part, ToolReturnPart)
+            return ModelRequest(
+                parts=[ToolReturnPart(part.tool_name, "shorter", part.tool_call_id)]
+            )
+
+        async def after_agent(self, text: str) -> None:
+            session_values()["told"] = text
+
+    world = World(
+        [call("t", id="c1"), say("done")], [Plain("t")], options={"middlewares": [Changing()]}
+    )
+
+    events = await world.run(log=("l", 1))
+
+    assert brief(events)[-1] == "says secret"
+    assert world.last_input == [
+        "user-prompt:hi",
+        "user-prompt:be quick",
+        "tool-call:",
+        "tool-return:shorter",
+        "user-prompt:now",
+    ]
+    (entry,) = await world.log.load("l", before_turn=2)
+    assert "secret" in entry
+    assert "shorter" in entry
+    assert "now" not in entry
+
+
+async def test_what_a_model_answered_may_be_changed_into_a_call() -> None:
+    class Calls(Middleware):
+        async def after_model(self, response: ModelResponse) -> ModelResponse:
+            return replace(response, parts=[call("t", id="c1")])
+
+    tool = Plain("t")
+    world = World([say("x"), say("y")], [tool], options={"middlewares": [Calls()]})
+    world.options["max_iterations"] = 2
+
+    with pytest.raises(Exception, match="used all 2 rounds"):
+        await world.run()
+    assert len(tool.calls) == 2
+
+
+async def test_a_cached_answer_asks_no_model() -> None:
+    class Cached(Middleware):
+        async def around_model(self, call: ModelCall, call_next: CallNext) -> ModelResponse:
+            return ModelResponse(parts=[TextPart("from the cache")])
+
+    world = World([], options={"middlewares": [Cached()]})
+
+    assert brief(await world.run()) == ["says from the cache"]
+    assert brief(await collect(world.runner(streaming=True).query("hi"))) == ["says from the cache"]
+
+
+@pytest.mark.parametrize("hook", ["before_agent", "before_model", "after_model", "after_tools"])
+async def test_a_hook_that_forgets_to_return_is_a_mistake(hook: str) -> None:
+    async def forgetful(*_: object) -> None:
+        return None
+
+    kind = type("Forgetful", (Middleware,), {hook: forgetful})
+    world = World(
+        [call("t", id="c1"), say("done")], [Plain("t")], options={"middlewares": [kind()]}
+    )
+
+    with pytest.raises(AgentConfigError, match=f"{hook} of middleware 'Forgetful' gave back None"):
+        await world.run()
+
+
+async def test_e073_history_modifier_places_what_people_said() -> None:
+    def last_first(messages: list[ModelMessage]) -> list[ModelMessage]:
+        return [user_message("user:extra"), *messages]
+
+    pay = Plain("pay")
+    world = World(
+        [call("pay", id="c1"), say("done")],
+        [approval_gate(pay)],
+        options={"history_modifier": last_first},
+    )
+    context = contexts(await world.run())["c1"]
+    assert context.parent is not None
+
+    await world.resume(
+        {context.id: yes(context), context.parent.id: ChatResumeData(messages=("and hurry",))}
+    )
+
+    assert world.last_input == [
+        "user-prompt:user:extra",
+        "user-prompt:hi",
+        "tool-call:",
+        "tool-return:pay ok {}",
+        "user-prompt:and hurry",
+    ]
+    assert len(pay.calls) == 1
+
+
+async def test_history_modifiers_may_be_coroutines_and_see_results() -> None:
+    async def trim(messages: list[ModelMessage]) -> list[ModelMessage]:
+        return messages[-1:]
+
+    async def note(message: ModelRequest) -> ModelRequest:
+        return replace(message, parts=[*message.parts, UserPromptPart("noted")])
+
+    world = World(
+        [call("t", id="c1"), say("done")],
+        [Plain("t")],
+        options={"middlewares": [HistoryModifier(trim, after_tools=note), HistoryModifier()]},
+    )
+
+    await world.run()
+
+    assert world.last_input == ["tool-return:t ok {}", "user-prompt:noted"]
+
+
+class Counting(Middleware):
+    """Counts model calls in the run's local values."""
+
+    async def after_model(self, response: ModelResponse) -> ModelResponse:
+        values = run_local_values()
+        values["asked"] = int(str(values.get("asked", 0))) + 1
+        return response
+
+
+@pytest.mark.parametrize("durability", ["interrupt", "step"])
+async def test_local_values_survive_interrupts(durability: str) -> None:
+    seen: list[object] = []
+
+    def look(_: object) -> None:
+        seen.append(run_local_values()["asked"])
+
+    world = World(
+        [call("pay", id="c1"), call("look", id="c2"), say("done")],
+        [approval_gate(Plain("pay")), Plain("look", look)],
+        durability=durability,
+        options={"middlewares": [Counting()]},
+    )
+    context = contexts(await world.run())["c1"]
+
+    await world.resume({context.id: yes(context)})
+
+    assert seen == [2]
+
+
+async def test_local_values_survive_a_crash_between_two_steps() -> None:
+    class DiedError(Exception):
+        pass
+
+    seen: list[object] = []
+
+    def look(_: object) -> str:
+        seen.append((run_local_values()["asked"], session_values()["n"]))
+        return "looked"
+
+    class Dying(Middleware):
+        ready = False
+
+        async def before_model(self, messages: list[ModelMessage]) -> list[ModelMessage]:
+            session_values()["n"] = len(messages)
+            return messages
+
+        async def after_tools(self, message: ModelRequest) -> ModelRequest:
+            if not Dying.ready:
+                raise DiedError
+            return message
+
+    world = World(
+        [call("t", id="c1"), call("look", id="c2"), say("done")],
+        [Plain("t"), Plain("look", look)],
+        durability="step",
+        options={"middlewares": [Counting(), Dying()]},
+    )
+
+    with pytest.raises(DiedError):
+        await world.run()
+    Dying.ready = True
+    await world.recover()
+
+    assert seen == [(2, 3)]
+
+
+async def test_local_values_must_be_storable_and_need_an_agent() -> None:
+    def body(_: object) -> None:
+        run_local_values()["bad"] = object()
+
+    world = World([call("t", id="c1"), say("done")], [Plain("t", body)])
+
+    with pytest.raises(UnregisteredTypeError):
+        await world.run()
+    with pytest.raises(OutsideRunError):
+        run_local_values()
+
+
+async def test_agents_in_one_run_do_not_share_local_values() -> None:
+    agents = [
+        ChatModelAgent(name=name, model=ScriptedModel([say("x")]), middlewares=[Counting()])
+        for name in "AB"
+    ]
+    for agent in agents:
+        assert brief(await collect(Runner(agent).query("hi"))) == ["says x"]
+    with pytest.raises(OutsideRunError):
+        run_local_values()
+
+
+async def test_hooks_may_call_what_they_override() -> None:
+    class Polite(Middleware):
+        async def before_agent(self, input: AgentInput) -> AgentInput:  # noqa: A002
+            return await super().before_agent(input)
+
+        async def before_model(self, messages: list[ModelMessage]) -> list[ModelMessage]:
+            return await super().before_model(messages)
+
+        async def around_model(self, call: ModelCall, call_next: CallNext) -> ModelResponse:
+            return await super().around_model(call, call_next)
+
+        async def after_model(self, response: ModelResponse) -> ModelResponse:
+            return await super().after_model(response)
+
+        async def after_tools(self, message: ModelRequest) -> ModelRequest:
+            return await super().after_tools(message)
+
+        async def after_agent(self, text: str) -> None:
+            await super().after_agent(text)
+
+        def wrap_tool(self, tool: Tool) -> Tool:
+            return ToolWrapper(super().wrap_tool(tool))
+
+    world = World(
+        [call("t", id="c1"), say("done")], [Plain("t")], options={"middlewares": [Polite()]}
+    )
+
+    assert brief(await world.run()) == ["calls t#c1", "tool t#c1 ran: t ok {}", "says done"]

@@ -1,0 +1,506 @@
+"""The prebuilt agent: scenarios 76 to 98 of part H, and people between its stages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+import pytest
+from pydantic_ai.messages import ModelResponse, ToolCallPart, ToolReturnPart, UserPromptPart
+
+from agents.agent import AgentEvent, InterruptEvent
+from agents.chatmodel import ChatModelAgent, ChatResumeData
+from agents.codec import decode, encode
+from agents.document import ResumeParams
+from agents.errors import (
+    AgentConfigError,
+    AmbiguousTargetError,
+    CheckpointClosedError,
+    ResumeDataError,
+    TopologyChangedError,
+    UnknownInterruptError,
+)
+from agents.memory import MemoryCheckpointStore
+from agents.middlewares.retry import RetryTools
+from agents.models import ScriptedModel, Turn, call, say
+from agents.points import InterruptContext
+from agents.policy import PolicyCall
+from agents.prebuilt.react import (
+    PendingToolCall,
+    create_react_agent,
+    pending_tool_calls,
+    targets_by_call,
+)
+from agents.prebuilt.stages import StageInfo, StageMiddleware, StageResult
+from agents.runner import Runner
+from agents.tools import HumanInterruptConfig, accept, edit, ignore, respond, tool
+from agents.tools.infos import Cancelled, Expired
+from tests.unit.agents.support import brief, collect
+
+ALL = HumanInterruptConfig()
+YES_NO = HumanInterruptConfig(allow_respond=False, allow_edit=False)
+BOTH: Turn = [call("send", {"to": "alice"}, id="1"), call("rm", {"path": "x"}, id="2")]
+CONFIGS = {"send": ALL, "rm": YES_NO}
+
+
+@dataclass
+class Office:
+    """An agent with two tools that people decide about, and what outlives its process."""
+
+    script: list[Turn] = field(default_factory=lambda: [BOTH, say("done")])
+    human: HumanInterruptConfig | Mapping[str, HumanInterruptConfig] | None = field(
+        default_factory=lambda: dict(CONFIGS)
+    )
+    options: dict[str, object] = field(default_factory=dict)
+    store: MemoryCheckpointStore = field(default_factory=MemoryCheckpointStore)
+    ran: list[str] = field(default_factory=list)
+    models: list[ScriptedModel] = field(default_factory=list)
+    faults: list[Exception] = field(default_factory=list)
+
+    async def send(self, to: str, n: int = 1, cc: str | None = None) -> str:
+        if self.faults:
+            raise self.faults.pop()
+        self.ran.append(f"send {to} {n} {cc}")
+        return f"sent to {to}"
+
+    async def rm(self, path: str) -> str:
+        self.ran.append(f"rm {path}")
+        return f"{path} is gone"
+
+    async def look(self, at: str) -> str:
+        self.ran.append(f"look {at}")
+        return f"{at} is fine"
+
+    def agent(self) -> ChatModelAgent:
+        asked = sum(model.calls for model in self.models)
+        self.models.append(ScriptedModel(self.script[asked:]))
+        return create_react_agent(
+            self.models[-1],
+            [tool(idempotent=True)(self.send), tool(self.rm), tool(self.look)],
+            human_interrupt=self.human,
+            **self.options,  # type: ignore[arg-type]
+        )
+
+    def runner(self) -> Runner:
+        return Runner(self.agent(), checkpoint_store=self.store)
+
+    async def begin(self) -> list[AgentEvent]:
+        return await collect(self.runner().query("hi", checkpoint_id="1"))
+
+    async def pending(self) -> tuple[PendingToolCall, ...]:
+        return pending_tool_calls(await self.runner().pending("1"))
+
+    async def resume(self, targets: Mapping[str, object]) -> list[AgentEvent]:
+        params = ResumeParams(targets=targets)
+        return await collect(self.runner().resume_with_params("1", params))
+
+    async def answer(self, **by_call: object) -> list[AgentEvent]:
+        """Answer calls: `c1=accept()`."""
+        responses = {key.removeprefix("c"): one for key, one in by_call.items()}
+        return await self.resume(targets_by_call(await self.pending(), responses))
+
+    @property
+    def told(self) -> list[str]:
+        """What the model was told last about calls, in order."""
+        last = [model for model in self.models if model.calls][-1].inputs[-1]
+        parts = [part for message in last for part in message.parts]
+        return [
+            f"{part.tool_call_id}: {part.content}"
+            for part in parts
+            if isinstance(part, ToolReturnPart)
+        ]
+
+
+async def test_g076_each_call_is_a_question_and_nothing_runs() -> None:
+    office = Office()
+    await office.begin()
+    first, second = await office.pending()
+    assert (first.call_id, first.name) == ("1", "send")
+    assert first.args == {"to": "alice", "n": 1, "cc": None}
+    assert first.request.allowed == ("accept", "ignore", "response", "edit")
+    assert (second.call_id, second.name, second.args) == ("2", "rm", {"path": "x"})
+    assert second.request.allowed == ("accept", "ignore")
+    assert second.request.description == (
+        'Tool execution requires approval\n\nTool: rm\nArgs: {"path": "x"}'
+    )
+    assert first.interrupt_id != second.interrupt_id
+    assert office.ran == []
+
+
+async def test_g077_calls_that_nobody_decides_about_run_at_once() -> None:
+    def is_far(asked: PolicyCall) -> bool:
+        return asked.arguments["to"] != "alice"
+
+    office = Office([[*BOTH, call("look", {"at": "y"}, id="3")], say("done")])  # type: ignore[misc]
+    office.human = {"send": replace(ALL, when=is_far), "rm": YES_NO}
+    await office.begin()
+    assert sorted(office.ran) == ["look y", "send alice 1 None"]
+    (left,) = await office.pending()
+    assert left.name == "rm"
+
+
+async def test_g078_accepted_call_runs_once() -> None:
+    office = Office()
+    await office.begin()
+    await office.answer(c1=accept(), c2=accept())
+    assert sorted(office.ran) == ["rm x", "send alice 1 None"]
+    assert office.told == ["1: sent to alice", "2: x is gone"]
+
+
+async def test_g079_edited_call_runs_once_and_the_model_keeps_its_own() -> None:
+    office = Office([call("send", {"to": "alice", "cc": "carol"}, id="1"), say("done")])
+    await office.begin()
+    await office.answer(c1=edit({"to": "bob", "n": 2}))
+    assert office.ran == ["send bob 2 None"]
+    (told,) = office.told
+    assert told.startswith("1: A person changed the arguments to {")
+    said = [part for message in office.models[-1].inputs[-1] for part in message.parts]
+    (kept,) = [part for part in said if isinstance(part, ToolCallPart)]
+    assert kept.args == {"to": "alice", "cc": "carol"}
+
+
+async def test_g080_ignored_or_answered_call_does_not_run() -> None:
+    office = Office()
+    await office.begin()
+    await office.answer(c1=respond("not now"), c2=ignore())
+    assert office.ran == []
+    assert office.told == [
+        "1: not now",
+        "2: A person ignored the call to 'rm'; it did not run. Go on without it.",
+    ]
+
+
+@pytest.mark.parametrize("order", [("1", "2"), ("2", "1")])
+async def test_g082_results_keep_the_order_of_the_calls(order: Sequence[str]) -> None:
+    office = Office()
+    await office.begin()
+    answers = {"1": accept(), "2": ignore()}
+    for call_id in order:
+        targets = targets_by_call(await office.pending(), {call_id: answers[call_id]})
+        await office.resume(targets)
+    assert [told.split(":")[0] for told in office.told] == ["1", "2"]
+    messages = office.models[-1].inputs[-1]
+    assert isinstance(messages[-2], ModelResponse)
+    wanted = [p.tool_call_id for p in messages[-2].parts if isinstance(p, ToolCallPart)]
+    assert wanted == ["1", "2"]
+
+
+async def test_g083_g091_what_is_not_allowed_is_refused_and_can_be_answered() -> None:
+    office = Office()
+    await office.begin()
+    before = await office.pending()
+    told = "'response' is not allowed for 'rm'; allowed are: accept, ignore"
+    with pytest.raises(ResumeDataError, match=told):
+        await office.answer(c1=accept(), c2=respond("no"))
+    assert office.ran == []
+    assert await office.pending() == before
+    await office.answer(c1=accept(), c2=accept())
+    assert sorted(office.ran) == ["rm x", "send alice 1 None"]
+
+
+@pytest.mark.parametrize(
+    "answer", ["yes", [{"type": "accept"}], {"type": "response"}, {"type": "maybe"}, None]
+)
+async def test_g085_malformed_answer_changes_nothing(answer: object) -> None:
+    office = Office()
+    await office.begin()
+    before, stored = await office.pending(), await office.store.load("1")
+    with pytest.raises(ResumeDataError):
+        await office.answer(c1=answer)
+    assert (await office.pending(), await office.store.load("1")) == (before, stored)
+    assert office.ran == []
+
+
+@pytest.mark.parametrize(
+    ("args", "fault"), [({"to": "bob", "n": "two"}, "n: Input"), ({"n": 2}, "to: Field required")]
+)
+async def test_g086_edit_that_does_not_fit_is_refused(args: dict[str, object], fault: str) -> None:
+    office = Office()
+    await office.begin()
+    with pytest.raises(ResumeDataError, match=fault):
+        await office.answer(c1=edit(args))  # type: ignore[arg-type]
+    assert office.ran == []
+    assert [one.call_id for one in await office.pending()] == ["1", "2"]
+    await office.answer(c1=edit({"to": "bob", "n": 2}))
+    assert office.ran == ["send bob 2 None"]
+
+
+async def test_g087_edit_cannot_switch_tools() -> None:
+    office = Office()
+    await office.begin()
+    with pytest.raises(ResumeDataError, match="cannot switch tools"):
+        await office.answer(c1=edit({"path": "/"}, action="rm"))
+    assert office.ran == []
+
+
+async def test_g088_of_several_answers_the_good_ones_count_once() -> None:
+    office = Office()
+    await office.begin()
+    with pytest.raises(ResumeDataError, match="n: Input"):
+        await office.answer(c1=edit({"to": "bob", "n": "two"}), c2=accept())
+    assert office.ran == ["rm x"]
+    (left,) = await office.pending()
+    assert left.call_id == "1"
+    await office.answer(c1=accept())
+    assert office.ran == ["rm x", "send alice 1 None"]
+
+
+async def test_g089_call_without_an_answer_waits_on() -> None:
+    office = Office()
+    await office.begin()
+    before = {one.call_id: one for one in await office.pending()}
+    await office.answer(c2=accept())
+    assert office.ran == ["rm x"]
+    assert await office.pending() == (before["1"],)
+
+
+@pytest.mark.parametrize("answer", [ignore(), respond("no"), Expired(), Cancelled()])
+async def test_g092_flipped_predicate_does_not_run_what_people_refused(answer: object) -> None:
+    wanted = [True]
+    office = Office(human={"rm": replace(ALL, when=lambda _: wanted[0])})
+    await office.begin()
+    wanted[0] = False
+    await office.answer(c2=answer)
+    assert office.ran == ["send alice 1 None"]
+
+
+async def test_g094_failed_call_is_tried_again_without_asking() -> None:
+    pauses: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+
+    office = Office([call("send", {"to": "alice"}, id="1"), say("done")])
+    office.options["middlewares"] = [
+        RetryTools(sleep=sleep, backoff=lambda _: timedelta(seconds=1))
+    ]
+    office.faults = [OSError("away"), OSError("away")]
+    await office.begin()
+    events = await office.answer(c1=accept())
+    assert office.ran == ["send alice 1 None"]
+    assert office.told == ["1: sent to alice"]
+    assert pauses == [1, 1]
+    assert not any(isinstance(event, InterruptEvent) for event in events)
+
+
+async def test_g095_call_without_an_id_gets_one() -> None:
+    office = Office([[call("rm", {"path": "x"}, id=""), call("rm", {"path": "y"}, id="")], say("")])
+    await office.begin()
+    first, second = await office.pending()
+    assert "" not in {first.call_id, second.call_id}
+    assert first.call_id != second.call_id
+    await office.resume({first.interrupt_id: accept(), second.interrupt_id: ignore()})
+    assert office.ran == ["rm x"]
+
+
+async def test_g097_message_while_calls_wait_reaches_the_model_after_them() -> None:
+    office = Office()
+    await office.begin()
+    contexts = await office.runner().pending("1")
+    parent = contexts[0].parent
+    assert parent is not None
+    events = await office.resume({parent.id: ChatResumeData(messages=("hurry",))})
+    assert [type(event) for event in events] == [InterruptEvent]
+    assert office.ran == []
+    await office.answer(c1=accept(), c2=ignore())
+    last = office.models[-1].inputs[-1][-1]
+    assert [type(part) for part in last.parts] == [ToolReturnPart, ToolReturnPart, UserPromptPart]
+
+
+async def test_g098_answering_again_is_an_error_and_runs_nothing() -> None:
+    office = Office()
+    await office.begin()
+    stale = targets_by_call(await office.pending(), {"1": accept()})
+    await office.resume(stale)
+    with pytest.raises(UnknownInterruptError):
+        await office.resume(stale)
+    await office.answer(c2=accept())
+    with pytest.raises(CheckpointClosedError):
+        await office.resume(stale)
+    assert sorted(office.ran) == ["rm x", "send alice 1 None"]
+
+
+async def test_d12_gate_that_is_gone_refuses() -> None:
+    office = Office()
+    await office.begin()
+    targets = targets_by_call(await office.pending(), {"1": ignore()})
+    office.human = None
+    with pytest.raises(TopologyChangedError):
+        await office.resume(targets)
+    assert office.ran == []
+
+
+async def test_one_configuration_is_for_all_tools() -> None:
+    office = Office(human=YES_NO)
+    await office.begin()
+    assert [one.request.allowed for one in await office.pending()] == [("accept", "ignore")] * 2
+
+
+async def test_nobody_is_asked_without_a_configuration() -> None:
+    office = Office(human=None)
+    assert not isinstance((await office.begin())[-1], InterruptEvent)
+    assert sorted(office.ran) == ["rm x", "send alice 1 None"]
+
+
+def test_configuration_for_no_tool_is_a_mistake() -> None:
+    with pytest.raises(AgentConfigError, match="'sned', and has no such tool; it has: send"):
+        Office(human={"sned": ALL}).agent()
+    with pytest.raises(AgentConfigError, match="it has: none"):
+        create_react_agent(ScriptedModel([]), [], human_interrupt={"sned": ALL})
+
+
+def test_model_can_be_named() -> None:
+    with pytest.raises(AgentConfigError, match="not the name of a model"):
+        create_react_agent("gpt", [])
+
+
+async def test_targets_are_found_by_call_id() -> None:
+    office = Office()
+    await office.begin()
+    pending = await office.pending()
+    with pytest.raises(UnknownInterruptError, match="'7'"):
+        targets_by_call(pending, {"7": accept()})
+    with pytest.raises(AmbiguousTargetError):
+        targets_by_call([*pending, *pending], {"1": accept()})
+
+
+async def test_other_questions_are_no_pending_calls() -> None:
+    office = Office(options={"interrupt_before": ["agent"]})
+    await office.begin()
+    assert await office.pending() == ()
+
+
+async def waiting(office: Office) -> tuple[InterruptContext, StageInfo]:
+    (context,) = await office.runner().pending("1")
+    assert isinstance(context.info, StageInfo)
+    return context, context.info
+
+
+async def stage(office: Office, **options: object) -> tuple[InterruptContext, StageInfo]:
+    office.options, office.human = options, None
+    await office.begin()
+    return await waiting(office)
+
+
+async def test_stage_before_the_agent() -> None:
+    office = Office()
+    context, info = await stage(office, interrupt_before=["agent"])
+    assert str(info) == "'agent' stopped before its agent. May it go on?"
+    assert sum(model.calls for model in office.models) == 0
+    await office.resume({context.id: info.go_on(by="U1")})
+    assert sorted(office.ran) == ["rm x", "send alice 1 None"]
+    context, info = await waiting(office)  # each time it gets there
+    events = await office.resume({context.id: info.go_on()})
+    assert brief(events) == ["says done"]
+
+
+@pytest.mark.parametrize(
+    "options", [{"interrupt_before": ["tools"]}, {"interrupt_after": ["agent"]}]
+)
+async def test_stage_before_tools_and_after_the_agent(options: dict[str, object]) -> None:
+    office = Office([BOTH, say("done")])
+    context, info = await stage(office, **options)
+    assert [one["name"] for one in info.calls] == ["send", "rm"]
+    assert info.calls[0]["args"] == {"to": "alice"}
+    assert "It wants to call: send, rm. May it go on?" in str(info)
+    assert decode(encode(info)) == info
+    assert office.ran == []
+    await office.resume({context.id: info.go_on()})
+    assert sorted(office.ran) == ["rm x", "send alice 1 None"]
+
+
+async def test_stage_after_tools() -> None:
+    office = Office()
+    context, info = await stage(office, interrupt_after=["tools"])
+    assert sorted(office.ran) == ["rm x", "send alice 1 None"]
+    assert (info.stage, info.when, info.calls) == ("tools", "after", ())
+    events = await office.resume({context.id: info.go_on()})
+    assert brief(events) == ["says done"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (StageResult(proceed=False), "Stopped by a person."),
+        (StageResult(proceed=False, reason="not now"), "Stopped by a person: not now"),
+        (Expired(), "Stopped: nobody answered in time. This is not a rejection."),
+        (Cancelled(), "Stopped: the question was cancelled. This is not a rejection."),
+    ],
+)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"interrupt_before": ["agent"]},
+        {"interrupt_before": ["tools"]},
+        {"interrupt_after": ["agent"]},
+    ],
+)
+async def test_stage_that_people_stop_runs_nothing(
+    options: dict[str, object], answer: object, text: str
+) -> None:
+    office = Office()
+    context, _ = await stage(office, **options)
+    events = await office.resume({context.id: answer})
+    assert brief(events) == [f"says {text}"]
+    assert office.ran == []
+
+
+@pytest.mark.parametrize(
+    "answer", ["yes", True, StageResult(proceed=True), StageResult(proceed=True, digest="0" * 64)]
+)
+async def test_wrong_answer_to_a_stage_runs_nothing(answer: object) -> None:
+    office = Office()
+    context, info = await stage(office, interrupt_before=["tools"])
+    with pytest.raises(ResumeDataError):
+        await office.resume({context.id: answer})
+    assert office.ran == []
+    events = await office.resume({context.id: info.stop("no")})
+    assert brief(events) == ["says Stopped by a person: no"]
+
+
+async def test_stage_without_an_answer_asks_again() -> None:
+    office = Office()
+    context, info = await stage(office, interrupt_before=["tools"])
+    await collect(office.runner().resume("1"))
+    again, same = await waiting(office)
+    assert same == info
+    assert again.id != context.id
+    assert office.ran == []
+
+
+async def test_stage_and_gate_ask_one_after_the_other() -> None:
+    office = Office(options={"interrupt_before": ["tools"]}, human=YES_NO)
+    await office.begin()
+    context, info = await waiting(office)
+    await office.resume({context.id: info.go_on()})
+    assert office.ran == []
+    assert [one.call_id for one in await office.pending()] == ["1", "2"]
+    await office.answer(c1=accept(), c2=ignore())
+    assert office.ran == ["send alice 1 None"]
+
+
+async def test_stage_with_other_calls_than_shown_runs_nothing() -> None:
+    office = Office()
+    context, info = await stage(office, interrupt_before=["tools"])
+    stored = await office.store.load("1")
+    assert stored is not None
+    data = stored.data.replace(info.digest, "0" * 64)
+    await office.store.save("1", data, status=stored.status, expected_version=stored.version)
+    context, info = await waiting(office)
+    with pytest.raises(ResumeDataError, match="has changed since people were asked"):
+        await office.resume({context.id: info.go_on()})
+    assert office.ran == []
+
+
+def test_stage_that_does_not_exist_is_a_mistake() -> None:
+    with pytest.raises(AgentConfigError, match="no stage 'tool'; use agent or tools"):
+        StageMiddleware("tool", "before")  # type: ignore[arg-type]
+    with pytest.raises(AgentConfigError, match="write"):
+        create_react_agent(ScriptedModel([]), [], interrupt_before="tools")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("fields", [{"proceed": "yes"}, {"proceed": True, "by": 5}])
+def test_stored_stage_result_is_checked(fields: dict[str, object]) -> None:
+    with pytest.raises(TypeError):
+        StageResult(**fields)  # type: ignore[arg-type]

@@ -1,0 +1,185 @@
+"""The feedback loop: people say what should be different, until nothing should."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from agents.agent import ActionEvent, AgentEvent, MessageEvent
+from agents.calls import BreakLoop, Exit
+from agents.chatmodel import ChatModelAgent
+from agents.codec import decode, encode
+from agents.document import ResumeParams
+from agents.errors import AgentConfigError, CheckpointDecodeError, ResumeDataError
+from agents.memory import MemoryCheckpointStore
+from agents.models import ScriptedModel, say
+from agents.prebuilt.review import ReviewAgent
+from agents.runner import Runner
+from agents.tools.infos import Cancelled, Expired
+from agents.tools.questions import FeedbackInfo
+from agents.workflows.loop import LoopAgent
+from tests.unit.agents.support import collect, contexts
+
+
+@dataclass
+class Desk:
+    """A reviewer with a text to review, and what outlives its process."""
+
+    agent: ReviewAgent = field(default_factory=ReviewAgent)
+    store: MemoryCheckpointStore = field(default_factory=MemoryCheckpointStore)
+    values: dict[str, object] = field(default_factory=lambda: {"content_to_review": "A poem."})
+
+    def runner(self) -> Runner:
+        return Runner(self.agent, checkpoint_store=self.store)
+
+    async def begin(self) -> tuple[str, FeedbackInfo]:
+        events = await collect(
+            self.runner().query("hi", checkpoint_id="1", session_values=self.values)
+        )
+        (context,) = contexts(events).values()
+        assert isinstance(context.info, FeedbackInfo)
+        return context.id, context.info
+
+    async def answer(self, key: str, answer: object, **options: object) -> list[AgentEvent]:
+        params = ResumeParams(targets={key: answer}, **options)  # type: ignore[arg-type]
+        return await collect(self.runner().resume_with_params("1", params))
+
+
+async def test_question_shows_the_text() -> None:
+    _, info = await Desk().begin()
+    assert info == FeedbackInfo(original_content="A poem.")
+    assert str(info) == "What do you think of this?\n\nA poem."
+    assert decode(encode(info)) == info
+
+
+@pytest.mark.parametrize("is_plain", [True, False])
+async def test_feedback_is_said(is_plain: bool) -> None:
+    desk = Desk()
+    key, info = await desk.begin()
+    (event,) = await desk.answer(key, "shorter" if is_plain else info.give("shorter"))
+    assert isinstance(event, MessageEvent)
+    assert event.text == "shorter"
+
+
+@pytest.mark.parametrize("action", [Exit(), BreakLoop()])
+async def test_accepted_text_ends_the_loop(action: Exit | BreakLoop) -> None:
+    desk = Desk(ReviewAgent(when_done=action))
+    key, info = await desk.begin()
+    (event,) = await desk.answer(key, info.accept())
+    assert isinstance(event, ActionEvent)
+    assert event.action == action
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (Expired(), "Nobody gave feedback in time. Nobody has agreed to the text, either."),
+        (Cancelled(), "The review was cancelled. Nobody has agreed to the text."),
+    ],
+)
+async def test_silence_is_not_consent(answer: object, text: str) -> None:
+    desk = Desk()
+    key, _ = await desk.begin()
+    said, action = await desk.answer(key, answer)
+    assert isinstance(said, MessageEvent)
+    assert said.text == text
+    assert isinstance(action, ActionEvent)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "",
+        " ",
+        5,
+        True,
+        FeedbackInfo(original_content="A poem."),
+        FeedbackInfo(original_content="A poem.", feedback="  "),
+        FeedbackInfo(original_content="Another poem.", no_need_to_edit=True),
+    ],
+)
+async def test_answer_that_says_nothing_is_refused(answer: object) -> None:
+    desk = Desk()
+    key, info = await desk.begin()
+    with pytest.raises(ResumeDataError):
+        await desk.answer(key, answer)
+    assert await desk.answer(key, info.accept())
+
+
+async def test_e213_reviewer_asks_again_with_its_text_as_often_as_needed() -> None:
+    desk = Desk()
+    key, info = await desk.begin()
+    for _ in range(2):
+        events = await collect(desk.runner().resume("1"))
+        (context,) = contexts(events).values()
+        assert context.info == info
+        assert context.id != key
+        key = context.id
+    assert await desk.answer(key, info.accept())
+
+
+async def test_accepting_wins_over_feedback() -> None:
+    desk = Desk()
+    key, _ = await desk.begin()
+    both = FeedbackInfo(original_content="A poem.", feedback="longer", no_need_to_edit=True)
+    (event,) = await desk.answer(key, both)
+    assert isinstance(event, ActionEvent)
+
+
+@pytest.mark.parametrize("values", [{}, {"content_to_review": ""}, {"content_to_review": 5}])
+async def test_text_that_is_not_there_is_a_mistake(values: dict[str, object]) -> None:
+    with pytest.raises(AgentConfigError, match="output_key='content_to_review'"):
+        await Desk(values=values).begin()
+
+
+async def test_key_can_be_chosen() -> None:
+    desk = Desk(ReviewAgent(content_key="draft"), values={"draft": "B"})
+    _, info = await desk.begin()
+    assert info.original_content == "B"
+
+
+async def test_lost_text_is_an_error() -> None:
+    desk = Desk()
+    key, info = await desk.begin()
+    stored = await desk.store.load("1")
+    assert stored is not None
+    assert stored.data.count('"$type":"countersign.feedback_info/1"') == 2
+    text = stored.data.replace(
+        '"state":{"$type":"countersign.feedback_info/1","value"', '"state":{"x"'
+    )
+    await desk.store.save("1", text, status=stored.status, expected_version=stored.version)
+    with pytest.raises(CheckpointDecodeError, match="lost"):
+        await desk.answer(key, info.accept())
+
+
+@pytest.mark.parametrize(
+    "fields", [{"original_content": 5}, {"feedback": 5}, {"no_need_to_edit": "no"}]
+)
+def test_stored_feedback_is_checked(fields: dict[str, object]) -> None:
+    with pytest.raises(TypeError):
+        FeedbackInfo(**{"original_content": "x", **fields})  # type: ignore[arg-type]
+
+
+async def test_writer_hears_the_feedback_until_the_text_is_good() -> None:
+    model = ScriptedModel([say("A long poem."), say("A poem.")])
+
+    def runner() -> Runner:
+        writer = ChatModelAgent(name="Writer", model=model, output_key="content_to_review")
+        loop = LoopAgent("Loop", [writer, ReviewAgent("Reviewer")])
+        return Runner(loop, checkpoint_store=store)
+
+    store = MemoryCheckpointStore()
+    events = await collect(runner().query("write", checkpoint_id="1"))
+    (context,) = contexts(events).values()
+    assert isinstance(context.info, FeedbackInfo)
+    targets: dict[str, object] = {context.id: context.info.give("Shorter, please.")}
+    events = await collect(runner().resume_with_params("1", ResumeParams(targets=targets)))
+    assert "For context: [Reviewer] said: Shorter, please." in str(model.inputs[-1])
+    (context,) = contexts(events).values()
+    assert isinstance(context.info, FeedbackInfo)
+    assert context.info.original_content == "A poem."
+    targets = {context.id: context.info.accept()}
+    events = await collect(runner().resume_with_params("1", ResumeParams(targets=targets)))
+    assert await runner().pending("1") == ()
+    assert model.calls == 2

@@ -1,0 +1,325 @@
+"""The policy gate: judged once, frozen into the question, and no way around it (I1, I2)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from agents.calls import ToolOutcome, ToolReturn
+from agents.codec import Json, decode, encode
+from agents.context import get_resume_context
+from agents.errors import AgentConfigError, ToolError, TopologyChangedError
+from agents.interrupt import interrupt
+from agents.models import call, say
+from agents.policy import Allow, Ask, Condition, Deny, PolicyCall, Rule, RulePolicy, Ruling
+from agents.tools import Tool, approval_gate, guard, policy_gate, review_edit_gate, tagged, tool
+from agents.tools.asking import GateState
+from agents.tools.complete import complete_gate
+from agents.tools.guard import PolicyGate
+from agents.tools.infos import ApprovalInfo, Expired, ReviewEditInfo
+from tests.unit.agents.stage import Stage
+from tests.unit.agents.support import Plain, World, contexts
+
+
+class Judge:
+    """A policy that says what it is told to say, and remembers what it was asked."""
+
+    def __init__(self, ruling: Ruling) -> None:
+        self.ruling = ruling
+        self.calls: list[PolicyCall] = []
+
+    async def evaluate(self, call: PolicyCall) -> Ruling:
+        self.calls.append(call)
+        return self.ruling
+
+
+ASK = Ask(
+    kind="review",
+    rule="big payments",
+    title="Pay a lot",
+    reason="more than 100 EUR",
+    approvers=("U1", "U2"),
+    expires_in=timedelta(hours=1),
+    remind_in=timedelta(minutes=5),
+)
+LIMITS = RulePolicy(
+    rules=(
+        Rule(when=(Condition("x", ">", 100),), then=Deny("more than 100")),
+        Rule(when=(Condition("x", ">", 10),), then=Ask(kind="review", rule="ten")),
+        Rule(when=(Condition("x", ">", 5),), then=Ask(kind="review", rule="five")),
+    ),
+    default=Allow(),
+)
+
+
+def staged(ruling: Ruling, **arguments: Json) -> tuple[Stage, Judge, Plain]:
+    judge, pay = Judge(ruling), Plain("pay")
+    return Stage(guard(pay, judge), arguments or {"x": 1}, why="They asked."), judge, pay
+
+
+async def test_allowed_call_runs_without_a_question() -> None:
+    stage, judge, pay = staged(Allow())
+    assert await stage.run() == ToolReturn('pay ok {"x": 1}')
+    assert pay.calls == [{"x": 1}]
+    assert len(judge.calls) == 1
+    assert stage.started
+
+
+async def test_policy_is_told_about_the_call() -> None:
+    judge = Judge(Allow())
+    stage = Stage(guard(tagged(Plain("pay", idempotent=True), "money"), judge), {"x": 1}, "Why.")
+    await stage.run()
+    (call,) = judge.calls
+    assert (call.tool, call.arguments, call.call_id) == ("pay", {"x": 1}, "c1")
+    assert (call.address, call.thread, call.why) == ("agent:A;tool:pay:c1", "t1", "Why.")
+    assert (call.tags, call.idempotent, dict(call.session)) == (("money",), True, {})
+
+
+async def test_policy_cannot_change_what_runs() -> None:
+    class Meddler:
+        async def evaluate(self, call: PolicyCall) -> Ruling:
+            call.arguments["x"] = 99  # type: ignore[index]
+            return Allow()
+
+    pay = Plain("pay")
+    await Stage(guard(pay, Meddler()), {"x": 1}).run()
+    assert pay.calls == [{"x": 1}]
+
+
+async def test_denied_call_runs_nothing_and_asks_nobody() -> None:
+    stage, _, pay = staged(Deny("over the limit."))
+    result = await stage.run()
+    assert result is not None
+    assert result.outcome is ToolOutcome.REFUSED
+    assert result.text.startswith(
+        "The rules here do not allow this call of 'pay'; nothing ran. Reason: over the limit.\n"
+    )
+    assert pay.calls == []
+    assert not stage.started
+    stage, _, _ = staged(Deny())
+    result = await stage.run()
+    assert result is not None
+    assert "Reason: none was given." in result.text
+
+
+async def test_failing_policy_denies() -> None:
+    class Broken:
+        async def evaluate(self, call: PolicyCall) -> Ruling:
+            raise ValueError("no")
+
+    pay = Plain("pay")
+    result = await Stage(guard(pay, Broken()), {"x": 1}).run()
+    assert result is not None
+    assert result.outcome is ToolOutcome.REFUSED
+    assert "the policy failed (ValueError)" in result.text
+    assert pay.calls == []
+
+
+async def test_policy_that_asks_people_itself_denies() -> None:
+    class Asks:
+        async def evaluate(self, call: PolicyCall) -> Ruling:
+            interrupt("may I?")
+
+    stage = Stage(guard(Plain("pay"), Asks()), {"x": 1})
+    result = await stage.run()
+    assert result is not None
+    assert "it has to return `Ask`" in result.text
+
+
+async def test_question_of_a_policy_shows_its_rule_and_its_hints() -> None:
+    stage, _, pay = staged(ASK)
+    assert await stage.run() is None
+    info = stage.question(ReviewEditInfo)
+    assert (info.rule, info.title, info.reason) == ("big payments", "Pay a lot", ASK.reason)
+    assert (info.approvers, info.expires_in, info.remind_in) == (
+        ("U1", "U2"),
+        timedelta(hours=1),
+        timedelta(minutes=5),
+    )
+    assert info.why == "They asked."
+    assert decode(encode(info)) == info
+    assert info.digest == info.digest_of({"x": 1})
+    assert info.digest != replace(info, rule="other").digest_of({"x": 1})
+    assert pay.calls == []
+
+
+async def test_question_keeps_the_tools_title_without_another() -> None:
+    stage, _, _ = staged(Ask(rule="r"))
+    await stage.run()
+    assert stage.question(ApprovalInfo).title == "Do pay"
+
+
+@pytest.mark.parametrize("later", [Allow(), Deny(), Ask(rule="other"), ValueError()])
+async def test_g092_ruling_is_frozen_into_the_question(later: Ruling) -> None:
+    stage, judge, pay = staged(ASK)
+    await stage.run()
+    judge.ruling = later
+    result = await stage.answer(stage.question(ReviewEditInfo).reject("no"))
+    assert result is not None
+    assert result.outcome is ToolOutcome.REJECTED
+    assert pay.calls == []
+    assert len(judge.calls) == 1
+
+
+async def test_g092_unanswered_call_is_not_judged_again() -> None:
+    stage, judge, pay = staged(ASK)
+    await stage.run()
+    judge.ruling = Allow()
+    assert await stage.run(reenter=True) is None
+    assert await stage.answer(Expired()) is not None
+    assert pay.calls == []
+    assert len(judge.calls) == 1
+
+
+async def test_approved_call_runs_once_and_is_not_judged_again() -> None:
+    stage, judge, pay = staged(ASK)
+    await stage.run()
+    judge.ruling = Deny()
+    assert await stage.answer(stage.question(ReviewEditInfo).accept()) == ToolReturn(
+        'pay ok {"x": 1}'
+    )
+    assert pay.calls == [{"x": 1}]
+    assert len(judge.calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("x", "fault"), [(500, "do not allow.*more than 100"), (7, "another rule asks \\(five\\)")]
+)
+async def test_edit_is_judged(x: int, fault: str) -> None:
+    pay = Plain("pay")
+    stage = Stage(guard(pay, LIMITS), {"x": 20})
+    await stage.run()
+    info = stage.question(ReviewEditInfo)
+    before = stage.asked.id
+    assert await stage.answer(info.edit({"x": x})) is None
+    assert re.search(fault, str(stage.refusals[0]))
+    assert pay.calls == []
+    assert stage.asked.id == before
+    assert await stage.answer(info.edit({"x": 30})) is not None
+    assert pay.calls == [{"x": 30}]
+
+
+async def test_edit_into_what_is_allowed_runs() -> None:
+    pay = Plain("pay")
+    stage = Stage(guard(pay, LIMITS), {"x": 20})
+    await stage.run()
+    await stage.answer(stage.question(ReviewEditInfo).edit({"x": 3}))
+    assert pay.calls == [{"x": 3}]
+
+
+@pytest.mark.parametrize(("x", "runs"), [(500, False), (20, False), (2, True)])
+async def test_edit_in_a_gate_inside_is_judged_too(x: int, runs: bool) -> None:
+    pay = Plain("pay")
+    stage = Stage(guard(review_edit_gate(pay), LIMITS), {"x": 1})
+    await stage.run()
+    result = await stage.answer(stage.question(ReviewEditInfo).edit({"x": x}))
+    assert (result is not None) is runs
+    assert pay.calls == ([{"x": x}] if runs else [])
+    assert bool(stage.refusals) is not runs
+
+
+async def test_policy_and_gate_ask_one_after_the_other() -> None:
+    pay = Plain("pay")
+    stage = Stage(guard(approval_gate(pay), Judge(ASK)), {"x": 1})
+    await stage.run()
+    assert await stage.answer(stage.question(ReviewEditInfo).accept()) is None
+    assert await stage.answer(stage.question(ApprovalInfo).approve()) is not None
+    assert pay.calls == [{"x": 1}]
+    assert stage.tool.definition.gates == ("policy", "approval")
+
+
+def asking_tool() -> Tool:
+    async def pay(x: int) -> str:
+        _, has_data, data = get_resume_context(str)
+        if not has_data:
+            interrupt(f"sure about {x}?")
+        return f"{x}: {data}"
+
+    return tool(pay)
+
+
+async def test_allowed_call_that_asks_itself_is_judged_once() -> None:
+    judge = Judge(Allow())
+    stage = Stage(guard(asking_tool(), judge), {"x": 1})
+    assert await stage.run() is None
+    assert stage.asked.parent is None  # nobody sees a gate that asked nothing
+    judge.ruling = Deny()
+    assert await stage.answer("yes") == ToolReturn("1: yes")
+    assert len(judge.calls) == 1
+
+
+async def test_allowance_for_other_arguments_does_not_count() -> None:
+    stage = Stage(guard(asking_tool(), Judge(Allow())), {"x": 1})
+    await stage.run()
+    assert stage.point is not None
+    state = decode(stage.point.state)
+    assert isinstance(state, GateState)
+    stage.point = replace(stage.point, state=encode(replace(state, arguments={"x": 2})))
+    with pytest.raises(ToolError, match="nobody agreed"):
+        await stage.run()
+
+
+async def test_policy_goes_inside_of_a_completing_gate() -> None:
+    async def pay(x: int, note: str) -> str:
+        return f"{x} {note}"
+
+    judge = Judge(Allow())
+    made = guard(approval_gate(complete_gate(tool(pay), ["x"])), judge)
+    assert made.definition.gates == ("approval", "complete", "policy")
+    stage = Stage(made, {"note": "n"})
+    await stage.run()
+    await stage.answer(stage.question(ApprovalInfo).approve())
+    info: object = stage.asked.info
+    await stage.answer(info.complete({"x": 7}))  # type: ignore[attr-defined]
+    assert [dict(call.arguments) for call in judge.calls] == [{"x": 7, "note": "n"}]
+
+
+async def test_granted_arguments_are_not_judged() -> None:
+    stage, judge, pay = staged(Deny())
+    assert await stage.run(granted={"x": 3}) == ToolReturn('pay ok {"x": 3}')
+    assert judge.calls == []
+    assert pay.calls == [{"x": 3}]
+
+
+async def test_d12_policy_gate_that_is_gone_refuses() -> None:
+    pay = Plain("pay")
+    world = World([call("pay", {"x": 1}, id="c1"), say("done")], [guard(pay, Judge(Ask(rule="r")))])
+    context = contexts(await world.run())["c1"]
+    assert isinstance(context.info, ApprovalInfo)
+    world.tools = [pay]
+    with pytest.raises(TopologyChangedError, match="policy"):
+        await world.resume({context.id: context.info.reject()})
+    assert pay.calls == []
+
+
+def test_wrapper_has_two_names() -> None:
+    assert policy_gate is guard
+    made = guard(Plain("pay"), Judge(Allow()), time_limit=1)
+    assert isinstance(made, PolicyGate)
+    assert made.time_limit == 1
+    assert made.validate({"x": 1}) == {"x": 1}
+    assert made.describe({}).title == "Do pay"
+
+
+def test_tags_add_up_and_are_not_empty() -> None:
+    made = tagged(tagged(Plain("pay"), "money"), "money", "slow")
+    assert made.definition.tags == ("money", "slow")
+    assert made.validate({"x": 1}) == {"x": 1}
+    assert made.describe({}).title == "Do pay"
+    for tags in [(), ("",)]:
+        with pytest.raises(AgentConfigError, match="needs tags"):
+            tagged(Plain("pay"), *tags)
+
+
+def test_wrappers_say_what_is_in_them() -> None:
+    class Graph(Plain):
+        def components(self) -> dict[tuple[str, str], object]:
+            return {("graph", "g"): 1}
+
+    inner = Graph("pay")
+    assert guard(tagged(inner, "t"), Judge(Allow())).components() == {("graph", "g"): 1}  # type: ignore[attr-defined]
+    assert guard(tagged(Plain("pay"), "t"), Judge(Allow())).components() == {}  # type: ignore[attr-defined]
+    assert guard(Plain("pay"), Judge(Allow())).components() == {}  # type: ignore[attr-defined]

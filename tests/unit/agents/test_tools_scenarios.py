@@ -1,0 +1,292 @@
+"""Scenarios 49 to 56 and the deviations D1, D2, D3 and D12, for every kind of gate."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from agents.agenttool import AgentTool
+from agents.calls import ToolOutcome
+from agents.chatmodel import ChatModelAgent
+from agents.codec import Json
+from agents.document import ResumeParams
+from agents.errors import (
+    ArgumentError,
+    CheckpointError,
+    InvalidArgumentsError,
+    ResumeDataError,
+    TopologyChangedError,
+)
+from agents.middlewares.safe import SafeTools
+from agents.models import ScriptedModel, Turn, call, say
+from agents.points import InterruptContext
+from agents.policy import Ask, PolicyCall, Ruling
+from agents.runner import Runner
+from agents.tools import (
+    ApprovalInfo,
+    CallChoiceInfo,
+    Choice,
+    FollowUpInfo,
+    HumanInterrupt,
+    HumanInterruptConfig,
+    ParametersInfo,
+    ReviewEditInfo,
+    ReviewEditResult,
+    Tool,
+    approval_gate,
+    choice_gate,
+    complete_gate,
+    follow_up_tool,
+    guard,
+    human_gate,
+    review_edit_gate,
+)
+from tests.unit.agents.support import Plain, World, brief, collect, contexts
+
+
+class AlwaysAsk:
+    """A policy that asks about every call."""
+
+    async def evaluate(self, call: PolicyCall) -> Ruling:
+        return Ask(kind="review", rule="all")
+
+
+class Strict(Plain):
+    """A tool that needs its `x`."""
+
+    def validate(self, arguments: object) -> dict[str, Json]:
+        found = super().validate(arguments)  # type: ignore[arg-type]
+        if "x" not in found:
+            raise InvalidArgumentsError([ArgumentError(("x",), "Field required")])
+        return found
+
+
+GATES: dict[str, Callable[[Tool], Tool]] = {
+    "approval": approval_gate,
+    "review": review_edit_gate,
+    "policy": lambda tool: guard(tool, AlwaysAsk()),
+    "human": lambda tool: human_gate(tool, HumanInterruptConfig()),
+    "choice": lambda tool: choice_gate(
+        tool, parameter="x", options=[Choice(id="a", label="A", value=1)]
+    ),
+    "complete": lambda tool: complete_gate(tool, ["x"]),
+}
+every_gate = pytest.mark.parametrize("kind", list(GATES))
+
+
+def agreed(info: object) -> object:
+    """The answer that lets a call run with x = 1."""
+    match info:
+        case ApprovalInfo():
+            return info.approve()
+        case ReviewEditInfo() | HumanInterrupt():
+            return info.accept()
+        case CallChoiceInfo():
+            return info.choose("a")
+        case ParametersInfo():
+            return info.complete({"x": 1})
+        case _:
+            raise AssertionError(info)
+
+
+def gated(kind: str) -> tuple[World, Strict]:
+    pay = Strict("pay")
+    arguments = {} if kind in {"choice", "complete"} else {"x": 1}
+    return World([call("pay", arguments, id="c1"), say("done")], [GATES[kind](pay)]), pay
+
+
+async def begun(kind: str) -> tuple[World, Strict, InterruptContext]:
+    world, pay = gated(kind)
+    return world, pay, contexts(await world.run())["c1"]
+
+
+@every_gate
+async def test_e001_every_gate_asks_before_anything_runs(kind: str) -> None:
+    world, pay, context = await begun(kind)
+    assert pay.calls == []
+    assert context.is_root_cause
+    assert str(context.address) == "agent:A;tool:pay:c1"
+    assert str(context.info)
+    await world.resume({context.id: agreed(context.info)})
+    assert pay.calls == [{"x": 1}]
+
+
+@every_gate
+@pytest.mark.parametrize(
+    "answer", [None, True, "yes", "Y", 1, {"approved": True}, [], ReviewEditResult(), object]
+)
+async def test_d01_no_valid_answer_no_action(kind: str, answer: object) -> None:
+    world, pay, context = await begun(kind)
+    before = await world.pending()
+    with pytest.raises(ResumeDataError):
+        await world.resume({context.id: answer})
+    assert pay.calls == []
+    assert await world.pending() == before
+    await world.resume({context.id: agreed(context.info)})
+    assert pay.calls == [{"x": 1}]
+
+
+@every_gate
+async def test_d02_of_two_answers_at_once_one_runs(kind: str) -> None:
+    world, pay, context = await begun(kind)
+    answer = {context.id: agreed(context.info)}
+    results = await asyncio.gather(
+        world.resume(answer), world.resume(answer), return_exceptions=True
+    )
+    assert sum(isinstance(result, CheckpointError) for result in results) == 1
+    assert pay.calls == [{"x": 1}]
+
+
+@every_gate
+async def test_d12_a_gate_that_is_gone_or_another_refuses(kind: str) -> None:
+    for change in [lambda tool: tool, GATES["approval" if kind != "approval" else "human"]]:
+        world, pay, context = await begun(kind)
+        world.tools = [change(pay)]
+        with pytest.raises(TopologyChangedError):
+            await world.resume({context.id: agreed(context.info)})
+        assert pay.calls == []
+
+
+async def test_d03_a_pile_of_all_gates_asks_one_after_the_other() -> None:
+    pay, made = Strict("pay"), None
+    made = GATES["approval"](pay)
+    for kind in ["review", "human", "policy", "approval", "complete", "choice"]:
+        made = GATES[kind](made)
+    assert made.definition.gates == (
+        "choice", "complete", "approval", "policy", "human", "review", "approval",
+    )  # fmt: skip
+    world = World([call("pay", {}, id="c1"), say("done")], [made])
+    events = await world.run()
+    asked: list[str] = []
+    while (found := await world.pending()) and len(asked) < 10:
+        assert pay.calls == []
+        (context,) = found
+        asked.append(type(context.info).__name__)
+        events = await world.resume({context.id: agreed(context.info)})
+    assert asked == [
+        "CallChoiceInfo",
+        "ApprovalInfo",
+        "ReviewEditInfo",
+        "HumanInterrupt",
+        "ReviewEditInfo",
+        "ApprovalInfo",
+    ]
+    assert pay.calls == [{"x": 1}]
+    assert brief(events)[-1] == "says done"
+
+
+@pytest.mark.parametrize("kind", ["approval", "review", "policy", "human"])
+async def test_d03_e065_a_gate_around_an_agent_keeps_its_own_state(kind: str) -> None:
+    pay = Plain("pay")
+    inner_turns: list[Turn] = [call("pay", {"x": 1}, id="i1"), say("paid")]
+    outer_turns: list[Turn] = [call("Inner", {"request": "pay"}, id="o1"), say("done")]
+    inner_model, outer_model = ScriptedModel(inner_turns), ScriptedModel(outer_turns)
+    world = World([])
+
+    def runner() -> Runner:
+        inner = ChatModelAgent(name="Inner", model=inner_model, tools=[approval_gate(pay)])
+        gate = GATES[kind](AgentTool(inner))
+        agent = ChatModelAgent(name="Outer", model=outer_model, tools=[gate])
+        return world.runner(agent)
+
+    async def answer() -> list[object]:
+        (context,) = await runner().pending("1")
+        params = ResumeParams(targets={context.id: agreed(context.info)})
+        return list(await collect(runner().resume_with_params("1", params)))
+
+    await collect(runner().query("hi", checkpoint_id="1"))
+    assert inner_model.calls == 0
+    await answer()
+    assert (inner_model.calls, pay.calls) == (1, [])
+    await answer()
+    assert (inner_model.calls, outer_model.calls, pay.calls) == (2, 2, [{"x": 1}])
+
+
+async def reviewed() -> tuple[World, Strict, str, ReviewEditInfo]:
+    world, pay, context = await begun("review")
+    assert isinstance(context.info, ReviewEditInfo)
+    return world, pay, context.id, context.info
+
+
+async def test_e049_no_need_to_edit_runs_as_it_is() -> None:
+    world, pay, key, info = await reviewed()
+    events = await world.resume({key: info.accept()})
+    assert brief(events)[0] == 'tool pay#c1 ran: pay ok {"x": 1}'
+    assert pay.calls == [{"x": 1}]
+
+
+async def test_e050_edited_arguments_run_once_and_the_model_is_told() -> None:
+    world, pay, key, info = await reviewed()
+    await world.resume({key: info.edit({"x": 2})})
+    assert pay.calls == [{"x": 2}]
+    assert world.last_input[-1] == (
+        'tool-return:A person changed the arguments to {"x": 2}. The tool ran with these. '
+        'Result: pay ok {"x": 2}'
+    )
+
+
+async def test_e052_disapproved_wins() -> None:
+    world, pay, key, info = await reviewed()
+    answer = replace(info.edit({"x": 2}), disapproved=True, no_need_to_edit=True)
+    events = await world.resume({key: answer})
+    assert brief(events)[0].startswith("tool pay#c1 rejected: Rejected by a person")
+    assert pay.calls == []
+
+
+@pytest.mark.parametrize("answer", [ReviewEditResult(), None, "no need to edit"])
+async def test_e053_answer_that_chooses_nothing_is_refused(answer: object) -> None:
+    world, pay, key, info = await reviewed()
+    with pytest.raises(ResumeDataError):
+        await world.resume({key: answer})
+    assert pay.calls == []
+    await world.resume({key: info.accept()})
+    assert pay.calls == [{"x": 1}]
+
+
+def asking_world(**options: object) -> World:
+    questions: Turn = call("ask_people", {"questions": ["Where?", "When?"]}, id="c1")
+    return World([questions, say("done")], [follow_up_tool()], options=options)
+
+
+async def test_e054_follow_up_answers_all_questions_at_once() -> None:
+    world = asking_world()
+    context = contexts(await world.run())["c1"]
+    assert isinstance(context.info, FollowUpInfo)
+    events = await world.resume({context.id: context.info.answer("Oslo, in May")})
+    assert brief(events) == ["tool ask_people#c1 answered: Oslo, in May", "says done"]
+
+
+async def test_e055_follow_up_without_an_answer_keeps_its_questions() -> None:
+    world = asking_world()
+    context = contexts(await world.run())["c1"]
+    events = await world.resume({}, untargeted="reenter")
+    again = contexts(events)["c1"]
+    assert again.info == context.info == FollowUpInfo(questions=("Where?", "When?"))
+    assert again.id != context.id
+
+
+async def test_e056_empty_answer_is_refused_also_behind_safe_tools() -> None:
+    world = asking_world(middlewares=[SafeTools()])
+    context = contexts(await world.run())["c1"]
+    with pytest.raises(ResumeDataError, match="empty"):
+        await world.resume({context.id: FollowUpInfo(questions=("Where?", "When?"))})
+    assert (await world.pending())[0].id == context.id
+    assert brief(await world.resume({context.id: "Oslo"}))[-1] == "says done"
+
+
+@every_gate
+async def test_e058_tool_that_fails_after_people_agreed_is_a_result(kind: str) -> None:
+    world, pay, context = await begun(kind)
+
+    def fail(_: dict[str, Json]) -> object:
+        raise ValueError("exit 1")
+
+    pay.body = fail
+    events = await world.resume({context.id: agreed(context.info)})
+    assert (
+        brief(events)[0] == f"tool pay#c1 {ToolOutcome.FAILED}: The tool failed: ValueError: exit 1"
+    )
+    assert len(pay.calls) == 1

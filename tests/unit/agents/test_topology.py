@@ -1,0 +1,261 @@
+"""D12: a program that is started anew must be what it was, on the way to what waits."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from agents.address import Address
+from agents.agent import Agent, AgentEvent, AgentInput, check_unique_names, run_agent
+from agents.cancel import CancelInfo
+from agents.chatmodel import ChatModelAgent
+from agents.context import address_segment
+from agents.document import ResumeParams, RunDocument
+from agents.errors import DuplicateNameError, TopologyChangedError
+from agents.interrupt import Interrupted, composite_interrupt, interrupt
+from agents.memory import MemoryCheckpointStore
+from agents.models import ScriptedModel, call, say
+from agents.points import Point
+from agents.runner import Runner
+from agents.tools import Tool, approval_gate, review_edit_gate
+from agents.topology import (
+    Component,
+    Described,
+    Key,
+    agent_component,
+    check_topology,
+    tool_component,
+    topology,
+)
+from tests.unit.agents.support import Asker, Died, DyingStore, Plain, brief, collect, contexts, yes
+
+
+class Chat(ChatModelAgent):
+    """A chat model agent that says which tools it has."""
+
+    def components(self) -> Mapping[Key, Component]:
+        return dict(map(tool_component, self._tools.values()))
+
+
+@dataclass
+class Outer:
+    """Runs one agent, and says so."""
+
+    inner: Agent
+    name: str = "outer"
+    description: str = ""
+
+    def components(self) -> Mapping[Key, Component]:
+        return dict([agent_component(self.inner)])
+
+    async def run(self, input: AgentInput) -> AsyncIterator[AgentEvent]:  # noqa: A002
+        try:
+            async for event in run_agent(self.inner, input):
+                yield event
+        except Interrupted as signal:
+            composite_interrupt("outer waits", None, signal)
+
+    resume = run
+
+
+class OtherOuter(Outer):
+    """Another kind of agent with the same name."""
+
+
+@dataclass
+class Agency:
+    """A tool that runs an agent."""
+
+    inner: Agent
+    plain: Plain = field(default_factory=lambda: Plain("ask"))
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.plain, name)
+
+    def components(self) -> Mapping[Key, Component]:
+        return dict([agent_component(self.inner)])
+
+    async def call(self, arguments: object) -> str:
+        async for _ in run_agent(self.inner, AgentInput(messages=())):
+            pass
+        return "asked"
+
+
+def chat(*tools: Tool, name: str = "A", script: Sequence[object] = ()) -> Chat:
+    model = ScriptedModel(script or [say("done")])  # type: ignore[arg-type]
+    return Chat(name=name, model=model, tools=tools, instruction=f"I am {len(tools)}")
+
+
+async def asked(agent: Agent) -> tuple[MemoryCheckpointStore, dict[str, object]]:
+    """Run an agent to its question; give the store, and the answers of a person who agrees."""
+    store = MemoryCheckpointStore()
+    events = await collect(Runner(agent, checkpoint_store=store).query("hi", checkpoint_id="1"))
+    return store, {c.id: yes(c) for c in contexts(events).values()}
+
+
+CALL = [[call("pay", {"x": 1}, id="c1")]]
+
+
+def gated(name: str) -> Tool:
+    return approval_gate(Plain(name))
+
+
+@pytest.mark.parametrize(
+    ("now", "was_told", "now_told"),
+    [
+        (chat(Plain("pay")), "approval", "no gate"),
+        (chat(approval_gate(gated("pay"))), "approval", "approval, approval"),
+        (chat(review_edit_gate(Plain("pay"))), "approval", "review"),
+        (chat(gated("other")), "approval", "nothing of that name"),
+        (chat(), "approval", "nothing of that name"),
+    ],
+)
+@pytest.mark.parametrize("depth", [0, 1])
+async def test_28_29_what_asked_has_changed(
+    now: Chat, was_told: str, now_told: str, depth: int
+) -> None:
+    before: Agent = chat(gated("pay"), script=CALL)
+    after: Agent = now
+    if depth:
+        before, after = Outer(before), Outer(now)
+    store, answers = await asked(before)
+    stored = await store.load("1")
+
+    params = ResumeParams(targets=answers)
+    with pytest.raises(TopologyChangedError) as error:
+        await collect(Runner(after, checkpoint_store=store).resume_with_params("1", params))
+    with pytest.raises(TopologyChangedError):
+        await collect(Runner(after, checkpoint_store=store).resume("1"))
+
+    assert (error.value.was, error.value.now) == (was_told, now_told)
+    assert await store.load("1") == stored
+    again = chat(pay := Plain("unrelated"), gated("pay"))
+    old = Outer(again) if depth else again
+    events = await collect(Runner(old, checkpoint_store=store).resume_with_params("1", params))
+    assert brief(events)[-1] == "says done"
+    assert pay.calls == []
+
+
+async def test_what_does_not_ask_may_change() -> None:
+    store, answers = await asked(chat(gated("pay"), Plain("look"), script=CALL))
+
+    later = Runner(chat(gated("pay"), gated("look"), gated("new")), checkpoint_store=store)
+    events = await collect(later.resume_with_params("1", ResumeParams(targets=answers)))
+
+    assert brief(events)[-1] == "says done"
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        Outer(chat(gated("pay"), name="B")),
+        OtherOuter(chat(gated("pay"))),
+        Outer(Asker("A")),
+        Outer(chat(gated("pay")), name="other"),
+        Asker("outer"),
+    ],
+    ids=["inner renamed", "other kind", "other inner kind", "root renamed", "other root"],
+)
+async def test_an_agent_above_what_asks_has_changed(after: Agent) -> None:
+    store, answers = await asked(Outer(chat(gated("pay"), script=CALL)))
+    stored = await store.load("1")
+
+    for targets in (answers, {}):
+        params = ResumeParams(targets=targets, untargeted="reenter")
+        with pytest.raises(TopologyChangedError):
+            await collect(Runner(after, checkpoint_store=store).resume_with_params("1", params))
+
+    assert await store.load("1") == stored
+
+
+async def test_a_gate_of_another_question_counts_as_well() -> None:
+    """Otherwise the answer to one would store the other as if it had never had a gate."""
+    script = [[call("a", id="c1"), call("b", id="c2")], say("done")]
+    store, answers = await asked(chat(gated("a"), gated("b"), script=script))
+    first = dict([next(iter(answers.items()))])
+    b = Plain("b")
+
+    params = ResumeParams(targets=first)
+    with pytest.raises(TopologyChangedError, match="tool:b"):
+        await collect(
+            Runner(chat(gated("a"), b), checkpoint_store=store).resume_with_params("1", params)
+        )
+    assert b.calls == []
+
+
+async def test_an_agent_below_a_gated_tool_is_compared() -> None:
+    def office(inner: str) -> Chat:
+        tool = approval_gate(Agency(Asker(inner)))  # type: ignore[arg-type]
+        return chat(tool, script=[[call("ask", id="c1")], say("done")])
+
+    store, answers = await asked(office("x"))
+    params = ResumeParams(targets=answers)
+    (event,) = await collect(
+        Runner(office("x"), checkpoint_store=store).resume_with_params("1", params)
+    )
+    assert brief([event]) == ["INT agent:A;tool:ask:c1;agent:x"]
+
+    with pytest.raises(TopologyChangedError, match="agent:x"):
+        await collect(Runner(office("y"), checkpoint_store=store).resume("1"))
+
+
+async def test_a_recovery_of_what_has_changed_is_refused_and_writes_nothing() -> None:
+    store, answers = await asked(chat(gated("pay"), script=CALL))
+    dying = DyingStore(store, at=2, before=True)
+    params = ResumeParams(targets=answers)
+    with pytest.raises(Died):
+        await collect(
+            Runner(chat(gated("pay")), checkpoint_store=dying).resume_with_params("1", params)
+        )
+    stored = await store.load("1")
+    pay = Plain("pay")
+
+    with pytest.raises(TopologyChangedError):
+        await collect(Runner(chat(pay), checkpoint_store=store).recover("1"))
+
+    assert (pay.calls, await store.load("1")) == ([], stored)
+    events = await collect(Runner(chat(gated("pay")), checkpoint_store=store).recover("1"))
+    assert brief(events)[-1] == "says done"
+
+
+async def test_only_what_is_on_the_way_is_stored() -> None:
+    store, _ = await asked(chat(gated("pay"), gated("look"), Plain("x"), script=CALL))
+    stored = await store.load("1")
+    assert stored is not None
+
+    assert RunDocument.from_text(stored.data).topology == {
+        "agent:A": "Chat",
+        "agent:A;tool:pay": "approval",
+    }
+
+
+async def test_what_is_not_described_is_not_compared() -> None:
+    class Custom(Asker):
+        async def run(self, input: AgentInput) -> AsyncIterator[AgentEvent]:  # noqa: A002
+            yield  # type: ignore[misc]
+            with address_segment("process", "p1"):
+                interrupt("p1?")
+
+    agent = Custom("a")
+    point = Point(id="1", address=Address.parse("agent:a;process:p1:3"))
+
+    assert not isinstance(agent, Described)
+    assert topology(agent, point) == {"agent:a": "an agent"}
+    check_topology(agent, point, {})
+
+
+def test_a_stop_is_compared_at_its_agent() -> None:
+    point = Point(id="1", address=Address.parse("agent:A"), info=CancelInfo(mode="now"))
+
+    check_topology(chat(Plain("x")), point, {"agent:A": "Chat"})
+    with pytest.raises(TopologyChangedError, match="nothing of that name"):
+        check_topology(chat(name="B"), point, {"agent:A": "Chat"})
+
+
+def test_names_of_siblings_are_unique() -> None:
+    check_unique_names("team", [Asker("a"), Asker("b")])
+
+    with pytest.raises(DuplicateNameError, match=r"'team' has two agents 'a'; rename one"):
+        check_unique_names("team", [Asker("a"), Asker("b"), Asker("a")])
