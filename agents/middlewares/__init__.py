@@ -2,7 +2,13 @@
 
 from agents.middlewares.base import CallNext, Middleware, ModelCall, TextStream
 from agents.middlewares.failover import FailoverModel
-from agents.middlewares.gates import GateMiddleware, approval_middleware, review_middleware
+from agents.middlewares.gates import (
+    GateMiddleware,
+    PolicyMiddleware,
+    approval_middleware,
+    policy_middleware,
+    review_middleware,
+)
 from agents.middlewares.history import HistoryModifier
 from agents.middlewares.retry import RetryModel, RetryTools
 from agents.middlewares.safe import SafeTools
@@ -15,11 +21,13 @@ __all__ = [
     "HistoryModifier",
     "Middleware",
     "ModelCall",
+    "PolicyMiddleware",
     "RetryModel",
     "RetryTools",
     "SafeTools",
     "TextStream",
     "ToolWrapper",
     "approval_middleware",
+    "policy_middleware",
     "review_middleware",
 ]

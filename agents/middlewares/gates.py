@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
+from agents.errors import AgentConfigError
 from agents.middlewares.base import Middleware
 from agents.middlewares.matching import ALL, Choice, Tools
+from agents.policy.base import TIME_LIMIT, Policy, check_names
 from agents.tools.base import Tool
 from agents.tools.gates import DEFAULT_RULE, approval_gate, review_edit_gate
+from agents.tools.guard import guard
 
 
 class GateMiddleware(Middleware):
@@ -43,6 +46,32 @@ class GateMiddleware(Middleware):
         return self._gate(tool)
 
 
+class PolicyMiddleware(Middleware):
+    """Has a policy judge each call of each tool. Made by `policy_middleware`.
+
+    Args:
+        policy: See `policy_middleware`.
+        time_limit: See `policy_middleware`.
+    """
+
+    def __init__(self, policy: Policy, time_limit: float) -> None:
+        self._policy = policy
+        self._time_limit = time_limit
+
+    @property
+    def name(self) -> str:
+        """See `Middleware.name`."""
+        return "policy"
+
+    def check_tools(self, names: Collection[str]) -> None:
+        """See `Middleware.check_tools`."""
+        check_names(self._policy, names)
+
+    def wrap_tool(self, tool: Tool) -> Tool:
+        """See `Middleware.wrap_tool`."""
+        return guard(tool, self._policy, time_limit=self._time_limit)
+
+
 def approval_middleware(
     tools: Tools = ALL, *, except_for: Iterable[str] = (), rule: str = DEFAULT_RULE
 ) -> Middleware:
@@ -75,3 +104,26 @@ def review_middleware(
     """
     choice = Choice("review_middleware", tools, except_for)
     return GateMiddleware("review", choice, lambda tool: review_edit_gate(tool, rule=rule))
+
+
+def policy_middleware(policy: Policy, *, time_limit: float = TIME_LIMIT) -> Middleware:
+    """Have a policy judge each call of each tool; see `guard`.
+
+    Gates that a tool has of its own stay: what the policy allows, they may still ask about.
+
+    Args:
+        policy: Asked once for each call; see `Policy.evaluate`. The tools that it names must be
+            tools of the agent.
+        time_limit: How long it may take for a call, in seconds; more than 0.
+
+    Raises:
+        AgentConfigError: It is no policy, or has no time; or, when the agent is made, it names a
+            tool that is not there.
+    """
+    if not callable(getattr(policy, "evaluate", None)):
+        raise AgentConfigError(f"{policy!r} is no policy: it has no method `evaluate`")
+    if not time_limit > 0:
+        raise AgentConfigError(
+            f"a policy that has {time_limit} seconds would deny all calls; give it more than 0"
+        )
+    return PolicyMiddleware(policy, time_limit)

@@ -11,7 +11,7 @@ import inspect
 import re
 import string
 import threading
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Generator, Mapping
 from contextlib import aclosing, closing, suppress
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, assert_never, cast, overload
@@ -167,10 +167,11 @@ def tool(
     preview: Callable[..., str] | None = ...,
     gate: Gate | None = ...,
     idempotent: bool = ...,
+    tags: Collection[str] = ...,
 ) -> Callable[[Callable[..., object]], Tool]: ...
 
 
-def tool(
+def tool(  # noqa: PLR0913 - what a tool's author says of it, all given by keyword
     function: Callable[..., object] | None = None,
     /,
     *,
@@ -179,6 +180,7 @@ def tool(
     preview: Callable[..., str] | None = None,
     gate: Gate | None = None,
     idempotent: bool = False,
+    tags: Collection[str] = (),
 ) -> Tool | Callable[[Callable[..., object]], Tool]:
     """Make a tool of a function; its signature and Google docstring become the schema.
 
@@ -191,13 +193,16 @@ def tool(
             (`approval`), or one who may also edit the arguments (`review`).
         idempotent: Whether a call may run twice with the same effect as once. Such a call is run
             again after a crash, without asking people.
+        tags: Words by which policies know kinds of tools, such as `money` or `read-only`; none
+            empty.
 
     Raises:
-        AgentConfigError: The function cannot be a tool, or the title names no argument of it.
+        AgentConfigError: The function cannot be a tool, the title names no argument of it, or the
+            tags are no list of words.
     """
 
     def make(function: Callable[..., object]) -> Tool:
-        made = _function_tool(function, name=name, title=title, idempotent=idempotent)
+        made = _function_tool(function, name=name, title=title, idempotent=idempotent, tags=tags)
         if preview is not None:
             made = FunctionTool(made.definition, function, made.parameters, made.title, preview)
         return _gated(made, gate)
@@ -218,7 +223,12 @@ def _gated(made: FunctionTool, gate: Gate | None) -> Tool:
 
 
 def _function_tool(
-    function: Callable[..., object], *, name: str, title: str, idempotent: bool
+    function: Callable[..., object],
+    *,
+    name: str,
+    title: str,
+    idempotent: bool,
+    tags: Collection[str],
 ) -> FunctionTool:
     called = name or str(getattr(function, "__name__", ""))
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,63}", called):
@@ -234,8 +244,19 @@ def _function_tool(
         description=docstring_parts(function)[0],
         schema=found.schema,
         idempotent=idempotent,
+        tags=_checked_tags(called, tags),
     )
     return FunctionTool(spec, function, found, words)
+
+
+def _checked_tags(tool_name: str, tags: Collection[object]) -> tuple[str, ...]:
+    words = [tag for tag in tags if isinstance(tag, str) and tag]
+    # A text in place of a list would make a tag of each letter, and no rule would find them.
+    if isinstance(tags, str) or len(words) < len(tags):
+        raise AgentConfigError(
+            f"the tags of tool {tool_name!r} are {tags!r}; give a list of words that are not empty"
+        )
+    return tuple(dict.fromkeys(words))
 
 
 def _check_title(tool_name: str, title: str, names: tuple[str, ...]) -> None:

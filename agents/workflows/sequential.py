@@ -68,9 +68,12 @@ class Position:
     begun_at: int = 0
     notes: Notes = field(default_factory=Notes)
 
-    def next(self) -> None:
-        """Go on to the next agent."""
+    def next(self, count: int) -> None:
+        """Go on to the next agent of so many."""
         self.index += 1
+        if self.index == count:
+            self.index = 0
+            self.iteration += 1
         self.begun_at = len(self.notes)
 
 
@@ -122,22 +125,21 @@ class Steps:
         )
 
     async def _go(self, given: AgentInput, at: Position) -> AsyncGenerator[AgentEvent, None]:
+        has_moved = False
         while self.rounds is None or at.iteration < self.rounds:
-            while at.index < len(self.agents):
+            if has_moved:
                 self._stop_here(at)
-                async with aclosing(self._turn(given, at)) as events:
-                    async for event in events:
-                        yield event
-                if at.notes.action(at.begun_at) is not None:
-                    return
-                at.next()
-            at.index = 0
-            at.iteration += 1
+            async with aclosing(self._turn(given, at)) as events:
+                async for event in events:
+                    yield event
+            if at.notes.action(at.begun_at) is not None:
+                return
+            at.next(len(self.agents))
+            has_moved = True
 
     def _stop_here(self, at: Position) -> None:
         """Between two agents: stop, when somebody outside wants that."""
-        is_between = at.index or at.iteration
-        if is_between and current_scope("Steps").run.cancel.wants("after_tools"):
+        if current_scope("Steps").run.cancel.wants("after_tools"):
             stateful_interrupt(CancelInfo(mode="after_tools"), self._state(at))
 
     def _state(self, at: Position) -> StepsState:

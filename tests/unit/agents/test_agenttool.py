@@ -310,6 +310,20 @@ async def test_e079_an_answer_for_the_tool_level_changes_nothing() -> None:
         await team.resume({one.parent.id: "x"})
 
 
+@pytest.mark.parametrize("answer", [None, "x"])
+async def test_e074_an_agent_takes_no_answer_for_its_calls(answer: object) -> None:
+    pay = Plain("pay")
+    team = two_levels(pay, Plain("log"))
+    one = pending(await team.run())["i1"]
+    assert one.parent is not None
+
+    with pytest.raises(ResumeDataError):
+        await team.resume({one.parent.id: answer})
+
+    assert pending(await team.resume({}))["i1"] == one
+    assert pay.calls == []
+
+
 async def test_e084_errors_inside_are_the_errors_of_the_tool() -> None:
     async def fails(_: AgentInput) -> AsyncGenerator[AgentEvent, None]:
         yield make_message("trying")

@@ -281,6 +281,7 @@ async def test_agents_of_any_kind_may_be_the_parts() -> None:
         )
 
     team = Team(build)
+    assert team.build(team).description == ""
     one = pending(await team.run())["a"]
     two = pending(await team.resume({one.id: "D"}))["a"]
     last = await team.resume({two.id: "E"})

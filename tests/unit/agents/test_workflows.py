@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -19,22 +21,27 @@ from agents.agent import (
     make_message,
     run_agent,
 )
-from agents.calls import BreakLoop, Exit
+from agents.calls import BreakLoop, Exit, Transfer
+from agents.cancel import CancelToken
 from agents.codec import decode, encode
 from agents.context import get_interrupt_state, get_resume_context
+from agents.document import ResumeParams
 from agents.errors import (
     AgentConfigError,
     CheckpointDecodeError,
     DuplicateNameError,
     OutsideRunError,
+    RunCancelledError,
     TopologyChangedError,
 )
 from agents.interrupt import Interrupted, composite_interrupt, interrupt, stateful_interrupt
+from agents.memory import MemoryCheckpointStore
 from agents.models import call, say
 from agents.tools.actions import exit_tool
 from agents.tools.gates import approval_gate
+from agents.transfer import with_sub_agents
 from agents.workflows import LoopAgent, LoopInfo, ParallelAgent, SequentialAgent, SequentialInfo
-from tests.unit.agents.support import Asker, Plain, brief, yes
+from tests.unit.agents.support import Asker, Plain, brief, collect, follow, yes
 from tests.unit.agents.team import Team, actions, parents, pending
 
 
@@ -299,7 +306,7 @@ async def test_e071_who_runs_an_agent_sees_its_contexts_at_once() -> None:
     assert seen == [str(one.address)] == ["agent:around;agent:a"]
 
 
-def two_questions(found: list[tuple[bool, bool, str | None]]) -> Callable[[Team], Agent]:
+def two_questions(found: list[object]) -> Callable[[Team], Agent]:
     async def work(given: AgentInput) -> AsyncGenerator[AgentEvent, None]:
         found.append(get_resume_context(str))
         signals = []
@@ -327,26 +334,27 @@ async def test_e075_a_composite_agent_waits_for_each_of_its_agents() -> None:
 
 
 async def test_e076_a_composite_is_a_target_only_with_an_answer_for_it_or_below() -> None:
-    found: list[tuple[bool, bool, str | None]] = []
+    found: list[object] = []
     team = Team(two_questions(found))
     asked = pending(await team.run())
     parent = asked["a"].parent
     assert parent is not None
 
     await team.resume({}, untargeted="reenter")
-    assert found[-1] == (False, False, None)
+    assert found[1:] == [(False, False, None)]
 
     parent = pending(await team.resume({}))["a"].parent
     assert parent is not None
     await team.resume({parent.id: "data"})
-    assert found[-1] == (True, True, "data")
+    assert found[2:] == [(True, True, "data")]
 
 
 async def test_e077_an_agent_ends_at_its_first_interrupt() -> None:
     after: list[str] = []
+    ask: Callable[[object], object] = interrupt
 
     async def work(_: AgentInput) -> AsyncGenerator[AgentEvent, None]:
-        interrupt("one")
+        ask("one")
         after.append("never")
         yield make_message("never")
 
@@ -399,6 +407,88 @@ async def test_an_agent_that_waits_and_is_gone_is_an_error(
 
     team.build = lambda team: make("W", [team.asker("a1"), team.sayer("s")])
     assert pending(await team.resume({}))["a1"].id == one.id
+
+
+def handing_over(name: str, agents: list[Agent]) -> Agent:
+    async def work(_: AgentInput) -> AsyncGenerator[AgentEvent, None]:
+        yield make_action(Transfer(agent_name="a1"))
+
+    return with_sub_agents(function_agent(name, work), agents)
+
+
+@pytest.mark.parametrize("make", [SequentialAgent, ParallelAgent, handing_over])
+async def test_an_agent_that_is_gone_below_an_agent_that_says_nothing_of_it(
+    make: Callable[[str, list[Agent]], Agent],
+) -> None:
+    def opaque(inner: Agent) -> Agent:
+        return function_agent("root", partial(run_agent, inner))
+
+    team = Team(lambda team: opaque(make("W", [team.asker("a1"), team.sayer("s")])))
+    one = pending(await team.run())["a1"]
+    team.build = lambda team: opaque(make("W", [team.sayer("s")]))
+
+    with pytest.raises(TopologyChangedError, match="a1"):
+        await team.resume({one.id: "D"})
+    assert pending(await team.resume({}))["a1"].id == one.id
+    assert "s run" not in team.entered[2:]
+
+
+@pytest.mark.parametrize("make", [SequentialAgent, ParallelAgent])
+async def test_a_workflow_that_lost_its_state_is_an_error(
+    make: Callable[[str, list[Agent]], Agent],
+) -> None:
+    team = Team(lambda team: make("W", [team.asker("a1")]))
+    one = pending(await team.run())["a1"]
+    store = team.store
+    assert isinstance(store, MemoryCheckpointStore)
+    stored = await store.load("1")
+    assert stored is not None
+    data = json.loads(stored.data)
+    data["waiting"]["state"] = "x"
+    text = json.dumps(data)
+    await store.save("1", text, status=stored.status, expected_version=stored.version)
+
+    with pytest.raises(CheckpointDecodeError, match="lost how far"):
+        await team.resume({one.id: "D"})
+
+
+async def test_a_loop_is_stopped_between_two_agents() -> None:
+    token = CancelToken()
+
+    async def stops(_: AgentInput) -> AsyncGenerator[AgentEvent, None]:
+        yield make_message("stopping")
+        if team.entered.count("s run") == 1:
+            token.cancel("after_tools")
+
+    def build(team: Team) -> Agent:
+        inner = [team.sayer("s"), function_agent("x", stops)]
+        return LoopAgent("Loop", inner, max_iterations=2)
+
+    team = Team(build)
+    told: list[AgentEvent] = []
+    with pytest.raises(RunCancelledError) as caught:
+        await follow(team.runner().query("hi", checkpoint_id="1", cancel=token), told)
+    assert [str(one.address) for one in caught.value.contexts] == ["agent:Loop"]
+    assert brief(told)[:2] == ["says s says", "says stopping"]
+
+    last = await collect(team.runner().resume("1"))
+
+    assert brief(last) == ["says s says", "says stopping"]
+    assert team.entered == ["s run", "s run"]
+
+
+async def test_a_resume_that_is_stopped_at_once_loses_nothing() -> None:
+    team = Team(sequence)
+    one = pending(await team.run())["a1"]
+    token = CancelToken()
+    token.cancel("now")
+    params = ResumeParams(targets={one.id: "D"})
+    with pytest.raises(RunCancelledError):
+        await collect(team.runner().resume_with_params("1", params, cancel=token))
+
+    await collect(team.runner().resume("1"))
+
+    assert team.entered == ["pre run", "a1 run", "a1 resume target", "post run"]
 
 
 @pytest.mark.parametrize("make", [SequentialAgent, LoopAgent, ParallelAgent])

@@ -10,6 +10,7 @@ import pytest
 from agents.agent import Agent, AgentEvent, AgentInput, function_agent, make_action, make_message
 from agents.calls import BreakLoop, Exit
 from agents.context import session_values
+from agents.errors import ModelError
 from agents.models import Turn, call, say
 from agents.tools.gates import approval_gate
 from agents.workflows import LoopAgent, ParallelAgent, ParallelInfo, SequentialAgent
@@ -151,6 +152,32 @@ async def test_e108_an_error_with_an_answered_branch_leaves_all_waiting() -> Non
     is_broken = False
     assert pending(await team.resume({}))["b"].id == asked["b"].id
     await team.resume({asked["b"].id: "B", asked["a"].id: "A"})
+
+
+async def test_e108_after_an_error_a_recovery_repeats_nothing_that_has_finished() -> None:
+    log, pay = Plain("log"), Plain("pay")
+
+    def build(team: Team) -> Agent:
+        row = [team.chat("A", log), team.chat("B"), team.chat("C", approval_gate(pay))]
+        return ParallelAgent("Par", row)
+
+    scripts: dict[str, list[Turn]] = {
+        "A": [call("log", id="x"), say("a done")],
+        "B": [RuntimeError("down"), say("b done")],
+        "C": [call("pay", id="x"), say("c done")],
+    }
+    team = Team(build, scripts, durability="step")
+    with pytest.raises(ModelError, match="down"):
+        await team.run()
+    assert len(log.calls) == 1
+
+    events = await collect(team.runner().recover("1"))
+
+    assert {"tool log#x ran: log ok {}", "says a done", "says b done"} <= set(brief(events))
+    one = pending(events)["x"]
+    last = await team.resume({one.id: yes(one)})
+    assert brief(last) == ["tool pay#x ran: pay ok {}", "says c done"]
+    assert (len(log.calls), len(pay.calls), team.asked("A"), team.asked("B")) == (1, 1, 2, 2)
 
 
 async def test_a_process_that_dies_in_a_branch_dies() -> None:

@@ -1,0 +1,62 @@
+"""Graphs: nodes that read and write one state, and can ask people at any point."""
+
+from agents.graph.agent import GraphAgent, GraphTool, graph_tool
+from agents.graph.answers import Resume
+from agents.graph.builder import CompileOptions, StateGraph
+from agents.graph.commands import END, START, Answers, Command, Send, StateEdit
+from agents.graph.compiled import CompiledGraph, StreamMode
+from agents.graph.errors import (
+    AlreadyAnsweredError,
+    GotoError,
+    GraphBuildError,
+    GraphStepLimitError,
+    NodeRefusedError,
+    NoGraphStoreError,
+    NotAnsweredError,
+    OutsideNodeError,
+    QuestionChangedError,
+    SeveralPendingError,
+    StateUpdateError,
+)
+from agents.graph.nodes import NodeContext
+from agents.graph.once import once
+from agents.graph.questions import Question, node_interrupt
+from agents.graph.snapshot import GraphResult, Pending, StateSnapshot, TaskView
+from agents.graph.state import GraphInfo
+
+__all__ = [
+    "END",
+    "START",
+    "AlreadyAnsweredError",
+    "Answers",
+    "Command",
+    "CompileOptions",
+    "CompiledGraph",
+    "GotoError",
+    "GraphAgent",
+    "GraphBuildError",
+    "GraphInfo",
+    "GraphResult",
+    "GraphStepLimitError",
+    "GraphTool",
+    "NoGraphStoreError",
+    "NodeContext",
+    "NodeRefusedError",
+    "NotAnsweredError",
+    "OutsideNodeError",
+    "Pending",
+    "Question",
+    "QuestionChangedError",
+    "Resume",
+    "Send",
+    "SeveralPendingError",
+    "StateEdit",
+    "StateGraph",
+    "StateSnapshot",
+    "StateUpdateError",
+    "StreamMode",
+    "TaskView",
+    "graph_tool",
+    "node_interrupt",
+    "once",
+]

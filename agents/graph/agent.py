@@ -1,0 +1,157 @@
+"""Graphs in the runtime: a graph as an agent, and a graph as a tool."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import cast
+
+from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, UserPromptPart
+
+from agents.agent import AgentEvent, AgentInput, make_message
+from agents.codec import Json
+from agents.context import publish
+from agents.errors import AgentConfigError
+from agents.graph.channels import Values
+from agents.graph.compiled import CompiledGraph
+from agents.tools.base import CallText, Tool, ToolSpec
+from agents.tools.function import FunctionTool, result_text, tool
+
+ToInput = Callable[[AgentInput], Mapping[str, object]]
+ToText = Callable[[Values], str]
+
+
+class GraphAgent:
+    """A graph as an agent: what waits in it waits in the agent's run.
+
+    Args:
+        graph: The graph; its own store is not used.
+        name: See `Agent`.
+        description: See `Agent`.
+        to_input: Makes the graph's input of the agent's; by default, the text that people wrote
+            last, as the key `input`.
+        to_text: Makes the agent's words of the graph's state at its end; by default, the key
+            `output`.
+
+    Raises:
+        AgentConfigError: The graph has no such keys.
+    """
+
+    def __init__(
+        self,
+        graph: CompiledGraph,
+        name: str,
+        *,
+        description: str = "",
+        to_input: ToInput | None = None,
+        to_text: ToText | None = None,
+    ) -> None:
+        wanted = [("to_input", to_input, "input"), ("to_text", to_text, "output")]
+        for argument, given, key in wanted:
+            if given is None and key not in graph.topology.channels.names:
+                raise AgentConfigError(
+                    f"the state of graph {graph.name!r} has no key {key!r}; give `{argument}`"
+                )
+        self._graph = graph
+        self._name = name
+        self._description = description
+        self._to_input = to_input or _last_text
+        self._to_text = to_text or _output_text
+
+    @property
+    def name(self) -> str:
+        """See `Agent`."""
+        return self._name
+
+    @property
+    def description(self) -> str:
+        """See `Agent`."""
+        return self._description
+
+    async def run(self, input: AgentInput) -> AsyncIterator[AgentEvent]:  # noqa: A002 - see Agent
+        """Run the graph; see `Agent.run`."""
+        values = await self._graph.run_inside(self._to_input(input))
+        text = self._to_text(values)
+        yield make_message(text)
+        publish(ModelResponse(parts=[TextPart(text)]))
+
+    def resume(self, input: AgentInput) -> AsyncIterator[AgentEvent]:  # noqa: A002 - see Agent
+        """Go on; the graph itself knows where. See `Agent.resume`."""
+        return self.run(input)
+
+
+def _last_text(input: AgentInput) -> Mapping[str, object]:  # noqa: A002 - see Agent
+    for message in reversed(input.messages):
+        parts = message.parts if isinstance(message, ModelRequest) else ()
+        for part in reversed(parts):
+            if isinstance(part, UserPromptPart) and isinstance(part.content, str):
+                return {"input": part.content}
+    return {"input": ""}
+
+
+def _output_text(values: Values) -> str:
+    return result_text(values.get("output"))
+
+
+@dataclass(frozen=True, slots=True)
+class GraphTool:
+    """A graph that a model can call: what waits in it waits in the call.
+
+    Attributes:
+        graph: The graph; its own store is not used.
+        arguments: The function that makes the graph's input, as a tool.
+        to_text: Makes the result of the graph's state at its end.
+    """
+
+    graph: CompiledGraph
+    arguments: FunctionTool
+    to_text: ToText
+
+    @property
+    def definition(self) -> ToolSpec:
+        """What the tool is."""
+        return self.arguments.definition
+
+    def validate(self, arguments: Mapping[str, object]) -> dict[str, Json]:
+        """Check arguments; see `Tool.validate`."""
+        return self.arguments.validate(arguments)
+
+    def describe(self, arguments: Mapping[str, Json]) -> CallText:
+        """Say in words what a call does; see `Tool.describe`."""
+        return self.arguments.describe(arguments)
+
+    async def call(self, arguments: dict[str, Json]) -> str:
+        """Run the graph; see `Tool.call`."""
+        made = self.arguments.function(**self.arguments.parameters.values(arguments))
+        values = await self.graph.run_inside(cast("Mapping[str, object]", made))
+        return self.to_text(values)
+
+
+def graph_tool(
+    graph: CompiledGraph,
+    arguments: Callable[..., Mapping[str, object]],
+    *,
+    name: str = "",
+    description: str = "",
+    title: str = "",
+    to_text: ToText | None = None,
+) -> Tool:
+    """Make a tool of a graph. Gates go around it as around any tool: `approval_gate(…)`.
+
+    Args:
+        graph: The graph; its own store is not used.
+        arguments: A plain function that makes the graph's input. Its signature and docstring are
+            what the model sees, so that a model can set nothing else of the state.
+        name: What the model calls it; the function's name when empty.
+        description: What it does, for the model; from the docstring when empty.
+        title: What people read: `Transfer {amount}`; made from the name when empty.
+        to_text: Makes the result of the graph's state at its end; by default, all of it as JSON.
+
+    Raises:
+        AgentConfigError: The function cannot be a tool.
+    """
+    made = cast("FunctionTool", tool(name=name, title=title)(arguments))
+    if description:
+        definition = replace(made.definition, description=description)
+        made = replace(made, definition=definition)
+    return GraphTool(graph, made, to_text or result_text)

@@ -1,0 +1,154 @@
+"""Breakpoints: questions before and after nodes, and the places where a graph was stopped.
+
+Each breakpoint is a question of its own, so that its answer can be given, and its state edited,
+by its id. All of one gate must be passed before the next step begins; those after the last step
+and those before the next one wait together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import cast
+
+from agents.cancel import CancelInfo
+from agents.codec import encode
+from agents.context import RunContext, Scope
+from agents.errors import ResumeDataError, ResumeError, UnregisteredTypeError
+from agents.graph.commands import StateEdit
+from agents.graph.errors import NodeRefusedError, StateUpdateError
+from agents.graph.plan import Topology
+from agents.graph.questions import Question, fingerprint
+from agents.graph.state import Break, GraphState
+from agents.interrupt import Interrupted, keep_waiting
+from agents.points import Point
+from agents.tools.infos import ApprovalResult, Cancelled, Expired
+
+_STOP = "stop"
+
+
+class Gatekeeper:
+    """Asks at breakpoints, and reads the answers.
+
+    Args:
+        topology: The graph.
+        scope: Where it stands.
+    """
+
+    def __init__(self, topology: Topology, scope: Scope) -> None:
+        self._topology = topology
+        self._scope = scope
+
+    def pass_gate(self, state: GraphState) -> tuple[GraphState, list[Interrupted]]:
+        """See who may pass.
+
+        Returns:
+            The state: with all edits in it, and no gate, when everything is passed; and what
+            still waits.
+
+        Raises:
+            NodeRefusedError: People said no, or nobody answered.
+        """
+        gate, signals = [], []
+        for one in state.gate:
+            passed, signal = self._pass(one, state)
+            gate.append(passed)
+            if signal is not None:
+                signals.append(signal)
+        if signals:
+            return replace(state, gate=tuple(gate)), signals
+        values = state.values
+        for one in gate:
+            values = self._topology.channels.replace(values, one.edit, f"the edit at {one.node!r}")
+        return replace(state, gate=(), values=values), []
+
+    def _pass(self, one: Break, state: GraphState) -> tuple[Break, Interrupted | None]:
+        if one.id:
+            return one, None
+        run = self._scope.run
+        point = run.claim(self._scope.address, one.slot)
+        if point is None or (point.id not in run.answers and run.untargeted == "reenter"):
+            return one, Interrupted(self._question(one, state))
+        if point.id not in run.answers:
+            return one, Interrupted(point)
+        answer = run.answers[point.id]
+        refusal = refuses(answer)
+        if refusal:
+            raise NodeRefusedError(self._topology.name, one.node, refusal)
+        try:
+            edit = read_edit(self._topology, answer)
+        except ResumeDataError as error:
+            return one, Interrupted(point, (error,))
+        return replace(one, id=point.id, edit=edit), None
+
+    def _question(self, one: Break, state: GraphState) -> Point:
+        question = Question(
+            kind=one.kind,
+            node=one.node,
+            value=one.node,
+            fingerprint=fingerprint([one.kind, one.node, state.values], None),
+            state=state.values,
+            state_schema=self._topology.channels.schemas(),
+        )
+        encode(question)
+        return Point(
+            id=self._scope.run.new_id(),
+            address=self._scope.address,
+            slot=one.slot,
+            info=question,
+        )
+
+
+def refuses(answer: object) -> str:
+    """Say why an answer to a breakpoint lets nothing run; empty when it lets the node run.
+
+    Anything else than a no lets it run, as a breakpoint asks no more than "go on?".
+    """
+    match answer:
+        case Expired() | Cancelled():
+            return f"nobody answered ({answer})"
+        case ApprovalResult(approved=False):
+            return f"rejected: {answer.reason or 'no reason was given'}"
+        case False:
+            return "rejected"
+        case _:
+            return ""
+
+
+def read_edit(topology: Topology, answer: object) -> dict[str, object]:
+    """What an answer to a breakpoint puts in the place of the state; empty changes nothing.
+
+    Raises:
+        ResumeDataError: It does not fit the state.
+    """
+    if not isinstance(answer, StateEdit):
+        return {}
+    try:
+        topology.channels.replace({}, answer.values, "the edit")
+    except (StateUpdateError, UnregisteredTypeError) as error:
+        raise ResumeDataError(str(error)) from error
+    return answer.values
+
+
+def apply_edit(topology: Topology, run: RunContext, point: Point, state: GraphState) -> GraphState:
+    """Take an answer that was given to the graph itself: an edit of its state.
+
+    Raises:
+        Interrupted: It does not fit: everything waits on.
+    """
+    answer = run.answers.get(point.id)
+    if not isinstance(answer, StateEdit):
+        return state
+    try:
+        edit = read_edit(topology, answer)
+    except ResumeDataError as error:
+        keep_waiting(cast("ResumeError", error))
+    return replace(state, values={**state.values, **edit})
+
+
+def stop_signal(scope: Scope) -> Interrupted:
+    """Make the signal of a graph that was stopped from outside, between two steps.
+
+    It goes on without any answer, the next time that somebody resumes it.
+    """
+    info = CancelInfo(mode=scope.run.cancel.mode or "now")
+    return Interrupted(Point(id=scope.run.new_id(), address=scope.address, slot=_STOP, info=info))

@@ -1,0 +1,283 @@
+"""The state of a graph: its keys, their types, and how updates are merged into it."""
+
+from __future__ import annotations
+
+import dataclasses
+import types as pytypes
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
+from typing import (
+    Annotated,
+    Any,
+    NotRequired,
+    Required,
+    TypeAlias,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic.errors import PydanticUserError
+
+from agents.codec import Json, encode
+from agents.errors import UnregisteredTypeError
+from agents.graph.errors import GraphBuildError, StateUpdateError
+
+Values: TypeAlias = dict[str, Any]
+Reducer: TypeAlias = Callable[[Any, Any], object]
+
+_EMPTY: dict[object, Callable[[], object]] = {
+    kind: kind for kind in (list, dict, str, int, float, tuple, bool)
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Channel:
+    """One key of the state.
+
+    Attributes:
+        name: The key.
+        kind: The type of its values.
+        reducer: Merges an update into the value; without one, the update replaces it.
+        fault: Says what is wrong with a value; empty when it fits.
+        default: Makes the value that it has before anything is written; None leaves it out.
+    """
+
+    name: str
+    kind: object
+    reducer: Reducer | None
+    fault: Callable[[object], str]
+    default: Callable[[], object] | None
+
+
+class Channels:
+    """All keys of a state.
+
+    Args:
+        schema: A TypedDict, a dataclass or a pydantic model. `Annotated[list, add]` gives a key a
+            reducer: a function of the old value and the update.
+
+    Raises:
+        GraphBuildError: It is none of these.
+    """
+
+    def __init__(self, schema: type) -> None:
+        self._channels = {channel.name: channel for channel in _read(schema)}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The keys, in the order of the schema."""
+        return tuple(self._channels)
+
+    def has_reducer(self, name: str) -> bool:
+        """Whether updates of a key are merged, rather than put in its place."""
+        return self._channels[name].reducer is not None
+
+    def schemas(self) -> dict[str, Json]:
+        """JSON schemas by key, of the keys that have one that stands for itself."""
+        found = {name: _schema(channel.kind) for name, channel in self._channels.items()}
+        return {name: schema for name, schema in found.items() if schema}
+
+    def initial(self) -> Values:
+        """The state before anything is written."""
+        return {c.name: c.default() for c in self._channels.values() if c.default is not None}
+
+    def check(self, update: Mapping[str, object], who: str) -> Values:
+        """Look at an update before it counts.
+
+        Raises:
+            StateUpdateError: An unknown key, or a value of the wrong type.
+            UnregisteredTypeError: A value cannot be stored.
+        """
+        for key, value in update.items():
+            channel = self._channel(key, who)
+            _encode(value, key, who)
+            if channel.reducer is None:
+                _refuse_misfit(channel, value, who)
+        return dict(update)
+
+    def merge(self, values: Values, updates: Iterable[tuple[str, Mapping[str, object]]]) -> Values:
+        """Write updates of one step, in order.
+
+        Args:
+            values: The state before; stays as it is.
+            updates: Who writes, and what.
+
+        Raises:
+            StateUpdateError: An update does not fit, or two replace the same key.
+            UnregisteredTypeError: A value cannot be stored.
+        """
+        merged, writers = deepcopy(values), dict[str, str]()
+        for who, update in updates:
+            for key, value in self.check(update, who).items():
+                channel = self._channel(key, who)
+                if channel.reducer is None and key in writers:
+                    raise StateUpdateError(
+                        who,
+                        f"{writers[key]} writes {key!r} in the same step; give the key a reducer, "
+                        "as in `Annotated[list, add]`, or let one of them write it",
+                    )
+                writers[key] = who
+                merged[key] = _reduced(channel, merged, deepcopy(value), who)
+        return merged
+
+    def replace(self, values: Values, edit: Mapping[str, object], who: str) -> Values:
+        """Put new values in the place of old ones, without reducers.
+
+        Raises:
+            StateUpdateError: An unknown key, or a value of the wrong type.
+            UnregisteredTypeError: A value cannot be stored.
+        """
+        if not isinstance(edit, Mapping):
+            raise StateUpdateError(who, f"expected a dict, got a {type(edit).__name__}")
+        for key, value in edit.items():
+            _refuse_misfit(self._channel(key, who), value, who)
+            _encode(value, key, who)
+        return {**deepcopy(values), **deepcopy(dict(edit))}
+
+    def _channel(self, key: str, who: str) -> Channel:
+        if key not in self._channels:
+            known = ", ".join(self._channels)
+            raise StateUpdateError(who, f"the state has no key {key!r}; it has: {known}")
+        return self._channels[key]
+
+
+def _reduced(channel: Channel, values: Values, value: object, who: str) -> object:
+    if channel.reducer is None or channel.name not in values:
+        result = value
+    else:
+        try:
+            result = channel.reducer(values[channel.name], value)
+        except Exception as error:
+            fault = f"the reducer of {channel.name!r} failed: {type(error).__name__}: {error}"
+            raise StateUpdateError(who, fault) from error
+    _refuse_misfit(channel, result, who)
+    _encode(result, channel.name, who)
+    return result
+
+
+def _refuse_misfit(channel: Channel, value: object, who: str) -> None:
+    fault = channel.fault(value)
+    if fault:
+        raise StateUpdateError(who, f"{channel.name!r} is of the wrong type: {fault}")
+
+
+def _encode(value: object, key: str, who: str) -> None:
+    try:
+        encode(value)
+    except UnregisteredTypeError as error:
+        error.add_note(f"it is the value of {key!r} in the update of {who}")
+        raise
+
+
+def _read(schema: type) -> list[Channel]:
+    defaults = _defaults(schema)
+    try:
+        hints = get_type_hints(schema, include_extras=True)
+    except NameError as error:
+        raise GraphBuildError(
+            f"the types of {schema.__name__!r} cannot be read: {error}"
+        ) from error
+    names = [name for name in hints if defaults is None or name in defaults]
+    if not names:
+        raise GraphBuildError(f"the state {schema.__name__!r} has no keys; declare some")
+    return [_make(name, hints[name], (defaults or {}).get(name)) for name in names]
+
+
+def _defaults(schema: Any) -> dict[str, Callable[[], object] | None] | None:
+    """Makers of default values by key; None when the schema cannot have any."""
+    if is_typeddict(schema):
+        return None
+    if isinstance(schema, type) and issubclass(schema, BaseModel):
+        return {
+            name: None if field.is_required() else _model_default(field)
+            for name, field in schema.model_fields.items()
+        }
+    if isinstance(schema, type) and dataclasses.is_dataclass(schema):
+        return {field.name: _field_default(field) for field in dataclasses.fields(schema)}
+    raise GraphBuildError(
+        f"{schema!r} cannot describe a state; use a TypedDict, a dataclass or a pydantic model"
+    )
+
+
+def _model_default(field: Any) -> Callable[[], object]:
+    return lambda: field.get_default(call_default_factory=True)
+
+
+def _field_default(field: dataclasses.Field[Any]) -> Callable[[], object] | None:
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory
+    if field.default is dataclasses.MISSING:
+        return None
+    return lambda: deepcopy(field.default)
+
+
+def _make(name: str, hint: object, default: Callable[[], object] | None) -> Channel:
+    while get_origin(hint) in {Required, NotRequired}:
+        hint = get_args(hint)[0]
+    kind: object = hint
+    metadata: Sequence[Any] = ()
+    if get_origin(hint) is Annotated:
+        kind, *metadata = get_args(hint)
+    found = [item for item in metadata if callable(item) and not isinstance(item, type)]
+    reducer = found[-1] if found else None
+    if reducer is not None and default is None:
+        default = _EMPTY.get(get_origin(kind) or kind)
+    return Channel(name=name, kind=kind, reducer=reducer, fault=type_fault(kind), default=default)
+
+
+def type_fault(kind: object) -> Callable[[object], str]:
+    """Make a function that says what is wrong with a value of a key; nothing is converted."""
+    adapter = _adapter(kind)
+
+    def fault(value: object) -> str:
+        if adapter is None:
+            plain = _plain(kind)
+            return "" if isinstance(value, plain) else f"expected {kind}, got {_name(value)}"
+        try:
+            adapter.validate_python(value, strict=True)
+        except ValidationError as error:
+            found = error.errors(include_url=False, include_input=False, include_context=False)
+            return "; ".join(_line(one["loc"], one["msg"]) for one in found)
+        return ""
+
+    return fault
+
+
+def _schema(kind: object) -> dict[str, Json]:
+    try:
+        found = TypeAdapter(cast("Any", kind)).json_schema()
+    except (PydanticUserError, NameError, TypeError):
+        return {}
+    return {} if "$defs" in found or "$ref" in found else cast("dict[str, Json]", found)
+
+
+def _line(path: Sequence[int | str], message: str) -> str:
+    return f"{'.'.join(map(str, path))}: {message}" if path else message
+
+
+def _adapter(kind: object) -> TypeAdapter[Any] | None:
+    for config in (None, ConfigDict(arbitrary_types_allowed=True)):
+        try:
+            return TypeAdapter(cast("Any", kind), config=config)
+        except (PydanticUserError, NameError, TypeError):
+            continue
+    return None
+
+
+def _plain(kind: object) -> tuple[type, ...]:
+    """What pydantic cannot read is checked for its class alone."""
+    if get_origin(kind) in {Union, pytypes.UnionType}:
+        return tuple(one for part in get_args(kind) for one in _plain(part))
+    if is_typeddict(kind):
+        return (dict,)
+    found = get_origin(kind) or kind
+    return (found,) if isinstance(found, type) else (object,)
+
+
+def _name(value: object) -> str:
+    return type(value).__name__

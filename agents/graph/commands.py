@@ -1,0 +1,83 @@
+"""What nodes, routers and answers can tell a graph to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from agents.codec import register
+
+START = "__start__"
+"""Where a graph begins: a name for edges."""
+
+END = "__end__"
+"""Where a graph ends: a name for edges, routers and commands."""
+
+
+@register("countersign.graph_send/1")
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Run a node with a state of its own. Stored: version 1, must stay readable.
+
+    Attributes:
+        node: Which.
+        arg: What it gets in place of the graph's state; storable.
+    """
+
+    node: str
+    arg: object
+
+
+Target: TypeAlias = str | Send
+Targets: TypeAlias = Target | Sequence[Target]
+
+
+@register("countersign.graph_command/1")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """Say where to go on, and write to the state. Stored: version 1, must stay readable.
+
+    From a node, `goto` takes the place of its edges. Given with a resume, the update is written
+    before anything runs, and the nodes of `goto` run in the step that goes on.
+
+    Attributes:
+        goto: A node, a `Send`, `END`, or several; empty follows the edges.
+        update: By key of the state, through its reducer.
+    """
+
+    goto: Targets = ()
+    update: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """Where to go, one by one."""
+        return (self.goto,) if isinstance(self.goto, str | Send) else tuple(self.goto)
+
+
+@register("countersign.graph_edit/1")
+@dataclass(frozen=True, slots=True)
+class StateEdit:
+    """Answers a breakpoint: go on, with these keys of the state replaced.
+
+    Stored: version 1, must stay readable.
+
+    Attributes:
+        values: New values by key, as they shall be: no reducer is asked.
+    """
+
+    values: dict[str, object]
+
+
+@register("countersign.graph_answers/1")
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Answers several questions of one node, in the order in which it asks them.
+
+    Stored: version 1, must stay readable.
+
+    Attributes:
+        values: The first is for the question that waits; never empty.
+    """
+
+    values: tuple[object, ...]

@@ -1,0 +1,397 @@
+"""Compiled graphs: what one does with a graph and its threads."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextvars import copy_context
+from dataclasses import replace
+from typing import Literal, TypeAlias, Unpack, cast
+
+from agents.agent import stop
+from agents.cancel import CancelToken
+from agents.checkpoint import CheckpointStore
+from agents.context import address_segment, current_scope
+from agents.errors import (
+    AgentConfigError,
+    CheckpointConflictError,
+    NothingPendingError,
+    OutsideRunError,
+    ResumeError,
+)
+from agents.graph.answers import (
+    Resume,
+    can_go_on,
+    check_request,
+    has_answers,
+    late_error,
+    named_answers,
+    sort_answers,
+    stopped_ids,
+)
+from agents.graph.channels import Values
+from agents.graph.engine import Engine, read_state, shown_values
+from agents.graph.errors import NoGraphStoreError
+from agents.graph.execution import Execution, Options, Tell, Work, begun, commanded, shown
+from agents.graph.nodes import graph_number
+from agents.graph.once import kept
+from agents.graph.plan import Topology
+from agents.graph.rewrite import edited, forked
+from agents.graph.snapshot import GraphResult, StateSnapshot, graph_address, pending_of, task_views
+from agents.graph.thread import GraphClaim, Thread, ThreadDocument
+from agents.journal import RECOVERED
+
+StreamMode: TypeAlias = Literal["updates", "values", "interrupts"]
+_MODES = ("updates", "values", "interrupts")
+
+
+class CompiledGraph:
+    """A graph that can run. Made by `StateGraph.compile`.
+
+    Args:
+        topology: Its shape.
+        store: Where threads are kept; None keeps nothing.
+        options: What else it was compiled with.
+    """
+
+    def __init__(
+        self, topology: Topology, *, store: CheckpointStore | None, options: Options
+    ) -> None:
+        self.topology = topology
+        self._store = store
+        self._options = options
+
+    @property
+    def name(self) -> str:
+        """Its name: a part of addresses."""
+        return self.topology.name
+
+    async def invoke(
+        self,
+        input: Mapping[str, object] | None = None,  # noqa: A002 - the documented name
+        *,
+        thread_id: str = "",
+        cancel: CancelToken | None = None,
+        **resume: Unpack[Resume],
+    ) -> GraphResult:
+        """Run to the end, or until people are needed.
+
+        With an input, a turn begins, in place of whatever the thread was doing. With an answer or
+        a command, the thread goes on, and an input is ignored. With neither, it goes on if it can:
+        nodes that failed run again, and what waits, waits. Called inside another run without a
+        thread id, it is a part of that run.
+
+        Args:
+            input: By key of the state.
+            thread_id: Which thread; without one nothing is kept, and nothing can be resumed.
+            cancel: With it, somebody else can stop the run between two steps.
+            **resume: See `Resume`.
+
+        Returns:
+            The state, and what waits.
+
+        Raises:
+            NoGraphStoreError: A resume needs a store and a thread id. Nothing ran.
+            ResumeError: An answer is for nothing that waits; nothing ran. Or some answers do not
+                fit: the others are used, and the thread is stored.
+            CheckpointError: The thread never ran, is being worked on, or cannot be read.
+            AgentError: The graph cannot go on.
+            Exception: A node failed. What is finished is stored.
+        """
+        return await self._go(input, thread_id, cancel, resume, _drop)
+
+    async def stream(
+        self,
+        input: Mapping[str, object] | None = None,  # noqa: A002 - the documented name
+        *,
+        mode: StreamMode | Sequence[StreamMode] = "updates",
+        thread_id: str = "",
+        cancel: CancelToken | None = None,
+        **resume: Unpack[Resume],
+    ) -> AsyncGenerator[object, None]:
+        """Do what `invoke` does, and tell what happens meanwhile.
+
+        Args:
+            input: See `invoke`.
+            mode: "updates" gives each node's update as `{node: update}`, and what waits at the end
+                as `{"__interrupt__": …}`; a node that was finished before a resume has a
+                `"__metadata__": {"cached": True}` beside it. "values" gives the state after each
+                step, with "__interrupt__" in it when it stops. "interrupts" gives what waits.
+                Several modes give pairs of mode and part.
+            thread_id: See `invoke`.
+            cancel: See `invoke`.
+            **resume: See `Resume`.
+
+        Raises:
+            AgentError: See `invoke`.
+        """
+        modes = (mode,) if isinstance(mode, str) else tuple(mode)
+        for one in modes:
+            if one not in _MODES:
+                raise AgentConfigError(f"there is no mode {one!r}; use {', '.join(_MODES)}")
+        queue: asyncio.Queue[tuple[str, object] | None] = asyncio.Queue()
+
+        def tell(kind: str, part: object) -> None:
+            if kind in modes:
+                queue.put_nowait((kind, part))
+
+        work = self._go(input, thread_id, cancel, resume, tell)
+        task = asyncio.create_task(work, context=copy_context())
+        task.add_done_callback(lambda _: queue.put_nowait(None))
+        try:
+            while (found := await queue.get()) is not None:
+                yield found[1] if isinstance(mode, str) else found
+            await task
+        finally:
+            await stop(cast("asyncio.Task[object]", task))
+
+    async def run_inside(self, input: Mapping[str, object]) -> Values:  # noqa: A002 - see invoke
+        """Run as a part of the run that is going on here: in a node, a tool or an agent.
+
+        Whoever calls it again after an interrupt finds it where it stood; the input is not looked
+        at. In a node that runs again, it does not run again once it is finished. Graphs side by
+        side need an address segment each.
+
+        Args:
+            input: By key of the state.
+
+        Returns:
+            The state at the end.
+
+        Raises:
+            Interrupted: People are needed.
+            OutsideRunError: No run is going on here.
+            Exception: A node failed.
+        """
+        scope = current_scope("run_inside()")
+        number = graph_number(scope, self.name)
+
+        async def work() -> Values:
+            with address_segment("runnable", self.name, number):
+                return await Engine(self.topology).run(lambda: dict(input))
+
+        return await kept(f"graph {scope.address} {self.name} {number}", work)
+
+    async def recover(self, thread_id: str, *, cancel: CancelToken | None = None) -> GraphResult:
+        """Go on with a thread whose process died; nodes that were finished do not run again.
+
+        Args:
+            thread_id: The thread. Call this only when its process is gone; if it is not, one of the
+                two stops at its next step.
+            cancel: See `invoke`.
+
+        Raises:
+            CheckpointError: It never ran, cannot be read, or somebody else recovers it.
+            Exception: A node failed.
+        """
+        thread = self._thread(thread_id, "recover()")
+        head = await thread.need_head(self.topology)
+        if not thread.is_running:
+            return shown(self.topology, head, thread_id)
+        await thread.journal(every_step=False, resumed=True).append(RECOVERED, "")
+        await thread.load()
+        claim = thread.claimed
+        head = await commanded(self.topology, head, claim.command)
+        work = Work(answers=claim.answers, resumed=True, cancel=cancel or CancelToken())
+        return await self._execution(thread, _drop).run(head, work)
+
+    async def get_state(self, thread_id: str, checkpoint: int | None = None) -> StateSnapshot:
+        """Read where a thread stands.
+
+        Args:
+            thread_id: The thread.
+            checkpoint: Number of an earlier checkpoint: where it stood then.
+
+        Raises:
+            NoGraphStoreError: The graph has no store.
+            CheckpointNotFoundError: It never ran, or has no such checkpoint.
+        """
+        thread = self._thread(thread_id, "get_state()")
+        head = await thread.need_head(self.topology)
+        found = head if checkpoint is None else await thread.read(checkpoint)
+        return self._snapshot(thread_id, found)
+
+    async def history(self, thread_id: str, *, limit: int | None = None) -> list[StateSnapshot]:
+        """Read where a thread stood: its checkpoints, newest first.
+
+        Args:
+            thread_id: The thread.
+            limit: How many at most.
+
+        Raises:
+            NoGraphStoreError: The graph has no store.
+            CheckpointNotFoundError: It never ran.
+        """
+        thread = self._thread(thread_id, "history()")
+        head = await thread.need_head(self.topology)
+        last = 0 if limit is None else max(head.number - limit, 0)
+        numbers = range(head.number, last, -1)
+        return [self._snapshot(thread_id, await thread.read(number)) for number in numbers]
+
+    async def update_state(
+        self, thread_id: str, update: Mapping[str, object], *, as_node: str = ""
+    ) -> StateSnapshot:
+        """Write to the state of a thread that nobody works on.
+
+        Without `as_node`, questions that wait are withdrawn, as they were about another state: the
+        nodes ask again, under new ids, when the thread goes on. With it, it is as if that node had
+        finished with this update, and others wait on; one that is not part of the step takes the
+        place of all that are.
+
+        Args:
+            thread_id: The thread.
+            update: By key of the state, through its reducers.
+            as_node: Whose update it is; `END` ends the turn.
+
+        Raises:
+            NoGraphStoreError: The graph has no store.
+            CheckpointError: It never ran, is being worked on, or somebody else wrote first.
+            AgentConfigError: There is no such node.
+            StateUpdateError: The update does not fit; nothing was written.
+        """
+        thread = self._thread(thread_id, "update_state()")
+        head = await thread.need_head(self.topology)
+        thread.refuse_running()
+        document = await edited(self.topology, head, update, as_node)
+        return self._snapshot(thread_id, await thread.save(document))
+
+    async def fork(
+        self, thread_id: str, *, at: int | None = None, new_thread_id: str = ""
+    ) -> StateSnapshot:
+        """Go back to a checkpoint, or copy it to another thread.
+
+        Questions that waited there wait again, under new ids. The history stays.
+
+        Args:
+            thread_id: The thread.
+            at: Number of the checkpoint; the newest when it is left out.
+            new_thread_id: A thread that does not exist yet; empty goes back in the same one.
+
+        Raises:
+            NoGraphStoreError: The graph has no store.
+            CheckpointError: There is no such checkpoint, the thread is being worked on, the new
+                one exists, or somebody else wrote first.
+        """
+        thread = self._thread(thread_id, "fork()")
+        head = await thread.need_head(self.topology)
+        thread.refuse_running()
+        source = head if at is None else await thread.read(at)
+        document = forked(source, head, self._options.new_id)
+        if new_thread_id and new_thread_id != thread_id:
+            thread = self._thread(new_thread_id, "fork()")
+            if await thread.load() is not None:
+                raise CheckpointConflictError(new_thread_id, "this thread exists already")
+            document = replace(document, number=1, parent=None)
+        return self._snapshot(thread.thread_id, await thread.save(document))
+
+    async def cancel(self, thread_id: str, reason: str) -> StateSnapshot:
+        """End the turn of a thread: nothing more runs, and nothing waits any more.
+
+        Args:
+            thread_id: The thread.
+            reason: Why; never empty.
+
+        Raises:
+            NoGraphStoreError: The graph has no store.
+            NothingPendingError: The turn has ended.
+            CheckpointError: It never ran, is being worked on, or somebody else wrote first.
+            AgentConfigError: There is no reason.
+        """
+        if not reason:
+            raise AgentConfigError("cancel() needs a reason: people will ask")
+        thread = self._thread(thread_id, "cancel()")
+        head = await thread.need_head(self.topology)
+        thread.refuse_running()
+        if head.phase in {"finished", "cancelled"}:
+            raise NothingPendingError(thread_id)
+        state = replace(head.state, tasks=(), gate=(), joins={})
+        document = head.with_state(state, phase="cancelled", reason=reason)
+        saved = await thread.save(replace(document, parent=head.number))
+        return self._snapshot(thread_id, saved)
+
+    async def _go(
+        self,
+        given: Mapping[str, object] | None,
+        thread_id: str,
+        cancel: CancelToken | None,
+        request: Resume,
+        tell: Tell,
+    ) -> GraphResult:
+        check_request(request)
+        goes_on = given is None or bool(request)
+        if not thread_id and not goes_on and given is not None and _is_inside():
+            return GraphResult(values=await self.run_inside(given))
+        token = cancel or CancelToken()
+        if goes_on:
+            return await self._resume(self._thread(thread_id, "a resume"), request, token, tell)
+        thread = Thread(self._store, thread_id)
+        head = await thread.load()
+        thread.refuse_running()
+        thread.check_graph(self.topology)
+        new = await begun(self.topology, head, given or {}, self._options.new_id())
+        saved = await thread.save(new)
+        return await self._execution(thread, tell).run(saved, Work(cancel=token))
+
+    async def _resume(
+        self, thread: Thread, request: Resume, cancel: CancelToken, tell: Tell
+    ) -> GraphResult:
+        head = await thread.need_head(self.topology)
+        if thread.is_running:
+            raise late_error(thread, request)
+        read_state(self.topology, head.point)
+        command = request.get("command")
+        answers: dict[str, object] = dict.fromkeys(stopped_ids(head))
+        refusals: tuple[ResumeError, ...] = ()
+        if has_answers(request):
+            named = named_answers(head, request, thread.thread_id)
+            found = sort_answers(self.topology, head, named)
+            answers |= found.fit
+            refusals = found.refusals
+        elif command is None and not answers:
+            if not head.state.tasks and not head.state.gate:
+                raise NothingPendingError(thread.thread_id)
+            if head.phase == "paused" and not can_go_on(head):
+                return shown(self.topology, head, thread.thread_id)
+        base = await commanded(self.topology, head, command)
+        try:
+            await thread.claim(GraphClaim(answers=answers, command=command))
+        except CheckpointConflictError:
+            await thread.load()
+            raise late_error(thread, request) from None
+        work = Work(answers=answers, refusals=refusals, resumed=True, cancel=cancel)
+        return await self._execution(thread, tell).run(base, work)
+
+    def _execution(self, thread: Thread, tell: Tell) -> Execution:
+        return Execution(self.topology, self._options, thread, tell)
+
+    def _thread(self, thread_id: str, what: str) -> Thread:
+        if self._store is None or not thread_id:
+            raise NoGraphStoreError(self.name, what)
+        return Thread(self._store, thread_id)
+
+    def _snapshot(self, thread_id: str, document: ThreadDocument) -> StateSnapshot:
+        state, waiting = document.state, pending_of(document.point)
+        return StateSnapshot(
+            thread_id=thread_id,
+            checkpoint=document.number,
+            parent=document.parent,
+            phase=document.phase,
+            reason=document.reason,
+            step=state.step,
+            values=shown_values(self.topology, state),
+            next=state.next,
+            tasks=task_views(state, graph_address(document.graph), waiting),
+            interrupts=waiting,
+        )
+
+
+def _drop(_: str, __: object) -> None:
+    return
+
+
+def _is_inside() -> bool:
+    try:
+        current_scope("invoke()")
+    except OutsideRunError:
+        return False
+    return True

@@ -1,0 +1,155 @@
+"""What can go wrong with graphs.
+
+AgentError
+  AgentConfigError
+    GraphBuildError              the graph makes no sense: nothing was run
+    OutsideRunError
+      OutsideNodeError           a function for nodes was called elsewhere
+    NoCheckpointStoreError
+      NoGraphStoreError          a graph without a store, or a call without a thread id
+  ResumeError
+    UnknownInterruptError
+      AlreadyAnsweredError       somebody answered before
+    AmbiguousTargetError
+      SeveralPendingError        one value, but several questions
+    QuestionChangedError         a node asks something else than people answered
+  ToolError
+    NodeRefusedError             people did not let a node run, or nobody answered
+    NotAnsweredError             a node wants a typed answer, and nobody gave one
+  StateUpdateError               an unknown key, a wrong type, two writers
+  GotoError                      there is no such node to go to
+  StepLimitError
+    GraphStepLimitError          the graph goes round and round
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agents.errors import (
+    AgentConfigError,
+    AgentError,
+    AmbiguousTargetError,
+    NoCheckpointStoreError,
+    OutsideRunError,
+    ResumeError,
+    StepLimitError,
+    ToolError,
+    UnknownInterruptError,
+)
+
+
+class GraphBuildError(AgentConfigError):
+    """The graph makes no sense. It is there before anything runs."""
+
+
+class OutsideNodeError(OutsideRunError):
+    """A function for nodes was called elsewhere than directly in a node."""
+
+    def __init__(self, what: str) -> None:
+        AgentError.__init__(
+            self,
+            f"{what} works only directly in a node of a graph; in a tool, an agent or an address "
+            "segment, ask with interrupt() or stateful_interrupt()",
+        )
+        self.what = what
+
+
+class NoGraphStoreError(NoCheckpointStoreError):
+    """The graph keeps nothing here, so nothing can be read or resumed."""
+
+    def __init__(self, graph: str, what: str) -> None:
+        AgentError.__init__(
+            self,
+            f"{what} of graph {graph!r} needs a store and a thread id: "
+            "`compile(checkpoint_store=…)`, then `thread_id=…`; nothing ran",
+        )
+        self.graph = graph
+
+
+class StateUpdateError(AgentError):
+    """An update does not fit the graph's state. Nothing of it was written."""
+
+    def __init__(self, who: str, fault: str) -> None:
+        super().__init__(f"the update of {who} was not written: {fault}")
+        self.who = who
+        self.fault = fault
+
+
+class GotoError(AgentError):
+    """There is no such node to go to. Nothing was written."""
+
+    def __init__(self, who: str, target: object, allowed: Sequence[str]) -> None:
+        known = ", ".join(allowed) or "none"
+        super().__init__(f"{who} leads to {target!r}; it may lead to: {known}")
+        self.who = who
+        self.target = target
+        self.allowed = tuple(allowed)
+
+
+class AlreadyAnsweredError(UnknownInterruptError):
+    """Somebody answered before. The first answer counts."""
+
+    reason = "already_answered"
+
+    def __init__(self, target: str, pending: Sequence[str] = ()) -> None:
+        super().__init__(target, pending)
+        told = f"interrupt {target!r} is already answered, the first answer counts"
+        self.args = (f"{told}; pending are: {', '.join(pending) or 'none'}",)
+
+
+class SeveralPendingError(AmbiguousTargetError):
+    """One value was given, but several questions are pending."""
+
+    def __init__(self, pending: Sequence[str]) -> None:
+        super().__init__("resume", pending)
+        told = f"{len(self.pending)} questions are pending ({', '.join(self.pending)})"
+        self.args = (f"{told}, so one value says too little; use `resume_map={{id: value}}`",)
+
+
+class QuestionChangedError(ResumeError):
+    """A node asks something else than people were shown. Nothing was written."""
+
+    def __init__(self, node: str, index: int, detail: str) -> None:
+        super().__init__(
+            f"question {index + 1} of node {node!r} {detail}; a node must ask the same questions, "
+            "in the same order, each time it runs; nothing was written, and it still waits"
+        )
+        self.node = node
+        self.index = index
+
+
+class NodeRefusedError(ToolError):
+    """A breakpoint was not passed: people said no, or nobody answered. The node did not go on."""
+
+    def __init__(self, graph: str, node: str, why: str) -> None:
+        super().__init__(f"graph {graph!r} ended at node {node!r}: {why}; nothing more ran")
+        self.graph = graph
+        self.node = node
+        self.why = why
+
+
+class GraphStepLimitError(StepLimitError):
+    """The graph took more steps than it may take."""
+
+    def __init__(self, graph: str, limit: int) -> None:
+        AgentError.__init__(
+            self,
+            f"graph {graph!r} used all {limit} steps and is not at its end; "
+            "raise `compile(step_limit=…)`, or end the loop",
+        )
+        self.agent_name = graph
+        self.limit = limit
+
+
+class NotAnsweredError(ToolError):
+    """A node wants an answer of some type, and there is none: it expired, or was called off.
+
+    Attributes:
+        outcome: An `Expired` or a `Cancelled`.
+    """
+
+    def __init__(self, node: str, outcome: object) -> None:
+        super().__init__(f"nobody answered the question of node {node!r}: {outcome}")
+        self.node = node
+        self.outcome = outcome

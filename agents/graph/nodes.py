@@ -1,0 +1,170 @@
+"""Running one node's function, and reading what it returned."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import cast
+
+from agents.context import Scope
+from agents.graph.channels import Channels, Values
+from agents.graph.commands import END, Command
+from agents.graph.errors import StateUpdateError
+from agents.graph.plan import Node, Topology
+from agents.graph.state import Outcome
+from agents.interrupt import Interrupted, composite_interrupt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeContext:
+    """What a node may know of where it runs, when it takes a second argument.
+
+    Attributes:
+        node: Its name.
+        run: Which run of this node in this thread, from 1.
+        step: How many steps of this turn were finished before.
+        thread_id: Which thread, or which run of an agent around; empty when nothing is kept.
+    """
+
+    node: str
+    run: int
+    step: int
+    thread_id: str
+
+
+async def call_function(node: Node, state: object, context: NodeContext) -> object:
+    """Call a node's function; a plain one runs in a thread of its own."""
+    function = cast("Callable[..., object]", node.function)
+    arguments = (state, context) if node.takes_context else (state,)
+    if is_async(function):
+        return await cast("Awaitable[object]", function(*arguments))
+
+    def run() -> object:
+        try:
+            return function(*arguments)
+        except StopIteration as error:  # no future can carry it: the caller would wait for ever
+            raise RuntimeError("the node raised StopIteration") from error
+
+    result = await asyncio.to_thread(run)
+    return await result if inspect.isawaitable(result) else result
+
+
+def is_async(function: Callable[..., object]) -> bool:
+    """Whether calling it gives something to await."""
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004 - an object with an async __call__
+    )
+
+
+def read_outcome(topology: Topology, node: Node, result: object) -> Outcome:
+    """Look at what a node returned, before anything of it counts.
+
+    Raises:
+        StateUpdateError: It does not fit the state.
+        GotoError: It leads nowhere.
+        UnregisteredTypeError: It cannot be stored.
+    """
+    who = f"node {node.name!r}"
+    if isinstance(result, Command):
+        update = topology.channels.check(result.update, who)
+        allowed = None if node.destinations is None else (*node.destinations, END)
+        targets = tuple(topology.check_target(who, t, allowed) for t in result.targets)
+        return Outcome(update=deepcopy(update), goto=targets or None)
+    if result is None:
+        return Outcome(update={})
+    if not isinstance(result, Mapping):
+        fault = f"a node returns a dict, a Command or None, not a {type(result).__name__}"
+        raise StateUpdateError(who, fault)
+    return Outcome(update=deepcopy(topology.channels.check(result, who)))
+
+
+def graph_input(node: Node, state: object) -> Mapping[str, object]:
+    """What a sub-graph begins with."""
+    if not isinstance(state, Mapping):
+        fault = f"a sub-graph begins with a dict, not with a {type(state).__name__}"
+        raise StateUpdateError(f"node {node.name!r}", fault)
+    if node.to_input is not None:
+        return node.to_input(dict(state))
+    names = cast("Topology", node.graph).channels.names
+    return {key: value for key, value in state.items() if key in names}
+
+
+def graph_update(node: Node, channels: Channels, before: Values, after: Values) -> Values:
+    """What a sub-graph's end writes to the state around it: what it has changed.
+
+    Of a key with a reducer that both have, only what was added counts: the sub-graph began with
+    the value that the reducer will meet again.
+    """
+    if node.to_update is not None:
+        return dict(node.to_update(deepcopy(after)))
+    update = {}
+    for key, value in after.items():
+        if key not in channels.names or (key in before and before[key] == value):
+            continue
+        has_part = channels.has_reducer(key) and key in before
+        update[key] = _added(before[key], value) if has_part else value
+    return update
+
+
+def _added(before: object, after: object) -> object:
+    for kind in (list, tuple, str):
+        if isinstance(before, kind) and isinstance(after, kind):
+            size = len(before)
+            return after[size:] if after[:size] == before else after
+    return after
+
+
+def unpack_group(group: BaseExceptionGroup[BaseException]) -> Exception:
+    """Pass on signals that came out of a node's own task group, as one; an error wins.
+
+    Raises:
+        Interrupted: There are only signals in it.
+        BaseExceptionGroup: There is more in it than signals and errors.
+    """
+    signals, rest = group.split(Interrupted)
+    if signals is not None and rest is None:
+        composite_interrupt("several questions", None, *_leaves(signals))
+    if not isinstance(rest, ExceptionGroup):
+        raise group
+    return rest
+
+
+def _leaves(group: BaseExceptionGroup[Interrupted]) -> list[Interrupted]:
+    found: list[Interrupted] = []
+    for item in group.exceptions:
+        found += _leaves(item) if isinstance(item, BaseExceptionGroup) else [item]
+    return found
+
+
+_numbers: ContextVar[tuple[object, dict[str, int]] | None] = ContextVar(
+    "agents_graph_numbers", default=None
+)
+
+
+@contextmanager
+def numbering(scope: Scope) -> Iterator[None]:
+    """Count the graphs that run inside a component anew, each time it is entered."""
+    token = _numbers.set((scope.watch, {}))
+    try:
+        yield
+    finally:
+        _numbers.reset(token)
+
+
+def graph_number(scope: Scope, name: str) -> str:
+    """Which run of a graph this is in the component around it; empty for the first.
+
+    A component that runs again from its top counts from the start, and so finds each graph again.
+    """
+    known = _numbers.get()
+    if known is None or known[0] is not scope.watch:
+        known = (scope.watch, {})
+        _numbers.set(known)
+    key = f"{scope.address};{name}"
+    known[1][key] = known[1].get(key, 0) + 1
+    return str(known[1][key]) if known[1][key] > 1 else ""

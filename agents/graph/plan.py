@@ -1,0 +1,251 @@
+"""The shape of a graph, and which nodes come next."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias, cast
+
+from agents.codec import encode
+from agents.graph.channels import Channels, Values
+from agents.graph.commands import END, START, Send, Target
+from agents.graph.errors import GotoError, GraphBuildError
+from agents.graph.state import Break, GraphState, Task
+from agents.interrupt import Interrupted
+
+NodeFunction: TypeAlias = Callable[..., object]
+Router: TypeAlias = Callable[..., object]
+Arrivals: TypeAlias = Sequence[tuple[str, tuple[Target, ...] | None]]
+"""Who is finished, and where it leads by itself; None follows its edges."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """One node.
+
+    Attributes:
+        name: Unique in its graph.
+        function: What it does; None for a sub-graph.
+        graph: The sub-graph that it is; None for a function.
+        takes_context: Whether the function takes a `NodeContext` as well.
+        destinations: Where its commands may lead; None allows every node.
+        to_input: Makes the sub-graph's input; None gives it the keys that both have.
+        to_update: Makes the node's update of the sub-graph's state; None writes back what changed.
+    """
+
+    name: str
+    function: NodeFunction | None = None
+    graph: Topology | None = None
+    takes_context: bool = False
+    destinations: tuple[str, ...] | None = None
+    to_input: Callable[[Values], Mapping[str, object]] | None = None
+    to_update: Callable[[Values], Mapping[str, object]] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Branch:
+    """A conditional edge.
+
+    Attributes:
+        source: Where it begins.
+        router: Says where it leads.
+        destinations: Nodes by what the router returns; None takes names of any node.
+    """
+
+    source: str
+    router: Router
+    destinations: Mapping[Hashable, str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topology:
+    """A whole graph.
+
+    Attributes:
+        name: Part of addresses: never change it while threads are pending.
+        channels: The keys of its state.
+        nodes: By name.
+        edges: Successors by node.
+        joins: Edges that wait for several nodes: the nodes, and where it leads.
+        branches: Conditional edges.
+        before: Nodes with a breakpoint before them.
+        after: Nodes with a breakpoint after them.
+        step_limit: How many steps one turn may take.
+    """
+
+    name: str
+    channels: Channels
+    nodes: Mapping[str, Node]
+    edges: Mapping[str, tuple[str, ...]]
+    joins: tuple[tuple[tuple[str, ...], str], ...] = ()
+    branches: tuple[Branch, ...] = ()
+    before: frozenset[str] = frozenset()
+    after: frozenset[str] = frozenset()
+    step_limit: int = 100
+
+    async def begin(self, values: Values, counts: Mapping[str, int]) -> GraphState:
+        """Make the state of a turn that begins.
+
+        Args:
+            values: The state, with the input in it.
+            counts: How often each node ran in turns before.
+        """
+        state = GraphState(graph=self.name, values=values, counts=dict(counts))
+        return await self.advance(state, values, [(START, None)])
+
+    async def advance(self, state: GraphState, values: Values, done: Arrivals) -> GraphState:
+        """Make the state after a step.
+
+        Args:
+            state: Before.
+            values: What its values are now.
+            done: Who is finished, in order.
+
+        Raises:
+            GotoError: A router leads nowhere.
+        """
+        joins = {key: list(value) for key, value in state.joins.items()}
+        targets: list[Target] = []
+        for name, own in done:
+            targets += own if own is not None else await self._follow(name, values, joins)
+        targets += state.queued
+        counts = dict(state.counts)
+        after = [name for name, _ in done if name in self.after]
+        tasks = tuple(make_tasks(targets, counts))
+        return replace(
+            state,
+            values=values,
+            tasks=tasks,
+            joins=joins,
+            counts=counts,
+            gate=tuple(self._gate(after, tasks)),
+            queued=(),
+        )
+
+    def check_target(
+        self, who: str, target: object, allowed: Iterable[str] | None = None
+    ) -> Target:
+        """Make sure that there is such a node.
+
+        Raises:
+            GotoError: There is not.
+        """
+        known = tuple(allowed) if allowed is not None else (*self.nodes, END)
+        is_send = isinstance(target, Send)
+        name: object = target.node if isinstance(target, Send) else target
+        if not isinstance(name, str) or name not in known or (is_send and name == END):
+            raise GotoError(who, name, known)
+        return cast("Target", target)
+
+    async def _follow(self, name: str, values: Values, joins: dict[str, list[str]]) -> list[Target]:
+        """Where the edges of a node lead."""
+        targets: list[Target] = list(self.edges.get(name, ()))
+        for at, (sources, target) in enumerate(self.joins):
+            if name not in sources:
+                continue
+            arrived = joins.setdefault(str(at), [])
+            arrived += [] if name in arrived else [name]
+            if len(arrived) == len(set(sources)):
+                del joins[str(at)]
+                targets.append(target)
+        for branch in self.branches:
+            if branch.source == name:
+                targets += await self._route(branch, values)
+        return targets
+
+    async def _route(self, branch: Branch, values: Values) -> list[Target]:
+        who = f"the router of {branch.source!r}"
+        try:
+            found = branch.router(deepcopy(values))
+            if inspect.isawaitable(found):
+                found = await cast("Awaitable[object]", found)
+        except Interrupted:
+            raise GraphBuildError(
+                f"{who} asked people; a router may not: ask in a node before it"
+            ) from None
+        choices = found if isinstance(found, list | tuple) else [found]
+        return [self._chosen(branch, choice, who) for choice in choices]
+
+    def _chosen(self, branch: Branch, choice: object, who: str) -> Target:
+        known = branch.destinations
+        if known is None:
+            return self.check_target(who, choice)
+        if isinstance(choice, Send):
+            return self.check_target(who, choice, known.values())
+        try:
+            return known[choice]
+        except (KeyError, TypeError):
+            raise GotoError(who, choice, tuple(map(str, known))) from None
+
+    def _gate(self, after: Iterable[str], tasks: Iterable[Task]) -> list[Break]:
+        """What must be passed: after the last step, before the next one; each node once."""
+        before = [task.node for task in tasks if task.node in self.before]
+        return [
+            *(Break(kind="after", node=name) for name in dict.fromkeys(after)),
+            *(Break(kind="before", node=name) for name in dict.fromkeys(before)),
+        ]
+
+
+def make_tasks(targets: Iterable[Target], counts: dict[str, int]) -> list[Task]:
+    """Make the tasks of a step: each node once, and once more for each `Send`.
+
+    Args:
+        targets: Where to go.
+        counts: Raised for each task.
+    """
+    tasks, seen = [], set[str]()
+    for target in targets:
+        name = target.node if isinstance(target, Send) else target
+        if name == END or (isinstance(target, str) and name in seen):
+            continue
+        if isinstance(target, str):
+            seen.add(name)
+        counts[name] = counts.get(name, 0) + 1
+        sent = _copied(target) if isinstance(target, Send) else None
+        tasks.append(Task(node=name, run=counts[name], sent=sent))
+    return tasks
+
+
+def _copied(send: Send) -> tuple[object]:
+    encode(send.arg)  # what cannot be stored must not begin to run
+    return (deepcopy(send.arg),)
+
+
+@dataclass(slots=True, kw_only=True)
+class Draft:
+    """A graph that is being built.
+
+    Attributes:
+        nodes: See `Topology`.
+        edges: See `Topology`.
+        joins: See `Topology`.
+        branches: See `Topology`.
+    """
+
+    nodes: dict[str, Node] = field(default_factory=dict)
+    edges: dict[str, list[str]] = field(default_factory=dict)
+    joins: list[tuple[tuple[str, ...], str]] = field(default_factory=list)
+    branches: list[Branch] = field(default_factory=list)
+
+    def reachable(self) -> set[str]:
+        """Names of the nodes that a run can get to."""
+        found: set[str] = set()
+        open_ends = [START]
+        while open_ends:
+            for name in self._from(open_ends.pop()):
+                if name not in found and name != END:
+                    found.add(name)
+                    open_ends.append(name)
+        return found
+
+    def _from(self, name: str) -> list[str]:
+        found = list(self.edges.get(name, ()))
+        found += [target for sources, target in self.joins if name in sources]
+        for branch in self.branches:
+            if branch.source == name:
+                known = branch.destinations
+                found += list(self.nodes) if known is None else list(known.values())
+        node = self.nodes.get(name)
+        return found + list((node.destinations or ()) if node else ())

@@ -1,0 +1,102 @@
+"""Helpers for tests of graphs: counting nodes, and a place where many processes run one graph."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from operator import add
+from typing import Annotated, Any, TypedDict
+
+from agents.graph import CompiledGraph, GraphResult, StateGraph, StateSnapshot, node_interrupt
+from agents.memory import MemoryCheckpointStore
+
+
+class State(TypedDict, total=False):
+    foo: str
+    a: object
+    b: object
+    c: object
+    n: int
+    log: Annotated[list[str], add]
+
+
+@dataclass
+class Lab:
+    """One store, and a graph that each call compiles anew: each call is another process."""
+
+    build: Callable[[Lab], StateGraph]
+    options: dict[str, Any] = field(default_factory=dict)
+    store: Any = field(default_factory=MemoryCheckpointStore)
+    ran: Counter[str] = field(default_factory=Counter)
+    notes: list[object] = field(default_factory=list)
+    flags: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def graph(self) -> CompiledGraph:
+        options = {"checkpoint_store": self.store, **self.options}
+        return self.build(self).compile(**options)
+
+    async def run(self, given: dict[str, object] | None = None, **more: Any) -> GraphResult:
+        more.setdefault("thread_id", "t")
+        return await self.graph.invoke(given, **more)
+
+    async def start(self, **given: object) -> GraphResult:
+        return await self.run(given)
+
+    async def answer(self, answers: dict[str, object], **more: Any) -> GraphResult:
+        """Answer by what was asked."""
+        ids = {str(one.value): one.id for one in (await self.state()).interrupts}
+        return await self.run(resume_map={ids[ask]: v for ask, v in answers.items()}, **more)
+
+    async def state(self, checkpoint: int | None = None) -> StateSnapshot:
+        return await self.graph.get_state("t", checkpoint)
+
+    async def pending(self) -> list[object]:
+        return [one.value for one in (await self.state()).interrupts]
+
+    def ask(self, name: str, *questions: str, key: str = "") -> Callable[[State], object]:
+        """A node that asks, and writes the answers under its name."""
+
+        def node(state: State) -> object:
+            self.ran[name] += 1
+            found = [node_interrupt(question) for question in questions]
+            self.ran[f"{name} done"] += 1
+            return {key or name: found[0] if len(found) == 1 else found}
+
+        return node
+
+    def write(self, name: str, **update: object) -> Callable[[State], object]:
+        """A node that only writes."""
+
+        def node(state: State) -> object:
+            self.ran[name] += 1
+            return update or {"log": [name]}
+
+        return node
+
+
+def ids(result: GraphResult | StateSnapshot) -> list[str]:
+    return [one.id for one in result.interrupts]
+
+
+def values_of(result: GraphResult | StateSnapshot) -> list[object]:
+    return [one.value for one in result.interrupts]
+
+
+def chain(lab: Lab, **nodes: Callable[..., object]) -> StateGraph:
+    """A graph of nodes one after the other."""
+    graph = StateGraph(State)
+    before = "__start__"
+    for name, node in nodes.items():
+        graph.add_node(name, node).add_edge(before, name)
+        before = name
+    return graph.add_edge(before, "__end__")
+
+
+def fan(**nodes: Callable[..., object]) -> StateGraph:
+    """A graph whose first step runs several nodes side by side."""
+    graph = StateGraph(State)
+    for name, node in nodes.items():
+        graph.add_node(name, node).add_edge("__start__", name)
+    return graph

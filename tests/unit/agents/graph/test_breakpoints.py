@@ -1,0 +1,248 @@
+"""Breakpoints: scenarios 41 to 49 of the graphs' reference, and 122 to 128 of the other one."""
+
+from __future__ import annotations
+
+import pytest
+
+from agents.errors import ResumeDataError, UnregisteredTypeError
+from agents.graph import (
+    END,
+    START,
+    Command,
+    GraphBuildError,
+    NodeRefusedError,
+    Send,
+    StateEdit,
+    StateGraph,
+    node_interrupt,
+)
+from agents.tools.infos import ApprovalResult, Cancelled, Expired
+from tests.unit.agents.graph.support import Lab, State, chain, fan, ids, values_of
+
+
+def abc(lab: Lab) -> StateGraph:
+    return chain(lab, a=lab.write("a", a=1), b=lab.write("b", b=1), c=lab.write("c", c=1))
+
+
+async def test_g041_before() -> None:
+    lab = Lab(abc, {"interrupt_before": ["b"]})
+    result = await lab.start()
+    [question] = result.interrupts
+    assert (question.value, question.kind, question.node) == ("b", "before", "b")
+    assert question.state == {"a": 1, "log": []}
+    assert (result.next, lab.ran) == (("b",), {"a": 1})
+    assert values_of(await lab.state()) == ["b"]
+    assert [task.status for task in (await lab.state()).tasks] == ["waiting"]
+    result = await lab.run(resume="anything")
+    assert (result.next, lab.ran) == ((), {"a": 1, "b": 1, "c": 1})
+
+
+@pytest.mark.parametrize("value", [None, "", "go", 0, True])
+async def test_g041_any_answer_but_a_no_goes_on(value: object) -> None:
+    lab = Lab(abc, {"interrupt_before": ["b"]})
+    await lab.start()
+    await lab.run(resume=value)
+    assert lab.ran == {"a": 1, "b": 1, "c": 1}
+
+
+@pytest.mark.parametrize(
+    "value", [False, Expired(), Cancelled(by="U1"), ApprovalResult(approved=False, reason="late")]
+)
+async def test_a_no_ends_the_graph(value: object) -> None:
+    lab = Lab(abc, {"interrupt_before": ["b"]})
+    await lab.start()
+    with pytest.raises(NodeRefusedError) as caught:
+        await lab.run(resume=value)
+    assert caught.value.node == "b"
+    state = await lab.state()
+    assert (state.phase, state.next, state.interrupts) == ("cancelled", (), ())
+    assert lab.ran == {"a": 1}
+    assert "'b'" in state.reason
+
+
+async def test_g043_before_the_first_node() -> None:
+    lab = Lab(abc, {"interrupt_before": ["a"]})
+    assert (await lab.start()).next == ("a",)
+    assert lab.ran == {}
+
+
+async def test_e125_before_first_node() -> None:
+    lab = Lab(abc, {"interrupt_before": "*"})
+    assert values_of(await lab.start()) == ["a"]
+    assert lab.ran == {}
+    assert values_of(await lab.run(resume=None)) == ["b"]
+
+
+async def test_g044_after_never_runs_the_node_again() -> None:
+    lab = Lab(
+        lambda lab: chain(lab, w=lab.write("w"), z=lab.write("z")), {"interrupt_after": ["w"]}
+    )
+    result = await lab.start()
+    assert (values_of(result), result.interrupts[0].kind) == (["w"], "after")
+    assert (result.values["log"], result.next, lab.ran) == (["w"], ("z",), {"w": 1})
+    await lab.run(resume=None)
+    assert lab.ran == {"w": 1, "z": 1}
+
+
+async def test_g044_after_the_last_node() -> None:
+    lab = Lab(abc, {"interrupt_after": ["c"]})
+    result = await lab.start()
+    assert (values_of(result), result.next, result.values["c"]) == (["c"], (), 1)
+    assert (await lab.state()).phase == "paused"
+    result = await lab.run(resume=StateEdit({"c": 2}))
+    assert result.values["c"] == 2
+    assert lab.ran == {"a": 1, "b": 1, "c": 1}
+
+
+async def test_g046_the_value_never_reaches_the_node() -> None:
+    lab = Lab(lambda lab: chain(lab, b=lab.ask("b", "inner?")), {"interrupt_before": ["b"]})
+    await lab.start()
+    assert values_of(await lab.run(resume="go")) == ["inner?"]
+    assert (await lab.run(resume="answer")).values["b"] == "answer"
+
+
+@pytest.mark.parametrize("option", ["interrupt_before", "interrupt_after"])
+def test_g047_unknown_names(option: str) -> None:
+    lab = Lab(abc, {option: ["b", "zzz"]})
+    with pytest.raises(GraphBuildError, match="zzz"):
+        _ = lab.graph
+
+
+async def test_g049_a_breakpoint_in_a_loop() -> None:
+    def build(lab: Lab) -> StateGraph:
+        graph = StateGraph(State).add_node("n", lab.write("n")).add_edge(START, "n")
+        return graph.add_conditional_edges(
+            "n", lambda state: "n" if len(state["log"]) < 3 else END, ["n", END]
+        )
+
+    lab = Lab(build, {"interrupt_before": ["n"]})
+    seen = [ids(await lab.start())]
+    for _ in range(2):
+        seen.append(ids(await lab.run(resume=None)))  # noqa: PERF401 - one after the other
+    assert len({one for found in seen for one in found}) == 3
+    assert (await lab.run(resume=None)).values["log"] == ["n", "n", "n"]
+
+
+async def test_e122_the_state_is_shown_and_can_be_edited() -> None:
+    def build(lab: Lab) -> StateGraph:
+        return chain(lab, a=lambda s: {"foo": "s1"}, b=lambda s: {"foo": s["foo"] + "2"})
+
+    lab = Lab(build, {"interrupt_before": ["b"]})
+    [question] = (await lab.start()).interrupts
+    assert isinstance(question.state, dict)
+    question.state["foo"] = "changed in place"
+    assert (await lab.run(resume=None)).values["foo"] == "s12"
+    lab = Lab(build, {"interrupt_before": ["b"]})
+    [question] = (await lab.start()).interrupts
+    assert question.address == "runnable:graph"
+    result = await lab.run(resume_map={question.id: StateEdit({"foo": "s1[edited]"})})
+    assert result.values["foo"] == "s1[edited]2"
+
+
+async def test_an_edit_asks_no_reducer() -> None:
+    lab = Lab(lambda lab: chain(lab, a=lab.write("a"), b=lab.write("b")), {"interrupt_before": "b"})
+    await lab.start()
+    assert (await lab.run(resume=StateEdit({"log": ["x"]}))).values["log"] == ["x", "b"]
+
+
+async def test_e124_before_and_after_wait_together() -> None:
+    lab = Lab(abc, {"interrupt_before": ["b"], "interrupt_after": ["a"]})
+    result = await lab.start()
+    assert [(one.kind, one.node) for one in result.interrupts] == [("after", "a"), ("before", "b")]
+    after, before = ids(result)
+    left = await lab.run(resume_map={after: StateEdit({"foo": "x"})})
+    assert ids(left) == [before]
+    assert ("foo" in left.values, lab.ran) == (False, {"a": 1})
+    result = await lab.run(resume_map={before: StateEdit({"a": 2})})
+    assert (result.values["foo"], result.values["a"]) == ("x", 2)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [StateEdit({"n": "x"}), StateEdit({"nope": 1}), StateEdit({"log": "x"}), StateEdit([1])],  # type: ignore[arg-type]
+)
+async def test_e127_an_edit_of_the_wrong_type(edit: StateEdit) -> None:
+    lab = Lab(abc, {"interrupt_before": ["b"]})
+    await lab.start()
+    before = await lab.state()
+    with pytest.raises(ResumeDataError):
+        await lab.run(resume=edit)
+    assert await lab.state() == before
+
+
+async def test_e127_an_edit_that_cannot_be_stored() -> None:
+    lab = Lab(abc, {"interrupt_before": ["b"]})
+    await lab.start()
+    with pytest.raises(ResumeDataError):
+        await lab.run(resume=StateEdit({"a": object()}))
+    with pytest.raises(UnregisteredTypeError):
+        await lab.run(resume=object())
+    assert await lab.pending() == ["b"]
+
+
+async def test_a_list_of_answers_is_not_for_a_breakpoint() -> None:
+    lab = Lab(abc, {"interrupt_before": ["b"]})
+    await lab.start()
+    with pytest.raises(ResumeDataError):
+        await lab.run(resume_list=["x"])
+    assert lab.ran == {"a": 1}
+
+
+async def test_one_of_several_before_holds_the_whole_step() -> None:
+    lab = Lab(lambda lab: fan(a=lab.write("a"), b=lab.write("b")), {"interrupt_before": ["b"]})
+    assert values_of(await lab.start()) == ["b"]
+    assert lab.ran == {}
+    assert (await lab.run(resume=None)).values["log"] == ["a", "b"]
+
+
+async def test_one_question_for_several_sends() -> None:
+    def build(lab: Lab) -> StateGraph:
+        graph = StateGraph(State).add_node("w", lambda x: {"log": [x]})
+        return graph.add_conditional_edges(START, lambda s: [Send("w", "1"), Send("w", "2")], ["w"])
+
+    lab = Lab(build, {"interrupt_before": ["w"]})
+    assert values_of(await lab.start()) == ["w"]
+    assert (await lab.run(resume=None)).values["log"] == ["1", "2"]
+
+
+async def test_e128_every_graph_has_a_state_to_show() -> None:
+    lab = Lab(lambda lab: chain(lab, a=lambda s: None), {"interrupt_before": ["a"]})
+    assert (await lab.start()).interrupts[0].state == {"log": []}
+
+
+async def test_e139_an_edit_of_the_graph_itself() -> None:
+    def asks(state: State) -> object:
+        return {"b": f"{state.get('foo')}+{node_interrupt('q')}"}
+
+    lab = Lab(lambda lab: chain(lab, a=lambda s: {"foo": "old"}, b=asks))
+    [question] = (await lab.start()).interrupts
+    parent = question.context.parent
+    assert parent is not None
+    for bad in ("x", StateEdit({"n": "x"}), None):
+        with pytest.raises(ResumeDataError):
+            await lab.run(resume_map={parent.id: bad})
+    result = await lab.run(resume_map={parent.id: StateEdit({"foo": "new"})})
+    assert ids(result) == [question.id]
+    assert (await lab.run(resume="A")).values["b"] == "new+A"
+
+
+async def test_an_edit_that_does_not_fit_beside_an_answer_that_does() -> None:
+    lab = Lab(lambda lab: chain(lab, b=lab.ask("b", "q")))
+    [question] = (await lab.start()).interrupts
+    assert question.context.parent is not None
+    edit = {question.context.parent.id: StateEdit({"n": "x"})}
+    with pytest.raises(ResumeDataError):
+        await lab.run(resume_map={question.id: "A", **edit})
+    assert (await lab.state()).values["b"] == "A"
+
+
+async def test_a_command_does_not_get_round_a_breakpoint() -> None:
+    lab = Lab(
+        lambda lab: fan(a=lab.ask("a", "q"), z=lab.write("z", c=1)), {"interrupt_before": ["z"]}
+    )
+    assert values_of(await lab.start()) == ["z"]
+    await lab.run(resume=None)
+    result = await lab.run(resume="A", command=Command(goto="z"))
+    assert (values_of(result), lab.ran["z"]) == (["z"], 1)
+    await lab.run(resume=None)
+    assert lab.ran["z"] == 2

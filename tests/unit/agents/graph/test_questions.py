@@ -1,0 +1,358 @@
+"""Questions of one node: scenarios 1 to 20 of the graphs' reference, and 88."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from agents.errors import (
+    AgentConfigError,
+    NothingPendingError,
+    ResumeDataError,
+    UnknownInterruptError,
+)
+from agents.graph import (
+    AlreadyAnsweredError,
+    Command,
+    QuestionChangedError,
+    SeveralPendingError,
+    StateGraph,
+    node_interrupt,
+)
+from tests.unit.agents.graph.support import Lab, State, chain, fan, ids, values_of
+
+
+def one(lab: Lab) -> StateGraph:
+    return chain(lab, a=lab.ask("a", "what is your age?"))
+
+
+def two(lab: Lab) -> StateGraph:
+    return chain(lab, a=lab.ask("a", "q1", "q2"))
+
+
+async def test_g001_question_surfaces() -> None:
+    lab = Lab(one)
+    result = await lab.start(foo="abc")
+    [question] = result.interrupts
+    assert question.value == "what is your age?"
+    assert len(question.id) == 36
+    assert (question.kind, question.node) == ("node", "a")
+    assert result.values == {"foo": "abc", "log": []}
+    assert result.next == ("a",)
+    assert lab.ran == {"a": 1}
+
+
+async def test_g002_resume_by_id() -> None:
+    lab = Lab(one)
+    [question] = (await lab.start(foo="abc")).interrupts
+    result = await lab.run(resume_map={question.id: "19"})
+    assert result.values["a"] == "19"
+    assert (result.interrupts, result.next) == ((), ())
+    assert lab.ran["a"] == 2
+
+
+async def test_g004_what_stands_before_the_question_runs_again() -> None:
+    lab = Lab(one)
+    await lab.start()
+    await lab.run(resume="x")
+    assert lab.ran == {"a": 2, "a done": 1}
+
+
+@pytest.mark.parametrize("value", [False, 0, "", [], {"a": 1}, {"a": {"b": [None]}}, None])
+async def test_g005_falsy_answers_are_answers(value: object) -> None:
+    lab = Lab(one)
+    [question] = (await lab.start()).interrupts
+    assert (await lab.run(resume_map={question.id: value})).values["a"] == value
+    lab = Lab(one)
+    await lab.start()
+    assert (await lab.run(resume=value)).values["a"] == value
+
+
+@pytest.mark.parametrize("value", [{}, {"0" * 32: 1}, [], ["A", "B"]])
+async def test_g007_maps_and_lists_are_one_value(value: object) -> None:
+    lab = Lab(one)
+    await lab.start()
+    assert (await lab.run(resume=value)).values["a"] == value
+
+
+async def test_g008_resume_carries_no_input() -> None:
+    lab = Lab(one)
+    await lab.start(foo="1")
+    result = await lab.run({"foo": "2", "c": "x", "unknown": 1}, resume="19")
+    assert result.values == {"foo": "1", "a": "19", "log": []}
+
+
+async def test_g010_get_state() -> None:
+    lab = Lab(one)
+    await lab.start(foo="abc")
+    paused = await lab.state()
+    [task] = paused.tasks
+    assert (task.name, task.result, task.error) == ("a", None, None)
+    assert [one.value for one in task.interrupts] == ["what is your age?"]
+    assert (paused.next, values_of(paused)) == (("a",), ["what is your age?"])
+    assert (paused.phase, paused.values) == ("paused", {"foo": "abc", "log": []})
+    await lab.run(resume="19")
+    ended = await lab.state()
+    assert (ended.next, ended.tasks, ended.interrupts) == ((), (), ())
+    assert ended.phase == "finished"
+
+
+async def test_g011_two_questions_one_after_the_other() -> None:
+    lab = Lab(two)
+    await lab.start()
+    second = await lab.run(resume="A")
+    assert values_of(second) == ["q2"]
+    assert "a" not in second.values
+    assert lab.ran["a"] == 2
+    last = await lab.run(resume="B")
+    assert last.values["a"] == ["A", "B"]
+    assert lab.ran["a"] == 3
+
+
+async def test_g013_a_repeated_answer_never_meets_the_next_question() -> None:
+    lab = Lab(two)
+    [first] = (await lab.start()).interrupts
+    [second] = (await lab.run(resume_map={first.id: "A"})).interrupts
+    assert first.id != second.id
+    before = await lab.state()
+    for repeat in ({"resume_map": {first.id: "A"}}, {"resume": "A", "expect": first.id}):
+        with pytest.raises(AlreadyAnsweredError) as caught:
+            await lab.run(**repeat)
+        assert (caught.value.target, caught.value.pending) == (first.id, (second.id,))
+    assert await lab.state() == before
+    assert lab.ran["a"] == 2
+    assert (await lab.run(resume="B", expect=second.id)).values["a"] == ["A", "B"]
+
+
+async def test_g014_an_explicit_list_answers_several() -> None:
+    lab = Lab(two)
+    await lab.start()
+    result = await lab.run(resume_list=["A", "B"])
+    assert result.values["a"] == ["A", "B"]
+    assert lab.ran["a"] == 2
+
+
+async def test_g014_too_many_answers_write_nothing() -> None:
+    lab = Lab(two)
+    [first] = (await lab.start()).interrupts
+    with pytest.raises(QuestionChangedError, match="1 more answers"):
+        await lab.run(resume_list=["A", "B", "C"])
+    assert ids(await lab.state()) == [first.id]
+    assert (await lab.run(resume_list=["A", "B"])).values["a"] == ["A", "B"]
+
+
+async def test_g014_a_short_list_leaves_the_rest() -> None:
+    lab = Lab(lambda lab: chain(lab, a=lab.ask("a", "q1", "q2", "q3")))
+    await lab.start()
+    assert values_of(await lab.run(resume_list=["A", "B"])) == ["q3"]
+    assert (await lab.run(resume="C")).values["a"] == ["A", "B", "C"]
+
+
+async def test_g016_updates_beside_answers_are_written_once() -> None:
+    def node(state: State) -> object:
+        found = [str(node_interrupt(f"q{at}")) for at in range(3)]
+        return {"log": [f"a:{''.join(found)}"]}
+
+    lab = Lab(lambda lab: chain(lab, a=node))
+    await lab.start()
+    result = None
+    for at in range(1, 4):
+        result = await lab.run(resume=str(at), command=Command(update={"log": [f"u{at}"]}))
+    assert result is not None
+    assert result.values["log"] == ["u1", "u2", "u3", "a:123"]
+
+
+async def test_g017_a_changed_order_is_an_error() -> None:
+    def node(state: State) -> object:
+        if not lab.flags:
+            lab.notes.append(node_interrupt("A?"))
+        return {"b": node_interrupt("B?")}
+
+    lab = Lab(lambda lab: chain(lab, a=node))
+    [first] = (await lab.start()).interrupts
+    lab.flags["changed"] = True
+    before = await lab.state()
+    with pytest.raises(QuestionChangedError) as caught:
+        await lab.run(resume_map={first.id: "ansA"})
+    assert (caught.value.node, caught.value.index) == ("a", 0)
+    assert await lab.state() == before
+    lab.flags.clear()
+    assert values_of(await lab.run(resume_map={first.id: "ansA"})) == ["B?"]
+
+
+async def test_g017_a_question_that_is_not_asked_again() -> None:
+    def node(state: State) -> object:
+        if not lab.flags:
+            node_interrupt("A?")
+        return {"b": "went on"}
+
+    lab = Lab(lambda lab: chain(lab, a=node))
+    [first] = (await lab.start()).interrupts
+    lab.flags["changed"] = True
+    with pytest.raises(QuestionChangedError, match="not asked again"):
+        await lab.run(resume="yes")
+    assert ids(await lab.state()) == [first.id]
+    assert "b" not in (await lab.state()).values
+
+
+async def test_g017_a_change_between_two_answers() -> None:
+    def node(state: State) -> object:
+        node_interrupt("A?" if not lab.flags else "other?")
+        return {"b": node_interrupt("B?")}
+
+    lab = Lab(lambda lab: chain(lab, a=node))
+    await lab.start()
+    [second] = (await lab.run(resume="yes")).interrupts
+    lab.flags["changed"] = True
+    with pytest.raises(QuestionChangedError):
+        await lab.run(resume="B")
+    assert ids(await lab.state()) == [second.id]
+
+
+async def test_g017_a_change_that_is_swallowed_writes_nothing() -> None:
+    def node(state: State) -> object:
+        try:
+            node_interrupt("A?" if not lab.flags else "other?")
+        except BaseException:  # noqa: BLE001 - what a node must not do
+            return {"b": "went on"}
+        return {"b": "answered"}
+
+    lab = Lab(lambda lab: chain(lab, a=node))
+    with pytest.raises(Exception, match="caught the interrupt signal"):
+        await lab.start()
+
+
+def failing(lab: Lab) -> StateGraph:
+    def node(state: State) -> object:
+        lab.ran["a"] += 1
+        answer = node_interrupt("q")
+        if not lab.flags:
+            raise ValueError("boom")
+        return {"a": answer}
+
+    return chain(lab, a=node)
+
+
+async def test_g019_an_error_after_the_answer_keeps_it() -> None:
+    lab = Lab(failing)
+    await lab.start()
+    with pytest.raises(ValueError, match="boom") as caught:
+        await lab.run(resume="x")
+    assert caught.value.__notes__ == ["in node 'a' of graph 'graph'"]
+    state = await lab.state()
+    assert (state.phase, state.next, state.interrupts) == ("failed", ("a",), ())
+    assert state.tasks[0].error == "ValueError: boom"
+    lab.flags["healed"] = True
+    result = await lab.run()
+    assert result.values["a"] == "x"
+    assert lab.ran["a"] == 3
+
+
+async def test_g020_the_first_answer_wins_loudly() -> None:
+    lab = Lab(failing)
+    [question] = (await lab.start()).interrupts
+    with pytest.raises(ValueError, match="boom"):
+        await lab.run(resume="x")
+    before = await lab.state()
+    with pytest.raises(AlreadyAnsweredError):
+        await lab.run(resume_map={question.id: "y"})
+    with pytest.raises(NothingPendingError):
+        await lab.run(resume="y")
+    assert await lab.state() == before
+
+
+async def test_g019_changed_questions_after_an_error() -> None:
+    def node(state: State) -> object:
+        answer = node_interrupt("q" if not lab.flags else "other")
+        raise ValueError(f"boom {answer}")
+
+    lab = Lab(lambda lab: chain(lab, a=node))
+    await lab.start()
+    with pytest.raises(ValueError, match="boom x"):
+        await lab.run(resume="x")
+    lab.flags["changed"] = True
+    with pytest.raises(QuestionChangedError):
+        await lab.run()
+    lab.flags.clear()
+    with pytest.raises(ValueError, match="boom x"):
+        await lab.run()
+
+
+async def test_questions_from_a_task_group_all_surface() -> None:
+    async def node(state: State) -> object:
+        lab.ran["a"] += 1
+
+        async def ask(text: str) -> object:
+            return node_interrupt(text)
+
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(ask(text)) for text in ("q1", "q2")]
+        return {"a": [task.result() for task in tasks]}
+
+    lab = Lab(lambda lab: chain(lab, a=node))
+    first, second = ids(await lab.start())
+    left = await lab.run(resume_map={second: 2})
+    assert ids(left) == [first]
+    assert (await lab.run(resume_map={first: 1})).values["a"] == [1, 2]
+
+
+async def test_an_error_in_a_task_group_beats_its_questions() -> None:
+    async def node(state: State) -> object:
+        async def fail() -> None:
+            raise ValueError("boom")
+
+        async def ask() -> None:
+            node_interrupt("q")
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(ask())
+            group.create_task(fail())
+        return None
+
+    lab = Lab(lambda lab: chain(lab, a=node))
+    with pytest.raises(ExceptionGroup):
+        await lab.start()
+    assert (await lab.state()).phase == "failed"
+
+
+async def test_one_value_for_several_is_refused() -> None:
+    lab = Lab(lambda lab: fan(a=lab.ask("a", "a?"), b=lab.ask("b", "b?")))
+    first, second = ids(await lab.start())
+    with pytest.raises(SeveralPendingError, match="resume_map"):
+        await lab.run(resume="x")
+    assert (await lab.run(resume="x", expect=second)).interrupts[0].id == first
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"resume": 1, "resume_map": {"x": 1}},
+        {"expect": "x"},
+        {"resume_map": {"x": 1}, "expect": "x"},
+        {"resume_list": []},
+        {"resume_list": "ab"},
+        {"resume_map": [1]},
+    ],
+)
+async def test_requests_without_one_meaning(request_: dict[str, Any]) -> None:
+    lab = Lab(one)
+    await lab.start()
+    with pytest.raises(AgentConfigError):
+        await lab.run(**request_)
+
+
+async def test_an_empty_map_is_refused() -> None:
+    lab = Lab(one)
+    await lab.start()
+    with pytest.raises(ResumeDataError, match="empty"):
+        await lab.run(resume_map={})
+
+
+async def test_unknown_expectation() -> None:
+    lab = Lab(one)
+    [question] = (await lab.start()).interrupts
+    with pytest.raises(UnknownInterruptError) as caught:
+        await lab.run(resume="x", expect="nobody")
+    assert caught.value.pending == (question.id,)

@@ -1,0 +1,127 @@
+"""What `stream` tells: scenarios 100 and 101 of the graphs' reference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agents.cancel import CancelToken
+from agents.graph import StateGraph
+from agents.observe import RunEvent
+from tests.unit.agents.graph.support import Lab, State, chain, fan, ids
+
+
+async def stream(lab: Lab, given: dict[str, object] | None = None, **more: Any) -> list[Any]:
+    return [part async for part in lab.graph.stream(given, thread_id="t", **more)]
+
+
+def a_then_ask(lab: Lab) -> StateGraph:
+    return chain(lab, a=lab.write("a", a=1), b=lab.ask("b", "q"))
+
+
+async def test_g100_updates() -> None:
+    lab = Lab(a_then_ask)
+    parts = await stream(lab, {})
+    waiting = (await lab.state()).interrupts
+    assert parts == [{"a": {"a": 1}}, {"__interrupt__": waiting}]
+    assert await stream(lab, resume="x") == [{"b": {"b": "x"}}]
+
+
+async def test_g100_values() -> None:
+    lab = Lab(a_then_ask)
+    parts = await stream(lab, {}, mode="values")
+    state = {"a": 1, "log": []}
+    assert parts == [state, {**state, "__interrupt__": (await lab.state()).interrupts}]
+    assert await stream(lab, resume="x", mode="values") == [{**state, "b": "x"}]
+
+
+async def test_g100_several_modes_in_order() -> None:
+    lab = Lab(a_then_ask)
+    parts = await stream(lab, {}, mode=["updates", "values"])
+    assert [mode for mode, _ in parts] == ["updates", "values", "updates", "values"]
+    lab = Lab(a_then_ask, {"interrupt_before": ["a"]})
+    parts = await stream(lab, {}, mode=["interrupts"])
+    assert parts == [("interrupts", (await lab.state()).interrupts)]
+
+
+async def test_g101_finished_siblings_are_told_as_cached() -> None:
+    lab = Lab(lambda lab: fan(a=lab.write("a", a=1), b=lab.ask("b", "q")))
+    await stream(lab, {})
+    assert await stream(lab, resume="x") == [
+        {"a": {"a": 1}, "__metadata__": {"cached": True}},
+        {"b": {"b": "x"}},
+    ]
+
+
+async def test_errors_come_after_what_happened() -> None:
+    def fail(state: State) -> object:
+        raise ValueError("boom")
+
+    lab = Lab(lambda lab: chain(lab, a=lab.write("a"), b=fail))
+    parts = lab.graph.stream({}, thread_id="t")
+    assert await anext(parts) == {"a": {"log": ["a"]}}
+    with pytest.raises(ValueError, match="boom"):
+        await anext(parts)
+
+
+async def test_a_reader_that_goes_away_leaves_a_thread_that_recovers() -> None:
+    lab = Lab(lambda lab: chain(lab, a=lab.write("a"), b=lab.write("b")))
+    parts = lab.graph.stream({}, thread_id="t")
+    await anext(parts)
+    await parts.aclose()
+    assert (await lab.state()).phase == "running"
+    assert (await lab.graph.recover("t")).values["log"] == ["a", "b"]
+
+
+async def test_e143_a_graph_that_is_stopped_between_two_steps() -> None:
+    token = CancelToken()
+
+    def stop(state: State) -> object:
+        token.cancel("after_tools")
+        return {"a": state["foo"]}
+
+    lab = Lab(lambda lab: chain(lab, a=stop, b=lambda s: {"b": s["foo"]}))
+    result = await lab.run({"foo": "x"}, cancel=token)
+    assert [one.kind for one in result.interrupts] == ["stop"]
+    assert (result.next, result.values["a"]) == (("b",), "x")
+    assert (await lab.run()).values["b"] == "x"
+
+
+async def test_e143_a_stop_in_a_sub_graph_beside_a_question() -> None:
+    token = CancelToken()
+
+    def stop(state: State) -> object:
+        token.cancel("after_tools")
+        return {"a": 1}
+
+    def build(lab: Lab) -> StateGraph:
+        inner = chain(lab, s=stop, n=lab.write("n")).compile()
+        return fan(p=inner, b=lab.ask("b", "q"))  # type: ignore[arg-type]
+
+    lab = Lab(build)
+    result = await lab.run({}, cancel=token)
+    assert sorted(one.kind for one in result.interrupts) == ["node", "stop"]
+    question = next(one.id for one in result.interrupts if one.kind == "node")
+    result = await lab.run()
+    assert ids(result) == [question]
+    assert lab.ran == {"n": 1, "b": 1}
+    assert (await lab.run(resume="x")).values["b"] == "x"
+
+
+async def test_observers_are_told() -> None:
+    told: list[RunEvent] = []
+    lab = Lab(a_then_ask, {"observers": [told.append]})
+    await lab.start()
+    await lab.run(resume="x")
+    names = ["RunStarted", "RunInterrupted", "RunResumed", "RunFinished"]
+    assert [type(event).__name__ for event in told] == names
+
+    def fail(state: State) -> object:
+        raise ValueError("boom")
+
+    told.clear()
+    lab.build = lambda lab: chain(lab, a=fail)
+    with pytest.raises(ValueError, match="boom"):
+        await lab.start()
+    assert [type(event).__name__ for event in told] == ["RunStarted", "RunFailed"]

@@ -1,0 +1,246 @@
+"""The policy middleware, and tags that policies go by (I1, I2)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+
+import pytest
+
+from agents.calls import ToolOutcome
+from agents.chatmodel import ChatModelAgent
+from agents.errors import AgentConfigError, TopologyChangedError
+from agents.middlewares.base import Middleware
+from agents.middlewares.gates import approval_middleware, policy_middleware
+from agents.models import ScriptedModel, call, say
+from agents.policy import Allow, AllowList, Ask, Condition, Deny, PolicyCall, Rule, RulePolicy
+from agents.policy.base import Policy, Ruling
+from agents.tools import Tool, approval_gate, tool
+from agents.tools.asking import CallGate
+from agents.tools.infos import ApprovalInfo, ReviewEditInfo
+from tests.unit.agents.support import Plain, World, brief, contexts, no, yes
+
+LIMITS = RulePolicy(
+    rules=(
+        Rule(tool="pay", when=(Condition("x", ">", 100),), then=Deny("more than 100")),
+        Rule(tool="pay", when=(Condition("x", ">", 10),), then=Ask(rule="more than ten")),
+        Rule(tool="look", then=Allow()),
+    ),
+    default=Allow(),
+)
+
+
+class Slow:
+    """A policy that never comes to an end."""
+
+    async def evaluate(self, call: PolicyCall) -> Ruling:
+        await asyncio.Event().wait()
+        return Allow()
+
+
+class Counting:
+    """A policy that asks about everything, and counts what it is asked."""
+
+    def __init__(self, ruling: Ruling) -> None:
+        self.calls: list[PolicyCall] = []
+        self.known: list[set[str]] = []
+        self._ruling = ruling
+
+    async def evaluate(self, call: PolicyCall) -> Ruling:
+        self.calls.append(call)
+        return self._ruling
+
+    def check_names(self, known: Collection[str]) -> None:
+        self.known.append(set(known))
+
+
+def a_world(middlewares: list[Middleware], *tools: Tool, **arguments: int) -> World:
+    script = [[call("pay", arguments, id="p1"), call("look", {"x": 1}, id="l1")], say("done")]
+    return World(script, tools, options={"middlewares": middlewares})  # type: ignore[arg-type]
+
+
+async def test_a_policy_judges_the_calls_of_all_tools() -> None:
+    pay, look = Plain("pay"), Plain("look")
+    world = a_world([policy_middleware(LIMITS)], pay, look, x=5)
+    assert brief(await world.run())[1:] == [
+        'tool pay#p1 ran: pay ok {"x": 5}',
+        'tool look#l1 ran: look ok {"x": 1}',
+        "says done",
+    ]
+
+
+async def test_what_it_denies_does_not_run_and_nobody_is_asked() -> None:
+    pay, look = Plain("pay"), Plain("look")
+    world = a_world([policy_middleware(LIMITS)], pay, look, x=500)
+    told = brief(await world.run())
+    assert told[1].startswith("tool pay#p1 refused: The rules here do not allow this call")
+    assert "more than 100" in told[1]
+    assert (pay.calls, look.calls) == ([], [{"x": 1}])
+
+
+@pytest.mark.parametrize("is_approved", [True, False])
+async def test_what_it_asks_about_waits_for_people(is_approved: bool) -> None:
+    pay, look = Plain("pay"), Plain("look")
+    world = a_world([policy_middleware(LIMITS)], pay, look, x=50)
+    context = contexts(await world.run())["p1"]
+    assert isinstance(context.info, ApprovalInfo)
+    assert context.info.rule == "more than ten"
+    assert pay.calls == []
+
+    await world.resume({context.id: yes(context) if is_approved else no(context)})
+    assert pay.calls == ([{"x": 50}] if is_approved else [])
+    assert look.calls == [{"x": 1}]
+
+
+async def test_the_policy_is_asked_once_for_a_call() -> None:
+    policy, pay = Counting(Ask(kind="review")), Plain("pay")
+    world = World(
+        [call("pay", {"x": 1}, id="p1"), say("done")],
+        [pay],
+        options={"middlewares": [policy_middleware(policy)]},
+    )
+    context = contexts(await world.run())["p1"]
+    assert isinstance(context.info, ReviewEditInfo)
+    await world.resume({context.id: context.info.accept()})
+    assert [one.tool for one in policy.calls] == ["pay"]
+    assert pay.calls == [{"x": 1}]
+
+
+async def test_a_policy_without_an_answer_in_time_denies() -> None:
+    pay, look = Plain("pay"), Plain("look")
+    world = a_world([policy_middleware(Slow(), time_limit=0.01)], pay, look, x=1)
+    told = brief(await world.run())
+    assert "the policy did not answer within 0.01 seconds" in told[1]
+    assert (pay.calls, look.calls) == ([], [])
+
+
+async def test_gates_of_the_tool_stay() -> None:
+    pay = Plain("pay")
+    world = World(
+        [call("pay", {"x": 50}, id="p1"), say("done")],
+        [approval_gate(pay), Plain("look")],
+        options={"middlewares": [policy_middleware(LIMITS)]},
+    )
+    first = contexts(await world.run())["p1"]
+    second = contexts(await world.resume({first.id: yes(first)}))["p1"]
+    assert isinstance(first.info, ApprovalInfo)
+    assert isinstance(second.info, ApprovalInfo)
+    assert (first.info.rule, second.info.rule) == ("more than ten", "always")
+    assert pay.calls == []
+    await world.resume({second.id: yes(second)})
+    assert pay.calls == [{"x": 50}]
+
+
+async def test_several_policies_stand_around_each_other() -> None:
+    pay, look = Plain("pay"), Plain("look")
+    middlewares = [policy_middleware(LIMITS), policy_middleware(AllowList(["look"]))]
+    world = a_world(middlewares, pay, look, x=5)
+    told = brief(await world.run())
+    assert "the tool is not on the list" in told[1]
+    assert (pay.calls, look.calls) == ([], [{"x": 1}])
+
+
+def test_it_gets_the_names_of_all_tools() -> None:
+    policy = Counting(Allow())
+    ChatModelAgent(
+        name="A",
+        model=ScriptedModel([]),
+        tools=[Plain("pay"), Plain("look")],
+        middlewares=[policy_middleware(policy)],
+    )
+    assert policy.known == [{"pay", "look"}]
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        LIMITS,
+        AllowList(["lock"]),
+        RulePolicy(rules=(Rule(tool="lok*", then=Deny()),), default=Allow()),
+    ],
+)
+def test_a_misspelled_tool_is_found_when_the_agent_is_made(policy: Policy) -> None:
+    with pytest.raises(AgentConfigError, match="no such tool"):
+        ChatModelAgent(
+            name="A",
+            model=ScriptedModel([]),
+            tools=[Plain("look")],
+            middlewares=[policy_middleware(policy)],
+        )
+
+
+@pytest.mark.parametrize("time_limit", [0, -1.0, float("nan")])
+def test_a_policy_needs_time(time_limit: float) -> None:
+    with pytest.raises(AgentConfigError, match="more than 0"):
+        policy_middleware(LIMITS, time_limit=time_limit)
+
+
+def test_a_function_is_no_policy() -> None:
+    with pytest.raises(AgentConfigError, match="no method `evaluate`"):
+        policy_middleware(lambda call: Allow())  # type: ignore[arg-type]
+
+
+async def test_taking_the_policy_away_refuses_what_waits() -> None:
+    pay, look = Plain("pay"), Plain("look")
+    world = a_world([policy_middleware(LIMITS)], pay, look, x=50)
+    context = contexts(await world.run())["p1"]
+    world.options = {"middlewares": [approval_middleware("pay")]}
+    with pytest.raises(TopologyChangedError):
+        await world.resume({context.id: yes(context)})
+    assert pay.calls == []
+
+
+# Tags: what a policy of many tools goes by.
+
+
+@tool(tags=["money", "money", "outside"], gate="approval")
+def transfer(amount: int) -> str:
+    """Transfer.
+
+    Args:
+        amount: Cents.
+    """
+    return f"{amount} are on their way"
+
+
+@tool(tags=("read-only",))
+def balance() -> str:
+    """Read the balance."""
+    return "100"
+
+
+def test_tags_of_a_tool() -> None:
+    assert isinstance(transfer, CallGate)
+    assert transfer.definition.tags == ("money", "outside")
+    assert balance.definition.tags == ("read-only",)
+
+
+@pytest.mark.parametrize("tags", ["money", [""], ["money", ""], [1]])
+def test_tags_are_a_list_of_words(tags: Collection[str]) -> None:
+    with pytest.raises(AgentConfigError, match="tags of tool 'nothing'"):
+
+        @tool(tags=tags)
+        def nothing() -> None: ...
+
+
+async def test_a_policy_goes_by_tags() -> None:
+    policy = RulePolicy(
+        rules=(
+            Rule(tags=("read-only",), then=Allow()),
+            Rule(tags=("money",), then=Deny("no money today")),
+        ),
+        default=Deny("unknown"),
+    )
+    script = [
+        [call("transfer", {"amount": 1}, id="t1"), call("balance", id="b1")],
+        say("done"),
+    ]
+    world = World(
+        script,  # type: ignore[arg-type]
+        [transfer, balance],
+        options={"middlewares": [policy_middleware(policy)]},
+    )
+    told = brief(await world.run())
+    assert told[1].startswith(f"tool transfer#t1 {ToolOutcome.REFUSED}:")
+    assert "no money today" in told[1]
+    assert told[2] == "tool balance#b1 ran: 100"
