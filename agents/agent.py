@@ -22,7 +22,7 @@ from agents.errors import (
     OutsideRunError,
     SwallowedInterruptError,
 )
-from agents.interrupt import Interrupted
+from agents.signals import Interrupted
 from agents.points import InterruptContext
 
 

@@ -25,7 +25,7 @@ from agents.errors import (
     ToolError,
 )
 from agents.handoff import Notes, conversation, final_text, retold
-from agents.interrupt import Interrupted, composite_interrupt
+from agents.signals import Interrupted, composite_interrupt
 from agents.messages import user_message
 from agents.tools.base import CallText, ToolSpec
 from agents.tools.schema import parameters

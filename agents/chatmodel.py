@@ -44,7 +44,7 @@ from agents.errors import (
 )
 from agents.handoff import share_conversation
 from agents.instruction import Instruction, render, settle
-from agents.interrupt import Interrupted, composite_interrupt, keep_waiting, stateful_interrupt
+from agents.signals import Interrupted, composite_interrupt, keep_waiting, stateful_interrupt
 from agents.journal import MODEL
 from agents.messages import (
     PlannedCall,

@@ -1,4 +1,4 @@
-"""Every error of the runtime. A signal that asks people is not an error: see `agents.interrupt`.
+"""Every error of the runtime. A signal that asks people is not an error: see `agents.signals`.
 
 AgentError
   AgentConfigError               a programmer's mistake

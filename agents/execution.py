@@ -33,7 +33,7 @@ from agents.errors import (
     ToolError,
     TopologyChangedError,
 )
-from agents.interrupt import Interrupted, composite_interrupt, raise_point
+from agents.signals import Interrupted, composite_interrupt, raise_point
 from agents.journal import FINISHED, STARTED
 from agents.messages import PlannedCall, well_formed
 from agents.observe import ToolFinished, ToolInterrupted, ToolStarted

@@ -34,7 +34,7 @@ from agents.errors import (
     RunCancelledError,
     TopologyChangedError,
 )
-from agents.interrupt import Interrupted
+from agents.signals import Interrupted
 from agents.journal import RECOVERED
 from agents.messages import user_message
 from agents.observe import Observer, Observers, RunResumed, RunStarted

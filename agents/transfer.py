@@ -30,7 +30,7 @@ from agents.errors import (
     TransferLimitError,
 )
 from agents.handoff import Notes, told
-from agents.interrupt import Interrupted, keep_waiting, pass_on
+from agents.signals import Interrupted, keep_waiting, pass_on
 from agents.tools.actions import TRANSFER_NAME, transfer_tool
 from agents.tools.base import Tool
 from agents.topology import Component, Described, Key, agent_component

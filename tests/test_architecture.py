@@ -6,6 +6,8 @@ it is there for.
 
 import ast
 import importlib
+import subprocess
+import sys
 import tomllib
 from copy import deepcopy
 from importlib.metadata import packages_distributions
@@ -129,6 +131,33 @@ def test_a_package_says_what_it_offers(name: str) -> None:
     assert len(set(offered)) == len(offered)
     assert set(offered) >= public
     assert [item for item in offered if not hasattr(package, item)] == []
+
+
+def test_type_checkers_read_what_agents_loads() -> None:
+    stub = ast.parse((ROOT / "agents" / "__init__.pyi").read_text(encoding="utf-8"))
+    typed = {
+        alias.name: node.module
+        for node in stub.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.asname == alias.name
+    }
+    agents = importlib.import_module("agents")
+    assert typed == agents._PARTS
+    assert sorted(agents.__all__) == sorted(typed)
+    assert set(typed) <= set(dir(agents))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        agents.nothing  # noqa: B018 - the look-up is what is tested
+
+
+def test_agents_alone_is_quick_and_knows_nobody() -> None:
+    code = (
+        "import sys; import agents; agents.AgentError; "
+        "known = {'slack_sdk', 'slack_bolt', 'motor', 'pymongo', 'aiohttp', 'pydantic_ai'}; "
+        "print(sorted(known & set(sys.modules)))"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout == "[]\n"
 
 
 @pytest.mark.parametrize("package", PACKAGES)

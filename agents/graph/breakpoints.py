@@ -19,7 +19,7 @@ from agents.graph.errors import NodeRefusedError, StateUpdateError
 from agents.graph.plan import Topology
 from agents.graph.questions import Question, fingerprint
 from agents.graph.state import Break, GraphState
-from agents.interrupt import Interrupted, keep_waiting
+from agents.signals import Interrupted, keep_waiting
 from agents.points import Point
 from agents.tools.infos import ApprovalResult, Cancelled, Expired
 

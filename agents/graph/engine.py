@@ -36,7 +36,7 @@ from agents.graph.nodes import (
 from agents.graph.plan import Node, Topology
 from agents.graph.questions import NodeRun, running
 from agents.graph.state import Answered, GraphInfo, GraphState, Outcome, Task
-from agents.interrupt import Interrupted, composite_interrupt
+from agents.signals import Interrupted, composite_interrupt
 from agents.points import Point
 
 NODE = "node"

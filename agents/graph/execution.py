@@ -17,7 +17,7 @@ from agents.graph.plan import Topology
 from agents.graph.snapshot import GraphResult, Phase, graph_address, pending_of, result_of
 from agents.graph.state import GraphInfo, GraphState
 from agents.graph.thread import Thread, ThreadDocument, bare_point
-from agents.interrupt import Interrupted
+from agents.signals import Interrupted
 from agents.observe import (
     Observers,
     RunFailed,

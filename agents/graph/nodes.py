@@ -17,7 +17,7 @@ from agents.graph.commands import END, Command
 from agents.graph.errors import StateUpdateError
 from agents.graph.plan import Node, Topology
 from agents.graph.state import Outcome
-from agents.interrupt import Interrupted, composite_interrupt
+from agents.signals import Interrupted, composite_interrupt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from agents.graph.channels import Channels, Values
 from agents.graph.commands import END, START, Send, Target
 from agents.graph.errors import GotoError, GraphBuildError
 from agents.graph.state import Break, GraphState, Task
-from agents.interrupt import Interrupted
+from agents.signals import Interrupted
 
 NodeFunction: TypeAlias = Callable[..., object]
 Router: TypeAlias = Callable[..., object]

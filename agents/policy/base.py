@@ -16,7 +16,7 @@ from typing import Literal, Protocol, TypeAlias, get_args, runtime_checkable
 
 from agents.codec import Json
 from agents.errors import AgentConfigError
-from agents.interrupt import Interrupted
+from agents.signals import Interrupted
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from agents.agent import AgentEvent, AgentInput, make_action, make_message
 from agents.calls import BreakLoop, Exit
 from agents.context import get_interrupt_state, get_resume_context, session_values
 from agents.errors import AgentConfigError, CheckpointDecodeError, ResumeDataError
-from agents.interrupt import keep_waiting, stateful_interrupt
+from agents.signals import keep_waiting, stateful_interrupt
 from agents.tools.infos import Cancelled, Expired
 from agents.tools.questions import FeedbackInfo
 

@@ -27,7 +27,7 @@ from agents.context import (
     get_resume_context,
 )
 from agents.errors import AgentConfigError, ResumeDataError
-from agents.interrupt import keep_waiting, stateful_interrupt
+from agents.signals import keep_waiting, stateful_interrupt
 from agents.messages import planned_calls
 from agents.middlewares.base import CallNext, Middleware, ModelCall
 from agents.tools.digest import call_digest

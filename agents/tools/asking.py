@@ -34,7 +34,7 @@ from agents.context import (
     state_slot,
 )
 from agents.errors import InvalidArgumentsError, ResumeDataError, ToolError
-from agents.interrupt import (
+from agents.signals import (
     Interrupted,
     composite_interrupt,
     keep_waiting,

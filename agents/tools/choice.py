@@ -12,7 +12,7 @@ from agents.calls import ToolOutcome, ToolReturn
 from agents.codec import Json
 from agents.context import get_interrupt_state, get_resume_context
 from agents.errors import AgentConfigError, InvalidArgumentsError, ResumeDataError, ToolError
-from agents.interrupt import keep_waiting, stateful_interrupt
+from agents.signals import keep_waiting, stateful_interrupt
 from agents.tools.asking import DEFAULT_RULE, CallGate
 from agents.tools.base import CallText, Tool, ToolSpec
 from agents.tools.infos import CallInfo, Cancelled, Expired

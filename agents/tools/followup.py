@@ -12,7 +12,7 @@ from agents.calls import ToolOutcome, ToolReturn
 from agents.codec import Json
 from agents.context import get_interrupt_state, get_resume_context
 from agents.errors import ResumeDataError
-from agents.interrupt import interrupt, keep_waiting
+from agents.signals import interrupt, keep_waiting
 from agents.tools.base import CallText, Tool, ToolSpec
 from agents.tools.infos import Cancelled, Expired, FollowUpInfo
 from agents.tools.schema import Parameters, parameters

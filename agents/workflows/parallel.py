@@ -11,7 +11,7 @@ from agents.agent import Agent, AgentEvent, AgentInput, run_agent, stop
 from agents.codec import register
 from agents.context import current_address, get_interrupt_state
 from agents.errors import CheckpointDecodeError
-from agents.interrupt import Interrupted, composite_interrupt, keep_waiting
+from agents.signals import Interrupted, composite_interrupt, keep_waiting
 from agents.topology import Component, Key, agent_component
 from agents.workflows.sequential import check_children, gone
 

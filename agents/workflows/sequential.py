@@ -13,7 +13,7 @@ from agents.codec import Json, register
 from agents.context import current_address, current_scope, get_interrupt_state
 from agents.errors import AgentConfigError, CheckpointDecodeError, TopologyChangedError
 from agents.handoff import Notes, told
-from agents.interrupt import Interrupted, composite_interrupt, keep_waiting, stateful_interrupt
+from agents.signals import Interrupted, composite_interrupt, keep_waiting, stateful_interrupt
 from agents.topology import Component, Key, agent_component
 
 

@@ -26,7 +26,7 @@ from agents.chatmodel import ChatModelAgent
 from agents.checkpoint import CheckpointStatus
 from agents.context import get_interrupt_state, get_resume_context
 from agents.document import ResumeParams
-from agents.interrupt import stateful_interrupt
+from agents.signals import stateful_interrupt
 from agents.memory import MemoryCheckpointStore
 from agents.models import ScriptedModel, Turn
 from agents.points import InterruptContext

@@ -21,7 +21,7 @@ from agents.context import (
 )
 from agents.document import ResumeParams
 from agents.errors import CheckpointClosedError, ResumeDataError, RunCancelledError
-from agents.interrupt import Interrupted, composite_interrupt, keep_waiting, stateful_interrupt
+from agents.signals import Interrupted, composite_interrupt, keep_waiting, stateful_interrupt
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog
 from agents.models import call, say
 from agents.observe import RunCancelled, RunEvent, RunFinished, RunResumed, RunStarted

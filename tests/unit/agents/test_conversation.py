@@ -36,7 +36,7 @@ from agents.errors import (
     UnknownInterruptError,
     UnregisteredTypeError,
 )
-from agents.interrupt import (
+from agents.signals import (
     Interrupted,
     composite_interrupt,
     interrupt,

@@ -41,7 +41,7 @@ from agents.errors import (
     UnknownInterruptError,
     UnregisteredTypeError,
 )
-from agents.interrupt import composite_interrupt, interrupt, keep_waiting, stateful_interrupt
+from agents.signals import composite_interrupt, interrupt, keep_waiting, stateful_interrupt
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog
 from agents.models import ScriptedModel, call, say
 from agents.runner import Runner

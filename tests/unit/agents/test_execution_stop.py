@@ -26,7 +26,7 @@ from agents.context import (
 from agents.document import ResumeParams
 from agents.errors import CheckpointDecodeError, RunCancelledError
 from agents.execution import execute
-from agents.interrupt import Interrupted, composite_interrupt, interrupt, stateful_interrupt
+from agents.signals import Interrupted, composite_interrupt, interrupt, stateful_interrupt
 from agents.journal import Journal
 from agents.memory import MemoryCheckpointStore
 from agents.messages import PlannedCall

@@ -37,7 +37,7 @@ from agents.calls import ToolReturn
 from agents.chatstate import run_local_values
 from agents.codec import Json
 from agents.errors import OutsideRunError
-from agents.interrupt import Interrupted
+from agents.signals import Interrupted
 from agents.messages import user_message
 from agents.middlewares.base import CallNext, Middleware, ModelCall
 from agents.middlewares.history import HistoryModifier

@@ -30,7 +30,7 @@ from agents import (
 from agents.chatmodel import ChatModelAgent
 from agents.codec import Json
 from agents.errors import ResumeError
-from agents.interrupt import Interrupted
+from agents.signals import Interrupted
 from agents.middlewares.base import Middleware
 from agents.middlewares.gates import approval_middleware, review_middleware
 from agents.middlewares.retry import RetryTools

@@ -10,7 +10,7 @@ import pytest
 from agents.address import Address
 from agents.codec import Json
 from agents.errors import AgentConfigError
-from agents.interrupt import Interrupted
+from agents.signals import Interrupted
 from agents.points import Point
 from agents.policy import (
     Allow,

@@ -41,7 +41,7 @@ from agents import (
 from agents.checkpoint import CheckpointStatus
 from agents.codec import Json
 from agents.document import Claim, RunDocument, find_answers
-from agents.interrupt import Interrupted
+from agents.signals import Interrupted
 from agents.messages import load_messages, read_log
 from agents.models import call, say
 from agents.points import Point

@@ -22,7 +22,7 @@ from agents.context import (
 )
 from agents.document import ResumeParams
 from agents.errors import CheckpointConflictError, RunCancelledError, ToolError
-from agents.interrupt import interrupt, stateful_interrupt
+from agents.signals import interrupt, stateful_interrupt
 from agents.models import call, say
 from agents.tools.base import Tool
 from agents.tools.function import _AHEAD, _pieces, tool

@@ -13,7 +13,7 @@ import pytest
 from agents.calls import ToolOutcome, ToolReturn
 from agents.context import current_address
 from agents.errors import AgentConfigError, InvalidArgumentsError
-from agents.interrupt import interrupt
+from agents.signals import interrupt
 from agents.tools.base import Tool
 from agents.tools.function import FunctionTool, result_text, tool
 from agents.tools.gates import Gate

@@ -12,7 +12,7 @@ from agents.calls import ToolOutcome, ToolReturn
 from agents.codec import Json, encode
 from agents.context import current_address, get_resume_context
 from agents.errors import ResumeDataError, ToolError
-from agents.interrupt import interrupt
+from agents.signals import interrupt
 from agents.tools.base import Tool
 from agents.tools.function import tool
 from agents.tools.gates import GateState, approval_gate, review_edit_gate

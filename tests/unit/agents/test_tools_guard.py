@@ -12,7 +12,7 @@ from agents.calls import ToolOutcome, ToolReturn
 from agents.codec import Json, decode, encode
 from agents.context import get_resume_context
 from agents.errors import AgentConfigError, ToolError, TopologyChangedError
-from agents.interrupt import interrupt
+from agents.signals import interrupt
 from agents.models import call, say
 from agents.policy import Allow, Ask, Condition, Deny, PolicyCall, Rule, RulePolicy, Ruling
 from agents.tools import Tool, approval_gate, guard, policy_gate, review_edit_gate, tagged, tool

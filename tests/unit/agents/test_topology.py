@@ -14,7 +14,7 @@ from agents.chatmodel import ChatModelAgent
 from agents.context import address_segment
 from agents.document import ResumeParams, RunDocument
 from agents.errors import DuplicateNameError, TopologyChangedError
-from agents.interrupt import Interrupted, composite_interrupt, interrupt
+from agents.signals import Interrupted, composite_interrupt, interrupt
 from agents.memory import MemoryCheckpointStore
 from agents.models import ScriptedModel, call, say
 from agents.points import Point

@@ -34,7 +34,7 @@ from agents.errors import (
     RunCancelledError,
     TopologyChangedError,
 )
-from agents.interrupt import Interrupted, composite_interrupt, interrupt, stateful_interrupt
+from agents.signals import Interrupted, composite_interrupt, interrupt, stateful_interrupt
 from agents.memory import MemoryCheckpointStore
 from agents.models import call, say
 from agents.tools.actions import exit_tool

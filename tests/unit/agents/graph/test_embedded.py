@@ -35,7 +35,7 @@ from agents.graph import (
     node_interrupt,
     once,
 )
-from agents.interrupt import Interrupted
+from agents.signals import Interrupted
 from agents.messages import PlannedCall
 from agents.models import Turn, call, say
 from tests.unit.agents.graph.support import Lab, State, chain, fan, ids, values_of

@@ -31,7 +31,7 @@ from agents.graph import (
     StateUpdateError,
     node_interrupt,
 )
-from agents.interrupt import interrupt
+from agents.signals import interrupt
 from tests.unit.agents.graph.support import Lab, State, chain, ids, values_of
 
 
