@@ -146,15 +146,22 @@ from agents.middlewares import (
     HistoryModifier as HistoryModifier,
     Middleware as Middleware,
     ModelCall as ModelCall,
+    PolicyMiddleware as PolicyMiddleware,
     RetryModel as RetryModel,
     RetryTools as RetryTools,
     SafeTools as SafeTools,
     TextStream as TextStream,
     ToolWrapper as ToolWrapper,
     approval_middleware as approval_middleware,
+    policy_middleware as policy_middleware,
     review_middleware as review_middleware,
 )
-from agents.models import ScriptedModel as ScriptedModel, resolve_model as resolve_model
+from agents.models import (
+    ScriptedModel as ScriptedModel,
+    call as call,
+    resolve_model as resolve_model,
+    say as say,
+)
 from agents.observe import (
     Observer as Observer,
     RunCancelled as RunCancelled,

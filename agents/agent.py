@@ -22,8 +22,8 @@ from agents.errors import (
     OutsideRunError,
     SwallowedInterruptError,
 )
-from agents.signals import Interrupted
 from agents.points import InterruptContext
+from agents.signals import Interrupted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,8 +25,8 @@ from agents.errors import (
     ToolError,
 )
 from agents.handoff import Notes, conversation, final_text, retold
-from agents.signals import Interrupted, composite_interrupt
 from agents.messages import user_message
+from agents.signals import Interrupted, composite_interrupt
 from agents.tools.base import CallText, ToolSpec
 from agents.tools.schema import parameters
 from agents.topology import Component, Key, agent_component

@@ -44,7 +44,6 @@ from agents.errors import (
 )
 from agents.handoff import share_conversation
 from agents.instruction import Instruction, render, settle
-from agents.signals import Interrupted, composite_interrupt, keep_waiting, stateful_interrupt
 from agents.journal import MODEL
 from agents.messages import (
     PlannedCall,
@@ -57,6 +56,7 @@ from agents.messages import (
 from agents.middlewares.base import Middleware, ModelCall, TextStream
 from agents.middlewares.chain import Chain
 from agents.middlewares.history import HistoryModifier, MessagesFunction
+from agents.signals import Interrupted, composite_interrupt, keep_waiting, stateful_interrupt
 from agents.toolbatch import ToolBatch, call_address
 from agents.tools.base import Tool
 from agents.topology import Component, Key, tool_component

@@ -33,11 +33,11 @@ from agents.errors import (
     ToolError,
     TopologyChangedError,
 )
-from agents.signals import Interrupted, composite_interrupt, raise_point
 from agents.journal import FINISHED, STARTED
 from agents.messages import PlannedCall, well_formed
 from agents.observe import ToolFinished, ToolInterrupted, ToolStarted
 from agents.points import Point
+from agents.signals import Interrupted, composite_interrupt, raise_point
 from agents.tools.base import Tool
 from agents.tools.doubt import ask_doubt, settle_doubt
 from agents.tools.function import result_text

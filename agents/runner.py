@@ -34,12 +34,12 @@ from agents.errors import (
     RunCancelledError,
     TopologyChangedError,
 )
-from agents.signals import Interrupted
 from agents.journal import RECOVERED
 from agents.messages import user_message
 from agents.observe import Observer, Observers, RunResumed, RunStarted
 from agents.points import InterruptContext, Point
 from agents.segment import Segment, Setup, check_free
+from agents.signals import Interrupted
 from agents.topology import check_topology
 
 Durability = Literal["interrupt", "step"]
@@ -171,17 +171,27 @@ class Runner:
             async for event in events:
                 yield event
 
-    def resume(self, checkpoint_id: str, *, cancel: CancelToken | None = None) -> Events:
-        """Enter everything that waits, without answers: each goes on by itself, or waits again.
+    def resume(
+        self,
+        checkpoint_id: str,
+        answers: Mapping[str, object] | None = None,
+        *,
+        cancel: CancelToken | None = None,
+    ) -> Events:
+        """Go on with answers; or without any: each goes on by itself, or waits again.
 
         Args:
             checkpoint_id: The run.
+            answers: By interrupt id; what has none stays as it is. None enters everything that
+                waits, without answers.
             cancel: See `run`.
 
         Raises:
             AgentError: See `resume_with_params`.
         """
         params = ResumeParams(untargeted="reenter")
+        if answers is not None:
+            params = ResumeParams(targets=answers)
         return self.resume_with_params(checkpoint_id, params, cancel=cancel)
 
     async def resume_with_params(

@@ -16,8 +16,8 @@ from agents.agent import ToolDelta, ToolEvent, header, stop
 from agents.calls import ToolCall, ToolReturn
 from agents.context import current_scope
 from agents.execution import execute
-from agents.signals import Interrupted
 from agents.messages import PlannedCall, well_formed
+from agents.signals import Interrupted
 from agents.tools.base import Tool
 
 _Item: TypeAlias = ToolDelta | asyncio.Task[ToolReturn]

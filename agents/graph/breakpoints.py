@@ -19,8 +19,8 @@ from agents.graph.errors import NodeRefusedError, StateUpdateError
 from agents.graph.plan import Topology
 from agents.graph.questions import Question, fingerprint
 from agents.graph.state import Break, GraphState
-from agents.signals import Interrupted, keep_waiting
 from agents.points import Point
+from agents.signals import Interrupted, keep_waiting
 from agents.tools.infos import ApprovalResult, Cancelled, Expired
 
 _STOP = "stop"

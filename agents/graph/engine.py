@@ -36,8 +36,8 @@ from agents.graph.nodes import (
 from agents.graph.plan import Node, Topology
 from agents.graph.questions import NodeRun, running
 from agents.graph.state import Answered, GraphInfo, GraphState, Outcome, Task
-from agents.signals import Interrupted, composite_interrupt
 from agents.points import Point
+from agents.signals import Interrupted, composite_interrupt
 
 NODE = "node"
 """Kind of journal entries: a node has finished."""

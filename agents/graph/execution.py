@@ -17,7 +17,6 @@ from agents.graph.plan import Topology
 from agents.graph.snapshot import GraphResult, Phase, graph_address, pending_of, result_of
 from agents.graph.state import GraphInfo, GraphState
 from agents.graph.thread import Thread, ThreadDocument, bare_point
-from agents.signals import Interrupted
 from agents.observe import (
     Observers,
     RunFailed,
@@ -27,6 +26,7 @@ from agents.observe import (
     RunStarted,
 )
 from agents.points import Point
+from agents.signals import Interrupted
 
 Tell = Callable[[str, object], None]
 

@@ -18,8 +18,8 @@ from agents.graph.commands import Answers
 from agents.graph.errors import NotAnsweredError, OutsideNodeError, QuestionChangedError
 from agents.graph.shapes import is_json, misfit, read_answer, schema_of
 from agents.graph.state import Answered
-from agents.signals import raise_point
 from agents.points import Point
+from agents.signals import raise_point
 from agents.tools.infos import Cancelled, Expired
 
 T = TypeVar("T")

@@ -18,8 +18,8 @@ from agents.codec import Json, register
 from agents.context import get_interrupt_state, session_values, state_slot
 from agents.errors import CheckpointDecodeError, ModelError
 from agents.handoff import Notes, final_text
-from agents.signals import Interrupted, pass_on
 from agents.messages import user_message
+from agents.signals import Interrupted, pass_on
 from agents.topology import Component, Described, Key
 
 USER_INPUT = "UserInput"

@@ -27,9 +27,9 @@ from agents.context import (
     get_resume_context,
 )
 from agents.errors import AgentConfigError, ResumeDataError
-from agents.signals import keep_waiting, stateful_interrupt
 from agents.messages import planned_calls
 from agents.middlewares.base import CallNext, Middleware, ModelCall
+from agents.signals import keep_waiting, stateful_interrupt
 from agents.tools.digest import call_digest
 from agents.tools.infos import Cancelled, Expired, check_bools, check_texts, wrong_answer
 

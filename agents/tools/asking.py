@@ -34,6 +34,8 @@ from agents.context import (
     state_slot,
 )
 from agents.errors import InvalidArgumentsError, ResumeDataError, ToolError
+from agents.points import Answerable
+from agents.policy.base import PolicyCall
 from agents.signals import (
     Interrupted,
     composite_interrupt,
@@ -41,8 +43,6 @@ from agents.signals import (
     pass_on,
     stateful_interrupt,
 )
-from agents.points import Answerable
-from agents.policy.base import PolicyCall
 from agents.tools.base import CallText, Tool, ToolSpec
 from agents.tools.digest import call_digest
 from agents.tools.infos import CallInfo, Cancelled, Expired

@@ -8,8 +8,8 @@ from agents.calls import ToolCall, ToolOutcome, ToolReturn
 from agents.codec import Json
 from agents.context import current_scope, get_interrupt_state, get_resume_context, state_slot
 from agents.errors import CheckpointDecodeError
-from agents.signals import stateful_interrupt
 from agents.journal import STARTED
+from agents.signals import stateful_interrupt
 from agents.tools.base import Tool
 from agents.tools.infos import Cancelled, DoubtInfo, DoubtResult, Expired
 

@@ -12,9 +12,9 @@ from agents.calls import ToolOutcome, ToolReturn
 from agents.codec import Json
 from agents.context import RunContext, Scope, address_segment, current_scope, entered
 from agents.errors import ResumeError
-from agents.signals import Interrupted
 from agents.journal import Journal
 from agents.points import InterruptContext, Point
+from agents.signals import Interrupted
 from agents.tools.base import Tool
 
 T = TypeVar("T")

@@ -26,11 +26,11 @@ from agents.chatmodel import ChatModelAgent
 from agents.checkpoint import CheckpointStatus
 from agents.context import get_interrupt_state, get_resume_context
 from agents.document import ResumeParams
-from agents.signals import stateful_interrupt
 from agents.memory import MemoryCheckpointStore
 from agents.models import ScriptedModel, Turn
 from agents.points import InterruptContext
 from agents.runner import Runner
+from agents.signals import stateful_interrupt
 from agents.tools.base import Tool
 from tests.unit.agents.support import collect, follow
 

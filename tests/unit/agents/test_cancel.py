@@ -21,11 +21,11 @@ from agents.context import (
 )
 from agents.document import ResumeParams
 from agents.errors import CheckpointClosedError, ResumeDataError, RunCancelledError
-from agents.signals import Interrupted, composite_interrupt, keep_waiting, stateful_interrupt
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog
 from agents.models import call, say
 from agents.observe import RunCancelled, RunEvent, RunFinished, RunResumed, RunStarted
 from agents.runner import Runner
+from agents.signals import Interrupted, composite_interrupt, keep_waiting, stateful_interrupt
 from tests.unit.agents.support import Asker, Plain, World, brief, collect
 
 

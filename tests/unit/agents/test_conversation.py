@@ -36,6 +36,9 @@ from agents.errors import (
     UnknownInterruptError,
     UnregisteredTypeError,
 )
+from agents.memory import MemoryCheckpointStore, MemoryMessageLog
+from agents.models import call, say
+from agents.runner import Runner
 from agents.signals import (
     Interrupted,
     composite_interrupt,
@@ -43,9 +46,6 @@ from agents.signals import (
     keep_waiting,
     stateful_interrupt,
 )
-from agents.memory import MemoryCheckpointStore, MemoryMessageLog
-from agents.models import call, say
-from agents.runner import Runner
 from agents.tools import approval_gate
 from tests.unit.agents.support import Asker, Plain, World, brief, collect, contexts, no, yes
 

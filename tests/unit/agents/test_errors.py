@@ -41,10 +41,10 @@ from agents.errors import (
     UnknownInterruptError,
     UnregisteredTypeError,
 )
-from agents.signals import composite_interrupt, interrupt, keep_waiting, stateful_interrupt
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog
 from agents.models import ScriptedModel, call, say
 from agents.runner import Runner
+from agents.signals import composite_interrupt, interrupt, keep_waiting, stateful_interrupt
 from agents.tools import ApprovalInfo, approval_gate
 from tests.unit.agents.support import Asker, Plain, collect
 

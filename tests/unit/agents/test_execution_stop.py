@@ -26,12 +26,12 @@ from agents.context import (
 from agents.document import ResumeParams
 from agents.errors import CheckpointDecodeError, RunCancelledError
 from agents.execution import execute
-from agents.signals import Interrupted, composite_interrupt, interrupt, stateful_interrupt
 from agents.journal import Journal
 from agents.memory import MemoryCheckpointStore
 from agents.messages import PlannedCall
 from agents.models import ScriptedModel, call, say
 from agents.points import InterruptContext, Point
+from agents.signals import Interrupted, composite_interrupt, interrupt, stateful_interrupt
 from agents.tools.base import Tool
 from agents.tools.followup import follow_up_tool
 from agents.tools.gates import approval_gate, review_edit_gate

@@ -37,12 +37,12 @@ from agents.calls import ToolReturn
 from agents.chatstate import run_local_values
 from agents.codec import Json
 from agents.errors import OutsideRunError
-from agents.signals import Interrupted
 from agents.messages import user_message
 from agents.middlewares.base import CallNext, Middleware, ModelCall
 from agents.middlewares.history import HistoryModifier
 from agents.middlewares.wrapper import ToolWrapper
 from agents.models import call, say
+from agents.signals import Interrupted
 from agents.tools.base import Tool
 from tests.unit.agents.support import Plain, World, brief, collect, contexts, yes
 

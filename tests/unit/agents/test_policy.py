@@ -10,7 +10,6 @@ import pytest
 from agents.address import Address
 from agents.codec import Json
 from agents.errors import AgentConfigError
-from agents.signals import Interrupted
 from agents.points import Point
 from agents.policy import (
     Allow,
@@ -31,6 +30,7 @@ from agents.policy import (
     strictest,
 )
 from agents.policy.rules import Operator
+from agents.signals import Interrupted
 
 
 def a_call(tool: str = "pay", *, tags: tuple[str, ...] = (), **arguments: Json) -> PolicyCall:

@@ -10,6 +10,7 @@ import pytest
 from agents import (
     AgentConfigError,
     AmbiguousTargetError,
+    ChatModelAgent,
     CheckpointBusyError,
     CheckpointClosedError,
     CheckpointConflictError,
@@ -41,10 +42,10 @@ from agents import (
 from agents.checkpoint import CheckpointStatus
 from agents.codec import Json
 from agents.document import Claim, RunDocument, find_answers
-from agents.signals import Interrupted
 from agents.messages import load_messages, read_log
 from agents.models import call, say
 from agents.points import Point
+from agents.signals import Interrupted
 from tests.unit.agents.support import (
     Asker,
     Died,
@@ -117,6 +118,22 @@ async def test_one_interrupt_is_answered_once() -> None:
         await world.resume({context.id: yes(context), str(context.address): yes(context)})
 
     assert brief(await world.resume({str(context.address): yes(context)}))[-1] == "says done"
+
+
+async def test_resume_takes_the_answers_too() -> None:
+    calls = [call("pay", {"x": 1}, id="c1"), call("pay", {"x": 2}, id="c2")]
+    pay = Plain("pay")
+    store = MemoryCheckpointStore()
+    agent = ChatModelAgent(
+        name="A", model=ScriptedModel([calls, say("done")]), tools=[approval_gate(pay)]
+    )
+    runner = Runner(agent, checkpoint_store=store)
+    first, second = contexts(await collect(runner.query("hi", checkpoint_id="1"))).values()
+    left = contexts(await collect(runner.resume("1", {first.id: yes(first)})))
+    assert [context.id for context in left.values()] == [second.id]
+    assert pay.calls == [{"x": 1}]
+    events = await collect(runner.resume("1", {second.id: yes(second)}))
+    assert brief(events)[-1] == "says done"
 
 
 async def test_an_address_that_two_share_is_ambiguous() -> None:

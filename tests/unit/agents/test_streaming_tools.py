@@ -22,8 +22,8 @@ from agents.context import (
 )
 from agents.document import ResumeParams
 from agents.errors import CheckpointConflictError, RunCancelledError, ToolError
-from agents.signals import interrupt, stateful_interrupt
 from agents.models import call, say
+from agents.signals import interrupt, stateful_interrupt
 from agents.tools.base import Tool
 from agents.tools.function import _AHEAD, _pieces, tool
 from agents.tools.gates import review_edit_gate

@@ -12,9 +12,9 @@ from agents.calls import ToolOutcome, ToolReturn
 from agents.codec import Json, decode, encode
 from agents.context import get_resume_context
 from agents.errors import AgentConfigError, ToolError, TopologyChangedError
-from agents.signals import interrupt
 from agents.models import call, say
 from agents.policy import Allow, Ask, Condition, Deny, PolicyCall, Rule, RulePolicy, Ruling
+from agents.signals import interrupt
 from agents.tools import Tool, approval_gate, guard, policy_gate, review_edit_gate, tagged, tool
 from agents.tools.asking import GateState
 from agents.tools.complete import complete_gate

@@ -14,11 +14,11 @@ from agents.chatmodel import ChatModelAgent
 from agents.context import address_segment
 from agents.document import ResumeParams, RunDocument
 from agents.errors import DuplicateNameError, TopologyChangedError
-from agents.signals import Interrupted, composite_interrupt, interrupt
 from agents.memory import MemoryCheckpointStore
 from agents.models import ScriptedModel, call, say
 from agents.points import Point
 from agents.runner import Runner
+from agents.signals import Interrupted, composite_interrupt, interrupt
 from agents.tools import Tool, approval_gate, review_edit_gate
 from agents.topology import (
     Component,

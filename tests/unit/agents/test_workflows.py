@@ -34,9 +34,9 @@ from agents.errors import (
     RunCancelledError,
     TopologyChangedError,
 )
-from agents.signals import Interrupted, composite_interrupt, interrupt, stateful_interrupt
 from agents.memory import MemoryCheckpointStore
 from agents.models import call, say
+from agents.signals import Interrupted, composite_interrupt, interrupt, stateful_interrupt
 from agents.tools.actions import exit_tool
 from agents.tools.gates import approval_gate
 from agents.transfer import with_sub_agents

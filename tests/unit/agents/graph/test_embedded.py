@@ -35,9 +35,9 @@ from agents.graph import (
     node_interrupt,
     once,
 )
-from agents.signals import Interrupted
 from agents.messages import PlannedCall
 from agents.models import Turn, call, say
+from agents.signals import Interrupted
 from tests.unit.agents.graph.support import Lab, State, chain, fan, ids, values_of
 from tests.unit.agents.support import Plain
 

@@ -15,8 +15,8 @@ from agents.errors import (
     UnknownInterruptError,
 )
 from agents.graph import END, START, AlreadyAnsweredError, Command, StateGraph, node_interrupt
-from agents.signals import stateful_interrupt
 from agents.memory import MemoryCheckpointStore
+from agents.signals import stateful_interrupt
 from tests.unit.agents.graph.support import Lab, State, chain, fan, ids, values_of
 
 

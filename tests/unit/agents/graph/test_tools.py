@@ -30,8 +30,8 @@ from agents.graph import (
     graph_tool,
     node_interrupt,
 )
-from agents.signals import Interrupted
 from agents.models import call, say
+from agents.signals import Interrupted
 from tests.unit.agents.graph.support import Lab, State, chain
 from tests.unit.agents.support import Plain, World, brief, collect, contexts, yes
 
