@@ -92,7 +92,7 @@ class ToolBatch:
     ) -> AsyncGenerator[ToolDelta | ToolEvent, None]:
         items: asyncio.Queue[_Item] = asyncio.Queue()
         tasks = {self._begin(planned, items): planned.call for planned in group}
-        fatal: BaseException | None = None
+        fatal: list[BaseException] = []
         unfinished = len(tasks)
         try:
             while unfinished:
@@ -101,14 +101,14 @@ class ToolBatch:
                     yield item
                     continue
                 unfinished -= 1
-                failure = self._collect(item, tasks[item])
-                fatal = fatal or failure
+                fatal += self._collect(item, tasks[item])
                 if tasks[item].id in self.results:
                     yield self._event(tasks[item])
         finally:
             await stop(*tasks)
-        if fatal is not None:
-            raise fatal
+        if fatal:
+            # What ends the process goes before what only ends the run.
+            raise min(fatal, key=lambda error: isinstance(error, Exception))
 
     def _begin(self, planned: PlannedCall, items: asyncio.Queue[_Item]) -> asyncio.Task[ToolReturn]:
         is_streaming = current_scope("ToolBatch").run.streaming
@@ -118,19 +118,18 @@ class ToolBatch:
         task.add_done_callback(items.put_nowait)
         return task
 
-    def _collect(self, task: asyncio.Task[ToolReturn], call: ToolCall) -> BaseException | None:
+    def _collect(self, task: asyncio.Task[ToolReturn], call: ToolCall) -> list[BaseException]:
         """Keep what came of a call; give back what ends the run."""
         if task.cancelled():
-            return asyncio.CancelledError(f"{call.name} was cancelled")
+            return [asyncio.CancelledError(f"{call.name} was cancelled")]
         error = task.exception()
-        if isinstance(error, Interrupted):
-            self.signals[call.id] = error
-        elif error is None:
+        if error is None:
             self.results[call.id] = task.result()
-            return None
+        elif isinstance(error, Interrupted):
+            self.signals[call.id] = error
         else:
-            return error
-        return None
+            return [error]
+        return []
 
     def _event(self, call: ToolCall) -> ToolEvent:
         result = self.results[call.id]

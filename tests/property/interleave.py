@@ -162,7 +162,8 @@ class Order:
                 living = [worker for worker in workers if not worker.is_over]
                 if not living:
                     break
-                lives = tuple((one.name, *one.done) for one in living)
+                # Who is who does not matter: all do the same.
+                lives = tuple(sorted(tuple(one.done) for one in living))
                 name, outcome = self.choose((await state(), lives), _choices(living))
                 next(one for one in living if one.name == name).go(outcome)
         finally:

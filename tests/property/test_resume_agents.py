@@ -15,7 +15,7 @@ from agents.cancel import CancelInfo
 from agents.checkpoint import CheckpointStatus, StoredCheckpoint
 from agents.codec import Json
 from agents.document import ResumeParams
-from agents.errors import RunCancelledError
+from agents.errors import AgentError, RunCancelledError
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog
 from agents.messages import read_log
 from agents.observe import RunEvent, ToolFinished, ToolStarted
@@ -103,9 +103,11 @@ class Game:
             try:
                 if await self._is_over():
                     return self
-            except Died:
+            except (Died, RunCancelledError):
                 self.effects.begin_process()
-            except RunCancelledError:
+            except AgentError:
+                if not self.effects.is_dead:  # the last words of a dying process say nothing
+                    raise
                 self.effects.begin_process()
         raise AssertionError("the run did not end")
 
@@ -239,7 +241,7 @@ def some_of(random: Random) -> Choose:
     return choose
 
 
-@settings(QUICK, max_examples=50)
+@settings(QUICK, max_examples=25)
 @given(tree=trees(), random=st.randoms(use_true_random=False))
 async def test_i1_i6_answers_in_any_order_come_to_the_same(tree: Node, random: Random) -> None:
     at_once = await Game(tree, all_of).play()
@@ -252,7 +254,7 @@ async def test_i1_i6_answers_in_any_order_come_to_the_same(tree: Node, random: R
     assert game.gated == dict.fromkeys(game.effects.allowed.keys() & game.gated.keys(), 1)
 
 
-@settings(QUICK, max_examples=50)
+@settings(QUICK, max_examples=30)
 @given(
     tree=trees(),
     random=st.randoms(use_true_random=False),
@@ -275,7 +277,7 @@ async def test_i4_i5_a_process_may_die_at_any_step(
         assert await outcome_of(game) == await outcome_of(at_once)
 
 
-@settings(QUICK, max_examples=40)
+@settings(QUICK, max_examples=30)
 @given(
     tree=trees(),
     random=st.randoms(use_true_random=False),

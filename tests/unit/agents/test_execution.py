@@ -11,7 +11,7 @@ from agents.address import Address
 from agents.calls import BreakLoop, Exit, ToolOutcome, ToolReturn
 from agents.codec import Json
 from agents.document import ResumeParams
-from agents.errors import CheckpointDecodeError
+from agents.errors import CheckpointConflictError, CheckpointDecodeError
 from agents.memory import MemoryCheckpointStore
 from agents.models import call, say
 from agents.observe import RunEvent, ToolFinished, ToolInterrupted, ToolStarted
@@ -227,3 +227,32 @@ async def test_an_outcome_of_its_own_is_kept() -> None:
     world = World([call("t", id="c1"), say("done")], [tool])
 
     assert brief(await world.run())[1] == "tool t#c1 expired: nobody there"
+
+
+@pytest.mark.parametrize("order", ["ab", "ba"])
+async def test_what_ends_the_process_goes_before_what_ends_the_run(order: str) -> None:
+    def conflict(_: dict[str, Json]) -> str:
+        raise CheckpointConflictError("1")
+
+    bodies = {"a": conflict, "b": die}
+    calls = [call(name, id=name) for name in order]
+    world = World([calls], [Plain(name, body) for name, body in bodies.items()])
+
+    with pytest.raises(Died):
+        await world.run()
+
+
+async def test_a_call_whose_task_is_cancelled_by_somebody_else_ends_the_run() -> None:
+    """As a loop does that shuts down: it cancels every task there is."""
+
+    async def shut_down() -> str:
+        for task in asyncio.all_tasks():
+            if getattr(task.get_coro(), "__name__", "") == "execute":
+                task.cancel()
+        await asyncio.Event().wait()
+        return "never"
+
+    world = World([call("t", id="c1"), say("done")], [Plain("t", lambda _: shut_down())])
+
+    with pytest.raises(asyncio.CancelledError):
+        await world.run()

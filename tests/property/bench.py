@@ -1,0 +1,382 @@
+"""Bots that can be stopped, delayed and killed between any two steps, in a time of their own.
+
+A step is a write to the database, a call of Slack, or an effect of a tool. Before each of them the
+task that wants it waits until it is let go; so every order of the steps of several tasks of several
+processes can be played, and a process can die before any of them. Timers follow the time of the
+test: a step that is held back for too long runs into the time limits of the product.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextvars import Context
+from dataclasses import dataclass, field
+from typing import Any, TypeVarTuple, cast
+
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    ModelResponsePart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.models.function import AgentInfo, DeltaToolCalls, FunctionModel
+
+from agents import ChatModelAgent, follow_up_tool, idempotency_key, tool
+from agents.models import call, say, stream_pieces
+from agents.tools.base import Tool
+from storage.sqlite import SqliteStorage
+from tests.fakes import FakeClock, FakeDirectory, FakeNotifier, FakeStream, Queue
+from tests.unit.bot.office import KilledError, Office
+
+READS = frozenset(
+    {
+        "any_of",
+        "count_due",
+        "count_pending",
+        "due",
+        "get",
+        "load",
+        "new",
+        "newest_of",
+        "of_thread",
+        "of_turn",
+        "open_of",
+        "unfinished",
+    }
+)
+"""Nobody else can notice these; they are no steps."""
+STORES = frozenset(
+    {"approvals", "audit", "checkpoints", "inbox", "log", "posts", "threads", "whispers"}
+)
+CALLS = frozenset({"end_stream", "post_card", "remind", "say", "update_card", "whisper"})
+
+
+Ts = TypeVarTuple("Ts")
+
+
+class Loop(asyncio.SelectorEventLoop):
+    """Its timers go by the clock of the test; it knows when nothing more happens by itself.
+
+    Attributes:
+        clock: The time.
+        lag_ms: How far the timers are behind: as in a computer that was asleep.
+        calls: How often anything was put on its list.
+    """
+
+    def __init__(self, clock: FakeClock) -> None:
+        self.clock = clock
+        self.lag_ms = 0
+        self.calls = 0
+        super().__init__()
+
+    def time(self) -> float:
+        """Seconds, as the timers see them."""
+        return (self.clock.now_ms - self.lag_ms) / 1_000
+
+    def call_soon(
+        self,
+        callback: Callable[[*Ts], object],
+        *args: *Ts,
+        context: Context | None = None,
+    ) -> asyncio.Handle:
+        """See `asyncio.AbstractEventLoop`."""
+        self.calls += 1
+        return super().call_soon(callback, *args, context=context)
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a tool did."""
+
+    tool: str
+    ref: str
+    amount: int
+    key: str
+
+
+@dataclass
+class World:
+    """Everything that outlives a process.
+
+    Attributes:
+        storage: Itself, without steps: for looking.
+        loop: In which all happens.
+        effects: What tools did.
+        looks: Called before an effect, with it: whether it may happen.
+    """
+
+    storage: SqliteStorage
+    loop: Loop
+    notifier: FakeNotifier = field(default_factory=FakeNotifier)
+    directory: FakeDirectory = field(default_factory=FakeDirectory)
+    effects: list[Effect] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    processes: list[Process] = field(default_factory=list)
+
+    @property
+    def clock(self) -> FakeClock:
+        """The time."""
+        return self.loop.clock
+
+    def start(self, name: str) -> Process:
+        """Start a bot."""
+        self.processes.append(Process(self, name))
+        return self.processes[-1]
+
+    async def settle(self) -> None:
+        """Wait until every task wants a step, waits for the time, or has ended."""
+        quiet = 0
+        while quiet < 3:
+            before = self.loop.calls
+            await asyncio.sleep(0)
+            is_busy = any(one.in_flight for one in self.processes)
+            quiet = quiet + 1 if self.loop.calls == before + 1 and not is_busy else 0
+
+    async def look_before(self, effect: Effect) -> None:
+        """Say what is wrong with an effect that is about to happen; nothing by default."""
+
+
+class Process:
+    """One bot.
+
+    Attributes:
+        office: Its use cases.
+        waiting: Steps that its tasks want to take, in the order in which they came.
+        in_flight: How many steps and reads are going on.
+        is_dead: Whether it was killed.
+    """
+
+    def __init__(self, world: World, name: str) -> None:
+        self.world = world
+        self.name = name
+        self.waiting: list[tuple[str, asyncio.Future[None]]] = []
+        self.in_flight = 0
+        self.is_dead = False
+        self._tasks: set[asyncio.Task[Any]] = set()
+        model = FunctionModel(_answer, stream_function=_stream, model_name="jobs")
+        agent = ChatModelAgent(name="A", model=model, tools=self._tools())
+        self.office = Office(
+            storage=cast(SqliteStorage, Stepping(self, world.storage)),
+            turns_of_model=(),
+            make_agent=lambda _: agent,
+            clock=world.clock,
+            notifier=cast(FakeNotifier, SteppingSlack(self, world.notifier)),
+            directory=world.directory,
+            queue=cast(Queue, self),
+            owner=name,
+        )
+
+    # ---- its tasks -----------------------------------------------------------------------------
+
+    def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """Start a task."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None and not isinstance(error, KilledError):
+            self.world.faults.append(f"{self.name}: {error!r}")
+
+    async def step(self, name: str) -> None:
+        """Wait until a step may be taken.
+
+        Raises:
+            KilledError: The process is dead.
+        """
+        if self.is_dead:
+            raise KilledError
+        way: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.waiting.append((name, way))
+        try:
+            await way
+        finally:
+            if (name, way) in self.waiting:  # its task was cancelled
+                self.waiting.remove((name, way))
+
+    async def do(self, call: Coroutine[Any, Any, Any]) -> Any:
+        """Do what a step is for; the test knows that it is going on."""
+        self.in_flight += 1
+        try:
+            return await call
+        finally:
+            self.in_flight -= 1
+
+    # ---- what the test does with it ------------------------------------------------------------
+
+    async def go(self, number: int) -> bool:
+        """Let one of the waiting steps be taken; False when there is none."""
+        if not self.waiting:
+            return False
+        _, way = self.waiting.pop(number % len(self.waiting))
+        way.set_result(None)
+        await self.world.settle()
+        return True
+
+    async def finish(self) -> None:
+        """Let all steps be taken, and those that follow, in the order in which they come."""
+        for _ in range(2_000):
+            if not await self.go(0):
+                return
+        self.world.faults.append(f"{self.name} does not come to an end: {self.waiting}")
+
+    async def kill(self) -> None:
+        """End it before whatever steps it wants to take: nothing of it happens any more."""
+        self.is_dead = True
+        while self.waiting:
+            _, way = self.waiting.pop(0)
+            if not way.done():
+                way.set_exception(KilledError())
+            await self.world.settle()
+        left = list(self._tasks)
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+        self.world.processes.remove(self)
+
+    def _tools(self) -> Sequence[Tool]:
+        @tool(gate="review", title="Pay {amount} for {ref}")
+        async def pay(ref: str, amount: int) -> str:
+            """Pay.
+
+            Args:
+                ref: What for.
+                amount: How much.
+            """
+            return await self._effect("pay", ref, amount)
+
+        @tool(gate="approval", title="Restart {ref} {amount} times", idempotent=True)
+        async def restart(ref: str, amount: int) -> str:
+            """Restart; twice is as good as once.
+
+            Args:
+                ref: What.
+                amount: How often.
+            """
+            return await self._effect("restart", ref, amount)
+
+        return [pay, restart, follow_up_tool()]
+
+    async def _effect(self, name: str, ref: str, amount: int) -> str:
+        await self.step(f"effect {name}")
+        effect = Effect(name, ref, amount, idempotency_key())
+        await self.do(self.world.look_before(effect))
+        self.world.effects.append(effect)
+        return f"{name} did {ref} with {amount}"
+
+
+class Stepping:
+    """A database, or one of its stores, in which every write is a step."""
+
+    def __init__(self, process: Process, target: Any, name: str = "") -> None:
+        self._process = process
+        self._target = target
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._target, name)
+        if not self._name:
+            return Stepping(self._process, found, name) if name in STORES else found
+        process, point = self._process, f"{self._name}.{name}"
+
+        async def use(*args: Any, **options: Any) -> Any:
+            if name not in READS:
+                await process.step(point)
+            if process.is_dead:
+                raise KilledError
+            return await process.do(found(*args, **options))
+
+        return use
+
+
+class SteppingSlack:
+    """A Slack of which every call is a step."""
+
+    def __init__(self, process: Process, target: FakeNotifier) -> None:
+        self._process = process
+        self._target = target
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._target, name)
+        if name not in CALLS:
+            return found
+
+        async def use(*args: Any, **options: Any) -> Any:
+            # What it reads and writes on the way are steps of their own.
+            await self._process.step(name)
+            return await found(*args, **options)
+
+        return use
+
+    def stream(self, thread: Any, key: str, *, began: Any) -> SteppingStream:
+        """See `Notifier`."""
+        return SteppingStream(self._process, self._target.stream(thread, key, began=began))
+
+
+class SteppingStream:
+    """A growing text; its first piece and its end are steps."""
+
+    def __init__(self, process: Process, target: FakeStream) -> None:
+        self._process = process
+        self._target = target
+
+    async def append(self, text: str) -> None:
+        """See `Stream`."""
+        if not self._target.pieces:
+            await self._process.step("stream begins")
+        await self._target.append(text)
+
+    async def finish(self, text: str) -> str:
+        """See `Stream`."""
+        await self._process.step("stream ends")
+        return await self._target.finish(text)
+
+    async def abandon(self) -> None:
+        """See `Stream`."""
+        await self._target.abandon()
+
+
+# ---- the model ----------------------------------------------------------------------------------
+
+JOBS = ("pay", "restart", "ask", "both")
+
+
+def _next(messages: Sequence[ModelMessage]) -> list[ModelResponsePart]:
+    """What the model says next: it depends on the conversation alone."""
+    last = messages[-1]
+    assert isinstance(last, ModelRequest)
+    results = [part for part in last.parts if isinstance(part, ToolReturnPart)]
+    if results:
+        return [say(" | ".join(part.model_response_str() for part in results))]
+    asked = [str(part.content) for part in last.parts if isinstance(part, UserPromptPart)]
+    found = [job for text in asked for job in re.findall(r"job (\d+) (\w+)", text)]
+    calls = [one for number, kind in found for one in _calls(number, kind)]
+    return [say("I will do that."), *calls] if calls else [say("There is no job in that.")]
+
+
+def _calls(number: str, kind: str) -> list[ModelResponsePart]:
+    if kind == "ask":
+        return [call("ask_people", {"questions": [f"What about job {number}?"]}, id=f"ask{number}")]
+    names = ("pay", "restart") if kind == "both" else (kind,)
+    return [
+        call(name, {"ref": f"job-{number}", "amount": 5}, id=f"{name}{number}") for name in names
+    ]
+
+
+async def _answer(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
+    return ModelResponse(parts=_next(messages))
+
+
+async def _stream(
+    messages: list[ModelMessage], _: AgentInfo
+) -> AsyncIterator[str | DeltaToolCalls]:
+    for at, part in enumerate(_next(messages)):
+        for piece in stream_pieces(at, part):
+            yield piece

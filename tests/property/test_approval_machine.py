@@ -1,0 +1,434 @@
+"""Random histories of one thread: people, two bots, crashes, a lame Slack, and the time.
+
+Whatever happens, in whatever order: nothing gated runs without a decision of somebody who may
+decide, nothing runs twice unless a person says so, a decision is made once and stays, and in the
+end everything is at rest and every card shows its record.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, settings, strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError, UserFacingError
+from bot.inbox import Incoming
+from bot.mapping import canonical, edited_digest
+from storage.records import Approval, Decision, Kind, Status, Thread, Whisper
+from storage.sqlite import SqliteStorage
+from tests.fakes import FakeClock
+from tests.property.bench import JOBS, Effect, Loop, Process, World
+from tests.unit.bot.office import ADA, BEN, BOT, GUS, ROOT, ROSA, THREAD_ID, an_actor, an_incoming
+
+EVE = "UEVE"
+"""Of another company."""
+PEOPLE = (ROSA, ADA, BEN, GUS, EVE)
+CHOICES = {
+    Kind.APPROVAL: ("approve", "reject", "edit"),
+    Kind.QUESTION: ("answer",),
+    Kind.DOUBT: ("ran", "again", "give_up"),
+}
+FAR_MS = 10**15
+"""Later than anything is ever due."""
+TROUBLE = ("none", "none", "card", "update", "say", "remind", "whisper", "lost", "deleted")
+
+
+@dataclass
+class Watched(World):
+    """Sees to it that every effect was allowed at the moment at which it happened."""
+
+    async def approvals(self) -> list[Approval]:
+        """All of them, oldest first."""
+        return list(reversed(await self.storage.approvals.newest_of(THREAD_ID, limit=1_000)))
+
+    async def may_decide(self, approval: Approval, user_id: str) -> bool:
+        """Whether a person may: found out here in another way than in the product."""
+        if approval.kind is Kind.QUESTION:
+            return user_id in {ROSA, ADA, BEN}
+        turn = int(approval.checkpoint_id.rpartition("#")[2])
+        asked = await self.storage.inbox.of_turn(THREAD_ID, turn)
+        return user_id in {ROSA, ADA, BEN} - {message.user_id for message in asked}
+
+    async def look_before(self, effect: Effect) -> None:
+        """See `World`."""
+        about = [one for one in await self.approvals() if is_about(one, effect)]
+        asked = [one for one in about if one.kind is Kind.APPROVAL]
+        if [one.status for one in asked] != [Status.APPROVED]:
+            self.faults.append(f"{effect} happens, and its approvals are {asked}")
+            return
+        decision = asked[0].decision
+        assert decision is not None
+        if not await self.may_decide(asked[0], decision.by):
+            self.faults.append(f"{effect} happens, and {decision.by!r} may not approve it")
+        wanted = json.loads(decision.arguments_json or asked[0].arguments_json)
+        if wanted != {"ref": effect.ref, "amount": effect.amount}:
+            self.faults.append(f"{effect} happens, and people approved {wanted}")
+        again = [one for one in about if one.kind is Kind.DOUBT and one.status is Status.APPROVED]
+        self._look_back(effect, again=len(again))
+
+    def _look_back(self, effect: Effect, *, again: int) -> None:
+        before = [one for one in self.effects if (one.tool, one.ref) == (effect.tool, effect.ref)]
+        if effect.tool == "restart":
+            if any(one != effect for one in before):
+                self.faults.append(f"{effect} is repeated with another key")
+        elif len(before) > again:
+            self.faults.append(f"{effect} happens once more; people said again {again} times")
+
+
+def is_about(approval: Approval, effect: Effect) -> bool:
+    """Whether it is about this call."""
+    arguments = json.loads(approval.arguments_json)
+    return approval.tool == effect.tool and arguments.get("ref") == effect.ref
+
+
+@dataclass
+class Known:
+    """What was seen so far; it must stay true.
+
+    Attributes:
+        decisions: By approval.
+        closed: Approvals whose thread was told.
+        jobs: For each job that was acknowledged, its kind.
+        posts: How many cards may have been posted for each approval.
+    """
+
+    decisions: dict[str, Decision] = field(default_factory=dict)
+    closed: set[str] = field(default_factory=set)
+    jobs: dict[int, str] = field(default_factory=dict)
+    deleted: int = 0
+    was_asleep: bool = False
+
+
+processes = st.sampled_from([0, 1])
+
+
+class ApprovalMachine(RuleBasedStateMachine):
+    """Two bots on one database."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        clock = FakeClock()
+        self.runner = asyncio.Runner(loop_factory=lambda: Loop(clock))
+        loop = self.runner.get_loop()
+        assert isinstance(loop, Loop)
+        self.world = Watched(SqliteStorage(None), loop)
+        self.world.directory.add(EVE, is_external=True, team_id="T9")
+        self.run(self.world.storage.open())
+        self.bots = [self.run(self._start(name)) for name in ("a", "b")]
+        self.known = Known()
+        self.sent: list[Incoming] = []
+        self.all: list[Approval] = []
+        self.count = 0
+        self.is_broken = False
+
+    def run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """Do something, and let nothing be left that goes on by itself."""
+        self.is_broken = True
+        result = self.runner.run(work)
+        self.is_broken = False
+        return result
+
+    async def _start(self, name: str) -> Process:
+        return self.world.start(name)
+
+    async def _spawn(self, bot: int, work: Coroutine[Any, Any, Any]) -> None:
+        self.bots[bot].spawn(work)
+        await self.world.settle()
+
+    # ---- people ---------------------------------------------------------------------------------
+
+    @rule(
+        bot=processes,
+        kind=st.sampled_from(JOBS),
+        author=st.sampled_from([ROSA, ROSA, ROSA, ADA, GUS, EVE]),
+    )
+    def somebody_asks(self, bot: int, kind: str, author: str) -> None:
+        ts, job = self._ts(), self.count
+        text = f"<@{BOT}> job {job} {kind}"
+        incoming = an_incoming(text, user_id=author, ts=ts, thread_ts=ROOT)
+        self.sent.append(incoming)
+        self.run(self._spawn(bot, self._receive(self.bots[bot], incoming, job, kind)))
+
+    @precondition(lambda self: self.sent)
+    @rule(bot=processes, which=st.integers(0, 50))
+    def slack_sends_it_again(self, bot: int, which: int) -> None:
+        incoming = self.sent[which % len(self.sent)]
+        self.run(self._spawn(bot, self._receive(self.bots[bot], incoming, 0, "")))
+
+    @precondition(lambda self: self.sent)
+    @rule(
+        bot=processes,
+        author=st.sampled_from(PEOPLE),
+        text=st.sampled_from(["yes", "approve", "It is fine."]),
+    )
+    def somebody_replies(self, bot: int, author: str, text: str) -> None:
+        incoming = an_incoming(text, user_id=author, ts=self._ts(), thread_ts=ROOT)
+        self.run(self._spawn(bot, self._receive(self.bots[bot], incoming, 0, "")))
+
+    def _ts(self) -> str:
+        self.count += 1
+        return f"1800000001.{self.count:06d}"
+
+    async def _receive(self, bot: Process, incoming: Incoming, job: int, kind: str) -> None:
+        thread_id = await bot.office.inbox.receive(incoming)
+        if job and incoming.user_id not in {GUS, EVE}:
+            self.known.jobs[job] = kind
+        if thread_id is not None:
+            bot.spawn(bot.office.threads.work(thread_id))
+
+    @precondition(lambda self: self.all)
+    @rule(
+        bot=processes,
+        which=st.integers(0, 50),
+        who=st.sampled_from([ADA, ADA, BEN, ROSA, GUS, EVE]),
+        choice=st.integers(0, 2),
+        is_right=st.sampled_from([True, True, True, False]),
+    )
+    def somebody_clicks(
+        self, bot: int, which: int, who: str, choice: int, *, is_right: bool
+    ) -> None:
+        approval = self.all[-1 - which % len(self.all)]  # rather the newest ones
+        choices = CHOICES[approval.kind]
+        shown = approval.digest[:32] if is_right else "0" * 32
+        click = self._click(self.bots[bot], approval, who, choices[choice % len(choices)], shown)
+        self.run(self._spawn(bot, click))
+
+    async def _click(
+        self, bot: Process, approval: Approval, who: str, choice: str, shown: str
+    ) -> None:
+        use, store = bot.office.approvals, self.world.storage.approvals
+        try:
+            seen = await use.look(approval.approval_id, an_actor(who), shown=shown)
+            decision = self._decision(seen, who, choice)
+            decided = await use.decide(seen, decision)
+        except UserFacingError as error:
+            now = await store.get(approval.approval_id)
+            self._check_refusal(error, now, is_right=approval.digest.startswith(shown))
+            if isinstance(error, NotApproverError) and await self.world.may_decide(now, who):
+                self.world.faults.append(f"{who} was refused: {error}")
+            return
+        if decided.decision != decision or not await self.world.may_decide(approval, who):
+            self.world.faults.append(f"{who} was told that {decision} is recorded: {decided}")
+        bot.spawn(use.follow_up(decided))
+
+    def _decision(self, seen: Approval, who: str, choice: str) -> Decision:
+        status, more = Status.APPROVED, {"digest": seen.digest}
+        if choice == "reject":
+            status, more = Status.REJECTED, {**more, "reason": "no"}
+        elif choice == "edit" and seen.tool == "pay":
+            edited = {**json.loads(seen.arguments_json), "amount": 7}
+            more = {"arguments_json": canonical(edited), "digest": edited_digest(seen, edited)}
+        elif choice == "answer":
+            status, more = Status.ANSWERED, {**more, "answer_json": '["fine"]'}
+        elif seen.kind is Kind.DOUBT:
+            by_choice = {"ran": Status.ANSWERED, "give_up": Status.REJECTED}
+            status = by_choice.get(choice, Status.APPROVED)
+            more = {**more, "answer_json": canonical({"choice": choice, "result": "done"})}
+        return Decision(status=status, by=who, at_ms=self.world.clock(), **more)
+
+    def _check_refusal(self, error: UserFacingError, now: Approval, *, is_right: bool) -> None:
+        """What a person is told is true."""
+        match error:
+            case ApprovalClosedError():
+                is_late = self.world.clock() >= now.expires_ms
+                by = now.decision.by if now.decision else ""
+                is_true = (now.status is not Status.PENDING or is_late) and by in str(error)
+            case OutdatedCardError():
+                is_true = not is_right
+            case _:
+                is_true = isinstance(error, NotApproverError)
+        if not is_true:
+            self.world.faults.append(f"somebody was told {error!r}, and the record is {now}")
+
+    # ---- processes, time and trouble ------------------------------------------------------------
+
+    @rule(bot=processes, picks=st.lists(st.integers(0, 5), min_size=1, max_size=12))
+    def some_steps_are_taken(self, bot: int, picks: list[int]) -> None:
+        async def take() -> None:
+            for pick in picks:
+                await self.bots[bot].go(pick)
+
+        self.run(take())
+
+    @rule(bot=processes)
+    def it_goes_on(self, bot: int) -> None:
+        self.run(self.bots[bot].finish())
+
+    @rule(bot=processes)
+    def it_ticks(self, bot: int) -> None:
+        self.run(self._spawn(bot, self.bots[bot].office.sweep.tick()))
+
+    @rule(bot=processes)
+    def it_dies(self, bot: int) -> None:
+        async def die() -> None:
+            await self.bots[bot].kill()
+            self.bots[bot] = await self._start(f"{self.bots[bot].name}'")
+
+        self.run(die())
+
+    @rule(seconds=st.sampled_from([3, 16, 16, 16 * 60, 9 * 3600]))
+    def time_passes(self, seconds: int) -> None:
+        self._pass(seconds)
+
+    @rule()
+    def it_was_asleep(self) -> None:
+        """The leases have ended, and nobody's timer has rung; it rings when time passes again."""
+        self.known.was_asleep = True
+        self.world.loop.lag_ms += 20_000
+        self._pass(20, lag=True)
+
+    def _pass(self, seconds: int, *, lag: bool = False) -> None:
+        self.world.clock.forward(seconds=seconds)
+        if not lag:
+            self.world.loop.lag_ms = 0
+        self.run(self.world.settle())
+
+    @rule(trouble=st.sampled_from(TROUBLE))
+    def slack_is_lame(self, trouble: str) -> None:
+        slack = self.world.notifier
+        slack.failing, slack.lost = set(), set()
+        if trouble == "lost":
+            slack.lost.add("card")
+        elif trouble == "deleted":
+            slack.deleted.update(slack.cards)
+            self.known.deleted += 1
+        elif trouble != "none":
+            slack.failing.add(trouble)
+
+    # ---- what must be true ----------------------------------------------------------------------
+
+    @invariant()
+    def everything_is_as_it_must_be(self) -> None:
+        self.all = self.run(self.world.approvals())
+        assert self.world.faults == []
+        for approval in self.all:
+            self._check_decision(approval)
+            self._check_card(approval)
+
+    def _check_decision(self, approval: Approval) -> None:
+        name, known = approval.approval_id, self.known
+        assert (approval.status is Status.PENDING) == (approval.decision is None)
+        if approval.decision is not None:
+            assert approval.decision.status is approval.status
+            assert known.decisions.setdefault(name, approval.decision) == approval.decision
+        if name in known.closed:
+            assert not approval.open, f"{approval} is open again"
+        if not approval.open:
+            assert approval.decision is not None
+            known.closed.add(name)
+
+    def _check_card(self, approval: Approval) -> None:
+        assert approval.drawn_revision <= approval.revision
+        card = self.world.notifier.cards.get(approval.approval_id)
+        if card is not None:
+            assert card.revision <= approval.revision
+            assert card.decision in {None, approval.decision}
+        posts = self.world.notifier.posts.count(approval.approval_id)
+        assert posts <= 1 + self.known.deleted or self.known.was_asleep
+
+    def teardown(self) -> None:
+        try:
+            if not self.is_broken:
+                self.run(self._rest())
+                self.everything_is_as_it_must_be()
+                self.run(self._check_end())
+        finally:
+            self.runner.run(self._stop())
+            self.runner.close()
+
+    async def _stop(self) -> None:
+        for bot in list(self.world.processes):
+            await bot.kill()
+        await self.world.storage.close()
+
+    async def _rest(self) -> None:
+        """Nobody does anything any more, and nothing is lame: the bots do what is due."""
+        self.world.loop.lag_ms = 0
+        self.world.notifier.failing, self.world.notifier.lost = set(), set()
+        for _ in range(300):
+            for bot in self.bots:
+                await self.world.settle()
+                await bot.finish()
+                bot.spawn(bot.office.sweep.tick())
+                await self.world.settle()
+                await bot.finish()
+            next_ms = await self._next_due()
+            if next_ms is None:
+                return
+            self.world.clock.now_ms = max(self.world.clock.now_ms, next_ms)
+            await self.world.settle()
+        self.world.faults.append("there is always something due")
+
+    async def _next_due(self) -> int | None:
+        storage = self.world.storage
+        due: list[Approval | Thread | Whisper] = [
+            *await storage.approvals.due(now_ms=FAR_MS, limit=1),
+            *await storage.threads.due(now_ms=FAR_MS, limit=1),
+            *await storage.whispers.due(now_ms=FAR_MS, limit=1),
+        ]
+        return min((one.due_ms or 0 for one in due), default=None)
+
+    async def _check_end(self) -> None:
+        storage = self.world.storage
+        assert await storage.inbox.new(THREAD_ID, limit=9) == []
+        assert await storage.posts.unfinished(THREAD_ID) == []
+        if self.known.jobs:
+            thread = await storage.threads.get(THREAD_ID)
+            assert not thread.turn_open
+            assert thread.leased_by == ""
+        for approval in self.all:
+            assert approval.status is not Status.PENDING
+            assert not approval.open
+            assert approval.leased_by == ""
+            self._check_final_card(approval)
+            if approval.kind is Kind.APPROVAL:
+                self._check_effects(approval)
+        self._check_jobs()
+
+    def _check_final_card(self, approval: Approval) -> None:
+        assert approval.drawn_revision == approval.revision
+        card = self.world.notifier.cards[approval.approval_id]
+        assert (card.status, card.decision) == (approval.status, approval.decision)
+
+    def _check_effects(self, approval: Approval) -> None:
+        done = [one for one in self.world.effects if is_about(approval, one)]
+        if approval.status is not Status.APPROVED:
+            assert done == []
+            return
+        # Without an effect, it was cut off, and people were asked what became of it.
+        doubts = [
+            one
+            for one in self.all
+            if one.kind is Kind.DOUBT
+            and (one.tool, one.checkpoint_id) == (approval.tool, approval.checkpoint_id)
+        ]
+        assert done or doubts, f"{approval} was approved, and nothing happened"
+
+    def _check_jobs(self) -> None:
+        """What was acknowledged has reached the agent, once."""
+        asked = [
+            f"{one.tool} {one.arguments_json}" for one in self.all if one.kind is not Kind.DOUBT
+        ]
+        for job, kind in self.known.jobs.items():
+            tools = {"ask": [""], "both": ["pay", "restart"]}.get(kind, [kind])
+            words = f"job {job}?" if kind == "ask" else f'"job-{job}"'
+            for tool in tools:
+                found = [one for one in asked if one.startswith(f"{tool} ") and words in one]
+                assert len(found) == 1, f"job {job} {kind}: {found}"
+
+
+ApprovalMachine.TestCase.settings = settings(
+    max_examples=60,
+    stateful_step_count=40,
+    deadline=None,
+    derandomize=True,
+    phases=[Phase.generate, Phase.shrink],
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+TestApprovals = ApprovalMachine.TestCase
