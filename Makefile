@@ -2,6 +2,7 @@
 # make test    all tests, with coverage
 # make check   format, lint, types, and who imports whom
 # make bench   the benchmarks
+# make chaos   bots that die, a Slack that misbehaves, people who click; SEEDS=20 THREADS=200
 #
 # The set-up happens by itself in .venv, and again when pyproject.toml or constraints.txt change.
 
@@ -20,7 +21,7 @@ COVERED := 95
 USE_CASES := bot/access.py,bot/approvals.py,bot/inbox.py,bot/mapping.py,bot/threads.py,bot/turns.py
 PARTS := agents/* storage/* $(USE_CASES)
 
-.PHONY: help demo test check bench format clean
+.PHONY: help demo test check bench chaos format clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -48,8 +49,12 @@ format: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	@for file in benchmarks/bench_*.py; do \
-		test -e "$$file" || { echo "there are no benchmarks yet"; break; }; \
-		$(BIN)/python "$$file" || exit 1; done
+		PYTHONPATH=. $(BIN)/python "$$file" $(if $(QUICK),--quick) || exit 1; done
+
+chaos: $(VENV)/.dev
+	$(BIN)/python -m tests.chaos --seeds $(or $(SEEDS),3) --threads $(or $(THREADS),40)
+	$(BIN)/python -m tests.chaos --seeds $(or $(SEEDS),3) --threads $(or $(THREADS),40) \
+		--database sqlite
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache \

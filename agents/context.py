@@ -263,6 +263,12 @@ def get_interrupt_state(kind: type[T]) -> tuple[bool, bool, T | None]:
     return True, fits, cast("T", state) if fits else None
 
 
+def interrupt_info() -> object:
+    """What people see of this component since it was interrupted; None when it was not."""
+    point = current_scope("interrupt_info()").point
+    return point.info if point is not None else None
+
+
 def get_resume_context(kind: type[T]) -> tuple[bool, bool, T | None]:
     """The answer for this component.
 

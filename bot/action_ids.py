@@ -31,6 +31,15 @@ class ActionId(StrEnum):
     RAN = "countersign:ran"
     AGAIN = "countersign:again"
     GIVE_UP = "countersign:give_up"
+    ACCEPT = "countersign:accept"
+    """Nothing is to be changed: the answer to a request for feedback, without a form."""
+    RESPOND = "countersign:respond"
+    IGNORE = "countersign:ignore"
+    CHOOSE = "countersign:choose"
+    PICK_1 = "countersign:pick_1"
+    PICK_2 = "countersign:pick_2"
+    PICK_3 = "countersign:pick_3"
+    PICK_4 = "countersign:pick_4"
     VALUE = "countersign:value"
     """The one element of each input block in our modals."""
     REJECT_MODAL = "countersign:reject_modal"
@@ -38,7 +47,13 @@ class ActionId(StrEnum):
     ANSWER_MODAL = "countersign:answer_modal"
     DETAILS_MODAL = "countersign:details_modal"
     RAN_MODAL = "countersign:ran_modal"
+    RESPOND_MODAL = "countersign:respond_modal"
+    CHOOSE_MODAL = "countersign:choose_modal"
     NOTICE_MODAL = "countersign:notice_modal"
+
+
+PICKS = (ActionId.PICK_1, ActionId.PICK_2, ActionId.PICK_3, ActionId.PICK_4)
+"""Buttons of a card that choose the option of that number, from 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, cast
+from typing import Any
 
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
-from slack_sdk.http_retry.async_handler import AsyncRetryHandler
-from slack_sdk.http_retry.builtin_async_handlers import AsyncRateLimitErrorRetryHandler
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agents import Agent, Runner
 from bot.access import Access
 from bot.approvals import Approvals
+from bot.audit import AuditedCheckpoints
+from bot.catalog import Catalog
 from bot.directory import SlackDirectory
 from bot.errors import SettingsError
 from bot.inbox import Inbox
-from bot.listeners import CheckCall, Desk, register
+from bot.listeners import Desk, register
 from bot.mapping import Rules
+from bot.metered import MeteredClient, MeteredStorage
 from bot.notifier import SlackNotifier
+from bot.outbox import Outbox
+from bot.pacing import SLACK_LIMITS, Limits, Pacer
 from bot.ports import Clock
 from bot.scheduler import Sweep
+from bot.server import Answering
 from bot.tasks import Tasks
-from bot.telemetry import NO_TELEMETRY, Telemetry
+from bot.telemetry import NO_TELEMETRY, Telemetry, Time
 from bot.threads import Threads
+from bot.timing import steady_clock
 from bot.turns import Turns
 from storage.base import Storage
 
@@ -73,14 +80,13 @@ class Slack:
     def __repr__(self) -> str:
         return f"Slack(api_url={self.api_url!r}, identity={self.identity!r})"
 
-    def client(self, *, timeout_s: int, patient: bool = False) -> AsyncWebClient:
-        """A client that never repeats a call whose answer was lost; a patient one waits out 429."""
-        handlers: list[AsyncRetryHandler] = []
-        if patient:
-            handlers.append(AsyncRateLimitErrorRetryHandler(max_retry_count=2))
-        return AsyncWebClient(
-            token=self.token, base_url=self.api_url, timeout=timeout_s, retry_handlers=handlers
+    def client(self, *, timeout_s: int, telemetry: Telemetry = NO_TELEMETRY) -> AsyncWebClient:
+        """A client that never repeats a call by itself, whatever became of it."""
+        made = MeteredClient(
+            token=self.token, base_url=self.api_url, timeout=timeout_s, retry_handlers=[]
         )
+        made.telemetry = telemetry
+        return made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,12 +98,14 @@ class Countersign:
         desk: The use cases behind the listeners.
         sweep: Finds due work.
         tasks: Work that runs.
+        answering: Entered while somebody at Slack waits for an answer.
     """
 
     bolt: AsyncApp
     desk: Desk
     sweep: Sweep
     tasks: Tasks
+    answering: Answering
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,34 +116,43 @@ class Process:
         owner: Name of this process in leases.
         clock: The time now.
         telemetry: Is told what happens.
+        limits: What Slack allows, by method.
     """
 
     owner: str
     clock: Clock
     telemetry: Telemetry = NO_TELEMETRY
+    limits: Limits = field(default_factory=lambda: SLACK_LIMITS)
 
 
 def build(
-    *, slack: Slack, storage: Storage, agent: Agent, rules: Rules, process: Process
+    *, slack: Slack, storage: Storage, agents: Mapping[str, Agent], rules: Rules, process: Process
 ) -> Countersign:
     """Join everything.
 
     Args:
         slack: How Slack is reached.
         storage: Where records are kept; open.
-        agent: Works in the threads.
+        agents: Work in the threads, by channel; see `Catalog`.
         rules: Who decides, and how long it may take.
         process: Where all this runs.
 
     Raises:
         SettingsError: The environment would make Slack's library ignore the bot token.
     """
-    clock, owner = process.clock, process.owner
+    clock, owner, telemetry = process.clock, process.owner, process.telemetry
+    storage = MeteredStorage.around(storage, telemetry, clock)
     tasks = Tasks()
-    quick = slack.client(timeout_s=QUICK_S)
-    patient = slack.client(timeout_s=PATIENT_S, patient=True)
+    quick = slack.client(timeout_s=QUICK_S, telemetry=telemetry)
+    patient = slack.client(timeout_s=PATIENT_S, telemetry=telemetry)
     directory = SlackDirectory(quick, team_id=slack.identity.team_id, clock=clock)
-    notifier = SlackNotifier(patient, team_id=slack.identity.team_id, clock=clock)
+    notifier = SlackNotifier(
+        patient,
+        team_id=slack.identity.team_id,
+        clock=clock,
+        pacer=Pacer(steady_clock, asyncio.sleep, process.limits),
+    )
+    outbox = Outbox(storage=storage, notifier=notifier, clock=clock, owner=owner, spawn=tasks.spawn)
     waker = _Waker()
     approvals = Approvals(
         storage=storage,
@@ -146,18 +163,24 @@ def build(
         wake=waker,
         remind_after=rules.remind_after,
     )
-    runner = Runner(
-        agent,
-        checkpoint_store=storage.checkpoints,
-        message_log=storage.log,
-        durability="step",
-        streaming=True,
+    catalog = Catalog(
+        agents,
+        make_runner=lambda agent: Runner(
+            agent,
+            checkpoint_store=AuditedCheckpoints(storage.checkpoints, storage.audit, clock),
+            message_log=storage.log,
+            durability="step",
+            streaming=True,
+        ),
+        checkpoints=storage.checkpoints,
+        channel_name=directory.channel_name,
     )
     turns = Turns(
         storage=storage,
-        runner=runner,
+        runners=catalog.runner,
         approvals=approvals,
         notifier=notifier,
+        outbox=outbox,
         rules=rules,
         clock=clock,
         spawn=tasks.spawn,
@@ -166,11 +189,11 @@ def build(
         storage=storage,
         access=approvals.access,
         approvals=approvals,
-        notifier=notifier,
+        outbox=outbox,
         clock=clock,
     )
     threads = Threads(
-        storage=storage, inbox=inbox, turns=turns, notifier=notifier, clock=clock, owner=owner
+        storage=storage, inbox=inbox, turns=turns, outbox=outbox, clock=clock, owner=owner
     )
     waker.work = lambda thread_id: tasks.spawn(threads.work(thread_id))
     desk = Desk(
@@ -178,8 +201,8 @@ def build(
         approvals=approvals,
         inbox=inbox,
         threads=threads,
-        check_call=_check_call(agent),
-        notifier=notifier,
+        check_call=catalog.check_call,
+        outbox=outbox,
         client=quick,
         clock=clock,
         spawn=tasks.spawn,
@@ -187,15 +210,29 @@ def build(
     bolt = _bolt(slack)
     register(bolt, desk)
     sweep = Sweep(
-        storage=storage, approvals=approvals, threads=threads, clock=clock, spawn=tasks.spawn
+        storage=storage,
+        approvals=approvals,
+        threads=threads,
+        outbox=outbox,
+        clock=clock,
+        spawn=tasks.spawn,
     )
-    return Countersign(bolt=bolt, desk=desk, sweep=sweep, tasks=tasks)
+    return Countersign(
+        bolt=bolt,
+        desk=desk,
+        sweep=sweep,
+        tasks=tasks,
+        answering=lambda: _answering(tasks, telemetry),
+    )
 
 
-def _check_call(agent: Agent) -> CheckCall:
-    """How edited arguments are checked; without a say of the agent, by form and gate alone."""
-    found = getattr(agent, "validate_call", None)
-    return cast(CheckCall, found) if callable(found) else lambda _, arguments: arguments
+@contextmanager
+def _answering(tasks: Tasks, telemetry: Telemetry) -> Iterator[None]:
+    """Somebody at Slack waits for an answer while this lasts."""
+    begin = steady_clock()
+    with tasks.urgent():
+        yield
+    telemetry.observe(Time.ACKNOWLEDGEMENT, (steady_clock() - begin) / 1000)
 
 
 class _Waker:

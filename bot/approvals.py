@@ -10,30 +10,48 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from bot.access import Access
+from bot.answers import check_decision
+from bot.audit import Act, note, note_decision, note_request
 from bot.errors import (
     ApprovalClosedError,
     DeliveryError,
-    DirectoryError,
-    NotApproverError,
     OutdatedCardError,
     UnknownApprovalError,
+    UserFacingError,
 )
+from bot.logcontext import about
 from bot.ports import Actor, Clock, Notifier
-from bot.timing import milliseconds
+from bot.timing import backoff, milliseconds
 from storage.base import Storage
 from storage.errors import RecordConflictError, RecordNotFoundError
-from storage.records import Approval, AuditEntry, Decision, Status
+from storage.records import Approval, Decision, Status
 
 logger = logging.getLogger(__name__)
 
 LEASE = timedelta(seconds=15)
 PATIENCE = timedelta(seconds=12)
 """What one attendance may take: it must end before its lease does, or two would post one card."""
-RETRY = timedelta(seconds=10)
+RETRY = timedelta(seconds=8)
+LONGEST_RETRY = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What came of an attendance.
+
+    Attributes:
+        seen: The record as last read.
+        due_ms: When it needs attention again; None when it does not.
+        failed: Whether that is because of a fault.
+    """
+
+    seen: Approval
+    due_ms: int | None
+    failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +80,7 @@ class Approvals:
         """Put new approvals on record and show their cards, in order. May be repeated."""
         for approval in approvals:
             await self.storage.approvals.add(approval)
-            await self._note(
-                approval, "requested", approval.requester_id, at_ms=approval.created_ms
-            )
+            await note_request(self.storage.audit, approval)
         for approval in approvals:
             await self.attend(approval.approval_id)
 
@@ -90,13 +106,13 @@ class Approvals:
             approval = await self.storage.approvals.get(approval_id)
         except RecordNotFoundError as error:
             raise UnknownApprovalError from error
-        self._check_pending(approval)
-        if not shown or not approval.digest.startswith(shown):
-            raise OutdatedCardError
         try:
+            self._check_pending(approval)
+            if not shown or not approval.digest.startswith(shown):
+                raise OutdatedCardError
             await self.access.check_decider(approval, actor)
-        except (NotApproverError, DirectoryError) as error:
-            await self._note_refusal(approval, actor, str(error))
+        except UserFacingError as error:
+            await self._note_refusal(approval, actor.user_id, error)
             raise
         return approval
 
@@ -113,15 +129,25 @@ class Approvals:
         Raises:
             ApprovalClosedError: Somebody, or the clock, was first.
             OutdatedCardError: The record has changed since it was read.
+            InvalidInputError: The record takes no such answer.
         """
+        check_decision(approval, decision)
         try:
             return await self.storage.approvals.decide(
                 approval.approval_id, decision, digest=approval.digest
             )
         except RecordConflictError as error:
-            current = await self.storage.approvals.get(approval.approval_id)
-            self._check_pending(current)
-            raise OutdatedCardError from error
+            refusal = await self._why_refused(approval.approval_id)
+            await self._note_refusal(approval, decision.by, refusal)
+            raise refusal from error
+
+    async def _why_refused(self, approval_id: str) -> UserFacingError:
+        """Why a decision was not taken, as the record says now."""
+        try:
+            self._check_pending(await self.storage.approvals.get(approval_id))
+        except ApprovalClosedError as error:
+            return error
+        return OutdatedCardError()
 
     async def follow_up(self, approval: Approval) -> None:
         """Do what follows a decision: wake the thread, at once, and then attend to the card.
@@ -139,48 +165,67 @@ class Approvals:
             StoreUnavailableError: The lease ends by itself, and the work is due again.
         """
         while True:
+            # Counted from before the claim: the work must end before its lease does.
+            deadline = asyncio.get_running_loop().time() + PATIENCE.total_seconds()
             now = self.clock()
             approval = await self.storage.approvals.claim(
                 approval_id, owner=self.owner, now_ms=now, until_ms=now + milliseconds(LEASE)
             )
             if approval is None:
                 return
-            seen, due = await self._attend_claimed(approval)
+            with about(
+                thread_id=approval.thread_id,
+                approval_id=approval_id,
+                interrupt_id=approval.interrupt_id,
+            ):
+                outcome = await self._attend_in_time(approval, deadline)
             if await self.storage.approvals.release(
                 approval_id,
                 fence=approval.fence,
-                revision=seen.revision,
-                due_ms=due,
+                revision=outcome.seen.revision,
+                due_ms=outcome.due_ms,
                 now_ms=self.clock(),
+                failed=outcome.failed,
             ):
                 return
 
-    async def _attend_claimed(self, approval: Approval) -> tuple[Approval, int | None]:
-        """Act on the record as claimed; return it as last read, and when it is due again."""
+    async def _attend_in_time(self, approval: Approval, deadline: float) -> _Outcome:
+        try:
+            async with asyncio.timeout_at(deadline):
+                return await self._attend_claimed(approval)
+        except TimeoutError:
+            return self._later(approval, DeliveryError("attend", "no answer in time"))
+
+    async def _attend_claimed(self, approval: Approval) -> _Outcome:
+        """Act on the record as claimed."""
         now = self.clock()
         if approval.status is Status.PENDING and now >= approval.expires_ms:
             approval = await self._expire(approval, now)
         if approval.status is not Status.PENDING:
             await self._tell_thread(approval)
         try:
-            async with asyncio.timeout(PATIENCE.total_seconds()):
-                await self._draw(approval)
-                if approval.status is Status.PENDING:
-                    return approval, await self._remind(approval, now)
-        except (DeliveryError, TimeoutError) as error:
-            logger.warning(
-                "card not shown: %s",
-                error,
-                extra={"action": "card_failed", "approval_id": approval.approval_id},
-            )
-            return approval, self._retry_at(approval)
-        return approval, None
+            approval = await self._draw(approval)
+            if approval.status is not Status.PENDING:
+                return _Outcome(approval, None)
+            return _Outcome(approval, await self._remind(approval, now))
+        except DeliveryError as error:
+            return self._later(approval, error)
 
-    def _retry_at(self, approval: Approval) -> int:
-        later = self.clock() + milliseconds(RETRY)
-        if approval.status is not Status.PENDING:
-            return later
-        return min(later, approval.expires_ms)
+    def _later(self, approval: Approval, error: DeliveryError) -> _Outcome:
+        """Try again when the fault may have passed; an expiry is never late by that."""
+        logger.warning(
+            "card not shown: %s",
+            error,
+            extra={"action": "card_failed", "approval_id": approval.approval_id},
+        )
+        wait = backoff(approval.attempts, first=RETRY, most=LONGEST_RETRY, key=approval.approval_id)
+        if error.retry_after is not None:
+            wait = milliseconds(error.retry_after)
+        due_ms = self.clock() + wait
+        if approval.status is Status.PENDING:
+            due_ms = min(due_ms, approval.expires_ms)
+        # A call that only has to wait its turn has not failed.
+        return _Outcome(approval, due_ms, failed=error.retry_after is None)
 
     async def _expire(self, approval: Approval, now: int) -> Approval:
         decision = Decision(status=Status.EXPIRED, by="", at_ms=now)
@@ -194,50 +239,116 @@ class Approvals:
     async def _tell_thread(self, approval: Approval) -> None:
         decision = approval.decision
         if decision is not None:
-            detail: dict[str, object] = {
-                "status": str(decision.status),
-                "reason": decision.reason,
-                "digest": decision.digest,
-                "edited": bool(decision.arguments_json),
-            }
-            await self._note(approval, "decided", decision.by, at_ms=decision.at_ms, detail=detail)
+            await note_decision(self.storage.audit, approval, decision)
         if approval.open:
             await self.storage.threads.wake(approval.thread_id, now_ms=self.clock())
             self.wake(approval.thread_id)
 
-    async def _draw(self, approval: Approval) -> None:
+    async def _draw(self, approval: Approval) -> Approval:
+        """Bring the card to what the record says; return the record.
+
+        A card that Slack will never take is marked so. It is tried again with what is due anyway:
+        the next reminder, a decision, the expiry.
+
+        Raises:
+            DeliveryError: Slack did not take it now.
+        """
         if approval.drawn_revision >= approval.revision:
-            return
+            return approval
+        try:
+            await self._draw_changed(approval)
+        except DeliveryError as error:
+            if not error.is_permanent:
+                raise
+            return await self._note_undeliverable(approval, error)
+        return replace(approval, undeliverable="")
+
+    async def _draw_changed(self, approval: Approval) -> None:
         store, fence = self.storage.approvals, approval.fence
-        if approval.card_ts and await self.notifier.update_card(approval):
-            await store.mark_card(
-                approval.approval_id,
-                fence=fence,
-                card_ts=approval.card_ts,
-                drawn_revision=approval.revision,
+
+        async def newest() -> Approval:
+            return await store.get(approval.approval_id)
+
+        async def mark(card_ts: str | None, drawn_revision: int | None = None) -> bool:
+            return await store.mark_card(
+                approval.approval_id, fence=fence, card_ts=card_ts, drawn_revision=drawn_revision
             )
-            return
-        if not await store.mark_card(
-            approval.approval_id, fence=fence, card_ts=None, drawn_revision=None
-        ):
-            return
-        look_first = approval.post_tried and not approval.card_ts
-        ts = await self.notifier.post_card(approval, look_first=look_first)
-        await store.mark_card(
-            approval.approval_id, fence=fence, card_ts=ts, drawn_revision=approval.revision
+
+        look_first = approval.post_tried
+        if approval.card_ts:
+            drawn = await self.notifier.update_card(approval, newest=newest)
+            if drawn is not None:
+                await mark(approval.card_ts, drawn.revision)
+                return
+            # Gone. This is recorded before another is posted, so that a crash in between
+            # leaves a post that was tried, which is looked for, and not a card to be updated.
+            if not await mark(""):
+                return
+            look_first = False
+        if await mark(None):
+            drawn = await self.notifier.post_card(approval, look_first=look_first, newest=newest)
+            await mark(drawn.card_ts, drawn.revision)
+
+    async def _note_undeliverable(self, approval: Approval, error: DeliveryError) -> Approval:
+        if approval.undeliverable == error.reason:
+            return approval
+        logger.error(
+            "a card cannot be shown in Slack; it can be decided elsewhere, and it expires: %s",
+            error,
+            extra={"action": "card_undeliverable", "approval_id": approval.approval_id},
         )
+        await note(
+            self.storage.audit,
+            Act.UNDELIVERABLE,
+            key=f"{approval.approval_id}:{approval.revision}:{error.reason}",
+            at_ms=self.clock(),
+            about=approval,
+            method=error.method,
+            why=error.reason,
+        )
+        await self.storage.approvals.mark_undeliverable(
+            approval.approval_id, fence=approval.fence, reason=error.reason
+        )
+        return replace(approval, undeliverable=error.reason)
 
     async def _remind(self, approval: Approval, now: int) -> int:
+        """Remind if it is time; return when the approval needs attention next.
+
+        Raises:
+            DeliveryError: It has to wait; nothing was posted.
+        """
         if approval.remind_ms is None or now < approval.remind_ms:
             return approval.next_ms
         step = milliseconds(self.remind_after) << (approval.reminders + 1)
         later = now + step
         remind_ms = later if later < approval.expires_ms else None
-        if await self.storage.approvals.mark_reminded(
-            approval.approval_id, fence=approval.fence, remind_ms=remind_ms
-        ):
-            await self._note(approval, "reminded", "", at_ms=now)
-            await self.notifier.remind(approval)
+        is_marked = False
+
+        async def mark() -> bool:
+            nonlocal is_marked
+            is_marked = await self.storage.approvals.mark_reminded(
+                approval.approval_id, fence=approval.fence, remind_ms=remind_ms
+            )
+            if is_marked and not approval.undeliverable:
+                await note(
+                    self.storage.audit,
+                    Act.REMINDED,
+                    key=f"{approval.approval_id}:{approval.reminders + 1}",
+                    at_ms=now,
+                    about=approval,
+                    number=approval.reminders + 1,
+                )
+            return is_marked
+
+        if approval.undeliverable:
+            await mark()
+        else:
+            try:
+                await self.notifier.remind(approval, go=mark)
+            except DeliveryError as error:
+                if not is_marked:
+                    raise
+                logger.warning("not reminded: %s", error, extra={"action": "reminder_failed"})
         return approval.expires_ms if remind_ms is None else remind_ms
 
     def _check_pending(self, approval: Approval) -> None:
@@ -246,37 +357,14 @@ class Approvals:
         if self.clock() >= approval.expires_ms:
             raise ApprovalClosedError(approval)
 
-    async def _note(
-        self,
-        approval: Approval,
-        action: str,
-        actor_id: str,
-        *,
-        at_ms: int,
-        detail: dict[str, object] | None = None,
-    ) -> None:
-        await self.storage.audit.append(
-            AuditEntry(
-                entry_id=f"{approval.approval_id}:{action}:{at_ms}",
-                at_ms=at_ms,
-                action=action,
-                thread_id=approval.thread_id,
-                approval_id=approval.approval_id,
-                actor_id=actor_id,
-                detail={"tool": approval.tool, "shown": approval.digest, **(detail or {})},
-            )
-        )
-
-    async def _note_refusal(self, approval: Approval, actor: Actor, why: str) -> None:
+    async def _note_refusal(self, approval: Approval, by: str, error: UserFacingError) -> None:
         now = self.clock()
-        await self.storage.audit.append(
-            AuditEntry(
-                entry_id=f"{approval.approval_id}:refused:{actor.user_id}:{now}",
-                at_ms=now,
-                action="refused",
-                thread_id=approval.thread_id,
-                approval_id=approval.approval_id,
-                actor_id=actor.user_id,
-                detail={"why": why, "team": actor.team_id},
-            )
+        await note(
+            self.storage.audit,
+            Act.REFUSED,
+            key=f"{approval.approval_id}:{by}:{now}",
+            at_ms=now,
+            about=approval,
+            by=by,
+            why=str(error),
         )

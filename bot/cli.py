@@ -1,4 +1,4 @@
-"""The command line: `countersign run`, `sandbox`, `demo`, `doctor`, `backup`."""
+"""The command line: `countersign run`, `sandbox`, `demo`, `doctor`, `backup`, `audit`."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from importlib.metadata import version
 from pathlib import Path
 
 from bot import logs, main as composition
+from bot.audit import json_line, line, story
 from bot.doctor import Tools, examine
 from bot.errors import BotError, InvalidSettingsError, SettingsError
-from bot.loading import load_agent, load_model
+from bot.loading import load_agents, load_model
 from bot.manifest import manifest_text
+from bot.maskrules import NO_RULES, RuleError, Rules, read_rules
+from bot.redaction import in_force
 from bot.sandbox import Sandbox
 from bot.settings import Settings, variables
-from bot.timing import system_clock
+from bot.timing import steady_clock, system_clock
 from bot.trial import PORT, RunBot, try_out
 from storage.errors import StorageError
 
@@ -146,7 +149,7 @@ async def _doctor(call: Call) -> None:
     tools = Tools(
         manifest=manifest_text(),
         load_model=load_model,
-        load_agent=load_agent,
+        load_agents=load_agents,
         make_storage=composition.make_storage,
         clock=system_clock,
     )
@@ -164,11 +167,35 @@ async def _backup(call: Call) -> None:
             "MONGODB_URI is set: that database is copied with mongodump, or by whoever hosts it; "
             "this command copies the embedded one"
         )
-    given = call.arguments.data_dir or call.environ.get("COUNTERSIGN_DATA_DIR", "").strip()
-    default = Settings.model_fields["data_dir"].default
     target = Path(call.arguments.file)
-    size = await composition.back_up(Path(given) if given else default, target)
+    size = await composition.back_up(_data_dir(call), target)
     call.say(f"{target}: {size:,} bytes, checked. Keep it as safe as the original.")
+
+
+async def _audit(call: Call) -> None:
+    given = call.arguments
+    driver = call.environ.get("COUNTERSIGN_MONGO_DRIVER", "").strip() or "motor"
+    uri = call.environ.get("MONGODB_URI", "").strip()
+    with in_force(_redact(call)):  # also what was not secret when it was written
+        async with composition.open_to_read(_data_dir(call), uri=uri, driver=driver) as storage:
+            entries = await story(storage, thread_id=given.thread, approval_id=given.approval)
+        for entry in entries:
+            call.say(json_line(entry) if given.json else line(entry))
+    if not entries:
+        raise BotError(f"nothing is on record of {given.thread or given.approval}")
+
+
+def _redact(call: Call) -> Rules:
+    text = call.environ.get("COUNTERSIGN_REDACT", "").strip()
+    try:
+        return read_rules(text, steady_clock) if text else NO_RULES
+    except RuleError as error:
+        raise SettingsError("COUNTERSIGN_REDACT", error.fault, error.remedy) from error
+
+
+def _data_dir(call: Call) -> Path:
+    given = call.arguments.data_dir or call.environ.get("COUNTERSIGN_DATA_DIR", "").strip()
+    return Path(given or Settings.model_fields["data_dir"].default)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -197,6 +224,14 @@ def _parser() -> argparse.ArgumentParser:
     backup = _add(commands, "backup", _backup, "copy the embedded database while the bot runs")
     backup.add_argument("file", metavar="FILE", help="the new file; nothing is overwritten")
     backup.add_argument(
+        "--data-dir", metavar="DIRECTORY", help="instead of COUNTERSIGN_DATA_DIR, or .countersign"
+    )
+    audit = _add(commands, "audit", _audit, "print what is on record, also while the bot runs")
+    about = audit.add_mutually_exclusive_group(required=True)
+    about.add_argument("--thread", metavar="ID", default="", help="of a thread: team:channel:ts")
+    about.add_argument("--approval", metavar="ID", default="", help="of an approval: apr_…")
+    audit.add_argument("--json", action="store_true", help="one JSON object on each line")
+    audit.add_argument(
         "--data-dir", metavar="DIRECTORY", help="instead of COUNTERSIGN_DATA_DIR, or .countersign"
     )
     return parser

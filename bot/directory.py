@@ -64,6 +64,7 @@ class SlackDirectory:
         self._people: Fresh[Person] = Fresh(clock)
         self._channels: Fresh[frozenset[str]] = Fresh(clock)
         self._groups: Fresh[frozenset[str]] = Fresh(clock)
+        self._names: Fresh[str] = Fresh(clock)
 
     async def person(self, user_id: str) -> Person:
         return await self._people.get(user_id, self._load_person)
@@ -73,6 +74,16 @@ class SlackDirectory:
 
     async def group_members(self, group_id: str) -> frozenset[str]:
         return await self._groups.get(group_id, self._load_group)
+
+    async def channel_name(self, channel_id: str) -> str:
+        """The name of a channel, without `#`; empty for a direct message, which has none.
+
+        Raises:
+            DirectoryError: It could not be looked up.
+        """
+        if channel_id.startswith("D"):
+            return ""
+        return await self._names.get(channel_id, self._load_name)
 
     async def _load_person(self, user_id: str) -> Person:
         try:
@@ -111,6 +122,12 @@ class SlackDirectory:
                 cursor = (answer.get("response_metadata") or {}).get("next_cursor") or ""
             if not cursor:
                 return frozenset(members)
+
+    async def _load_name(self, channel_id: str) -> str:
+        answer = await self._call("conversations.info", {"channel": channel_id})
+        with _well_formed("conversations.info"):
+            channel = answer["channel"]
+            return "" if channel.get("is_im") else str(channel["name"])
 
     async def _load_group(self, group_id: str) -> frozenset[str]:
         answer = await self._call("usergroups.users.list", {"usergroup": group_id})

@@ -58,14 +58,14 @@ class Tools:
     Attributes:
         manifest: The text of the app's manifest.
         load_model: Makes the model that a name means; raises `SettingsError`.
-        load_agent: Imports the agent that a path means; raises `SettingsError`.
+        load_agents: Imports the agents that a path means, by channel; raises `SettingsError`.
         make_storage: Makes the storage that the settings mean; not open.
         clock: The time now.
     """
 
     manifest: str
     load_model: Callable[[str], Model]
-    load_agent: Callable[[str, Model], Agent]
+    load_agents: Callable[[str, Model], Mapping[str, Agent]]
     make_storage: Callable[[Settings], Storage]
     clock: Clock
 
@@ -105,10 +105,11 @@ def _look_at_manifest(text: str) -> Finding:
 
 def _look_at_agent(settings: Settings, tools: Tools) -> Finding:
     try:
-        agent = tools.load_agent(settings.agent, tools.load_model(settings.model))
+        agents = tools.load_agents(settings.agent, tools.load_model(settings.model))
     except SettingsError as error:
         return _finding(error)
-    return Finding(subject="agent", text=f"{agent.name}, with the model {settings.model}")
+    names = ", ".join(dict.fromkeys(agent.name for agent in agents.values()))
+    return Finding(subject="agent", text=f"{names}, with the model {settings.model}")
 
 
 async def _look_at_storage(settings: Settings, tools: Tools) -> Finding:

@@ -17,6 +17,7 @@ BotError
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 
 from bot.mrkdwn import date, mention
 from storage.records import Approval, Status
@@ -142,12 +143,90 @@ class DeliveryError(BotError):
     Attributes:
         method: The Web API method.
         reason: Slack's error code, or what went wrong on the way.
+        retry_after: How long to wait before the same call; None when nobody said.
+        took_no_effect: Whether it is certain that nothing was done; if not, look before repeating.
     """
 
-    def __init__(self, method: str, reason: str) -> None:
+    def __init__(
+        self,
+        method: str,
+        reason: str,
+        *,
+        retry_after: timedelta | None = None,
+        took_no_effect: bool = False,
+    ) -> None:
         super().__init__(f"{method}: {reason}")
         self.method = method
         self.reason = reason
+        self.retry_after = retry_after
+        self.took_no_effect = took_no_effect
+
+    @property
+    def is_permanent(self) -> bool:
+        """Whether the same call will be refused again until a person does something."""
+        return self.reason in _PERMANENT
+
+
+_PLACE = frozenset(
+    {
+        "cannot_reply_to_message",
+        "channel_is_limited_access",
+        "channel_not_found",
+        "ekm_access_denied",
+        "is_archived",
+        "messages_tab_disabled",
+        "no_permission",
+        "not_in_channel",
+        "restricted_action",
+        "restricted_action_non_threadable_channel",
+        "restricted_action_read_only_channel",
+        "restricted_action_thread_locked",
+        "restricted_action_thread_only_channel",
+        "thread_not_found",
+        "user_is_bot",
+        "user_not_found",
+        "user_not_in_channel",
+    }
+)
+_CONTENT = frozenset(
+    {
+        "block_mismatch",
+        "invalid_arg_name",
+        "invalid_arguments",
+        "invalid_attachments",
+        "invalid_blocks",
+        "invalid_blocks_format",
+        "invalid_metadata_format",
+        "invalid_metadata_schema",
+        "invalid_post_type",
+        "metadata_must_be_sent_from_app",
+        "metadata_too_large",
+        "msg_blocks_too_long",
+        "msg_too_long",
+        "no_text",
+        "too_many_attachments",
+    }
+)
+_APP = frozenset(
+    {
+        "access_denied",
+        "account_inactive",
+        "enterprise_is_restricted",
+        "invalid_auth",
+        "method_deprecated",
+        "missing_scope",
+        "not_allowed_token_type",
+        "not_authed",
+        "org_login_required",
+        "team_access_not_granted",
+        "token_expired",
+        "token_revoked",
+        "two_factor_setup_required",
+        "unknown_method",
+    }
+)
+_PERMANENT = _PLACE | _CONTENT | _APP
+"""Slack's codes for what waiting does not cure: the place, the content, or the app itself."""
 
 
 _OUTCOMES = {

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import html
-import json
 import re
 from dataclasses import dataclass
 
 from bot.access import Access
+from bot.answers import read_reply, reply_hint
 from bot.approvals import Approvals
+from bot.audit import Act, note
 from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError
-from bot.ports import Actor, Clock, Notifier
+from bot.outbox import Outbox
+from bot.ports import Actor, Clock
 from storage.base import Storage
 from storage.errors import RecordNotFoundError
 from storage.records import Approval, Decision, Kind, Message, MessageStatus, Status, Thread
@@ -68,14 +70,14 @@ class Inbox:
         storage: Where records are kept.
         access: Who may ask and answer.
         approvals: Records answers.
-        notifier: How people are told.
+        outbox: How people are told.
         clock: The time now.
     """
 
     storage: Storage
     access: Access
     approvals: Approvals
-    notifier: Notifier
+    outbox: Outbox
     clock: Clock
 
     async def receive(self, incoming: Incoming) -> str | None:
@@ -100,9 +102,9 @@ class Inbox:
         if not self._is_for_agent(incoming, thread, has_question=asks):
             return None
         now = self.clock()
-        is_new = await self.storage.inbox.add(self._message(incoming, words, now))
+        await self.storage.inbox.add(self._message(incoming, words, now))
         await self.storage.threads.wake(thread.thread_id, now_ms=now)
-        if pending and not asks and is_new:
+        if pending and not asks:
             await self._whisper(
                 incoming, "Noted. The agent reads it as soon as the open approval is decided."
             )
@@ -128,6 +130,11 @@ class Inbox:
             if not await self._try_answer(thread, message, actor):
                 admitted.append(message.message_id)
         return admitted
+
+    async def set_aside(self, thread: Thread) -> None:
+        """Take new messages that cannot be sorted out of the way; no agent gets them."""
+        left = await self.storage.inbox.new(thread.thread_id, limit=50)
+        await self.storage.inbox.take([message.message_id for message in left], turn=NO_TURN)
 
     async def _thread(self, incoming: Incoming) -> Thread | None:
         """The thread of a message; made when the message starts one."""
@@ -162,11 +169,22 @@ class Inbox:
         kept = self._message(
             incoming, words, self.clock(), status=MessageStatus.TAKEN, turn=NO_TURN
         )
-        if await self.storage.inbox.add(kept):
-            await self._whisper(
-                incoming,
-                "A reply does not decide anything here. Please use the buttons on the card.",
-            )
+        await self.storage.inbox.add(kept)
+        text = "A reply does not decide anything here. Please use the buttons on the card."
+        await self._note_refusal(kept, text)
+        await self._whisper(incoming, text)
+
+    async def _note_refusal(self, message: Message, why: str) -> None:
+        await note(
+            self.storage.audit,
+            Act.MESSAGE_REFUSED,
+            key=message.message_id,
+            at_ms=message.received_ms,
+            about=message.thread_id,
+            by=message.user_id,
+            message=message.message_id,
+            why=why,
+        )
 
     async def _try_answer(self, thread: Thread, message: Message, actor: Actor) -> bool:
         """Take a message as the answer of the open question, if there is exactly one.
@@ -189,8 +207,12 @@ class Inbox:
             text = "There is more than one open question. Please use Answer… on the one you mean."
             await self._refuse(thread, message, text)
             return True
+        answer = read_reply(questions[0], message.text)
+        if not answer:
+            await self._refuse(thread, message, reply_hint(questions[0]))
+            return True
         try:
-            await self._answer(questions[0], message, actor)
+            await self._answer(questions[0], message, actor, answer)
         except NotApproverError as error:
             await self._refuse(
                 thread, message, f"I did not take this as the answer: {error.reason}."
@@ -201,27 +223,40 @@ class Inbox:
             await self.storage.inbox.take([message.message_id], turn=NO_TURN)
         return True
 
-    async def _answer(self, question: Approval, message: Message, actor: Actor) -> None:
+    async def _answer(
+        self, question: Approval, message: Message, actor: Actor, answer: str
+    ) -> None:
         approval = await self.approvals.look(question.approval_id, actor, shown=question.digest)
         decision = Decision(
             status=Status.ANSWERED,
             by=message.user_id,
             at_ms=self.clock(),
-            answer_json=json.dumps([message.text], ensure_ascii=False),
+            answer_json=answer,
             digest=approval.digest,
         )
         decided = await self.approvals.decide(approval, decision)
-        await self.approvals.follow_up(decided)
+        self.outbox.spawn(self.approvals.follow_up(decided))
 
     async def _refuse(self, thread: Thread, message: Message, text: str) -> None:
-        await self.storage.inbox.take([message.message_id], turn=NO_TURN)
-        await self.notifier.whisper(
-            thread.channel_id, message.user_id, text, thread_ts=thread.thread_ts
+        """Put a message aside, and tell its writer why; the answer is on record first."""
+        await self._note_refusal(message, text)
+        await self.outbox.whisper(
+            channel_id=thread.channel_id,
+            thread_ts=thread.thread_ts,
+            user_id=message.user_id,
+            text=text,
+            key=message.ts,
         )
+        await self.storage.inbox.take([message.message_id], turn=NO_TURN)
 
     async def _whisper(self, incoming: Incoming, text: str) -> None:
-        await self.notifier.whisper(
-            incoming.channel_id, incoming.user_id, text, thread_ts=incoming.thread_ts
+        """Tell the writer of a message something, once however often Slack sends the message."""
+        await self.outbox.whisper(
+            channel_id=incoming.channel_id,
+            thread_ts=incoming.thread_ts,
+            user_id=incoming.user_id,
+            text=text,
+            key=incoming.ts,
         )
 
     @staticmethod

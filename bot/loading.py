@@ -1,18 +1,26 @@
-"""Finds the agent that the settings name."""
+"""Finds the agents that the settings name."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from typing import cast
 
 from pydantic_ai.models import Model
 
 from agents import Agent, AgentConfigError, resolve_model
+from bot.catalog import EVERYWHERE
 from bot.demo.model import DemoModel
 from bot.errors import SettingsError
 
 DEMO_MODEL = "demo"
+
+_CHANNEL = re.compile(r"\*|[CDG][A-Z0-9]{2,}|#[^\sA-Z#@<>|,.]{1,80}")
+_REMEDY = (
+    "name an agent, a dict of agents by channel, or a function that takes a model and returns "
+    "one of these"
+)
 
 
 def load_model(name: str) -> Model:
@@ -29,60 +37,78 @@ def load_model(name: str) -> Model:
         raise SettingsError("COUNTERSIGN_MODEL", f"{name!r} cannot be used", str(error)) from error
 
 
-def load_agent(path: str, model: Model) -> Agent:
-    """Import the agent that `COUNTERSIGN_AGENT` names.
+def load_agents(path: str, model: Model) -> Mapping[str, Agent]:
+    """Import the agents that `COUNTERSIGN_AGENT` names.
 
     Args:
-        path: `module:attribute`; the attribute is an agent, or a function that takes the model
-            and returns one.
+        path: `module:attribute`; the attribute is an agent, a mapping from channels to agents, or
+            a function that takes the model and returns one of these. A channel is its id, `#` and
+            its name, or `*` for all others.
         model: Handed to such a function.
 
+    Returns:
+        The agents by channel; a single one works everywhere: `*`.
+
     Raises:
-        SettingsError: It does not import, or is not an agent.
+        SettingsError: It does not import, or is none of these.
     """
+    found = _imported(path)
+    if not _is_agent(found) and not isinstance(found, Mapping) and callable(found):
+        try:
+            found = cast(Callable[[Model], object], found)(model)
+        except Exception as error:
+            raise _fault(
+                f"{path!r} failed: {error!r}", "mend the function; it is called with the model"
+            ) from error
+    if _is_agent(found):
+        return {EVERYWHERE: cast(Agent, found)}
+    if isinstance(found, Mapping):
+        return _checked(path, found)
+    raise _fault(f"{path!r} is not an agent", _REMEDY)
+
+
+def _imported(path: str) -> object:
     module_name, _, attribute = path.partition(":")
     try:
-        found = getattr(importlib.import_module(module_name), attribute)
+        return getattr(importlib.import_module(module_name), attribute)
     except ImportError as error:
-        raise SettingsError(
-            "COUNTERSIGN_AGENT",
+        raise _fault(
             f"the module {module_name!r} does not import: {error}",
             "give module:attribute of a module that Python finds",
         ) from error
     except AttributeError as error:
-        raise SettingsError(
-            "COUNTERSIGN_AGENT",
-            f"the module {module_name!r} has no {attribute!r}",
-            "name an agent, or a function that takes a model and returns an agent",
-        ) from error
+        raise _fault(f"the module {module_name!r} has no {attribute!r}", _REMEDY) from error
     except (Exception, SystemExit) as error:
-        raise SettingsError(
-            "COUNTERSIGN_AGENT",
+        raise _fault(
             f"the module {module_name!r} failed while it was imported: {error!r}",
             "mend the module",
         ) from error
-    return _as_agent(path, found, model)
 
 
-def _as_agent(path: str, found: object, model: Model) -> Agent:
-    if _is_agent(found):
-        return cast(Agent, found)
-    if callable(found):
-        try:
-            made = cast(Callable[[Model], object], found)(model)
-        except Exception as error:
-            raise SettingsError(
-                "COUNTERSIGN_AGENT",
-                f"{path!r} failed: {error!r}",
-                "mend the function; it is called with the model",
-            ) from error
-        if _is_agent(made):
-            return cast(Agent, made)
-    raise SettingsError(
-        "COUNTERSIGN_AGENT",
-        f"{path!r} is not an agent",
-        "name an agent, or a function that takes a model and returns an agent",
-    )
+def _checked(path: str, agents: Mapping[object, object]) -> dict[str, Agent]:
+    """Refuse channels that cannot be, what is no agent, and two agents that share a name."""
+    by_name: dict[str, object] = {}
+    for channel, agent in agents.items():
+        if not isinstance(channel, str) or not _CHANNEL.fullmatch(channel):
+            raise _fault(
+                f"{path!r} has an agent for {channel!r}, which is no channel",
+                "use an id such as C0123ABC, a name such as #finance, or * for all others",
+            )
+        if not _is_agent(agent):
+            raise _fault(f"what {path!r} has for {channel} is not an agent", _REMEDY)
+        name = cast(Agent, agent).name
+        if by_name.setdefault(name, agent) is not agent:
+            raise _fault(
+                f"{path!r} has two agents that are called {name!r}",
+                "give each a name of its own: a turn finds its agent by it",
+            )
+    if not agents:
+        raise _fault(f"{path!r} has no agents", "add one; * stands for all channels")
+    return {cast(str, channel): cast(Agent, agent) for channel, agent in agents.items()}
+
+
+def _fault(fault: str, remedy: str) -> SettingsError:
+    return SettingsError("COUNTERSIGN_AGENT", fault, remedy)
 
 
 def _is_agent(found: object) -> bool:

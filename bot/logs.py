@@ -1,14 +1,22 @@
-"""The log: text or lines of JSON, secrets masked, one line for each record whatever it contains."""
+"""The log: text or lines of JSON, secrets masked, one line for each record whatever it contains.
+
+Every record of ours has an `action` (the table is in docs/operations.md), and the ids of what it is
+about where they are known (`bot.logcontext`). What people and models write is not logged; an error
+that quotes its input is logged without it.
+"""
 
 from __future__ import annotations
 
 import json
 import logging
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
+from pydantic import ValidationError
+
+from bot.logcontext import context
 from bot.redaction import REDACTED, mask, mask_text
 from bot.values import Log
 
@@ -20,6 +28,9 @@ _QUIET = ("apscheduler", "asyncio", "httpx", "httpx2", "aiohttp.access")
 
 _SHORTEST_SECRET = 6
 """A shorter value would be masked inside ordinary words; patterns still find it in its place."""
+
+_LONGEST_ERROR = 300
+"""Characters of the text of an error: it says what is wrong, it does not repeat what came in."""
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
@@ -36,6 +47,7 @@ def configure(log: Log, *, secrets: Sequence[str] = (), stream: TextIO | None = 
     masker = _Masker(secrets)
     handler.setFormatter(_JsonFormatter(masker) if log.as_json else _TextFormatter(masker))
     handler.addFilter(_without_bodies)
+    handler.addFilter(_with_action_and_ids)
     level = logging.getLevelNamesMapping()[log.level]
     root = logging.getLogger()
     root.handlers = [handler]
@@ -73,6 +85,40 @@ def _without_bodies(record: logging.LogRecord) -> bool:
     return True
 
 
+def _with_action_and_ids(record: logging.LogRecord) -> bool:
+    """Say what a record is about where its writer did not; let all records pass."""
+    package = record.name.partition(".")[0]
+    if package in OUR_PACKAGES and "action" not in vars(record):
+        record.action = package  # the runtime and the stores know nothing of the bot's actions
+    for name, value in context().items():
+        vars(record).setdefault(name, value)
+    return True
+
+
+def error_text(error: BaseException) -> str:
+    """The text of an error, without the input that it may quote, and not longer than a line or two.
+
+    Args:
+        error: Any error; one of pydantic's is told by places and kinds alone.
+    """
+    if isinstance(error, ValidationError):
+        places = (
+            f"{'.'.join(map(str, one['loc'])) or 'all'}: {one['type']}"
+            for one in error.errors(include_url=False, include_context=False, include_input=False)
+        )
+        text = f"{error.title}: {'; '.join(places)}"
+    else:
+        text = str(error)
+    return text if len(text) <= _LONGEST_ERROR else f"{text[:_LONGEST_ERROR]}…"
+
+
+def _message(record: logging.LogRecord) -> str:
+    if not isinstance(record.args, tuple):
+        return record.getMessage()
+    told = (error_text(one) if isinstance(one, BaseException) else one for one in record.args)
+    return str(record.msg) % tuple(told) if record.args else str(record.msg)
+
+
 def _extras(record: logging.LogRecord) -> dict[str, Any]:
     return {key: value for key, value in vars(record).items() if key not in _STANDARD}
 
@@ -84,8 +130,21 @@ def _at(record: logging.LogRecord) -> str:
 
 def _trace(record: logging.LogRecord) -> str:
     error = record.exc_info[1] if record.exc_info else None
-    parts = "".join(traceback.format_exception(error)).rstrip() if error is not None else ""
+    parts = "".join(_told(error)).rstrip() if error is not None else ""
     return "\n".join(part for part in (parts, record.stack_info) if part)
+
+
+def _told(error: BaseException) -> Iterator[str]:
+    """Where an error came from, and what it says; what caused it first."""
+    cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    if cause is not None:
+        yield from _told(cause)
+        yield "which led to:\n"
+    yield from traceback.format_tb(error.__traceback__)
+    yield f"{type(error).__qualname__}: {error_text(error)}\n"
+    if isinstance(error, BaseExceptionGroup):
+        for part in error.exceptions:
+            yield from _told(part)
 
 
 class _TextFormatter(logging.Formatter):
@@ -104,7 +163,7 @@ class _TextFormatter(logging.Formatter):
             record.levelname,
             record.name,
             f"[{action}]" if action else "",
-            self._masker.text(record.getMessage()),
+            self._masker.text(_message(record)),
             *pairs,
         )
         line = _one_line(" ".join(word for word in words if word))
@@ -124,7 +183,7 @@ class _JsonFormatter(logging.Formatter):
             "at": _at(record),
             "level": record.levelname,
             "logger": record.name,
-            "message": self._masker.text(record.getMessage()),
+            "message": self._masker.text(_message(record)),
         }
         for key, value in _extras(record).items():
             fields.setdefault(key, self._masker.value(key, value))

@@ -8,31 +8,34 @@ import os
 import signal
 import socket
 import uuid
-from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from aiohttp import ClientError
-from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.app import STOP_PATIENCE, Countersign, Identity, Process, Slack, build
 from bot.errors import SettingsError
-from bot.loading import load_agent, load_model
+from bot.loading import load_agents, load_model
 from bot.mapping import Rules
 from bot.metrics import Both, Gauges, Metrics, metrics_app
+from bot.pacing import SLACK_LIMITS, Limits
 from bot.ports import Clock
+from bot.redaction import in_force
 from bot.scheduler import Scheduler
 from bot.server import serve, web_app
 from bot.settings import Settings
 from bot.slackcalls import slack_fault
+from bot.sockets import SocketMode
 from bot.telemetry import NO_TELEMETRY, Telemetry
 from bot.timing import system_clock
 from bot.tracing import Tracing, otlp_provider
 from storage.base import Storage
 from storage.errors import StoreUnavailableError
-from storage.mongo import MongoStorage
+from storage.mongo import Driver, MongoStorage
 from storage.sqlite import SqliteStorage, back_up as copy_embedded
 
 logger = logging.getLogger(__name__)
@@ -73,10 +76,12 @@ class Outside:
     Attributes:
         storage: The database; not open yet.
         slack: How Slack is reached.
+        limits: What Slack allows, by method.
     """
 
     storage: Storage
     slack: Slack
+    limits: Limits = field(default_factory=lambda: SLACK_LIMITS)
 
 
 async def start(
@@ -99,7 +104,8 @@ async def start(
         StoreBusyError: Another process has the data directory.
         StoreUnavailableError: The database does not answer.
     """
-    agent = load_agent(settings.agent, load_model(settings.model))
+    stack.enter_context(in_force(settings.redact, secrets=settings.secrets()))
+    agents = load_agents(settings.agent, load_model(settings.model))
     storage = outside.storage if outside else make_storage(settings)
     stack.push_async_callback(storage.close)
     await storage.open()
@@ -107,7 +113,7 @@ async def start(
     countersign = build(
         slack=outside.slack if outside else await reach_slack(settings),
         storage=storage,
-        agent=agent,
+        agents=agents,
         rules=Rules(
             approvers=settings.approvers,
             self_approval=settings.self_approval,
@@ -118,6 +124,7 @@ async def start(
             owner=f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}",
             clock=clock,
             telemetry=Both(metrics, _tracer(settings, stack)),
+            limits=outside.limits if outside else SLACK_LIMITS,
         ),
     )
     await _show_metrics(settings, metrics, Gauges(storage, countersign.tasks, clock), stack)
@@ -154,6 +161,34 @@ def make_storage(settings: Settings) -> Storage:
     if settings.mongodb_uri is None:
         return SqliteStorage(Path(settings.data_dir))
     return MongoStorage(settings.mongodb_uri.get_secret_value(), driver=settings.mongo_driver)
+
+
+@asynccontextmanager
+async def open_to_read(directory: Path, *, uri: str, driver: str) -> AsyncIterator[Storage]:
+    """Open the database to look into it, also while the bot runs; closed with the block.
+
+    Args:
+        directory: The data directory.
+        uri: The shared database; empty for the embedded one.
+        driver: The MongoDB driver.
+
+    Raises:
+        SettingsError: There is no such driver.
+        StoreUnavailableError: There is no database, or it does not answer.
+    """
+    if driver not in _DRIVERS:
+        raise SettingsError(
+            "COUNTERSIGN_MONGO_DRIVER", f"{driver!r} is not known here", "write motor or pymongo"
+        )
+    storage = MongoStorage(uri, driver=_DRIVERS[driver]) if uri else SqliteStorage(directory)
+    await storage.open_to_read()
+    try:
+        yield storage
+    finally:
+        await storage.close()
+
+
+_DRIVERS: Mapping[str, Driver] = {"motor": "motor", "pymongo": "pymongo"}
 
 
 async def back_up(directory: Path, target: Path) -> int:
@@ -211,11 +246,10 @@ async def _start(
     scheduler = Scheduler(countersign.sweep)
     scheduler.start()
     stack.callback(scheduler.stop)
-    handler: AsyncSocketModeHandler | None = None
+    handler: SocketMode | None = None
     if settings.slack_app_token is not None:
-        handler = AsyncSocketModeHandler(
-            countersign.bolt, settings.slack_app_token.get_secret_value()
-        )
+        token = settings.slack_app_token.get_secret_value()
+        handler = SocketMode(countersign.bolt, token, answering=countersign.answering)
 
     async def missing() -> str:
         try:
@@ -227,14 +261,15 @@ async def _start(
         return ""
 
     bolt = countersign.bolt if handler is None else None
-    port = await serve(web_app(bolt, missing), host=settings.host, port=settings.port, stack=stack)
+    app = web_app(bolt, missing, answering=countersign.answering)
+    port = await serve(app, host=settings.host, port=settings.port, stack=stack)
     if handler is not None:
         await _connect(handler, stack)
     await countersign.sweep.tick()
     logger.info("ready on port %d", port, extra={"action": "ready"})
 
 
-async def _connect(handler: AsyncSocketModeHandler, stack: AsyncExitStack) -> None:
+async def _connect(handler: SocketMode, stack: AsyncExitStack) -> None:
     """Open the Socket Mode connection."""
     stack.push_async_callback(handler.close_async)
     try:

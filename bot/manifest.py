@@ -15,6 +15,7 @@ METHOD_SCOPES: Mapping[str, tuple[str, ...]] = {
     "chat.startStream": ("chat:write",),
     "chat.stopStream": ("chat:write",),
     "chat.update": ("chat:write",),
+    "conversations.info": ("channels:read", "groups:read", "im:read"),
     "conversations.members": ("channels:read", "groups:read", "im:read"),
     "conversations.replies": ("channels:history", "groups:history", "im:history"),
     "usergroups.users.list": ("usergroups:read",),

@@ -1,29 +1,36 @@
-"""From an interrupt to the approval that people see, and from their decision to its answer."""
+"""From an interrupt to the approval that people see; see `bot.results` for the way back."""
 
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from dataclasses import dataclass
 from datetime import timedelta
 
-from agents import (
-    ApprovalInfo,
-    ApprovalResult,
-    Cancelled,
-    DoubtInfo,
-    DoubtResult,
-    Expired,
-    FollowUpInfo,
-    InterruptContext,
-    ResumeDataError,
-    ReviewEditInfo,
-    ReviewEditResult,
-    call_digest,
-)
+from agents import InterruptContext, call_digest
+from agents.tools.infos import CallInfo
+from bot.infos import asks_people, kind_of, shown_of
 from bot.ports import EXCLUDED
+from bot.results import answer_from, answer_text
 from bot.timing import milliseconds
-from storage.records import Approval, Decision, Kind, Status, Thread
+from storage.records import Approval, Thread
+
+__all__ = [
+    "Asked",
+    "Rules",
+    "answer_from",
+    "answer_text",
+    "approval_from",
+    "approval_id_of",
+    "asks_people",
+    "canonical",
+    "edited_digest",
+    "in_order",
+]
+
+_APPROVER = re.compile(r"channel|[UWS][A-Z0-9]{1,30}")
+"""Whom a policy may name; anything else in its place is nobody."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,26 +62,19 @@ class Asked:
     thread: Thread
     requesters: tuple[str, ...]
 
-    def deciders(self, rules: Rules) -> list[str]:
-        """Who may decide: the rules, less everybody who asked."""
+    def deciders(self, rules: Rules, named: tuple[str, ...] = ()) -> list[str]:
+        """Who may decide: those whom a policy names, or else the rules; less everybody who asked.
+
+        Args:
+            rules: The settings.
+            named: Whom a policy names; names that are no ids let nobody decide.
+        """
+        approvers = [name for name in named if _APPROVER.fullmatch(name)]
+        if not named:
+            approvers = list(rules.approvers)
         if rules.self_approval:
-            return list(rules.approvers)
-        return [*rules.approvers, *(f"{EXCLUDED}{user}" for user in self.requesters)]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Ask:
-    """What differs between the kinds of interrupts."""
-
-    kind: Kind
-    tool: str
-    title: str
-    arguments: dict[str, object]
-    why: str = ""
-    preview: str = ""
-    schema_json: str = ""
-    rule: str = ""
-    digest: str = ""
+            return approvers
+        return [*approvers, *(f"{EXCLUDED}{user}" for user in self.requesters)]
 
 
 def approval_id_of(interrupt_id: str) -> str:
@@ -85,21 +85,21 @@ def approval_id_of(interrupt_id: str) -> str:
 def approval_from(
     context: InterruptContext, asked: Asked, rules: Rules, *, position: int, now_ms: int
 ) -> Approval:
-    """Build the approval of an interrupt.
+    """Build the approval of an interrupt that waits for people: see `asks_people`.
 
     Args:
         context: What waits.
         asked: Where it waits, and who asked for it.
-        rules: Frozen into the record.
+        rules: Frozen into the record; a policy may name approvers, and shorten the expiry.
         position: Its order in the turn; the first is 0.
         now_ms: The time of the request.
     """
-    ask, thread = _ask_of(context.info), asked.thread
-    remind_ms = now_ms + milliseconds(rules.remind_after)
-    expires_ms = now_ms + milliseconds(rules.expire_after)
+    shown, thread, info = shown_of(context.info), asked.thread, context.info
+    named = info.approvers if isinstance(info, CallInfo) else ()
+    remind_ms, expires_ms = _times(info, rules, now_ms)
     return Approval(
         approval_id=approval_id_of(context.id),
-        kind=ask.kind,
+        kind=kind_of(context, shown),
         thread_id=thread.thread_id,
         checkpoint_id=thread.checkpoint_id,
         interrupt_id=context.id,
@@ -109,15 +109,15 @@ def approval_from(
         thread_ts=thread.thread_ts,
         requester_id=asked.requesters[0],
         address=str(context.address),
-        tool=ask.tool,
-        rule=ask.rule,
-        title=ask.title,
-        why=ask.why,
-        preview=ask.preview,
-        arguments_json=in_order(ask.arguments),
-        schema_json=ask.schema_json,
-        digest=ask.digest or _own_digest(thread, context, ask),
-        approvers_json=json.dumps(asked.deciders(rules)),
+        tool=shown.tool,
+        rule=shown.rule,
+        title=shown.title,
+        why=shown.why,
+        preview=shown.preview,
+        arguments_json=in_order(shown.arguments),
+        schema_json=shown.ask.to_text(),
+        digest=shown.digest_at(thread.checkpoint_id, str(context.address)),
+        approvers_json=json.dumps(asked.deciders(rules, named)),
         self_approval=rules.self_approval,
         created_ms=now_ms,
         expires_ms=expires_ms,
@@ -137,59 +137,6 @@ def edited_digest(approval: Approval, arguments: dict[str, object]) -> str:
     )
 
 
-def answer_from(approval: Approval, info: object) -> object:
-    """Build the answer that resumes an interrupt from the decision on record.
-
-    Args:
-        approval: A decided approval.
-        info: The interrupt's info, as the checkpoint has it.
-
-    Raises:
-        ResumeDataError: The record does not say what was decided.
-    """
-    decision = approval.decision
-    if decision is None:
-        raise ResumeDataError(f"approval {approval.approval_id} is not decided")
-    if decision.status is Status.EXPIRED:
-        return Expired(waited=_in_words(approval.expires_ms - approval.created_ms))
-    if decision.status is Status.CANCELLED:
-        return Cancelled(by=decision.by, reason=decision.reason)
-    try:
-        return _answer_of_people(approval, decision, info)
-    except (ValueError, KeyError, TypeError) as error:
-        raise ResumeDataError(
-            f"the decision of approval {approval.approval_id} cannot be read: {error}"
-        ) from error
-
-
-def _answer_of_people(approval: Approval, decision: Decision, info: object) -> object:
-    match info:
-        case ReviewEditInfo():
-            return _review_result(decision)
-        case ApprovalInfo():
-            return ApprovalResult(
-                approved=decision.status is Status.APPROVED,
-                reason=decision.reason or None,
-                digest=decision.digest,
-                by=decision.by,
-            )
-        case DoubtInfo():
-            return _doubt_result(decision)
-        case FollowUpInfo():
-            return info.answer(answer_text(approval))
-        case _:
-            return answer_text(approval)
-
-
-def answer_text(approval: Approval) -> str:
-    """A question's answer as one text: alone, or each under its question."""
-    answers = json.loads(approval.decision.answer_json) if approval.decision else []
-    questions = json.loads(approval.arguments_json).get("questions", [])
-    if len(answers) == 1 or len(answers) != len(questions):
-        return "\n".join(answers)
-    return "\n".join(f"{q}\n{a}" for q, a in zip(questions, answers, strict=True))
-
-
 def canonical(data: object) -> str:
     """JSON text with sorted keys and no spare spaces."""
     return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
@@ -200,75 +147,14 @@ def in_order(data: object) -> str:
     return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
 
 
-def _ask_of(info: object) -> _Ask:
-    match info:
-        case ReviewEditInfo() | ApprovalInfo():
-            editable = isinstance(info, ReviewEditInfo)
-            return _Ask(
-                kind=Kind.APPROVAL,
-                tool=info.tool_name,
-                title=info.title or f"Run {info.tool_name}",
-                arguments=dict(info.arguments),
-                why=info.why or "",
-                preview=info.preview or "",
-                schema_json=in_order(info.schema) if editable else "",
-                rule=info.rule,
-                digest=info.digest,
-            )
-        case DoubtInfo():
-            return _Ask(
-                kind=Kind.DOUBT,
-                tool=info.tool_name,
-                title=info.title or f"Did {info.tool_name} run?",
-                arguments=dict(info.arguments),
-            )
-        case FollowUpInfo():
-            return _questions([str(question) for question in info.questions])
-        case _:
-            return _questions([str(info)])
-
-
-def _questions(questions: list[str]) -> _Ask:
-    one = len(questions) == 1
-    return _Ask(
-        kind=Kind.QUESTION,
-        tool="",
-        title="A question for you" if one else "Some questions for you",
-        arguments={"questions": questions},
+def _times(info: object, rules: Rules, now_ms: int) -> tuple[int, int]:
+    """When to remind, and when it expires; a policy can only make the wait shorter."""
+    remind, expire = rules.remind_after, rules.expire_after
+    if isinstance(info, CallInfo):
+        remind = info.remind_in if info.remind_in is not None else remind
+        expire = min(expire, info.expires_in) if info.expires_in is not None else expire
+    nothing = timedelta()
+    return (
+        now_ms + milliseconds(max(remind, nothing)),
+        now_ms + milliseconds(max(expire, nothing)),
     )
-
-
-def _own_digest(thread: Thread, context: InterruptContext, ask: _Ask) -> str:
-    return call_digest(
-        thread=thread.checkpoint_id,
-        address=str(context.address),
-        tool=ask.tool,
-        arguments=ask.arguments,
-        rule=ask.rule,
-    )
-
-
-def _review_result(decision: Decision) -> ReviewEditResult:
-    if decision.status is not Status.APPROVED:
-        return ReviewEditResult(
-            disapproved=True, disapprove_reason=decision.reason or None, by=decision.by
-        )
-    if decision.arguments_json:
-        return ReviewEditResult(
-            edited_arguments=json.loads(decision.arguments_json),
-            digest=decision.digest,
-            by=decision.by,
-        )
-    return ReviewEditResult(no_need_to_edit=True, digest=decision.digest, by=decision.by)
-
-
-def _doubt_result(decision: Decision) -> DoubtResult:
-    answer = json.loads(decision.answer_json)
-    return DoubtResult(choice=answer["choice"], result=answer.get("result"), by=decision.by)
-
-
-def _in_words(duration_ms: int) -> str:
-    minutes = max(1, round(duration_ms / 60_000))
-    if minutes < 120:
-        return f"{minutes} minutes" if minutes > 1 else "one minute"
-    return f"{round(minutes / 60)} hours"

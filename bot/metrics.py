@@ -23,14 +23,14 @@ _COUNTERS: Mapping[Count, tuple[str, tuple[str, ...]]] = {
     Count.MESSAGES: ("Messages of people.", ("result",)),
     Count.REQUESTED: ("Approvals that were asked for.", ("kind",)),
     Count.DECIDED: ("Approvals that were decided.", ("outcome",)),
-    Count.REFUSED_CLICKS: ("Clicks that decided nothing.", ("reason",)),
+    Count.REFUSED_CLICKS: ("Clicks of people who may not decide.", ()),
     Count.IN_DOUBT: ("Calls of which nobody knew whether they ran.", ()),
-    Count.TURNS: ("Turns of agents that are over.", ("result",)),
+    Count.TURNS: ("Turns of agents that are over.", ()),
     Count.TOOL_CALLS: ("Finished tool calls.", ("outcome",)),
     Count.TAKEOVERS: ("Leases that ended without a release.", ("record",)),
     Count.SLACK_CALLS: ("Calls of Slack's Web API.", ("method",)),
     Count.SLACK_ERRORS: ("Calls of Slack's Web API that failed.", ("method", "error")),
-    Count.SLACK_RETRIES: ("Calls of Slack's Web API that were repeated.", ("method",)),
+    Count.RETRIES: ("Work that failed and is due again.", ("record",)),
 }
 
 _QUICK = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,6 +16,13 @@ Clock = Callable[[], int]
 
 Spawn = Callable[[Coroutine[Any, Any, None]], None]
 """Starts work of our own that outlives the caller, and keeps it referenced until it ends."""
+
+
+Newest = Callable[[], Awaitable[Approval]]
+"""Reads a record again, as late as possible: what is drawn is what it says then."""
+
+Began = Callable[[str], Awaitable[None]]
+"""Told the `ts` of a message as soon as it exists."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +83,7 @@ class Stream(Protocol):
     """One text of the agent that grows while people read it."""
 
     async def append(self, text: str) -> None:
-        """Add a piece. Never raises: a piece that cannot be shown comes with the finish."""
+        """Add a piece. What Slack does not take is no error here: it comes with the finish."""
         ...
 
     async def finish(self, text: str) -> str:
@@ -91,31 +98,45 @@ class Stream(Protocol):
 class Notifier(Protocol):
     """Shows records to people. Raises `DeliveryError` when Slack refuses or does not answer."""
 
-    async def post_card(self, approval: Approval, *, look_first: bool) -> str:
-        """Post the card of a record; return its `ts`.
+    async def post_card(self, approval: Approval, *, look_first: bool, newest: Newest) -> Approval:
+        """Post the card of a record.
 
         With `look_first`, a card that an earlier try may have posted is searched, and taken.
+
+        Returns:
+            The record as drawn, with the `ts` of its card.
         """
         ...
 
-    async def update_card(self, approval: Approval) -> bool:
-        """Draw the card again from the record; False when the message is gone."""
+    async def update_card(self, approval: Approval, *, newest: Newest) -> Approval | None:
+        """Draw the card again.
+
+        Returns:
+            The record as drawn; None when the message is gone.
+        """
         ...
 
-    async def remind(self, approval: Approval) -> None:
-        """Post a reminder into the thread; it mentions the people who may decide, once."""
+    async def remind(self, approval: Approval, *, go: Callable[[], Awaitable[bool]]) -> None:
+        """Post a reminder into the thread; it mentions the people who may decide, once.
+
+        `go` is asked when nothing is in the way any more; False means that it is not wanted.
+        """
         ...
 
     async def say(self, thread: Thread, post: Post, *, look_first: bool) -> str:
         """Show a text of the agent, whole; return its `ts`. Goes on where a stream was cut."""
         ...
 
-    def stream(self, thread: Thread, key: str) -> Stream:
+    def stream(self, thread: Thread, key: str, *, began: Began) -> Stream:
         """Begin a text that grows. Nothing is sent before its first piece."""
+        ...
+
+    async def end_stream(self, thread: Thread, ts: str) -> None:
+        """A text will not grow any more: leave what is shown. Never raises."""
         ...
 
     async def whisper(
         self, channel_id: str, user_id: str, text: str, *, thread_ts: str = ""
     ) -> None:
-        """Tell one person something that nobody else sees. Failures are logged, not raised."""
+        """Tell one person something that nobody else sees."""
         ...

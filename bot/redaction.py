@@ -1,73 +1,228 @@
 """Masks secrets by the name of their key and by their look: the one choke point.
 
-Whatever goes to Slack, logs or metrics and comes from a model, a tool or a person passes here.
-When in doubt, it masks.
+Whatever goes to Slack, logs, audit or metrics and comes from a model, a tool or a person passes
+here. When in doubt, it masks. What the operator adds (`COUNTERSIGN_REDACT`) and the bot's own
+secrets are put in force for the whole process, like the set-up of the log: a place that forgot to
+ask for them would be a leak.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
-REDACTED = "•••• redacted"
+from bot.looks import REDACTED, is_card, is_random, mask_looks
+from bot.maskrules import NO_RULES, Rules, words_of
 
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_SECRET_WORDS = frozenset(
-    {
-        "apikey",
-        "authorization",
-        "bearer",
-        "cookie",
-        "credential",
-        "credentials",
-        "passphrase",
-        "passwd",
-        "password",
-        "passwords",
-        "pwd",
-        "secret",
-        "secrets",
-        "token",
-        "tokens",
-    }
+__all__ = ["REDACTED", "in_force", "is_secret_key", "mask", "mask_text"]
+
+SHORTEST_VALUE = 6
+"""A shorter secret would be masked inside ordinary words; patterns still find it in its place."""
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_SECRET_WORDS = _set(
+    """
+    apikey authorization bearer cookie credential credentials cvc cvv jwt otp passphrase passcode
+    passwd password passwords pwd secret secrets token tokens totp
+    """
 )
+_SECRET_LAST = _set("pass pw")
+"""Words that name a secret as the last ones of a name: `DB_PASS`, but not `pass_rate`."""
 _SECRET_PAIRS = frozenset(
-    {("api", "key"), ("api", "keys"), ("access", "key"), ("private", "key"), ("signing", "key")}
+    (first, second)
+    for first, seconds in {
+        "api": "key keys",
+        "access": "key keys",
+        "account": "key",
+        "deploy": "key",
+        "encryption": "key",
+        "master": "key",
+        "private": "key keys lines",
+        "secret": "key keys",
+        "signing": "key",
+        "ssh": "key",
+    }.items()
+    for second in seconds.split()
 )
-_COUNTED = frozenset({"token", "tokens"})
-"""Words that a plain number beside them does not make secret: `max_tokens: 500`."""
-_HARMLESS_ENDS = frozenset({"count", "length", "limit", "name", "ttl", "type"})
+_SECRET_ENDS = (
+    *("password", "passwd", "passphrase", "passcode", "apikey", "authtoken", "accesstoken"),
+    *("secret", "credentials", "privatekey", "accesskey", "secretkey", "accountkey"),
+)
+"""Of words that are written as one: `PGPASSWORD`."""
+_HARMLESS_ENDS = _set(
+    """
+    at budget count counts expires expiry file kind length limit name path policy scope scopes size
+    status ttl type uri url usage used version
+    """
+)
 
-_PATTERNS = (
-    re.compile(
-        r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,40}KEY-----|\Z)", re.DOTALL
+_NEEDLES = (
+    *("pass", "pw", "secret", "token", "key", "cookie", "credential", "authorization", "bearer"),
+    *("jwt", "otp", "cvc", "cvv", "pin "),
+)
+"""A text without any of them has no value that a name makes secret."""
+
+_UNSAID = _set(
+    """
+    a an and are at been being bool boolean by changed correct empty encrypted expired false hashed
+    here hidden if in incorrect int integer invalid kept known masked missing needed never no none
+    not now null of off ok old on only optional or out redacted required reset rotated secret sent
+    set shown str stored string strong that the there to too true unchanged undefined unknown unset
+    up used valid weak what wrong
+    """
+)
+"""Words after “password is” and the like that are not the password."""
+
+_BEGINS = r"(?:(?<![\w.$@\\])|(?<=\\[nrt])|(?<=\\)(?![nrt]))"
+_SCHEME = r"(?:(?:bearer|basic|token|digest|negotiate|apikey)[ \t]{1,3})?"
+_QUOTED = (
+    r"\\\"(?:[^\"\\\n]|\\[^\"\n]){0,4000}+(?:\\\")?"
+    r"|\"(?:[^\"\\\n]|\\.){0,4000}+\"?"
+    r"|'(?:[^'\\\n]|\\.){0,4000}+'?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A place in a text where a name says what the value after it is.
+
+    Attributes:
+        before: Matches the name, as a group, and what stands between it and the value.
+        value: Matches the value.
+        is_prose: Whether it is a sentence: its end is kept, and the value has to look secret.
+    """
+
+    before: re.Pattern[str]
+    value: re.Pattern[str]
+    is_prose: bool = False
+
+    def mask(self, text: str) -> str:
+        """Mask the values with secret names; a value without one may have names in it."""
+        pieces: list[str] = []
+        done = at = 0
+        while (before := self.before.search(text, at)) is not None:
+            at = before.end()
+            found = self.value.match(text, at) if is_secret_key(before["name"]) else None
+            if found is None or not self._tells(before["name"], found[0]):
+                continue
+            pieces += [text[done:at], REDACTED]
+            done = at = found.end() - (len(_end_of(found[0])) if self.is_prose else 0)
+        return "".join([*pieces, text[done:]])
+
+    def _tells(self, name: str, value: str) -> bool:
+        """Tell whether a value can be the secret itself."""
+        core = value.strip(_AROUND)
+        if not core or core in _MASKED or core.lower() in _UNSAID or _FILE.search(name):
+            return False
+        if self.is_prose and not name.lower().startswith(("pass", "pwd")):
+            return is_random(core) and len(core) >= 8
+        return not (_NUMBER.fullmatch(core) and _is_counted(name, "pass", "tokens"))
+
+
+_AROUND = "\"'\\.,;:!?()[]{}` "
+_MASKED = {REDACTED, REDACTED.split(" ", maxsplit=1)[0]}
+_FILE = re.compile(r"\.(?:css|go|html|js|json|log|md|py|rs|sh|toml|ts|txt|ya?ml)\Z")
+_NUMBER = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,12})?")
+
+
+def _end_of(sentence: str) -> str:
+    return sentence[len(sentence.rstrip(".,;:!?")) :]
+
+
+_PLACES = (
+    _Place(  # the line of a file or of a header; a passphrase has spaces
+        re.compile(
+            r"^[ \t>*-]{0,16}+[\"']?"
+            r"(?P<name>[\w.-]{0,64}?(?:passwords?|passwd|passphrase|passcode|cookie))"
+            r"[\"']?[ \t]{0,3}:[ \t]{1,3}",
+            re.IGNORECASE | re.MULTILINE,
+        ),
+        re.compile(r"\S[^\n]{0,4000}+"),
     ),
-    re.compile(r"\bxox[a-z]{1,2}(?:\.xox[a-z])?-[A-Za-z0-9-]{6,}"),
-    re.compile(r"\bxapp-[A-Za-z0-9-]{6,}"),
-    re.compile(r"\b[sr]k[-_][A-Za-z0-9_-]{16,}"),
-    re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"),
-    re.compile(r"\bAIza[0-9A-Za-z_-]{30,}"),
-    re.compile(r"\b(?:gh[pousr]_|github_pat_|glpat-)[A-Za-z0-9_-]{16,}"),
-    re.compile(r"\beyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]*"),
+    _Place(  # the password for the database is …
+        re.compile(
+            r"(?<!\w)(?P<name>(?:api|access|secret|auth)[ -](?:key|token)|password|passwd"
+            r"|passphrase|passcode|pwd|secret|token)"
+            r"(?:\s(?:for|of|to|on)(?:\s(?!(?:is|was)\b)\S{1,64}+){1,3})?"
+            r"\s{1,3}(?:is|was)(?: now)?:?\s{1,3}",
+            re.IGNORECASE,
+        ),
+        re.compile(r"\"[^\"\n]{1,200}+\"?|'[^'\n]{1,200}+'?|[^\s\"']\S{0,200}+"),
+        is_prose=True,
+    ),
+    _Place(  # --password …
+        re.compile(r"(?<![\w-])--?(?!no-)(?P<name>[A-Za-z][\w-]{1,63}+)[ \t]{1,3}"),
+        re.compile(rf"{_QUOTED}|[^\s\"'-]\S{{0,2000}}+"),
+    ),
+    _Place(re.compile(r"<(?P<name>[\w:.-]{1,64}+)>"), re.compile(r"[^<\n]{1,2000}+")),
+    _Place(
+        re.compile(
+            rf"{_BEGINS}(?P<name>(?:(?:api|access|account|auth|private|secret|signing)[ ])?"
+            r"[A-Za-z_$@][\w.$@-]{0,127}+)"
+            rf"(?:\\?[\"'])?\]?[ \t]{{0,3}}(?:=>|:=|[:=])\s{{0,3}}{_SCHEME}",
+            re.IGNORECASE,
+        ),
+        re.compile(rf"{_QUOTED}|[^\s\"',;&]{{1,4000}}+"),
+    ),
 )
-_BEARER = re.compile(r"\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE)
-_LOGIN = re.compile(r"(://[^\s/:@]{0,200}:)[^\s/@]{1,500}(?=@)")
-_ASSIGNED = re.compile(
-    r"((?:password|passwd|pwd|passphrase|secret|api[_-]?key|access[_-]?key|token)"
-    r"[\"']?\s{0,3}[=:]\s{0,3})(?:\"[^\"\n]+\"|'[^'\n]+'|[^\s\"',;&]+)",
-    re.IGNORECASE,
+_CURL = re.compile(
+    r"(?<![\w-])(?P<keep>(?:-u|--user)[ =]{1,3}[\"']?"
+    r"(?![0-9]{1,10}+:[0-9]{1,10}+\b)[^\s:\"']{1,128}+:)"
+    r"(?!//|••••)[^\s\"']{1,500}+"
 )
-_CARD = re.compile(r"(?<![\d.])[3-6]\d{3}(?:[ -]?\d{2,6}){2,4}(?![\d.])")
+
+_rules = NO_RULES
+_parts: list[Rules] = []
+
+
+@contextmanager
+def in_force(rules: Rules, *, secrets: Sequence[str] = ()) -> Iterator[None]:
+    """Mask more than what is masked anyway, in the whole process, as long as the block lasts.
+
+    Args:
+        rules: What the operator wants masked.
+        secrets: Texts that are masked wherever they stand; those that are too short are not.
+    """
+    long = {secret for secret in secrets if len(secret) >= SHORTEST_VALUE}
+    part = replace(rules, values=(*rules.values, *long))
+    _parts.append(part)
+    _join()
+    try:
+        yield
+    finally:
+        _parts.remove(part)
+        _join()
+
+
+def _join() -> None:
+    global _rules  # noqa: PLW0603 - see the first lines of this file
+    _rules = Rules(
+        keys=tuple(dict.fromkeys(key for part in _parts for key in part.keys)),
+        patterns=tuple(dict.fromkeys(one for part in _parts for one in part.patterns)),
+        values=tuple(sorted({one for part in _parts for one in part.values}, key=len)[::-1]),
+    )
 
 
 def is_secret_key(key: str) -> bool:
     """Tell whether the name of a key says that its value is a secret."""
-    words = [word.lower() for word in _WORDS.findall(key)]
+    words = words_of(key)
+    if _rules.has_key(words):
+        return True
     if words and words[-1] in _HARMLESS_ENDS:
         return False
-    pairs = pairwise(words)
-    return bool(_SECRET_WORDS.intersection(words)) or any(pair in _SECRET_PAIRS for pair in pairs)
+    return (
+        not _SECRET_WORDS.isdisjoint(words)
+        or not _SECRET_LAST.isdisjoint(words[-1:])
+        or any(word.endswith(_SECRET_ENDS) for word in words)
+        or any(pair in _SECRET_PAIRS for pair in pairwise(words))
+    )
 
 
 def mask(key: str, value: object) -> object:
@@ -88,51 +243,57 @@ def mask(key: str, value: object) -> object:
         case dict():
             return _mask_object(value)
         case list() | tuple():
-            return [mask(key, item) for item in value]
+            return _mask_list(key, value)
         case int() if not isinstance(value, bool) and value.bit_length() < 80:
-            return REDACTED if _CARD.fullmatch(str(value)) and _luhn(str(value)) else value
+            return REDACTED if is_card(str(value)) else value
         case _:
             return value
 
 
 def mask_text(text: str) -> str:
-    """Mask what looks like a secret inside a text."""
-    for pattern in _PATTERNS:
-        text = pattern.sub(REDACTED, text)
-    text = _BEARER.sub(rf"\1 {REDACTED}", text)
-    text = _LOGIN.sub(rf"\1{REDACTED}", text)
-    text = _ASSIGNED.sub(_assigned, text)
-    return _CARD.sub(_card, text)
+    """Mask what is, or looks like, a secret inside a text."""
+    text = mask_looks(_rules.mask_values(text))
+    lower = text.lower()
+    if _rules.keys or any(needle in lower for needle in _NEEDLES):
+        for place in _PLACES:
+            text = place.mask(text)
+    if "curl" in lower:
+        text = _CURL.sub(rf"\g<keep>{REDACTED}", text)
+    return _rules.mask_patterns(text)
 
 
 def _mask_object(value: Mapping[object, object]) -> dict[str, object]:
+    # {"name": "DB_PASSWORD", "value": "…"}: a list of variables or headers
+    given = next((value[name] for name in ("name", "key", "Name", "Key") if name in value), "")
+    named = given if isinstance(given, str) and is_secret_key(given) else ""
     masked: dict[str, object] = {}
     for key, item in value.items():
         name = shown = mask_text(str(key))
         while shown in masked:  # two secret names must not become one, or a value would vanish
             shown = f"{name} ({len(masked) + 1})"
-        masked[shown] = mask(str(key), item)
+        masked[shown] = mask(named if named and str(key).lower() == "value" else str(key), item)
     return masked
 
 
-def _assigned(found: re.Match[str]) -> str:
-    return found[0] if found[0].endswith(REDACTED[:4]) else f"{found[1]}{REDACTED}"
-
-
-def _card(found: re.Match[str]) -> str:
-    return REDACTED if _luhn(found[0]) else found[0]
+def _mask_list(key: str, items: Sequence[object]) -> list[object]:
+    masked: list[object] = []
+    option = ""
+    for item in items:
+        masked.append(mask(option, item) if option else mask(key, item))
+        # ["--password", "…"]: the arguments of a command
+        is_option = isinstance(item, str) and item.startswith("-") and is_secret_key(item)
+        option = str(item) if is_option else ""
+    return masked
 
 
 def _is_harmless(key: str, value: object) -> bool:
     if value is None or isinstance(value, bool) or value in ("", [], {}):
         return True
-    words = {word.lower() for word in _WORDS.findall(key)} & _SECRET_WORDS
-    return isinstance(value, int | float) and words <= _COUNTED
+    return isinstance(value, int | float) and _is_counted(key, "pass", "token", "tokens")
 
 
-def _luhn(text: str) -> bool:
-    digits = [int(digit) for digit in text if digit.isdigit()]
-    if not 13 <= len(digits) <= 19:
-        return False
-    doubled = [sum(divmod(2 * digit, 10)) for digit in digits[-2::-2]]
-    return (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
+def _is_counted(key: str, *counted: str) -> bool:
+    """Tell whether a key is secret for nothing but words of things that are counted, too."""
+    words = words_of(key)
+    found = {word for word in words if word in _SECRET_WORDS or word in _SECRET_LAST}
+    return bool(found) and found <= set(counted) and not _rules.has_key(words)

@@ -13,6 +13,7 @@ from datetime import timedelta
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from bot.approvals import Approvals
+from bot.outbox import Outbox
 from bot.ports import Clock, Spawn
 from bot.threads import Threads
 from storage.base import Storage
@@ -33,6 +34,7 @@ class Sweep:
         storage: Where records are kept.
         approvals: Attends to approvals: reminders, expiries, cards.
         threads: Works on threads.
+        outbox: Tells private answers.
         clock: The time now.
         spawn: Starts the work.
     """
@@ -40,6 +42,7 @@ class Sweep:
     storage: Storage
     approvals: Approvals
     threads: Threads
+    outbox: Outbox
     clock: Clock
     spawn: Spawn
 
@@ -56,7 +59,10 @@ class Sweep:
         threads = await self.storage.threads.due(now_ms=now, limit=BATCH)
         for thread in threads:
             self.spawn(self.threads.work(thread.thread_id))
-        return len(approvals) + len(threads)
+        whispers = await self.storage.whispers.due(now_ms=now, limit=BATCH)
+        for whisper in whispers:
+            self.spawn(self.outbox.tell(whisper.whisper_id))
+        return len(approvals) + len(threads) + len(whispers)
 
 
 class Scheduler:

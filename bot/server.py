@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 
 from aiohttp import web
 from slack_bolt.adapter.aiohttp import to_aiohttp_response, to_bolt_request
@@ -15,29 +15,48 @@ from bot.errors import SettingsError
 
 logger = logging.getLogger(__name__)
 
+Answering = Callable[[], AbstractContextManager[None]]
+"""Makes what is entered while somebody waits for an answer."""
+
 SLACK_PATH = "/slack/events"
 
-_UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
-"""What reading a body that is not Slack's may raise."""
+UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
+"""What Bolt raises over a body that is not as Slack's are."""
+
+_STAMP = "X-Slack-Request-Timestamp"
 
 
-def web_app(bolt: AsyncApp | None, is_ready: Callable[[], Awaitable[str]]) -> web.Application:
+def web_app(
+    bolt: AsyncApp | None,
+    is_ready: Callable[[], Awaitable[str]],
+    *,
+    answering: Answering = nullcontext,
+) -> web.Application:
     """Build the server's application.
 
     Args:
         bolt: Takes Slack's requests; None in Socket Mode, where the path does not exist.
         is_ready: Says what is missing; empty when the bot can work.
+        answering: Entered while somebody at Slack waits for an answer.
     """
     app = web.Application()
 
     async def on_slack(request: web.Request) -> web.Response:
         assert bolt is not None  # noqa: S101 (the route exists only with it)
+        # Bolt reads the time before it checks the signature, and stumbles when it is no number.
+        if not request.headers.get(_STAMP, "").isdecimal():
+            return web.Response(status=401)
         try:
             received = await to_bolt_request(request)
-        except _UNREADABLE:  # Bolt reads the body before it checks the signature
-            logger.warning("a request that cannot be read", extra={"action": "request_refused"})
-            return web.Response(status=400)
-        answer = await bolt.async_dispatch(received)
+        except UNREADABLE as error:
+            return _unreadable(error, status=400)
+        try:
+            with answering():
+                answer = await bolt.async_dispatch(received)
+        except UNREADABLE as error:
+            # The signature was right. Sent again, it would be no better: it is taken, as over a
+            # socket.
+            return _unreadable(error, status=200)
         return await to_aiohttp_response(answer)
 
     async def on_health(_: web.Request) -> web.Response:
@@ -53,6 +72,15 @@ def web_app(bolt: AsyncApp | None, is_ready: Callable[[], Awaitable[str]]) -> we
     if bolt is not None:
         app.router.add_post(SLACK_PATH, on_slack)
     return app
+
+
+def _unreadable(error: Exception, *, status: int) -> web.Response:
+    logger.warning(
+        "a request that cannot be read: %s",
+        type(error).__name__,
+        extra={"action": "request_refused"},
+    )
+    return web.Response(status=status)
 
 
 async def serve(

@@ -24,6 +24,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from bot import values
 from bot.errors import InvalidSettingsError, SettingsError
+from bot.maskrules import NO_RULES, Rules
 from bot.values import Log
 
 OURS = "COUNTERSIGN_"
@@ -93,7 +94,7 @@ class Settings(BaseSettings):
     ] = Field(
         default="bot.demo:build",
         alias="COUNTERSIGN_AGENT",
-        description="The agent, as `module:attribute`: an agent, or a function that makes one.",
+        description="The agent, as `module:attribute`: one, several by channel, or a function.",
     )
     model: Annotated[
         str,
@@ -158,6 +159,11 @@ class Settings(BaseSettings):
         default=Log(),
         alias="COUNTERSIGN_LOG",
         description="Level (`debug`, `info`, `warning`, `error`) and form (`text`, `json`).",
+    )
+    redact: Annotated[Rules, BeforeValidator(values.redact)] = Field(
+        default=NO_RULES,
+        alias="COUNTERSIGN_REDACT",
+        description="What is masked beside known secrets: key names and regular expressions.",
     )
 
     @field_validator("slack_signing_secret", mode="before")

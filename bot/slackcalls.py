@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import aiohttp
 from slack_sdk.errors import SlackApiError
+
+MOST_PATIENCE = timedelta(minutes=5)
+"""The longest wait that Slack may ask for; more is believed to be a fault."""
+
+_PARTLY = frozenset(
+    {"fatal_error", "internal_error", "request_timeout", "service_unavailable", "unknown_error"}
+)
+"""Codes with which a call may have taken effect all the same."""
 
 
 def slack_fault(error: BaseException) -> str:
@@ -18,3 +28,37 @@ def slack_fault(error: BaseException) -> str:
     if isinstance(error, aiohttp.ClientError | OSError):
         return f"connection failed ({type(error).__name__})"
     return type(error).__name__
+
+
+def took_no_effect(error: BaseException) -> bool:
+    """Whether Slack said that it refuses; only then is it certain that nothing was done."""
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return True
+    if not isinstance(error, SlackApiError) or _status(error) >= 500:
+        return False
+    return slack_fault(error) not in _PARTLY
+
+
+def retry_after(error: BaseException) -> timedelta | None:
+    """How long Slack asks us to wait; None when it does not.
+
+    Source:
+        https://docs.slack.dev/apis/web-api/rate-limits (429 and Retry-After, in seconds)
+    """
+    if not isinstance(error, SlackApiError):
+        return None
+    if _status(error) != 429 and slack_fault(error) not in {"ratelimited", "rate_limited"}:
+        return None
+    headers = getattr(error.response, "headers", None) or {}
+    found = next((value for name, value in headers.items() if name.lower() == "retry-after"), "1")
+    try:
+        seconds = float(found[0] if isinstance(found, list) else found)
+    except (TypeError, ValueError, IndexError):
+        seconds = 1.0
+    if not 0 <= seconds <= MOST_PATIENCE.total_seconds():
+        return MOST_PATIENCE
+    return timedelta(seconds=max(seconds, 1.0))
+
+
+def _status(error: SlackApiError) -> int:
+    return int(getattr(error.response, "status_code", 0) or 0)

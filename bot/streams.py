@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from bot.errors import DeliveryError
 from bot.mrkdwn import escape
-from bot.ports import Clock
+from bot.ports import Began, Clock
 from bot.redaction import mask_text
 from bot.timing import milliseconds
 
@@ -83,6 +83,17 @@ def safe_markdown(text: str) -> str:
 _INERT = str.maketrans({character: f"\\{character}" for character in "\\[]!"})
 
 
+class FinishWith(Protocol):
+    """Shows a whole text in place of a part of it."""
+
+    async def __call__(self, ts: str, text: str, *, look_first: bool) -> str:
+        """Return the `ts`; an empty one was not known. Raises `DeliveryError`.
+
+        With `look_first`, an earlier call may have made a message whose `ts` is not known.
+        """
+        ...
+
+
 @dataclass
 class GrowingMessage:
     """A message that is posted with its first words and updated now and then.
@@ -90,38 +101,49 @@ class GrowingMessage:
     Args:
         post: Posts a text; returns its `ts`.
         update: Replaces the text of the message `ts`.
-        finish_with: Shows the whole text; `ts` is empty when nothing was posted yet.
+        finish_with: Shows the whole text.
+        began: Told the `ts`.
         clock: The time now; paces the updates.
     """
 
     post: Callable[[str], Awaitable[str]]
     update: Callable[[str, str], Awaitable[None]]
-    finish_with: Callable[[str, str], Awaitable[str]]
+    finish_with: FinishWith
+    began: Began
     clock: Clock
     _ts: str = ""
     _text: str = ""
     _next_ms: int = 0
+    _is_unsure: bool = False
 
     async def append(self, text: str) -> None:
         self._text += text
         now = self.clock()
         shown = settled(self._text)[:MAX_STREAMED]
-        if now < self._next_ms or not shown.strip():
+        if now < self._next_ms or self._is_unsure or not shown.strip():
             return
         self._next_ms = now + milliseconds(BETWEEN_UPDATES)
         try:
-            if self._ts:
-                await self.update(self._ts, shown)
-            else:
-                self._ts = await self.post(shown)
+            await self._show(shown)
         except DeliveryError as error:
             logger.info("piece not shown: %s", error, extra={"action": "stream_failed"})
 
     async def finish(self, text: str) -> str:
-        return await self.finish_with(self._ts, text)
+        return await self.finish_with(self._ts, text, look_first=self._is_unsure)
 
     async def abandon(self) -> None:
         return None
+
+    async def _show(self, shown: str) -> None:
+        if self._ts:
+            await self.update(self._ts, shown)
+            return
+        try:
+            self._ts = await self.post(shown)
+        except DeliveryError as error:
+            self._is_unsure = not error.took_no_effect  # a second post would stand beside it
+            raise
+        await self.began(self._ts)
 
 
 @dataclass
@@ -131,15 +153,19 @@ class NativeStream:
     Args:
         call: Calls a method of Slack.
         target: The arguments of `chat.startStream` that say where.
+        metadata: Marks the finished message as ours.
         fallback: Takes over when Slack refuses before anything was shown.
         streaming: Where a refusal is remembered.
+        began: Told the `ts`.
         clock: The time now; paces the pieces.
     """
 
     call: Call
     target: dict[str, str]
+    metadata: dict[str, Any]
     fallback: GrowingMessage
     streaming: Streaming
+    began: Began
     clock: Clock
     _ts: str = ""
     _text: str = ""
@@ -164,26 +190,47 @@ class NativeStream:
 
     async def finish(self, text: str) -> str:
         if not self._ts:
-            return await self.fallback.finish(text)
+            if not self._is_broken:
+                return await self.fallback.finish(text)
+            return await self.fallback.finish_with("", text, look_first=True)
         whole = mask_text(text)
         if self._is_broken or len(whole) > MAX_STREAMED or not whole.startswith(self._shown):
             await self.abandon()
-            return await self.fallback.finish_with(self._ts, text)
+            return await self.fallback.finish_with(self._ts, text, look_first=False)
         rest = safe_markdown(whole[len(self._shown) :])
         more = {"markdown_text": rest} if rest else {}
         try:
-            await self.call("chat.stopStream", channel=self.target["channel"], ts=self._ts, **more)
+            await self._stop(metadata=self.metadata, **more)
         except DeliveryError:
-            return await self.fallback.finish_with(self._ts, text)
+            # Whether it took effect or not: this very message gets the whole text.
+            return await self.fallback.finish_with(self._ts, text, look_first=False)
+        await self._tidy(whole, text)
         return self._ts
 
     async def abandon(self) -> None:
         if not self._ts:
             return
         try:
-            await self.call("chat.stopStream", channel=self.target["channel"], ts=self._ts)
+            await self._stop()
         except DeliveryError as error:
             logger.info("stream not ended: %s", error, extra={"action": "stream_failed"})
+
+    async def _stop(self, **more: Any) -> None:
+        await self.call("chat.stopStream", channel=self.target["channel"], ts=self._ts, **more)
+
+    async def _tidy(self, whole: str, text: str) -> None:
+        """Draw the text once more where code shows the escapes that a stream needs.
+
+        Source:
+            https://docs.slack.dev/reference/methods/chat.update (a stream that has ended is an
+            ordinary message; while it goes on, the error is streaming_state_conflict)
+        """
+        if "`" not in whole or safe_markdown(whole) == whole:
+            return
+        try:
+            await self.fallback.update(self._ts, text)
+        except DeliveryError as error:
+            logger.info("text not tidied: %s", error, extra={"action": "stream_failed"})
 
     async def _show(self, ready: str) -> None:
         piece = safe_markdown(ready[len(self._shown) :])
@@ -195,17 +242,20 @@ class NativeStream:
                     ts=self._ts,
                     markdown_text=piece,
                 )
-            else:
-                answer = await self.call("chat.startStream", **self.target, markdown_text=piece)
-                self._ts = str(answer["ts"])
+                self._shown = ready
+                return
+            answer = await self.call("chat.startStream", **self.target, markdown_text=piece)
         except DeliveryError as error:
             await self._refused(error)
-        else:
-            self._shown = ready
+            return
+        self._ts, self._shown = str(answer["ts"]), ready
+        await self.began(self._ts)
 
     async def _refused(self, error: DeliveryError) -> None:
         logger.info("piece not shown: %s", error, extra={"action": "stream_failed"})
-        if self._ts:
+        if error.retry_after is not None:
+            self._next_ms = self.clock() + milliseconds(error.retry_after)
+        elif self._ts:
             self._is_broken = True
         elif error.reason in _NOT_HERE:
             self.streaming.is_native = False

@@ -13,17 +13,17 @@ from enum import StrEnum
 class Count(StrEnum):
     """What is counted."""
 
-    MESSAGES = "messages"  # people's messages; result: kept, known, refused
+    MESSAGES = "messages"  # people's messages; result: kept, known
     REQUESTED = "requested"  # approvals asked for; kind
     DECIDED = "decided"  # outcome
-    REFUSED_CLICKS = "refused_clicks"  # clicks that did not decide; reason
+    REFUSED_CLICKS = "refused_clicks"  # clicks of people who may not decide
     IN_DOUBT = "in_doubt"  # calls of which nobody knows whether they ran
-    TURNS = "turns"  # result: ended, failed
+    TURNS = "turns"  # turns of agents that are over
     TOOL_CALLS = "tool_calls"  # outcome
     TAKEOVERS = "lease_takeovers"  # leases that ended unreleased; record: thread, approval
     SLACK_CALLS = "slack_calls"  # method
     SLACK_ERRORS = "slack_errors"  # method, error
-    SLACK_RETRIES = "slack_retries"  # method
+    RETRIES = "retries"  # work that failed and is due again; record: thread, approval
 
 
 class Time(StrEnum):
@@ -61,8 +61,8 @@ class Telemetry:
 
         Args:
             name: The step, such as `decide`.
-            request: Which request: the id of its checkpoint. All steps with one id belong to one
-                trace, in whatever process they happen.
+            request: Which request: the id of its thread. All steps with one id belong to one trace,
+                in whatever process they happen.
             attributes: Ids; nothing that a person or a model wrote.
         """
         del name, request, attributes

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -20,20 +21,24 @@ from agents import (
     NothingPendingError,
     UnknownInterruptError,
 )
+from bot.audit import Act, note
 from bot.errors import DeliveryError, DirectoryError
 from bot.inbox import Inbox
-from bot.ports import Clock, Notifier
-from bot.timing import milliseconds
+from bot.logcontext import about
+from bot.outbox import Outbox
+from bot.ports import Clock
+from bot.timing import backoff, milliseconds
 from bot.turns import Progress, Turns
 from storage.base import Storage
-from storage.errors import RecordFormatError, StoreUnavailableError
-from storage.records import Post, Thread
+from storage.errors import RecordFormatError, RecordRefusedError, StoreUnavailableError
+from storage.records import Thread
 
 logger = logging.getLogger(__name__)
 
 LEASE = timedelta(seconds=15)
 """Prolonged while the work lasts; another process takes over when it ends."""
 RETRY = timedelta(seconds=5)
+LONGEST_RETRY = timedelta(minutes=5)
 MAX_ATTEMPTS = 6
 _OVERTAKEN = (
     CheckpointBusyError,
@@ -53,19 +58,21 @@ class Threads:
         storage: Where records are kept.
         inbox: Sorts people's messages.
         turns: Runs and resumes the agent.
-        notifier: How people are told.
+        outbox: How people are told.
         clock: The time now.
         owner: Name of this process in leases.
         lease: How long a thread is taken for; prolonged while the work lasts.
+        sleep: Waits for some seconds.
     """
 
     storage: Storage
     inbox: Inbox
     turns: Turns
-    notifier: Notifier
+    outbox: Outbox
     clock: Clock
     owner: str
     lease: timedelta = LEASE
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     async def work(self, thread_id: str) -> None:
         """Do all that is due in a thread; nothing when another process has it.
@@ -80,7 +87,8 @@ class Threads:
             )
             if thread is None:
                 return
-            retry_ms = await self._work_claimed(thread)
+            with about(thread_id=thread_id):
+                retry_ms = await self._work_claimed(thread)
             if await self.storage.threads.release(
                 thread_id,
                 fence=thread.fence,
@@ -97,7 +105,7 @@ class Threads:
             await self._advance(thread)
         except (DeliveryError, DirectoryError, ModelError, *_OVERTAKEN) as error:
             return await self._retry(thread, error)
-        except AgentError as error:
+        except (AgentError, RecordRefusedError) as error:
             await self._give_up(thread, error)
         except (StoreUnavailableError, RecordFormatError):
             raise  # the lease ends by itself, and the work is due again
@@ -108,25 +116,47 @@ class Threads:
         return None
 
     async def _keep_lease(self, thread: Thread, worker: asyncio.Task[None] | None) -> None:
-        """Prolong the lease while the work lasts; stop the work when the lease is lost."""
+        """Prolong the lease while the work lasts; stop the work when the lease is lost or ends."""
         held_until_ms = thread.leased_until_ms
-        while True:
-            await asyncio.sleep(self.lease.total_seconds() / 3)
+        step_ms = milliseconds(self.lease) // 3
+        pause_ms = step_ms
+        is_kept: bool | None = True
+        while is_kept is not False and (left_ms := held_until_ms - self.clock()) > 0:
+            await self.sleep(min(pause_ms, left_ms) / 1_000)
             until_ms = self.clock() + milliseconds(self.lease)
-            try:
-                kept = await self.storage.threads.extend(
+            is_kept = await self._extend(thread, until_ms, patience=held_until_ms - self.clock())
+            if is_kept:
+                held_until_ms = until_ms
+            # When nobody knows, ask again soon: the lease may still be had.
+            pause_ms = step_ms if is_kept else max(step_ms // 10, 1)
+        if worker is not None:
+            worker.cancel("the lease was lost")
+
+    async def _extend(self, thread: Thread, until_ms: int, *, patience: int) -> bool | None:
+        """Prolong the lease; None when it is not known whether that was done.
+
+        Args:
+            thread: As claimed.
+            until_ms: The new end.
+            patience: Milliseconds until the end of the lease.
+        """
+        if patience <= 0:
+            return None
+        try:
+            async with asyncio.timeout(patience / 1_000):
+                return await self.storage.threads.extend(
                     thread.thread_id, fence=thread.fence, until_ms=until_ms
                 )
-            except StoreUnavailableError:
-                kept = self.clock() < held_until_ms
-            else:
-                held_until_ms = until_ms
-            if not kept and worker is not None:
-                worker.cancel("the lease was lost")
-                return
+        except Exception as error:  # noqa: BLE001 (whatever it is, the lease has its end)
+            logger.warning(
+                "lease not prolonged: %s",
+                error,
+                extra={"action": "lease_failed", "thread_id": thread.thread_id},
+            )
+            return None
 
     async def _advance(self, thread: Thread) -> None:
-        await self._finish_posts(thread)
+        thread = await self._finish_posts(thread)
         while True:
             admitted = await self.inbox.sort(thread)
             if not thread.turn_open:
@@ -140,12 +170,15 @@ class Threads:
             if progress is Progress.ENDED:
                 thread = await self.turns.end(thread)
 
-    async def _finish_posts(self, thread: Thread) -> None:
-        """Show texts that a crash kept back; a text that was still growing comes with its run."""
-        for post in await self.storage.posts.unfinished(thread.thread_id):
-            if post.text:
-                ts = await self.notifier.say(thread, post, look_first=True)
-                await self.storage.posts.finish(post.post_id, ts=ts)
+    async def _finish_posts(self, thread: Thread) -> Thread:
+        """Do what a crash left: end a turn that was given up, show texts that were kept back."""
+        posts = await self.storage.posts.unfinished(thread.thread_id)
+        for post in posts:
+            if self.turns.is_given_up(thread, post):
+                await self.turns.abandon(thread, post.text)
+                thread = replace(thread, turn_open=False)
+        await self.outbox.finish(thread, posts)
+        return thread
 
     async def _retry(self, thread: Thread, error: Exception) -> int | None:
         logger.warning(
@@ -157,7 +190,10 @@ class Threads:
         if not is_slack and thread.attempts + 1 >= MAX_ATTEMPTS:
             await self._give_up(thread, error)
             return None
-        return self.clock() + (milliseconds(RETRY) << min(thread.attempts, 5))
+        wait = backoff(thread.attempts, first=RETRY, most=LONGEST_RETRY, key=thread.thread_id)
+        if isinstance(error, DeliveryError) and error.retry_after is not None:
+            wait = milliseconds(error.retry_after)
+        return self.clock() + wait
 
     async def _give_up(self, thread: Thread, error: Exception) -> None:
         """End the turn in which the error came, and say so in the thread."""
@@ -168,27 +204,51 @@ class Threads:
         )
         newest = await self.storage.threads.get(thread.thread_id)
         current = replace(newest, fence=thread.fence)  # ours: not that of who may have taken over
+        if not current.turn_open and not await self._has_new(thread):
+            return  # nobody waits for anything
+        await note(
+            self.storage.audit,
+            Act.TURN_FAILED,
+            key=f"{current.checkpoint_id}:{self.clock()}",
+            at_ms=self.clock(),
+            about=thread.thread_id,
+            checkpoint=current.checkpoint_id,
+            why=explain(error),
+            error=type(error).__name__,
+        )
+        text = f"I could not finish this, and nothing more will run. {explain(error)}"
         try:
-            await self.turns.abandon(current)
+            if not await self.turns.give_up(current, text):
+                await self.inbox.set_aside(current)
         except CheckpointConflictError:
             return
-        post = Post(
-            post_id=f"{current.checkpoint_id}:failed",
-            thread_id=thread.thread_id,
-            text=f"I could not finish this, and nothing more will run. {explain(error)}",
-            created_ms=self.clock(),
-        )
-        await self.storage.posts.add(post)
+        if await self._has_last_word(thread) or await self._has_new(thread):
+            await self.storage.threads.wake(thread.thread_id, now_ms=self.clock())
+
+    async def _has_new(self, thread: Thread) -> bool:
+        """Whether people wrote something that nobody has read."""
+        return bool(await self.storage.inbox.new(thread.thread_id, limit=1))
+
+    async def _has_last_word(self, thread: Thread) -> bool:
+        """Say what is left to be said; whether some of it has to be said later."""
+        posts = await self.storage.posts.unfinished(thread.thread_id)
         try:
-            await self._finish_posts(thread)
-        except DeliveryError as failure:
-            logger.warning("not told: %s", failure, extra={"action": "post_failed"})
+            await self.outbox.finish(thread, posts)
+        except DeliveryError as error:
+            logger.warning("not told: %s", error, extra={"action": "post_failed"})
+            return True
+        return False
 
 
 def explain(error: Exception) -> str:
     """An error in words for the thread: what happened, and what to do."""
     if isinstance(error, ModelError):
         return "The model did not answer, also when asked again. Please try later."
+    if isinstance(error, RecordRefusedError):
+        return (
+            "It has become too large to be kept, or has characters that cannot be kept. Please ask "
+            "for less at once."
+        )
     if not isinstance(error, AgentError):
         return "Something is wrong on my side; the log says what. Please tell whoever runs me."
     return f"What happened: {error}"

@@ -101,7 +101,7 @@ def trace_context(request: str) -> Context:
     """The context that all spans of a request have as their parent.
 
     Args:
-        request: Id of the checkpoint.
+        request: Id of the thread.
     """
     digest = hashlib.sha256(request.encode("utf-8", "surrogatepass")).digest()
     parent = SpanContext(

@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Protocol
 
+from bot.demo import PATTERNS
 from bot.errors import BotError
 from bot.manifest import bot_scopes, manifest_text, read_manifest
 from bot.sandbox import Sandbox
@@ -17,6 +18,9 @@ from bot.settings import OURS, Settings
 
 PORT = 8900
 """Where the page is, unless another program is there."""
+
+AGENTS = "bot.demo:channels"
+"""Which agents work there, unless the environment names others."""
 
 _NOT_TAKEN_OVER = frozenset({"COUNTERSIGN_HOST", "COUNTERSIGN_PORT"})
 
@@ -27,6 +31,10 @@ Countersign is ready. Open this page:
 
 As Rosa, write in #ops:  @countersign deploy payments 1.4.2 to production
 Then switch to Ada and decide on the card.  Ctrl-C stops everything.
+
+Each of these channels has another agent. What to write there is at its top:
+
+    {channels}
 """
 
 
@@ -76,7 +84,19 @@ async def try_out(
             settings = Settings.load(
                 _environment(environ, sandbox.api_url, sandbox.bot_token, sandbox.app_token)
             ).model_copy(update={"data_dir": Path(directory)})
-            await _run(settings, run_bot, stop, lambda: say(WELCOME.format(url=sandbox.url)))
+            await _run(settings, run_bot, stop, lambda: say(welcome(sandbox.url)))
+
+
+def welcome(url: str) -> str:
+    """What people at the terminal are told.
+
+    Args:
+        url: Address of the page.
+    """
+    names = [pattern.channel for pattern in PATTERNS]
+    half = (len(names) + 1) // 2
+    rows = ["  ".join(names[:half]), "  ".join(names[half:])]
+    return WELCOME.format(url=url, channels="\n    ".join(rows))
 
 
 async def _run(
@@ -141,6 +161,7 @@ def _environment(
     }
     return {
         "COUNTERSIGN_LOG": "warning",
+        "COUNTERSIGN_AGENT": AGENTS,
         **ours,
         "COUNTERSIGN_PORT": "0",
         "SLACK_API_URL": api_url,

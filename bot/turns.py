@@ -3,32 +3,47 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
+
+from pydantic_ai.messages import ModelResponse, TextPart
 
 from agents import (
     AgentEvent,
     CheckpointConflictError,
+    CheckpointError,
     CheckpointStatus,
     InterruptContext,
     InterruptEvent,
     MessageEvent,
+    NothingPendingError,
+    ResumeError,
     ResumeParams,
     Runner,
     TextDelta,
     ToolEvent,
+    UnknownInterruptError,
 )
+from agents.calls import ToolOutcome
+from agents.messages import log_text, user_message
 from bot.approvals import Approvals
-from bot.mapping import Asked, Rules, answer_from, approval_from, approval_id_of
+from bot.audit import Act, note
+from bot.errors import DirectoryError
+from bot.mapping import Asked, Rules, approval_from, approval_id_of, asks_people
+from bot.outbox import Outbox
 from bot.ports import Clock, Notifier, Spawn, Stream
+from bot.settlement import Settlement
 from storage.base import Storage
-from storage.errors import RecordConflictError
-from storage.records import Approval, AuditEntry, Decision, Post, Status, Thread
+from storage.records import Approval, Post, Status, Thread
 
 logger = logging.getLogger(__name__)
+
+
+GIVEN_UP = "failed"
+"""Key of the post that says that a turn was given up."""
+SILENT = "The agent finished without a message."
 
 
 class Progress(Enum):
@@ -45,21 +60,27 @@ class Turns:
 
     Args:
         storage: Where records are kept.
-        runner: The runtime.
+        runners: Finds the runtime of the agent that works in a thread.
         approvals: Puts interrupts on record and shows them.
-        notifier: How the agent's texts are shown.
+        notifier: How texts are shown while they grow.
+        outbox: Says the agent's texts.
         rules: Who decides, and how long it may take.
         clock: The time now.
         spawn: Starts the showing of cards.
     """
 
     storage: Storage
-    runner: Runner
+    runners: Callable[[Thread], Awaitable[Runner]]
     approvals: Approvals
     notifier: Notifier
+    outbox: Outbox
     rules: Rules
     clock: Clock
     spawn: Spawn
+
+    @property
+    def _settlement(self) -> Settlement:
+        return Settlement(self.storage, self.approvals, self.clock, self.spawn)
 
     async def begin(self, thread: Thread) -> Thread:
         """Open the next turn; its input is taken from the inbox by the first step."""
@@ -71,19 +92,78 @@ class Turns:
 
     async def close_answered(self, thread: Thread) -> Thread:
         """Settle approvals that belong to turns that are over."""
-        await self._settle_open(thread, pending=frozenset())
+        await self._settlement.close(thread, pending=frozenset())
         return thread
 
-    async def abandon(self, thread: Thread) -> None:
-        """End a turn that cannot go on: nothing of it can be resumed, its cards are closed."""
-        await self._set_turn(thread, turn=thread.turn, turn_open=False)
+    async def give_up(self, thread: Thread, text: str) -> bool:
+        """End the open turn, which cannot go on, and tell people so; begun first where none is.
+
+        What people are told is on record before anything is ended, so that a crash in between
+        does not leave a turn that nobody goes on with: `abandon` is repeated (`is_given_up`).
+
+        Args:
+            thread: With the fence of the caller's lease.
+            text: What people are told.
+
+        Returns:
+            Whether the turn had messages of its own; otherwise those that are new have none.
+
+        Raises:
+            CheckpointConflictError: The lease was lost; nothing was ended.
+        """
+        turn = thread.turn if thread.turn_open else thread.turn + 1
+        thread = await self._set_turn(thread, turn=turn, turn_open=True)
+        await self.storage.posts.add(self._post(thread, GIVEN_UP, text))
+        return await self.abandon(thread, text)
+
+    def is_given_up(self, thread: Thread, post: Post) -> bool:
+        """Whether a post says that the open turn was given up, and a crash came before its end."""
+        return thread.turn_open and post.post_id == _post_id(thread, GIVEN_UP)
+
+    async def abandon(self, thread: Thread, text: str) -> bool:
+        """End a turn that cannot go on: nothing of it can be resumed, its cards are closed.
+
+        Args:
+            thread: As claimed.
+            text: What people are told; the agent learns of it in its next turn.
+
+        Returns:
+            Whether the turn had messages.
+
+        Raises:
+            CheckpointConflictError: The lease was lost.
+        """
+        messages = await self.storage.inbox.of_turn(thread.thread_id, thread.turn)
+        if messages:
+            await self._log_unfinished(thread, [message.text for message in messages], text)
         stored = await self.storage.checkpoints.load(thread.checkpoint_id)
+        unused = await self._waiting(thread)
+        thread = await self._set_turn(thread, turn=thread.turn, turn_open=False)
         if stored is not None and stored.status is not CheckpointStatus.CLOSED:
             with contextlib.suppress(CheckpointConflictError):
                 await self.storage.checkpoints.close(
                     thread.checkpoint_id, expected_version=stored.version
                 )
-        await self._settle_open(thread, pending=frozenset())
+        await self._settlement.close(thread, pending=frozenset(), unused=unused)
+        await self.outbox.drop(thread)
+        return bool(messages)
+
+    async def _log_unfinished(self, thread: Thread, texts: Sequence[str], why: str) -> None:
+        note = (
+            f"This turn could not be finished: {why} Calls that people had approved may have run; "
+            "check before you make one of them again."
+        )
+        entry = log_text([user_message(*texts), ModelResponse(parts=[TextPart(note)])])
+        await self.storage.log.append(thread.thread_id, thread.turn, entry)
+
+    async def _waiting(self, thread: Thread) -> frozenset[str]:
+        """Ids of the interrupts whose answers, if there are any, were not used."""
+        try:
+            runner = await self.runners(thread)
+            contexts = await runner.pending(thread.checkpoint_id)
+        except (CheckpointError, DirectoryError):
+            return frozenset()  # it cannot be read, which may be why the turn is ended
+        return frozenset(context.id for context in contexts)
 
     async def step(self, thread: Thread, admitted: Sequence[str]) -> Progress:
         """Go on with the open turn, from whatever the records say.
@@ -95,6 +175,7 @@ class Turns:
         Raises:
             AgentError: The runtime cannot go on.
             DeliveryError: Slack did not take what had to be shown.
+            DirectoryError: Which agent works in this channel could not be found out.
         """
         checkpoint_id = thread.checkpoint_id
         stored = await self.storage.checkpoints.load(checkpoint_id)
@@ -102,10 +183,12 @@ class Turns:
             return await self._start(thread, admitted)
         match stored.status:
             case CheckpointStatus.CLOSED:
-                await self._settle_open(thread, pending=frozenset())
+                await self._settlement.close(thread, pending=frozenset())
+                await self._break_silence(thread)
                 return Progress.ENDED
             case CheckpointStatus.RUNNING:
-                await self._follow(thread, self.runner.recover(checkpoint_id))
+                runner = await self.runners(thread)
+                await self._follow(thread, runner.recover(checkpoint_id))
                 return Progress.AGAIN
             case CheckpointStatus.PENDING:
                 return await self._resume(thread)
@@ -115,7 +198,8 @@ class Turns:
         messages = await self.storage.inbox.of_turn(thread.thread_id, thread.turn)
         if not messages:
             return Progress.ENDED
-        events = self.runner.query(
+        runner = await self.runners(thread)
+        events = runner.query(
             [message.text for message in messages],
             checkpoint_id=thread.checkpoint_id,
             log=(thread.thread_id, thread.turn),
@@ -125,20 +209,38 @@ class Turns:
 
     async def _resume(self, thread: Thread) -> Progress:
         """Resume with every decision that has not been passed on yet."""
-        contexts = await self.runner.pending(thread.checkpoint_id)
+        runner = await self.runners(thread)
+        pending = await runner.pending(thread.checkpoint_id)
+        contexts = [context for context in pending if asks_people(context)]
         await self._request(thread, contexts)
         infos = {context.id: context.info for context in contexts}
-        await self._settle_open(thread, pending=frozenset(infos))
+        await self._settlement.close(thread, pending=frozenset(infos))
         decided = [
             a for a in await self._approvals_of(thread, contexts) if a.status is not Status.PENDING
         ]
-        if not decided:
+        # Where the run was stopped, nobody has to answer: it goes on.
+        if not decided and len(contexts) == len(pending):
             return Progress.WAITING
-        targets = {a.interrupt_id: answer_from(a, infos[a.interrupt_id]) for a in decided}
+        targets = await self._settlement.answers(decided, infos)
+        if targets is None:
+            return Progress.AGAIN
         for approval in decided:
-            await self._note(thread, f"{approval.approval_id}:resumed", "resumed", approval)
-        events = self.runner.resume_with_params(thread.checkpoint_id, ResumeParams(targets=targets))
-        await self._follow(thread, events)
+            await note(
+                self.storage.audit,
+                Act.RESUMED,
+                key=approval.approval_id,
+                at_ms=self.clock(),
+                about=approval,
+                status=str(approval.status),
+            )
+        events = runner.resume_with_params(thread.checkpoint_id, ResumeParams(targets=targets))
+        try:
+            await self._follow(thread, events)
+        except (NothingPendingError, UnknownInterruptError):
+            raise
+        except ResumeError as error:
+            waiting = await self._waiting(thread)
+            await self._settlement.withdraw(decided, waiting, error)
         return Progress.AGAIN
 
     async def _approvals_of(
@@ -174,29 +276,31 @@ class Turns:
     async def _grow(self, thread: Thread, delta: TextDelta, streams: dict[str, Stream]) -> None:
         stream = streams.get(delta.key)
         if stream is None:
-            post = await self.storage.posts.get(_post_id(thread, delta.key))
-            if post is not None:
+            post_id = _post_id(thread, delta.key)
+            if not delta.text.strip() or await self.storage.posts.get(post_id) is not None:
                 return  # shown, or begun, before a crash: the whole text comes with its event
             # On record before it is shown: after a crash the message is found, not said twice.
             await self.storage.posts.add(self._post(thread, delta.key, ""))
-            stream = self.notifier.stream(thread, _post_id(thread, delta.key))
+
+            async def began(ts: str) -> None:
+                await self.storage.posts.begin(post_id, ts=ts)
+
+            stream = self.notifier.stream(thread, post_id, began=began)
             streams[delta.key] = stream
         await stream.append(delta.text)
 
     async def _say(self, thread: Thread, event: MessageEvent, stream: Stream | None) -> None:
-        if not event.text.strip():
+        if event.text.strip():
+            post = self._post(thread, event.key, event.text)
+            await self.outbox.say(thread, post, stream=stream)
+
+    async def _break_silence(self, thread: Thread) -> None:
+        """A turn of which nobody has seen anything, no text and no card, says at least that."""
+        if await self.storage.posts.any_of(thread.checkpoint_id):
             return
-        post = self._post(thread, event.key, event.text)
-        is_new = await self.storage.posts.add(post)
-        if not is_new:
-            known = await self.storage.posts.get(post.post_id)
-            if known is not None and known.posted:
-                return
-        if stream is not None:
-            ts = await stream.finish(event.text)
-        else:
-            ts = await self.notifier.say(thread, post, look_first=not is_new)
-        await self.storage.posts.finish(post.post_id, ts=ts)
+        newest = await self.storage.approvals.newest_of(thread.thread_id, limit=1)
+        if not newest or newest[0].checkpoint_id != thread.checkpoint_id:
+            await self.outbox.say(thread, self._post(thread, "silent", SILENT))
 
     def _post(self, thread: Thread, key: str, text: str) -> Post:
         return Post(
@@ -208,6 +312,7 @@ class Turns:
 
     async def _request(self, thread: Thread, contexts: Sequence[InterruptContext]) -> None:
         """Make sure that every pending interrupt has its record; show the cards of new ones."""
+        contexts = [context for context in contexts if asks_people(context)]
         known = {a.interrupt_id for a in await self.storage.approvals.open_of(thread.thread_id)}
         if all(context.id in known for context in contexts):
             return
@@ -227,28 +332,6 @@ class Turns:
         authors = tuple(dict.fromkeys(message.user_id for message in messages))
         return Asked(thread=thread, requesters=authors or (thread.requester_id,))
 
-    async def _settle_open(self, thread: Thread, *, pending: frozenset[str]) -> None:
-        """Close approvals whose interrupt no longer waits; cancel those that nobody decided."""
-        for approval in await self.storage.approvals.open_of(thread.thread_id):
-            if approval.interrupt_id in pending:
-                continue
-            if approval.status is Status.PENDING:
-                await self._cancel(approval)
-            await self.storage.approvals.close(approval.approval_id)
-
-    async def _cancel(self, approval: Approval) -> None:
-        decision = Decision(
-            status=Status.CANCELLED,
-            by="",
-            at_ms=min(self.clock(), approval.expires_ms - 1),
-            reason="The agent no longer waits for this.",
-        )
-        with contextlib.suppress(RecordConflictError):
-            await self.storage.approvals.decide(
-                approval.approval_id, decision, digest=approval.digest
-            )
-            self.spawn(self.approvals.attend(approval.approval_id))
-
     async def _set_turn(self, thread: Thread, *, turn: int, turn_open: bool) -> Thread:
         kept = await self.storage.threads.set_turn(
             thread.thread_id, fence=thread.fence, turn=turn, turn_open=turn_open
@@ -258,30 +341,20 @@ class Turns:
         return replace(thread, turn=turn, turn_open=turn_open)
 
     async def _note_execution(self, thread: Thread, event: ToolEvent) -> None:
-        await self.storage.audit.append(
-            AuditEntry(
-                entry_id=f"{thread.checkpoint_id}:{event.key}",
-                at_ms=self.clock(),
-                action="executed" if event.outcome == "ran" else "answered_tool",
-                thread_id=thread.thread_id,
-                detail={
-                    "tool": event.call.name,
-                    "call": event.call.id,
-                    "arguments": json.loads(json.dumps(event.call.arguments)),
-                    "outcome": str(event.outcome),
-                },
-            )
-        )
-
-    async def _note(self, thread: Thread, entry_id: str, action: str, approval: Approval) -> None:
-        await self.storage.audit.append(
-            AuditEntry(
-                entry_id=entry_id,
-                at_ms=self.clock(),
-                action=action,
-                thread_id=thread.thread_id,
-                approval_id=approval.approval_id,
-            )
+        has_run = event.outcome in {ToolOutcome.RAN, ToolOutcome.FAILED}
+        await note(
+            self.storage.audit,
+            Act.EXECUTED if has_run else Act.ANSWERED_TOOL,
+            key=f"{thread.checkpoint_id}:{event.key}",
+            at_ms=self.clock(),
+            about=thread.thread_id,
+            checkpoint=thread.checkpoint_id,
+            address=event.key.removesuffix("/r"),
+            tool=event.call.name,
+            call=event.call.id,
+            asked=event.call.arguments,
+            outcome=str(event.outcome),
+            error=event.result if event.outcome is ToolOutcome.FAILED else "",
         )
 
 

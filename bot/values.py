@@ -14,6 +14,8 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from pydantic_core import PydanticCustomError
 
 from bot.durations import parse_duration
+from bot.maskrules import RuleError, Rules, read_rules
+from bot.timing import steady_clock
 
 CHANNEL = "channel"
 """Among the approvers: the members of the thread's channel."""
@@ -166,6 +168,16 @@ def port(value: str | int) -> int:
 def optional_port(value: str | int | None) -> int | None:
     """Read a port that may be left out."""
     return None if value is None else port(value)
+
+
+def redact(value: str | Rules) -> Rules:
+    """Read what is masked beside what is masked anyway."""
+    if isinstance(value, Rules):
+        return value
+    try:
+        return read_rules(value, steady_clock)
+    except RuleError as error:
+        refuse(error.fault, error.remedy)
 
 
 _ANSWERS = {

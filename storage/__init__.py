@@ -6,7 +6,15 @@ imported here, so that nobody loads a driver that they do not use.
 
 from __future__ import annotations
 
-from storage.base import ApprovalStore, AuditStore, InboxStore, PostStore, Storage, ThreadStore
+from storage.base import (
+    ApprovalStore,
+    AuditStore,
+    InboxStore,
+    PostStore,
+    Storage,
+    ThreadStore,
+    WhisperStore,
+)
 from storage.errors import (
     RecordConflictError,
     RecordFormatError,
@@ -27,6 +35,7 @@ from storage.records import (
     Post,
     Status,
     Thread,
+    Whisper,
 )
 
 __all__ = [
@@ -53,4 +62,6 @@ __all__ = [
     "StoreUnavailableError",
     "Thread",
     "ThreadStore",
+    "Whisper",
+    "WhisperStore",
 ]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from agents.checkpoint import CheckpointStore, MessageLog
-from storage.records import Approval, AuditEntry, Decision, Message, Post, Thread
+from storage.records import Approval, AuditEntry, Decision, Message, Post, Thread, Whisper
 
 
 class ThreadStore(Protocol):
@@ -139,6 +139,25 @@ class ApprovalStore(Protocol):
         """
         ...
 
+    async def withdraw(self, approval_id: str, decision: Decision) -> Approval:
+        """Cancel an approval whose decision the agent's run refused: nothing was done with it.
+
+        One conditional write: the approval is open, and approved, rejected or answered. Sets
+        `status` and `decision`, adds one to `revision`, and sets `due_ms` to `decision.at_ms`.
+
+        Args:
+            approval_id: The approval.
+            decision: With the status cancelled, and the reason.
+
+        Returns:
+            The approval as cancelled.
+
+        Raises:
+            RecordNotFoundError: No approval has this id.
+            RecordConflictError: It is closed, or nothing in it can be cancelled.
+        """
+        ...
+
     async def open_of(self, thread_id: str) -> Sequence[Approval]:
         """Approvals of a thread with `open` set, by creation time, then position."""
         ...
@@ -175,8 +194,13 @@ class ApprovalStore(Protocol):
         """Record a step with the card; False when the lease was lost.
 
         `card_ts` None means that a post is about to begin (`post_tried` is set); otherwise the
-        card's `ts`, or an empty text when the card is gone (`post_tried` is unset).
+        card's `ts`, or an empty text when the card is gone (`post_tried` is unset). With
+        `drawn_revision`, the card has been shown: `undeliverable` becomes empty.
         """
+        ...
+
+    async def mark_undeliverable(self, approval_id: str, *, fence: int, reason: str) -> bool:
+        """Record that Slack does not take the card; False when the lease was lost."""
         ...
 
     async def mark_reminded(self, approval_id: str, *, fence: int, remind_ms: int | None) -> bool:
@@ -188,12 +212,20 @@ class ApprovalStore(Protocol):
         ...
 
     async def release(
-        self, approval_id: str, *, fence: int, revision: int, due_ms: int | None, now_ms: int
+        self,
+        approval_id: str,
+        *,
+        fence: int,
+        revision: int,
+        due_ms: int | None,
+        now_ms: int,
+        failed: bool = False,
     ) -> bool:
         """Give the lease back.
 
         `due_ms` becomes the given value when `revision` still is what the caller saw; otherwise
-        `now_ms`, as there is something new to show.
+        `now_ms`, as there is something new to show. `attempts` becomes one higher when `failed`,
+        else 0.
 
         Returns:
             True when the given value was taken; False when there is more to do now, or the lease
@@ -213,12 +245,50 @@ class PostStore(Protocol):
         """Read one; None when there is none."""
         ...
 
+    async def begin(self, post_id: str, *, ts: str) -> None:
+        """Record that the message `ts` shows a part of the text."""
+        ...
+
     async def finish(self, post_id: str, *, ts: str) -> None:
         """Record that the text stands in Slack, whole, as the message `ts`."""
         ...
 
+    async def fail(self, post_id: str, *, reason: str) -> None:
+        """Record that the text will never stand in Slack, and why; never empty."""
+        ...
+
     async def unfinished(self, thread_id: str) -> Sequence[Post]:
-        """Posts of a thread that are not finished, oldest first."""
+        """Posts of a thread that neither are finished nor have failed, oldest first."""
+        ...
+
+    async def any_of(self, checkpoint_id: str) -> bool:
+        """Whether there is a post whose id begins with `checkpoint_id` and a colon."""
+        ...
+
+
+class WhisperStore(Protocol):
+    """Private answers on their way to people."""
+
+    async def add(self, whisper: Whisper) -> bool:
+        """Insert. False (and nothing written) when the id exists."""
+        ...
+
+    async def due(self, *, now_ms: int, limit: int) -> Sequence[Whisper]:
+        """Whispers with `due_ms <= now_ms` and no lease beyond `now_ms`, earliest first."""
+        ...
+
+    async def claim(
+        self, whisper_id: str, *, owner: str, now_ms: int, until_ms: int
+    ) -> Whisper | None:
+        """Take the lease, as `ThreadStore.claim` does."""
+        ...
+
+    async def release(self, whisper_id: str, *, fence: int, due_ms: int | None) -> bool:
+        """Give the lease back; None means that it was told, or never will be.
+
+        Returns:
+            False, and nothing is written, when the lease was lost.
+        """
         ...
 
 
@@ -265,6 +335,11 @@ class Storage(Protocol):
     @property
     def posts(self) -> PostStore:
         """The agents' texts."""
+        ...
+
+    @property
+    def whispers(self) -> WhisperStore:
+        """Private answers."""
         ...
 
     @property

@@ -8,7 +8,7 @@ this program does not understand is an error, never a guess.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields
 from enum import StrEnum
 from typing import Any, Generic, TypeVar, get_type_hints
@@ -22,12 +22,15 @@ from storage.records import (
     Message,
     Post,
     Thread,
+    Whisper,
 )
 
 Scalar = str | int | bool | None
 Row = dict[str, Scalar]
 
-Record = TypeVar("Record", bound=Thread | Message | Approval | Post | AuditEntry | Decision)
+Record = TypeVar(
+    "Record", bound=Thread | Message | Approval | Post | Whisper | AuditEntry | Decision
+)
 
 
 class Codec(Generic[Record]):
@@ -36,12 +39,16 @@ class Codec(Generic[Record]):
     Attributes:
         kind: What the record is, in words, for errors.
         key: Name of the field that identifies a record; empty when there is none.
+        added: Fields that records of earlier releases lack; they have defaults.
         names: Names of all columns, `v` first.
     """
 
-    def __init__(self, kind: str, record: type[Record], *, key: str = "") -> None:
+    def __init__(
+        self, kind: str, record: type[Record], *, key: str = "", added: Collection[str] = ()
+    ) -> None:
         self.kind = kind
         self.key = key
+        self._added = frozenset(added)
         self._record = record
         hints = get_type_hints(record)
         self._readers = {field.name: _reader(hints[field.name]) for field in fields(record)}
@@ -68,6 +75,8 @@ class Codec(Generic[Record]):
         check_version(self.kind, row.get("v"))
         values: dict[str, Any] = {}
         for name, read in self._readers.items():
+            if name in self._added and name not in row:
+                continue  # written before there was such a field: its default holds
             try:
                 values[name] = read(row.get(name))
             except (TypeError, ValueError) as error:
@@ -160,6 +169,7 @@ def _reader(hint: Any) -> Callable[[object], object]:
 DECISIONS = Codec("decision", Decision)
 THREADS = Codec("thread", Thread, key="thread_id")
 MESSAGES = Codec("message", Message, key="message_id")
-APPROVALS = Codec("approval", Approval, key="approval_id")
-POSTS = Codec("post", Post, key="post_id")
+APPROVALS = Codec("approval", Approval, key="approval_id", added=("attempts", "undeliverable"))
+POSTS = Codec("post", Post, key="post_id", added=("failure",))
+WHISPERS = Codec("whisper", Whisper, key="whisper_id")
 AUDIT = Codec("audit entry", AuditEntry, key="entry_id")

@@ -103,8 +103,9 @@ class Decision:
     arguments_json: str = ""
     """The edited arguments, whole; empty when nothing was edited."""
     answer_json: str = ""
-    """For a question: JSON list of answers, one per question. For a doubt: `ran`, `again`, or
-    `give_up`, and the result that a person gave, as a JSON object."""
+    """For a question: JSON list of answers, one per question; or a JSON object with `feedback`,
+    `accepted`, `selected` (ids of options) or `values`, by the form of the approval. For a doubt:
+    `ran`, `again`, or `give_up`, and the result that a person gave, as a JSON object."""
     digest: str = ""
     """What this decision covers: the digest of the shown, or of the edited arguments."""
 
@@ -142,9 +143,11 @@ class Approval:
     preview: str
     """What will happen, from the tool's author; empty when there is none."""
     arguments_json: str
-    """Canonical JSON object of the call's arguments; for a question, `{"questions": [...]}`."""
+    """Canonical JSON object of the call's arguments; else of what is asked, such as
+    `{"questions": [...]}`, or of the state that is shown."""
     schema_json: str
-    """JSON schema of the arguments; empty when they cannot be edited."""
+    """How it is answered, as `bot.asks` writes it: a JSON schema of arguments that can be edited,
+    empty when they cannot; or an object that names another form."""
     digest: str
     """Digest of thread, address, tool, arguments and rule: what the card shows."""
     approvers_json: str
@@ -166,6 +169,10 @@ class Approval:
     """`ts` of the card; empty while it is not known to be posted."""
     post_tried: bool = False
     """Whether a post of the card was begun: look for it before posting again."""
+    attempts: int = 0
+    """How many attendances in a row ended in a fault that may pass."""
+    undeliverable: str = ""
+    """Why Slack does not take the card, and will not when asked again; empty while it does."""
     due_ms: int | None = None
     leased_by: str = ""
     leased_until_ms: int = 0
@@ -190,6 +197,25 @@ class Post:
     """`ts` of the Slack message, once it is known."""
     posted: bool = False
     """Whether the message in Slack is complete."""
+    failure: str = ""
+    """Why it never will be complete; empty while there is hope."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whisper:
+    """A private answer on its way to one person. Stored: version 1, must stay readable."""
+
+    whisper_id: str
+    channel_id: str
+    thread_ts: str
+    """The thread in which it is shown; empty for the channel itself."""
+    user_id: str
+    text: str
+    created_ms: int
+    due_ms: int | None = None
+    leased_by: str = ""
+    leased_until_ms: int = 0
+    fence: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

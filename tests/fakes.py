@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Coroutine
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from bot.errors import DeliveryError, DirectoryError
-from bot.ports import Person
+from bot.ports import Began, Newest, Person
 from storage.records import Approval, Post, Thread
 
 START_MS = 1_800_000_000_000
@@ -70,16 +70,21 @@ class FakeStream:
 
     notifier: FakeNotifier
     key: str
+    began: Began
     pieces: list[str] = field(default_factory=list)
     is_abandoned: bool = False
+    ts: str = ""
 
     async def append(self, text: str) -> None:
+        if not self.pieces:
+            self.ts = self.notifier.next_ts()
+            await self.began(self.ts)
         self.pieces.append(text)
 
     async def finish(self, text: str) -> str:
         self.notifier.check("say")
         self.notifier.texts[self.key] = text
-        return self.notifier.next_ts()
+        return self.ts or self.notifier.next_ts()
 
     async def abandon(self) -> None:
         self.is_abandoned = True
@@ -95,7 +100,8 @@ class FakeNotifier:
         texts: The agent's texts, by post id.
         whispers: (user id, text).
         reminders: Approval ids.
-        failing: Names of the methods that fail now: card, update, say, remind.
+        failing: Names of the methods that fail now: card, update, say, remind, whisper.
+        faults: What those fail with; `fatal_error` unless it is named here.
         lost: Like failing, but the message appears: only its answer is lost.
     """
 
@@ -106,6 +112,8 @@ class FakeNotifier:
     reminders: list[str] = field(default_factory=list)
     streams: list[FakeStream] = field(default_factory=list)
     failing: set[str] = field(default_factory=set)
+    faults: dict[str, DeliveryError] = field(default_factory=dict)
+    ended: list[str] = field(default_factory=list)
     lost: set[str] = field(default_factory=set)
     deleted: set[str] = field(default_factory=set)
     looked: list[str] = field(default_factory=list)
@@ -117,30 +125,34 @@ class FakeNotifier:
 
     def check(self, what: str) -> None:
         if what in self.failing:
-            raise DeliveryError(what, "fatal_error")
+            raise self.faults.get(what) or DeliveryError(what, "fatal_error")
 
-    async def post_card(self, approval: Approval, *, look_first: bool) -> str:
+    async def post_card(self, approval: Approval, *, look_first: bool, newest: Newest) -> Approval:
         self.check("card")
+        drawn = await newest()
         if look_first and approval.approval_id in self.cards:
-            self.cards[approval.approval_id] = approval
-            return self.cards[approval.approval_id].card_ts or "found"
+            found = self.cards[approval.approval_id].card_ts or "found"
+            self.cards[approval.approval_id] = replace(drawn, card_ts=found)
+            return self.cards[approval.approval_id]
         self.posts.append(approval.approval_id)
-        self.cards[approval.approval_id] = approval
+        self.cards[approval.approval_id] = drawn
         self.deleted.discard(approval.approval_id)
         if "card" in self.lost:
             raise DeliveryError("card", "no answer in time")
-        return self.next_ts()
+        return replace(drawn, card_ts=self.next_ts())
 
-    async def update_card(self, approval: Approval) -> bool:
+    async def update_card(self, approval: Approval, *, newest: Newest) -> Approval | None:
         self.check("update")
         if approval.approval_id in self.deleted:
-            return False
-        self.cards[approval.approval_id] = approval
-        return True
+            return None
+        self.cards[approval.approval_id] = await newest()
+        return self.cards[approval.approval_id]
 
-    async def remind(self, approval: Approval) -> None:
-        self.check("remind")
-        self.reminders.append(approval.approval_id)
+    async def remind(self, approval: Approval, *, go: Callable[[], Awaitable[bool]]) -> None:
+        self.check("wait to remind")
+        if await go():
+            self.check("remind")
+            self.reminders.append(approval.approval_id)
 
     async def say(self, thread: Thread, post: Post, *, look_first: bool) -> str:
         self.check("say")
@@ -149,14 +161,18 @@ class FakeNotifier:
         self.texts[post.post_id] = post.text
         return post.ts or self.next_ts()
 
-    def stream(self, thread: Thread, key: str) -> FakeStream:
-        stream = FakeStream(self, key)
+    def stream(self, thread: Thread, key: str, *, began: Began) -> FakeStream:
+        stream = FakeStream(self, key, began)
         self.streams.append(stream)
         return stream
+
+    async def end_stream(self, thread: Thread, ts: str) -> None:
+        self.ended.append(ts)
 
     async def whisper(
         self, channel_id: str, user_id: str, text: str, *, thread_ts: str = ""
     ) -> None:
+        self.check("whisper")
         self.whispers.append((user_id, text))
 
 

@@ -38,6 +38,7 @@ class Stage:
         transport: How Slack's payloads reach the bot.
         environ: What the bot is started with, beside the tokens.
         clock: The bot's time.
+        room: Name of the channel where people write.
     """
 
     sandbox: Sandbox
@@ -45,6 +46,7 @@ class Stage:
     environ: Mapping[str, str]
     clock: FakeClock = field(default_factory=stage_clock)
     bot: Countersign | None = None
+    room: str = "ops"
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
 
     def settings(self) -> Settings:
@@ -82,7 +84,7 @@ class Stage:
 
     @property
     def channel(self) -> str:
-        return self.sandbox.channel_id("ops")
+        return self.sandbox.channel_id(self.room)
 
     def user(self, name: str) -> str:
         return self.sandbox.user_id(name)

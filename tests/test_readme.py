@@ -8,7 +8,7 @@ import pytest
 
 from agents import Runner, ScriptedModel, user_message
 from agents.models import call, say
-from bot.loading import load_agent
+from bot.loading import load_agents
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
@@ -28,7 +28,7 @@ async def test_the_agent_of_the_readme_works(
     (tmp_path / "wifi_of_readme.py").write_text(code)
     monkeypatch.syspath_prepend(str(tmp_path))
     model = ScriptedModel([call("rotate", {"password_name": "summer"}), say("done")])
-    agent = load_agent("wifi_of_readme:build", model)
+    agent = load_agents("wifi_of_readme:build", model)["*"]
     del sys.modules["wifi_of_readme"]
     events = [event async for event in Runner(agent).run([user_message("a new one, please")])]
     assert "Change the guest password to summer" in str(events[-1])

@@ -29,6 +29,7 @@ from agents.context import (
     get_interrupt_state,
     get_resume_context,
     granted_arguments,
+    interrupt_info,
     mark_started,
     session_values,
     state_slot,
@@ -62,7 +63,8 @@ class GateState:
     """What a gate must know to go on. Stored: version 1, must stay readable.
 
     Attributes:
-        info: What people were shown; None when nobody was asked.
+        info: What people were shown; None when nobody was asked, and in what is stored: there the
+            interrupt has it already.
         approved: Whether the call may run; then the gate never asks again.
         arguments: With which arguments, in canonical form.
         edited: Whether they are others than the model asked for.
@@ -174,11 +176,11 @@ class CallGate(ABC):
                 return self._agreed(None, arguments, edited=False)
             if isinstance(asked, ToolReturn):
                 return asked
-            stateful_interrupt(asked, GateState(info=asked))
+            stateful_interrupt(asked, GateState())
+        info = _asked(state)
         if state is not None and state.approved:
-            return state
-        info = state.info if state else None
-        if state is None or not isinstance(info, CallInfo) or not isinstance(info, Answerable):
+            return replace(state, info=info)
+        if state is None or info is None or not isinstance(info, Answerable):
             raise ToolError(f"the gate of {self._name!r} has lost what it asked; nothing ran")
         is_target, _, answer = get_resume_context(object)
         if not is_target:
@@ -250,7 +252,7 @@ class CallGate(ABC):
             with entered(scope):
                 if state.info is None:
                     pass_on(state, signal)
-                composite_interrupt(state.info, state, signal)
+                composite_interrupt(state.info, replace(state, info=None), signal)
         done = result if isinstance(result, ToolReturn) else ToolReturn(result)
         return replace(done, text=self._told(arguments, done.text)) if state.edited else done
 
@@ -304,6 +306,13 @@ class CallGate(ABC):
 
     def _refuse(self, fault: str) -> NoReturn:
         keep_waiting(ResumeDataError(f"{self._name!r} did not run: {fault}"))
+
+
+def _asked(state: GateState | None) -> CallInfo | None:
+    """What people were shown: it is with the interrupt, or, long ago, in the state."""
+    kept = state.info if state is not None else None
+    info = kept if kept is not None else interrupt_info()
+    return info if isinstance(info, CallInfo) else None
 
 
 @contextmanager

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from bot.action_ids import ActionId, encode
+from dataclasses import replace
+
+from bot.asks import Ask, Form, ask_of
 from bot.cards.arguments import (
     Budget,
     Listed,
@@ -15,8 +17,6 @@ from bot.cards.arguments import (
 from bot.cards.blocks import (
     Block,
     Card,
-    actions,
-    button,
     context,
     header,
     line,
@@ -24,10 +24,11 @@ from bot.cards.blocks import (
     mrkdwn,
     rich,
 )
-from bot.cards.details import fits_details
-from bot.cards.edit import obstacle
+from bot.cards.buttons import choices
+from bot.cards.outcomes import answered, missing_of, options_of, outcome_words
 from bot.cards.parts import (
     PREVIEW,
+    REASON,
     TEXT,
     WHY,
     Body,
@@ -46,19 +47,10 @@ from bot.cards.parts import (
     title_of,
 )
 from bot.mrkdwn import escape, mention, utc
-from storage.records import Approval, Status
+from storage.records import Approval, Kind, Status
 
 ARGUMENTS = Budget(whole=3_200, value=700)
 CHANGES = Budget(whole=1_600, value=300)
-
-_WORDS = {
-    Status.PENDING: "Waiting for a decision",
-    Status.APPROVED: "Approved",
-    Status.REJECTED: "Rejected",
-    Status.ANSWERED: "Answered",
-    Status.EXPIRED: "Expired",
-    Status.CANCELLED: "Cancelled",
-}
 
 
 def approval_card(approval: Approval, *, approvers_text: str, thread_busy: bool = False) -> Card:
@@ -77,66 +69,55 @@ def approval_card(approval: Approval, *, approvers_text: str, thread_busy: bool 
     busy = busy_note(thread_busy=thread_busy)
     if approval.status is Status.PENDING:
         blocks = [*about.blocks, small_print(approval, deciders(approval, approvers_text))]
-        blocks += [*notes(about, can_open=True), *busy, *_choices(approval, about)]
+        blocks += [*notes(about, can_open=True), *busy]
+        blocks += choices(approval, hidden=bool(about.hidden))
         return Card(text=_pending_text(approval), blocks=[header(title_of(approval)), *blocks])
     words = outcome_words(approval)
-    blocks = [*outcome(approval, approval.decision, words), *_changes(approval), *about.blocks]
+    told = answered(approval)
+    blocks = [*outcome(approval, approval.decision, words), *_changes(approval)]
+    blocks += [rich(*told.elements)] if told.elements else []
+    blocks += about.blocks
     blocks += [final_print(approval), *notes(about, can_open=False), *busy]
     text = spoken(f"{spoken_title(approval)}:", spoken_outcome(approval, words))
     return Card(text=text, blocks=[header(title_of(approval)), *blocks])
 
 
-def outcome_words(approval: Approval) -> str:
-    """Name the status for people: an approval with changed arguments was edited and approved."""
-    edited = approval.decision is not None and approval.decision.arguments_json
-    if approval.status is Status.APPROVED and edited:
-        return "Edited and approved"
-    return _WORDS[approval.status]
-
-
 def describe(approval: Approval) -> Body:
-    """Show why, what will happen, and the arguments."""
-    edited = approval.decision is not None and approval.decision.arguments_json
-    label = "Arguments as first asked for" if edited else "Arguments"
-    listed = list_arguments(read_pairs(approval.arguments_json), ARGUMENTS)
-    if not listed.elements:
-        listed = Listed(elements=(line(literal("No arguments", "italic")),))
-    else:
-        listed = Listed(
-            elements=(line(literal(label, "bold")), *listed.elements),
-            hidden=listed.hidden,
-            masked=listed.masked,
-            altered=listed.altered,
-        )
+    """Show why, what will happen, the arguments, and what people are asked for."""
+    ask = ask_of(approval)
     return body(
         (
             Listed(hidden=title_hidden(approval)),
             said("Why, in the agent's own words", approval.why, WHY),
+            said("Why you are asked", ask.reason, REASON),
             said("What will happen", approval.preview, PREVIEW),
-            listed,
+            _arguments(approval, ask),
+            _asked(ask),
         )
     )
 
 
-def _choices(approval: Approval, about: Body) -> list[Block]:
-    value = encode(approval.approval_id, approval.digest)
-    title = title_of(approval)
-    reject = button("Reject…", ActionId.REJECT, value, of=title, style="danger")
-    details = button("Details", ActionId.DETAILS, value, of=title)
-    if not fits_details(approval):
-        words = "This is too long to be shown in full, so it cannot be approved here."
-        return [context(mrkdwn(words)), actions(reject, details)]
-    buttons = [button("Approve", ActionId.APPROVE, value, of=title, style="primary"), reject]
-    before: list[Block] = []
-    if approval.schema_json:
-        why_not = obstacle(approval)
-        if why_not:
-            before = [context(mrkdwn(f"This cannot be edited here: {escape(why_not)}"))]
-        else:
-            buttons.append(button("Edit…", ActionId.EDIT, value, of=title))
-    if about.hidden:
-        buttons.append(details)
-    return [*before, actions(*buttons)]
+def _arguments(approval: Approval, ask: Ask) -> Listed:
+    label = ask.label or "Arguments"
+    if approval.decision is not None and approval.decision.arguments_json:
+        label = f"{label} as first asked for" if not ask.label else f"{label} as it was"
+    listed = list_arguments(read_pairs(approval.arguments_json), ARGUMENTS)
+    if not listed.elements:
+        words = "Nothing more is shown" if ask.label else "No arguments"
+        return Listed(elements=(line(literal(words, "italic")),))
+    return replace(listed, elements=(line(literal(label, "bold")), *listed.elements))
+
+
+def _asked(ask: Ask) -> Listed:
+    match ask.form:
+        case Form.CHOICE:
+            return options_of(ask)
+        case Form.FIELDS:
+            return missing_of(ask)
+        case Form.PROGRAM:
+            return said("Only a program can answer this", ask.program, REASON)
+        case _:
+            return Listed()
 
 
 def _changes(approval: Approval) -> list[Block]:
@@ -156,8 +137,9 @@ def _changes(approval: Approval) -> list[Block]:
 
 def _pending_text(approval: Approval) -> str:
     arguments = short_text(read_pairs(approval.arguments_json), TEXT // 4)
+    needed = "Approval needed" if approval.kind is Kind.APPROVAL else "Something is missing"
     return spoken(
-        f"Approval needed: {spoken_title(approval)}.",
+        f"{needed}: {spoken_title(approval)}.",
         f"Asked for by {mention(approval.requester_id)}.",
         f"Expires {utc(approval.expires_ms)}.",
         escape(arguments),

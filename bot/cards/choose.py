@@ -33,7 +33,8 @@ def card_for(approval: Approval, *, approvers_text: str, thread_busy: bool = Fal
         case Kind.APPROVAL:
             draw = approval_card
         case Kind.QUESTION:
-            draw = question_card
+            # What is missing of a call: the card of that call, with other deciders.
+            draw = approval_card if approval.tool.strip() else question_card
         case Kind.DOUBT:
             draw = doubt_card
         case _:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 
 from bot.action_ids import ActionId, encode
+from bot.asks import Form, ask_of
 from bot.cards.arguments import INLINE, read_pairs, text_width, value_text
 from bot.cards.blocks import (
     Block,
@@ -18,6 +19,7 @@ from bot.cards.blocks import (
     rich,
     section,
 )
+from bot.cards.outcomes import option_words
 from bot.cards.text import chunks, clip, width
 from bot.mrkdwn import date, mention
 from bot.redaction import mask_text
@@ -28,6 +30,8 @@ MOST_BLOCKS = 90
 MOST_BYTES = 150_000
 """Below the 250 KB of a view, as the transport may spell characters longer than UTF-8 does."""
 _ROWS = 40
+_OPTIONS = frozenset({"question", "questions", "options", "multiple"})
+"""What is asked in a choice: shown from how it is answered, not as JSON."""
 
 
 def details_modal(approval: Approval) -> Block:
@@ -78,8 +82,20 @@ def _everything(approval: Approval) -> Iterator[Block]:
     yield from _whole("Title", mask_text(approval.title))
     yield from _whole("Why, in the agent's own words", mask_text(approval.why))
     yield from _whole("What will happen", mask_text(approval.preview))
+    ask = ask_of(approval)
+    yield from _whole("Why you are asked", mask_text(ask.reason))
+    is_choice = ask.form is Form.CHOICE and not approval.tool
     for name, value in read_pairs(approval.arguments_json):
-        yield from _argument(mask_text(name), value_text(name, value))
+        if not (is_choice and name in _OPTIONS):
+            yield from _argument(mask_text(name), value_text(name, value))
+    yield from _whole("To be chosen", mask_text(ask.question))
+    for number, option in enumerate(ask.options, 1):
+        yield from _argument(f"Option {number}", option_words(option))
+    if ask.form is Form.FIELDS and approval.tool:
+        yield from _argument(
+            "What is missing", value_text("", (ask.schema or {}).get("properties"))
+        )
+    yield from _whole("Only a program can answer this", mask_text(ask.program))
 
 
 def _whole(label: str, text: str) -> Iterator[Block]:
@@ -95,7 +111,7 @@ def _argument(name: str, text: str) -> Iterator[Block]:
         yield line(literal(part, "bold"))
     label = literal(f"{names[-1]}: ", "bold")
     if "\n" not in text and width(text) <= INLINE and width(names[-1]) <= INLINE:
-        yield line(label, literal(next(shown), "code"))
+        yield line(label, literal(next(shown, "…"), "code"))
     else:
         yield line(label)
         yield from (preformatted(part) for part in shown)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bot.action_ids import ActionId, encode
+from bot.asks import Form, ask_of, form_values
 from bot.cards.arguments import read_object
 from bot.cards.blocks import Block, context, line, literal, plain, rich
 from bot.cards.fields import (
@@ -29,28 +30,55 @@ LABEL = 150
 HINT = 300
 MOST_BYTES = 150_000
 
-_TEXTS = {FieldKind.TEXT, FieldKind.LINES, FieldKind.DECIMAL, FieldKind.JSON}
-_MANY_LINES = {FieldKind.LINES, FieldKind.JSON}
+_TEXTS = {FieldKind.TEXT, FieldKind.LINES, FieldKind.LIST, FieldKind.DECIMAL, FieldKind.JSON}
+_MANY_LINES = {FieldKind.LINES, FieldKind.LIST, FieldKind.JSON}
 _NUMBERS = {FieldKind.INTEGER, FieldKind.NUMBER}
 
 
 def edit_view(approval: Approval) -> Block | NotEditable:
     """Draw the form of a pending approval, or say why there is none."""
-    schema, current = read_object(approval.schema_json), read_object(approval.arguments_json)
-    if schema is None or current is None:
-        return NotEditable(reason="the tool does not say what its arguments may be.")
-    blocks = edit_form(schema, current)
+    blocks = _blocks_of(approval)
     if isinstance(blocks, NotEditable):
         return blocks
+    is_step = ask_of(approval).form is Form.STEP
     return {
         "type": "modal",
         "callback_id": str(ActionId.EDIT_MODAL),
         "private_metadata": encode(approval.approval_id, approval.digest),
-        "title": plain("Edit and approve"),
-        "submit": plain("Approve changes"),
+        "title": plain("Edit and continue" if is_step else "Edit and approve"),
+        "submit": plain("Continue" if is_step else "Approve changes"),
         "close": plain("Cancel"),
         "blocks": [rich(line(literal(clip(title_of(approval), 300), "bold"))), *blocks],
     }
+
+
+def fields_view(approval: Approval, about: list[Block]) -> Block | NotEditable:
+    """Draw the form for values that people are asked for, or say why there is none.
+
+    Args:
+        approval: A pending approval.
+        about: What stands above the inputs.
+    """
+    blocks = _blocks_of(approval)
+    if isinstance(blocks, NotEditable):
+        return blocks
+    words = "Fill in" if approval.tool else "Answer"
+    return {
+        "type": "modal",
+        "callback_id": str(ActionId.ANSWER_MODAL),
+        "private_metadata": encode(approval.approval_id, approval.digest),
+        "title": plain(words),
+        "submit": plain(words),
+        "close": plain("Cancel"),
+        "blocks": [*about, *blocks],
+    }
+
+
+def _blocks_of(approval: Approval) -> list[Block] | NotEditable:
+    ask = ask_of(approval)
+    if not ask.schema or read_object(approval.arguments_json) is None:
+        return NotEditable(reason="the tool does not say what its arguments may be.")
+    return edit_form(ask.schema, form_values(approval, ask))
 
 
 def edit_form(schema: Schema, current: Mapping[str, Any]) -> list[Block] | NotEditable:
@@ -74,7 +102,7 @@ def edit_form(schema: Schema, current: Mapping[str, Any]) -> list[Block] | NotEd
 
 def obstacle(approval: Approval) -> str:
     """Say why an approval has no form; empty when it has one."""
-    made = edit_view(approval)
+    made = _blocks_of(approval)
     return made.reason if isinstance(made, NotEditable) else ""
 
 
@@ -105,9 +133,11 @@ def _hint(field: Field) -> str:
     words = [mask_text(described.strip()) if isinstance(described, str) else "", _range(field)]
     if field.kind is FieldKind.JSON:
         words.append("As JSON.")
+    if field.kind is FieldKind.LIST:
+        words.append("One per line.")
     if field.kind is FieldKind.DATETIME:
         words.append("In your own time zone.")
-    if field.value is Missing.MISSING:
+    if field.value is Missing.MISSING and not field.required:
         words.append("Not given so far.")
     return clip(" ".join(word for word in words if word), HINT)
 

@@ -17,6 +17,7 @@ from typing import Any
 from bot.action_ids import ActionId
 from bot.cards.arguments import same
 from bot.cards.fields import (
+    EMPTY_LISTS,
     MOST_TEXT,
     NOTHING,
     Field,
@@ -94,6 +95,48 @@ def read_edit_form(schema: Schema, current: Mapping[str, Any], values: Values) -
     return EditResult(errors=errors) if errors else EditResult(arguments=edited)
 
 
+def read_new_form(schema: Schema, values: Values) -> EditResult:
+    """Read a submitted form that started empty: all that is needed must be there.
+
+    Args:
+        schema: JSON schema of the values.
+        values: `view.state.values` of the submission.
+
+    Returns:
+        The values, or the errors, each at its input.
+
+    Raises:
+        InvalidInputError: There is no such form.
+    """
+    fields = fields_of(schema, {})
+    if isinstance(fields, NotEditable):
+        raise InvalidInputError("this form")
+    given: dict[str, Any] = {}
+    errors: dict[str, str] = {}
+    for field in fields:
+        try:
+            new = _needed(field, _read(field, values))
+        except _FieldError as fault:
+            errors[field.block_id] = str(fault)
+            continue
+        if new is not Missing.MISSING:
+            given[field.name] = new
+    if not errors:
+        errors = place(check_arguments(schema, given), fields)
+    return EditResult(errors=errors) if errors else EditResult(arguments=given)
+
+
+def _needed(field: Field, value: object) -> object:
+    """What stands for an input that was left empty, when its value is needed."""
+    if value is not Missing.MISSING or not field.required:
+        return value
+    if field.nullable:
+        return None
+    if field.kind in EMPTY_LISTS:
+        return []
+    raise _FieldError("This is needed.")
+
+
 def place(found: Mapping[str, str], fields: Sequence[Field]) -> dict[str, str]:
     """Put faults at their inputs.
 
@@ -140,6 +183,8 @@ def _emptied(field: Field) -> object:
     """The value of an input that has nothing in it."""
     if not field.initial and field.value in (Missing.MISSING, None, "", []):
         return field.value
+    if field.kind is FieldKind.LIST:
+        return []
     if field.nullable:
         return None
     if field.takes_empty_text:
@@ -205,6 +250,17 @@ def _json(_field: Field, text: str) -> object:
         raise
     except (ValueError, RecursionError) as error:
         raise _FieldError("This is not JSON. Texts need double quotes.") from error
+
+
+def _list(field: Field, text: str) -> object:
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    inner = field.schema.get("items")
+    if not isinstance(inner, Mapping) or inner.get("type") != "integer":
+        return lines
+    wrong = [line for line in lines if not _INTEGER.fullmatch(line)]
+    if wrong:
+        raise _FieldError("Please give whole numbers, one per line.")
+    return [int(line) for line in lines]
 
 
 def _refuse(name: str) -> object:
@@ -277,6 +333,7 @@ def _moment(field: Field, state: Mapping[str, Any]) -> object:
 _READERS: dict[FieldKind, Callable[[Field, Mapping[str, Any]], object]] = {
     FieldKind.TEXT: _from_text(_text),
     FieldKind.LINES: _from_text(_text),
+    FieldKind.LIST: _from_text(_list),
     FieldKind.INTEGER: _from_text(_integer),
     FieldKind.NUMBER: _from_text(_number),
     FieldKind.DECIMAL: _from_text(_decimal),

@@ -36,6 +36,7 @@ class FieldKind(StrEnum):
     FIXED = "fixed"  # a secret: not shown, stays as it is
     TEXT = "text"
     LINES = "lines"
+    LIST = "list"  # one entry per line
     INTEGER = "integer"
     NUMBER = "number"
     DECIMAL = "decimal"
@@ -45,6 +46,10 @@ class FieldKind(StrEnum):
     DATE = "date"
     DATETIME = "datetime"
     JSON = "json"
+
+
+EMPTY_LISTS = frozenset({FieldKind.CHOICES, FieldKind.LIST})
+"""Kinds of which nothing is a value: the empty list."""
 
 
 class Missing(Enum):
@@ -94,7 +99,7 @@ class Field:
     @property
     def may_be_empty(self) -> bool:
         """Whether the input may be left empty."""
-        if self.nullable or not self.required or self.kind is FieldKind.CHOICES:
+        if self.nullable or not self.required or self.kind in EMPTY_LISTS:
             return True
         return self.takes_empty_text
 
@@ -103,6 +108,8 @@ class Field:
         """Whether an empty text is a value of its own."""
         if self.kind not in {FieldKind.TEXT, FieldKind.LINES}:
             return False
+        if self.required and self.value is Missing.MISSING:
+            return False  # people are asked for it: nothing is no answer
         plain = not self.schema.get("minLength") and "pattern" not in self.schema
         return (plain and "format" not in self.schema) or self.value == ""
 
@@ -271,7 +278,10 @@ def _seconds(value: str) -> str:
 def _several(node: Schema, root: Schema, value: object) -> Iterator[_Shape]:
     inner, nullable = resolve(node.get("items"), root)
     choices = _choices_in(inner)
-    if not choices or nullable:
+    if nullable:
+        return
+    if not choices:
+        yield from _listed(inner, value)
         return
     if value is Missing.MISSING or value is None:
         yield FieldKind.CHOICES, "", choices
@@ -279,6 +289,22 @@ def _several(node: Schema, root: Schema, value: object) -> Iterator[_Shape]:
         places = [_position(choices, item) for item in value]
         if all(places) and len(set(places)) == len(places):
             yield FieldKind.CHOICES, ",".join(places), choices
+
+
+def _listed(node: Schema, value: object) -> Iterator[_Shape]:
+    """Texts or whole numbers, one per line; what would not come back as it was is JSON."""
+    if _kinds(node) not in ({"string"}, {"integer"}) or set(node) & {"format", "contentEncoding"}:
+        return
+    if value is Missing.MISSING or value is None:
+        yield FieldKind.LIST, "", ()
+    elif isinstance(value, list) and value:
+        lines = [item if isinstance(item, str) else _number_text(item) for item in value]
+        wanted = str if _kinds(node) == {"string"} else int
+        fits = all(type(item) is wanted for item in value)
+        if fits and all(line and line == " ".join(line.split()) for line in lines):
+            text = "\n".join(lines)
+            if is_plain(text):
+                yield FieldKind.LIST, text, ()
 
 
 def _choices_in(node: Schema) -> tuple[object, ...]:

@@ -7,11 +7,12 @@ from typing import Any
 
 from agents.errors import InvalidArgumentsError
 from bot.action_ids import ActionId
+from bot.asks import Form, arguments_of, ask_of, form_values
 from bot.cards.arguments import read_object
-from bot.cards.edit_read import EditResult, place, read_edit_form
+from bot.cards.edit_read import EditResult, place, read_edit_form, read_new_form
 from bot.cards.fields import NotEditable, fields_of
-from bot.cards.modals import MOST_ANSWER, MOST_ANSWERS, answer_id
-from bot.cards.question import questions_of
+from bot.cards.modals import CHOICE, MOST_ANSWER, MOST_ANSWERS, answer_id
+from bot.cards.outcomes import questions_of
 from bot.cards.schema import pointer
 from bot.errors import InvalidInputError
 from storage.records import Approval
@@ -43,27 +44,77 @@ def read_answers(approval: Approval, values: Values) -> tuple[list[str], Errors]
     return texts, dict.fromkeys(missing, "Please write an answer.")
 
 
+def read_feedback(values: Values) -> tuple[str, Errors]:
+    """Read the form for feedback.
+
+    Returns:
+        The text, and what is wrong with it.
+    """
+    text = read_text(values, answer_id(0))
+    return text, {} if text else {answer_id(0): "Please write what should be different."}
+
+
+def read_choice(approval: Approval, values: Values) -> tuple[list[str], Errors]:
+    """Read the form with options.
+
+    Returns:
+        Ids of the chosen options, in their order, and what is wrong.
+    """
+    ask = ask_of(approval)
+    block = values.get(CHOICE)
+    state = block.get(ActionId.VALUE) if isinstance(block, Mapping) else None
+    state = state if isinstance(state, Mapping) else {}
+    found = state.get("selected_options") if ask.multiple else [state.get("selected_option")]
+    chosen = [one.get("value") for one in found or () if isinstance(one, Mapping)]
+    known = {str(index): option.id for index, option in enumerate(ask.options)}
+    ids = [known[index] for index in known if index in chosen]
+    if not ids or len(ids) != len(chosen):
+        return [], {CHOICE: "Please choose one of the options."}
+    return ids, {}
+
+
+def read_fields(approval: Approval, values: Values) -> EditResult:
+    """Read the form for values that people are asked for.
+
+    Raises:
+        InvalidInputError: The record has no such form.
+    """
+    ask = ask_of(approval)
+    if ask.form is not Form.FIELDS or not ask.schema:
+        raise InvalidInputError("this form")
+    return read_new_form(ask.schema, values)
+
+
 def read_edit(approval: Approval, values: Values) -> EditResult:
     """Read the edit form of the same record.
+
+    Returns:
+        All arguments, also those that have no input; or the errors.
 
     Raises:
         InvalidInputError: The record has no form.
     """
     schema, before = _form_of(approval)
-    return read_edit_form(schema, before, values)
+    result = read_edit_form(schema, before, values)
+    if result.arguments is None:
+        return result
+    whole = arguments_of(approval)
+    fixed = {name: value for name, value in whole.items() if name not in before}
+    return EditResult(arguments={**fixed, **result.arguments})
 
 
 def current(approval: Approval) -> dict[str, Any]:
-    """Read the arguments that the form started with.
+    """Read the arguments of a record whose form was submitted.
 
     Raises:
         InvalidInputError: The record has no form.
     """
-    return _form_of(approval)[1]
+    _form_of(approval)
+    return arguments_of(approval)
 
 
 def place_errors(approval: Approval, error: Exception) -> Errors:
-    """Put what the tool's own validation found at the inputs of the edit form.
+    """Put what the tool's own validation found at the inputs of the form.
 
     Args:
         approval: The record whose form was submitted.
@@ -84,8 +135,8 @@ def place_errors(approval: Approval, error: Exception) -> Errors:
     return place({pointer(*fault.path): fault.message for fault in cause.errors}, fields)
 
 
-def _form_of(approval: Approval) -> tuple[dict[str, object], dict[str, object]]:
-    schema, before = read_object(approval.schema_json), read_object(approval.arguments_json)
-    if schema is None or before is None:
+def _form_of(approval: Approval) -> tuple[Mapping[str, Any], dict[str, object]]:
+    ask = ask_of(approval)
+    if ask.schema is None or read_object(approval.arguments_json) is None:
         raise InvalidInputError("this form")
-    return schema, before
+    return ask.schema, form_values(approval, ask)

@@ -1,14 +1,17 @@
-"""All modals: reject, edit, answer, details, the result of a call in doubt, a notice."""
+"""All modals: reject, edit, answer, choose, respond, details, what came of a doubt, a notice."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from bot.action_ids import ActionId, encode
-from bot.cards.blocks import Block, line, literal, plain, rich, section
+from bot.asks import Form, Option, ask_of
+from bot.cards.blocks import LABEL, Block, line, literal, plain, rich, section
 from bot.cards.details import details_modal
-from bot.cards.edit import edit_view
-from bot.cards.fields import NotEditable
+from bot.cards.edit import edit_view, fields_view
+from bot.cards.fields import MOST_CHECKS, NotEditable
+from bot.cards.outcomes import MOST_OPTIONS, option_label, questions_of
 from bot.cards.parts import title_of
-from bot.cards.question import questions_of
 from bot.cards.text import clip, show
 from bot.mrkdwn import escape
 from bot.redaction import mask_text
@@ -16,28 +19,80 @@ from storage.records import Approval
 
 __all__ = [
     "answer_modal",
+    "choose_modal",
     "details_modal",
     "edit_modal",
     "loading_modal",
     "notice_modal",
     "ran_modal",
     "reject_modal",
+    "respond_modal",
 ]
 
 REASON = "reason"
 RESULT = "result"
+RESPONSE = "response"
+CHOICE = "choice"
 MOST_REASON = 1_000
 MOST_ANSWER = 3_000
 MOST_ANSWERS = 90
 _LABEL = 1_900
 _QUESTION_WHOLE = 2_900
+_NO_WORDS = {Form.STEP: "Stop", Form.FIELDS: "Cancel request"}
 
 
 def reject_modal(approval: Approval) -> Block:
-    """Ask for the reason of a rejection; it may be left out."""
+    """Ask for the reason of a no; it may be left out."""
     hint = "The agent is told this, word for word, and so is the thread."
     block = _text_input(REASON, "Why?", MOST_REASON, hint=hint)
-    return _modal(approval, ActionId.REJECT_MODAL, ("Reject", "Reject"), [_about(approval), block])
+    ask = ask_of(approval)
+    words = _NO_WORDS.get(ask.form, "Reject")
+    if ask.form is Form.CHOICE and not approval.tool:
+        words = "None of these"
+    return _modal(approval, ActionId.REJECT_MODAL, (words, words), [_about(approval), block])
+
+
+def respond_modal(approval: Approval) -> Block:
+    """Ask what the agent is told in place of the result of a call that does not run."""
+    hint = "The call does not run. The agent gets this in place of its result."
+    block = _text_input(
+        RESPONSE, "What should the agent be told?", MOST_ANSWER, hint=hint, optional=False
+    )
+    words = ("Respond", "Respond")
+    return _modal(approval, ActionId.RESPOND_MODAL, words, [_about(approval), block])
+
+
+def choose_modal(approval: Approval) -> Block:
+    """Ask which of the options; say so when there is no such form."""
+    ask = ask_of(approval)
+    if not 0 < len(ask.options) <= MOST_OPTIONS:
+        return notice_modal("Choose", "There is no form for this. Please look at the card.")
+    options = [
+        _option(option, number, index)
+        for index, (number, option) in enumerate(enumerate(ask.options, 1))
+    ]
+    few = len(options) <= MOST_CHECKS
+    if ask.multiple:
+        kind = "checkboxes" if few else "multi_static_select"
+    else:
+        kind = "radio_buttons" if few else "static_select"
+    block: Block = {
+        "type": "input",
+        "block_id": CHOICE,
+        "label": plain("Choose one or more" if ask.multiple else "Choose one"),
+        "optional": False,
+        "element": {"type": kind, "action_id": str(ActionId.VALUE), "options": options},
+    }
+    question = show(mask_text(ask.question), _QUESTION_WHOLE, lines=40).text
+    blocks = [rich(line(literal(question or "…", "bold"))), block]
+    return _modal(approval, ActionId.CHOOSE_MODAL, ("Choose", "Choose"), blocks)
+
+
+def _option(option: Option, number: int, index: int) -> Block:
+    made: Block = {"text": plain(option_label(option, number, LABEL)), "value": str(index)}
+    if option.description.strip():
+        made["description"] = plain(clip(mask_text(option.description), LABEL))
+    return made
 
 
 def edit_modal(approval: Approval) -> Block:
@@ -49,16 +104,43 @@ def edit_modal(approval: Approval) -> Block:
 
 
 def answer_modal(approval: Approval) -> Block:
-    """Ask the questions of a record, one input each."""
-    blocks: list[Block] = []
+    """Ask for the answer: one input for each question, or for each field, or for feedback."""
+    match ask_of(approval).form:
+        case Form.FEEDBACK:
+            block = _text_input(
+                answer_id(0), "What should be different?", MOST_ANSWER, optional=False
+            )
+            words = ("Give feedback", "Give feedback")
+            return _modal(approval, ActionId.ANSWER_MODAL, words, [_about(approval), block])
+        case Form.FIELDS:
+            view = fields_view(approval, [*_asked(approval)])
+            if isinstance(view, NotEditable):
+                return notice_modal(
+                    "Answer", f"This cannot be answered here: {escape(view.reason)}"
+                )
+            return view
+        case _:
+            blocks = [*_questions(approval)][:100]
+            return _modal(approval, ActionId.ANSWER_MODAL, ("Answer", "Answer"), blocks)
+
+
+def _asked(approval: Approval) -> Iterator[Block]:
+    """What a form is about: the title of a call, or the question."""
+    if approval.tool.strip():
+        yield _about(approval)
+        return
+    for question in questions_of(approval)[:1]:
+        yield rich(line(literal(show(mask_text(question), _QUESTION_WHOLE, lines=40).text or "…")))
+
+
+def _questions(approval: Approval) -> Iterator[Block]:
     for index, question in enumerate(questions_of(approval)[:MOST_ANSWERS]):
         clean = mask_text(question)
         label = clip(clean, _LABEL)
         if show(clean, _LABEL).hidden:
-            blocks.append(rich(line(literal(show(clean, _QUESTION_WHOLE).text))))
+            yield rich(line(literal(show(clean, _QUESTION_WHOLE).text)))
             label = f"Question {index + 1}"
-        blocks.append(_text_input(answer_id(index), label, MOST_ANSWER, optional=False))
-    return _modal(approval, ActionId.ANSWER_MODAL, ("Answer", "Answer"), blocks[:100])
+        yield _text_input(answer_id(index), label, MOST_ANSWER, optional=False)
 
 
 def answer_id(index: int) -> str:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-import json
-
-from bot.action_ids import ActionId, encode
-from bot.cards.arguments import Listed, read_object
-from bot.cards.blocks import Block, Card, actions, button, header, line, literal, quote, section
+from bot.asks import Ask, Form, ask_of, is_yes_or_no
+from bot.cards.arguments import Budget, Listed, list_arguments, read_object
+from bot.cards.blocks import Block, Card, header, line, literal, quote, rich, section
+from bot.cards.buttons import choices
+from bot.cards.outcomes import (
+    answered,
+    answers_of,
+    content_of,
+    option_words,
+    options_of,
+    outcome_words,
+    questions_of,
+)
 from bot.cards.parts import (
+    REASON,
     TEXT,
     WHY,
     body,
@@ -24,7 +33,7 @@ from bot.cards.parts import (
     title_hidden,
     title_of,
 )
-from bot.cards.text import clip, clip_mrkdwn, more, show
+from bot.cards.text import clip_mrkdwn, more, show
 from bot.mrkdwn import mention, utc
 from bot.redaction import mask_text
 from storage.records import Approval, Status
@@ -33,14 +42,18 @@ MOST_QUESTIONS = 10
 """More are in Details; the agent's own tool allows fewer."""
 QUESTION = 4_000
 ANSWER = 2_000
-
-_WORDS = {
-    Status.ANSWERED: "Answered",
-    Status.EXPIRED: "Expired",
-    Status.CANCELLED: "Cancelled",
-    Status.APPROVED: "Answered",
-    Status.REJECTED: "Not answered",
-    Status.PENDING: "Waiting for an answer",
+CONTENT = 3_000
+SHOWN = Budget(whole=2_400, value=700)
+_BUTTONS_ONLY = "Choose a button below."
+_HINTS = {
+    Form.CALL: _BUTTONS_ONLY,
+    Form.HUMAN: _BUTTONS_ONLY,
+    Form.STEP: _BUTTONS_ONLY,
+    Form.TEXTS: "Reply in this thread, or choose *Answer…*",
+    Form.FEEDBACK: "Reply in this thread with what should be different, or choose a button.",
+    Form.CHOICE: "Choose below, or reply in this thread with one number or label.",
+    Form.FIELDS: "Choose *Answer…* for a short form.",
+    Form.PROGRAM: "This cannot be answered here.",
 }
 
 
@@ -55,55 +68,55 @@ def question_card(approval: Approval, *, approvers_text: str, thread_busy: bool 
     Returns:
         The card: with a button while it is pending, without any afterwards.
     """
+    ask = ask_of(approval)
     about = body(
         (
             Listed(hidden=title_hidden(approval)),
             said("Why, in the agent's own words", approval.why, WHY),
-            _exchange(approval),
+            *_asked(approval, ask),
         )
     )
     busy = busy_note(thread_busy=thread_busy)
     title = header(title_of(approval))
     if approval.status is Status.PENDING:
-        hint = section("Reply in this thread, or choose *Answer…*")
+        hint = section(_BUTTONS_ONLY if is_yes_or_no(ask) else _HINTS[ask.form])
         small = small_print(approval, deciders(approval, approvers_text))
         blocks = [title, *about.blocks, hint, small, *notes(about, can_open=True), *busy]
-        return Card(
-            text=_pending_text(approval),
-            blocks=[*blocks, _choices(approval, hidden=bool(about.hidden))],
-        )
-    words = _WORDS[approval.status]
-    blocks = [title, *outcome(approval, approval.decision, words), *about.blocks]
+        blocks += choices(approval, hidden=bool(about.hidden))
+        return Card(text=_pending_text(approval, ask), blocks=blocks)
+    words = outcome_words(approval)
+    told = answered(approval)
+    blocks = [title, *outcome(approval, approval.decision, words)]
+    blocks += [rich(*told.elements)] if told.elements else []
+    blocks += about.blocks
     return Card(
         text=spoken(f"{spoken_title(approval)}:", spoken_outcome(approval, words)),
         blocks=[*blocks, final_print(approval), *notes(about, can_open=False), *busy],
     )
 
 
-def questions_of(approval: Approval) -> list[str]:
-    """Read the questions of a record, in order; one line when it cannot be read."""
-    found = (read_object(approval.arguments_json) or {}).get("questions")
-    if not isinstance(found, list) or not found:
-        return [approval.title or "?"]
-    return [item if isinstance(item, str) and item.strip() else json.dumps(item) for item in found]
+def _asked(approval: Approval, ask: Ask) -> tuple[Listed, ...]:
+    match ask.form:
+        case Form.CHOICE:
+            return (_below(approval), options_of(ask))
+        case Form.FEEDBACK:
+            return (said("The text", content_of(approval), CONTENT),)
+        case Form.PROGRAM:
+            why = said("Only a program can answer this", ask.program, REASON)
+            return (_exchange(approval), _below(approval), why)
+        case _:
+            return (_exchange(approval), _below(approval))
 
 
-def answers_of(approval: Approval) -> list[str]:
-    """Read the answers of a decided question, in order; empty when there are none."""
-    if approval.decision is None:
-        return []
-    try:
-        found = json.loads(approval.decision.answer_json or "[]")
-    except (ValueError, RecursionError):
-        return []
-    if not isinstance(found, list):
-        found = [found]
-    return [item if isinstance(item, str) else json.dumps(item) for item in found]
+def _below(approval: Approval) -> Listed:
+    """What a question shows below it."""
+    found = (read_object(approval.arguments_json) or {}).get("shown")
+    return list_arguments(found.items(), SHOWN) if isinstance(found, dict) else Listed()
 
 
 def _exchange(approval: Approval) -> Listed:
     questions = questions_of(approval)
-    answers = answers_of(approval)
+    answers = answers_of(approval) if ask_of(approval).form is Form.TEXTS else []
     shown_questions = questions[:MOST_QUESTIONS]
     most = QUESTION // len(shown_questions)
     elements: list[Block] = []
@@ -127,20 +140,17 @@ def _rest(hidden: int) -> list[Block]:
     return [literal(f" {more(hidden)}", "italic")] if hidden else []
 
 
-def _choices(approval: Approval, *, hidden: bool) -> Block:
-    value = encode(approval.approval_id, approval.digest)
-    title = clip(title_of(approval), 100)
-    buttons = [button("Answer…", ActionId.ANSWER, value, of=title, style="primary")]
-    if hidden:
-        buttons.append(button("Details", ActionId.DETAILS, value, of=title))
-    return actions(*buttons)
-
-
-def _pending_text(approval: Approval) -> str:
-    questions = " ".join(mask_text(question) for question in questions_of(approval))
+def _pending_text(approval: Approval, ask: Ask) -> str:
+    match ask.form:
+        case Form.CHOICE:
+            asked = [ask.question, *map(option_words, ask.options[:MOST_QUESTIONS])]
+        case Form.FEEDBACK:
+            asked = [content_of(approval)]
+        case _:
+            asked = questions_of(approval)
     return spoken(
         f"Question: {spoken_title(approval)}.",
         f"Asked in the thread of {mention(approval.requester_id)}.",
         f"Expires {utc(approval.expires_ms)}.",
-        clip_mrkdwn(questions, TEXT),
+        clip_mrkdwn(" ".join(map(mask_text, asked)), TEXT),
     )

@@ -112,13 +112,18 @@ def _elements(text: str) -> list[Block]:
         if before and fence:
             code.append(piece)
         elif before:
-            made.extend([preformatted("\n".join(code))] if code else [])
+            made.extend(_box(code))
             code = []
         elif not fence:
             _add_line(made, piece)
-    if code:
-        made.append(preformatted("\n".join(code)))
+    made.extend(_box(code))
     return made or [line(literal("…"))]
+
+
+def _box(code: list[str]) -> list[Block]:
+    """A box of code; none around nothing: Slack refuses empty texts."""
+    text = "\n".join(code)
+    return [preformatted(text)] if text else []
 
 
 def _add_line(made: list[Block], piece: str) -> None:

@@ -1,6 +1,7 @@
-"""The demo agent: an on-call engineer's helper, with a rule-based model that needs no key."""
+"""The demo agents: an on-call engineer's helper and the patterns, with models that need no key."""
 
 from bot.demo.agent import Effect, build
 from bot.demo.model import DemoModel
+from bot.demo.patterns import PATTERNS, Pattern, channels
 
-__all__ = ["DemoModel", "Effect", "build"]
+__all__ = ["PATTERNS", "DemoModel", "Effect", "Pattern", "build", "channels"]

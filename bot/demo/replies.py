@@ -21,14 +21,31 @@ _FAULTS = {
     "There is no tool ": "was not possible, and nothing ran",
 }
 _UNKNOWN = "was started, and the process stopped before it finished"
+_LOOKS = {
+    "analyze_requirements",
+    "check_balance",
+    "create_design",
+    "get_status",
+    "get_weather",
+    "search_attractions",
+    "search_info",
+}
+"""Tools that change nothing: what they found is told as it is."""
 _NAMES = {
+    "allocate_budget": "The budget of {amount} for {project_name}",
     "announce": "The announcement in {channels}",
+    "assign_team": "The team for {project_name}",
     FOLLOW_UP_NAME: "My question",
+    "book_flight": "The flight from {origin} to {destination}",
+    "book_hotel": "The hotel in {city}",
+    "book_ticket": "The ticket to {location} for {passenger_name}",
     "deploy": "The deployment of {service} {version} to {environment}",
     "get_status": "The look at {service}",
     "refund_order": "The refund of {amount} for order {order_id}",
     "restart": "The restart of {service} on {day}",
     "roll_back": "The roll-back of {service} in {environment}",
+    "send_mail": "The e-mail to {to}",
+    "transfer_funds": "The transfer of {amount} from {from_account} to {to_account}",
 }
 _REASON = re.compile(r"Reason: (.*?)(?:\nDo not try the same call again|\Z)", re.DOTALL)
 
@@ -72,7 +89,7 @@ def _told(done: Done) -> str:
         return f"{_what(done)} was cut off. I do not know whether it took effect; please check."
     if done.result.startswith(_EDITED):
         return _edited(done)
-    if done.tool == "get_status":
+    if done.tool in _LOOKS:
         return _sentence(done.result)
     return _sentence(f"done: {done.result}")
 

@@ -10,7 +10,9 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_bolt.context.async_context import AsyncBoltContext
 
-from bot.action_ids import ActionId, Reference, decode
+from bot.action_ids import PICKS, ActionId, Reference, decode
+from bot.answers import chosen_digest, feedback_json, no_status, selected_json, yes_status
+from bot.asks import Form, ask_of
 from bot.cards import modals
 from bot.errors import InvalidInputError
 from bot.listeners.desk import OURS, Desk, actor_of, settle_doubt
@@ -67,21 +69,77 @@ async def _look(desk: Desk, click: Click, *kinds: Kind) -> Approval:
     return approval
 
 
-async def _approve(desk: Desk, click: Click) -> None:
-    approval = await _look(desk, click, Kind.APPROVAL)
+async def _look_at(desk: Desk, click: Click, *forms: Form) -> Approval:
+    approval = await _look(desk, click, Kind.APPROVAL, Kind.QUESTION)
+    if ask_of(approval).form not in forms:
+        raise InvalidInputError("this button")
+    return approval
+
+
+async def _record(
+    desk: Desk, click: Click, approval: Approval, status: Status, *, answer: str = "", digest: str
+) -> None:
     decision = Decision(
-        status=Status.APPROVED,
+        status=status,
         by=click.actor.user_id,
         at_ms=desk.clock(),
-        digest=approval.digest,
+        answer_json=answer,
+        digest=digest,
     )
     decided = await desk.approvals.decide(approval, decision)
     desk.spawn(desk.approvals.follow_up(decided))
 
 
-async def _reject(desk: Desk, click: Click) -> None:
+async def _approve(desk: Desk, click: Click) -> None:
     approval = await _look(desk, click, Kind.APPROVAL)
+    await _record(desk, click, approval, Status.APPROVED, digest=approval.digest)
+
+
+async def _reject(desk: Desk, click: Click) -> None:
+    approval = await _look(desk, click, Kind.APPROVAL, Kind.QUESTION)
+    no_status(approval)
     await desk.open_view(click.trigger_id, modals.reject_modal(approval))
+
+
+async def _ignore(desk: Desk, click: Click) -> None:
+    approval = await _look_at(desk, click, Form.HUMAN)
+    await _record(desk, click, approval, Status.REJECTED, digest=approval.digest)
+
+
+async def _respond(desk: Desk, click: Click) -> None:
+    approval = await _look_at(desk, click, Form.HUMAN)
+    await desk.open_view(click.trigger_id, modals.respond_modal(approval))
+
+
+async def _accept(desk: Desk, click: Click) -> None:
+    """Nothing of the shown text is to be changed."""
+    approval = await _look_at(desk, click, Form.FEEDBACK)
+    await _record(
+        desk, click, approval, Status.ANSWERED, answer=feedback_json(""), digest=approval.digest
+    )
+
+
+async def _choose(desk: Desk, click: Click) -> None:
+    approval = await _look_at(desk, click, Form.CHOICE)
+    await desk.open_view(click.trigger_id, modals.choose_modal(approval))
+
+
+async def _pick(desk: Desk, click: Click) -> None:
+    """Choose the option whose number the button has, as the record numbers them."""
+    approval = await _look_at(desk, click, Form.CHOICE)
+    options = ask_of(approval).options
+    index = PICKS.index(click.action_id)
+    if index >= len(options):
+        raise InvalidInputError("this button")
+    ids = [options[index].id]
+    await _record(
+        desk,
+        click,
+        approval,
+        yes_status(approval),
+        answer=selected_json(ids),
+        digest=chosen_digest(approval, ids),
+    )
 
 
 async def _edit(desk: Desk, click: Click) -> None:
@@ -90,7 +148,7 @@ async def _edit(desk: Desk, click: Click) -> None:
 
 
 async def _answer(desk: Desk, click: Click) -> None:
-    approval = await _look(desk, click, Kind.QUESTION)
+    approval = await _look_at(desk, click, Form.TEXTS, Form.FEEDBACK, Form.FIELDS)
     await desk.open_view(click.trigger_id, modals.answer_modal(approval))
 
 
@@ -123,4 +181,9 @@ _LISTENERS: dict[ActionId, Callable[[Desk, Click], Awaitable[None]]] = {
     ActionId.RAN: _ran,
     ActionId.AGAIN: _run_again,
     ActionId.GIVE_UP: _give_up,
+    ActionId.ACCEPT: _accept,
+    ActionId.RESPOND: _respond,
+    ActionId.IGNORE: _ignore,
+    ActionId.CHOOSE: _choose,
+    **dict.fromkeys(PICKS, _pick),
 }

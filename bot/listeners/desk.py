@@ -18,7 +18,8 @@ from bot.approvals import Approvals
 from bot.errors import DeliveryError, NotRecordedError
 from bot.inbox import Inbox
 from bot.mapping import canonical
-from bot.ports import Actor, Clock, Notifier, Spawn
+from bot.outbox import Outbox
+from bot.ports import Actor, Clock, Spawn
 from bot.slackcalls import slack_fault
 from bot.threads import Threads
 from storage.base import Storage
@@ -26,8 +27,8 @@ from storage.records import Approval, Decision, Status
 
 T = TypeVar("T")
 
-CheckCall = Callable[[str, dict[str, Any]], dict[str, Any]]
-"""Takes a tool's name and arguments; raises `InvalidArgumentsError` where they do not fit."""
+CheckCall = Callable[[Approval, dict[str, Any]], Awaitable[dict[str, Any]]]
+"""Takes a call and its new arguments; raises `InvalidArgumentsError` where they do not fit."""
 
 OURS = re.compile(r"^countersign:")
 """The buttons and modals that are ours."""
@@ -45,8 +46,8 @@ class Desk:
         approvals: Decisions.
         inbox: Messages.
         threads: The agents' work.
-        check_call: Brings edited arguments of a tool into their canonical form.
-        notifier: Private answers.
+        check_call: Brings edited arguments of a call into their canonical form.
+        outbox: Private answers.
         client: Opens modals; never waits long.
         clock: The time now.
         spawn: Starts work that outlives the payload.
@@ -57,7 +58,7 @@ class Desk:
     inbox: Inbox
     threads: Threads
     check_call: CheckCall
-    notifier: Notifier
+    outbox: Outbox
     client: AsyncWebClient
     clock: Clock
     spawn: Spawn

@@ -5,19 +5,35 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.context.async_context import AsyncBoltContext
 from slack_bolt.error import BoltUnhandledRequestError
+from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 
+from bot.audit import Act, note
 from bot.cards import modals
-from bot.errors import UserFacingError
+from bot.errors import (
+    InvalidInputError,
+    NotRecordedError,
+    UnknownApprovalError,
+    UserFacingError,
+)
 from bot.listeners.desk import Desk
-from storage.errors import RecordNotFoundError, StoreUnavailableError
+from storage.errors import (
+    RecordNotFoundError,
+    RecordRefusedError,
+    StorageError,
+    StoreUnavailableError,
+)
 
 logger = logging.getLogger(__name__)
+
+LAST_RETRY = 3
 
 _JSON: dict[str, str | Sequence[str]] = {"content-type": "application/json"}
 
@@ -27,30 +43,105 @@ def register(app: AsyncApp, desk: Desk) -> None:
 
     @app.error
     async def on_error(
-        error: Exception, body: dict[str, Any], context: AsyncBoltContext
+        error: Exception, body: dict[str, Any], context: AsyncBoltContext, request: AsyncBoltRequest
     ) -> BoltResponse:
         if isinstance(error, BoltUnhandledRequestError):
             return BoltResponse(status=200)
-        text = explain(error)
         kind = body.get("type")
         if not isinstance(error, UserFacingError):
             logger.error(
                 "a %s failed: %s",
                 kind,
                 type(error).__name__,
-                exc_info=error,
+                # A database that is away is no fault of the program: its trace says nothing.
+                exc_info=None if isinstance(error, StoreUnavailableError) else error,
                 extra={"action": "listener_failed", "user_id": context.user_id},
             )
+        telling = Telling(body, context)
         if kind == "event_callback":
-            return BoltResponse(status=500)  # not stored: Slack shall send it again
+            return await _answer_event(desk, error, telling, request)
+        if isinstance(error, InvalidInputError | UnknownApprovalError):
+            await _note_refusal(desk, error, telling)
         if kind == "view_submission":
             answer = {
                 "response_action": "update",
-                "view": modals.notice_modal("Please check the card", text),
+                "view": modals.notice_modal("Please check the card", explain(error)),
             }
             return BoltResponse(status=200, body=json.dumps(answer), headers=_JSON)
-        _answer_privately(desk, body, context, text)
+        await _answer_privately(desk, error, telling, explain(error))
         return BoltResponse(status=200)
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """What a private answer needs to know of its payload."""
+
+    body: dict[str, Any]
+    context: AsyncBoltContext
+
+    @property
+    def thread_ts(self) -> str:
+        """The thread of the card, or of the message; empty without one."""
+        for name in ("container", "event"):
+            part = self.body.get(name)
+            found = part.get("thread_ts") if isinstance(part, dict) else None
+            if isinstance(found, str):
+                return found
+        return ""
+
+    @property
+    def key(self) -> str:
+        """The same for a payload that is sent twice."""
+        names = ("trigger_id", "event_id")
+        found = [self.body.get(name) for name in names]
+        return next((value for value in found if isinstance(value, str) and value), "?")
+
+
+async def _note_refusal(desk: Desk, error: UserFacingError, telling: Telling) -> None:
+    """Put on record what was refused before any approval was looked at, or for its form.
+
+    A database that does not answer keeps nobody from the answer: nothing was done.
+    """
+    context, now = telling.context, desk.clock()
+    place = (context.team_id, context.channel_id, telling.thread_ts)
+    with suppress(StorageError):
+        await note(
+            desk.storage.audit,
+            Act.REFUSED,
+            key=f"{telling.key}:{context.user_id}:{now}",
+            at_ms=now,
+            about=":".join(part or "?" for part in place),
+            by=context.user_id or "",
+            why=str(error),
+        )
+
+
+async def _answer_event(
+    desk: Desk, error: Exception, telling: Telling, request: AsyncBoltRequest
+) -> BoltResponse:
+    """An event that is not stored is not acknowledged, so that Slack sends it again.
+
+    What can never be stored is said at once; what could not be stored so far, with the last try.
+    """
+    if isinstance(error, RecordRefusedError):
+        await _answer_privately(desk, error, telling, explain(error))
+        return BoltResponse(status=200)
+    if _is_last_try(request):
+        text = (
+            "I could not keep this message, so I will not act on it. Please write it again later."
+        )
+        await _answer_privately(desk, error, telling, text)
+    return BoltResponse(status=503)
+
+
+def _is_last_try(request: AsyncBoltRequest) -> bool:
+    """Whether Slack will not send this event again.
+
+    Source:
+        https://docs.slack.dev/apis/events-api (three retries: at once, after 1 and 5 minutes)
+    """
+    number = (request.headers.get("x-slack-retry-num") or [""])[0]
+    return number.isdigit() and int(number) >= LAST_RETRY
 
 
 def explain(error: Exception) -> str:
@@ -64,22 +155,26 @@ def explain(error: Exception) -> str:
             "I cannot reach my database now. Please look at the card in a moment; if it still has "
             "its buttons, try again."
         )
+    if isinstance(error, RecordRefusedError):
+        return (
+            "This is too large, or has characters that I cannot keep. Nothing was done; please "
+            "make it shorter."
+        )
     return (
         "Something went wrong on my side. Please look at the card; if it still has its buttons, "
         "try again."
     )
 
 
-def _answer_privately(
-    desk: Desk, body: dict[str, Any], context: AsyncBoltContext, text: str
-) -> None:
-    channel_id, user_id = context.channel_id, context.user_id
-    if not channel_id or not user_id:
-        return
-    container = body.get("container")
-    thread_ts = container.get("thread_ts") if isinstance(container, dict) else None
-    desk.spawn(
-        desk.notifier.whisper(
-            channel_id, user_id, text, thread_ts=thread_ts if isinstance(thread_ts, str) else ""
+async def _answer_privately(desk: Desk, error: Exception, telling: Telling, text: str) -> None:
+    channel_id, user_id = telling.context.channel_id, telling.context.user_id
+    if channel_id and user_id:
+        is_away = isinstance(error, NotRecordedError | StoreUnavailableError)
+        await desk.outbox.whisper(
+            channel_id=channel_id,
+            thread_ts=telling.thread_ts,
+            user_id=user_id,
+            text=text,
+            key=telling.key,
+            on_record=not is_away,
         )
-    )

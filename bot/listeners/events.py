@@ -27,7 +27,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
         if incoming is None:
             logger.debug("event ignored", extra={"action": "event_ignored"})
             return
-        thread_id = await desk.inbox.receive(incoming)
+        thread_id = await desk.in_time(desk.inbox.receive(incoming))
         if thread_id is not None:
             desk.spawn(desk.threads.work(thread_id))
 

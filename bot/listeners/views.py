@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,17 @@ from slack_bolt.context.async_context import AsyncBoltContext
 
 from agents import InvalidArgumentsError
 from bot.action_ids import ActionId, Reference, decode
+from bot.answers import (
+    chosen_digest,
+    feedback_json,
+    filled_digest,
+    no_status,
+    selected_json,
+    texts_json,
+    values_json,
+    yes_status,
+)
+from bot.asks import Form, arguments_of, ask_of
 from bot.cards import forms, modals
 from bot.cards.arguments import same
 from bot.errors import InvalidInputError
@@ -68,11 +78,11 @@ def submission_from(body: dict[str, Any], actor: Actor) -> Submission:
     return Submission(modal_id, decode(view.get("private_metadata")), values, actor)
 
 
-async def _look(desk: Desk, submission: Submission, kind: Kind) -> Approval:
+async def _look(desk: Desk, submission: Submission, *kinds: Kind) -> Approval:
     approval = await desk.approvals.look(
         submission.about.approval_id, submission.actor, shown=submission.about.shown
     )
-    if approval.kind is not kind:
+    if approval.kind not in kinds:
         raise InvalidInputError("this form")
     return approval
 
@@ -82,10 +92,23 @@ async def _record(desk: Desk, approval: Approval, decision: Decision) -> None:
     desk.spawn(desk.approvals.follow_up(decided))
 
 
-async def _reject(desk: Desk, submission: Submission) -> forms.Errors:
-    approval = await _look(desk, submission, Kind.APPROVAL)
+async def _record_answer(
+    desk: Desk, submission: Submission, approval: Approval, answer: str, *, digest: str
+) -> None:
     decision = Decision(
-        status=Status.REJECTED,
+        status=yes_status(approval),
+        by=submission.actor.user_id,
+        at_ms=desk.clock(),
+        answer_json=answer,
+        digest=digest,
+    )
+    await _record(desk, approval, decision)
+
+
+async def _reject(desk: Desk, submission: Submission) -> forms.Errors:
+    approval = await _look(desk, submission, Kind.APPROVAL, Kind.QUESTION)
+    decision = Decision(
+        status=no_status(approval),
         by=submission.actor.user_id,
         at_ms=desk.clock(),
         reason=forms.read_text(submission.values, modals.REASON),
@@ -103,7 +126,7 @@ async def _edit(desk: Desk, submission: Submission) -> forms.Errors:
     if form.arguments is None:
         return form.errors
     try:
-        arguments = desk.check_call(approval.tool, form.arguments)
+        arguments = await desk.check_call(approval, form.arguments)
     except InvalidArgumentsError as error:
         return forms.place_errors(approval, error)
     edited, digest = in_order(arguments), edited_digest(approval, arguments)
@@ -121,15 +144,61 @@ async def _edit(desk: Desk, submission: Submission) -> forms.Errors:
 
 
 async def _answer(desk: Desk, submission: Submission) -> forms.Errors:
-    approval = await _look(desk, submission, Kind.QUESTION)
-    answers, errors = forms.read_answers(approval, submission.values)
-    if errors:
-        return errors
+    approval = await _look(desk, submission, Kind.QUESTION, Kind.APPROVAL)
+    match ask_of(approval).form:
+        case Form.TEXTS:
+            texts, errors = forms.read_answers(approval, submission.values)
+            answer = texts_json(texts)
+        case Form.FEEDBACK:
+            text, errors = forms.read_feedback(submission.values)
+            answer = feedback_json(text)
+        case Form.FIELDS:
+            return await _fill(desk, submission, approval)
+        case _:
+            raise InvalidInputError("this form")
+    if not errors:
+        await _record_answer(desk, submission, approval, answer, digest=approval.digest)
+    return errors
+
+
+async def _fill(desk: Desk, submission: Submission, approval: Approval) -> forms.Errors:
+    """Take the values that people were asked for; of a call, as its tool takes them."""
+    form = forms.read_fields(approval, submission.values)
+    if form.arguments is None:
+        return form.errors
+    values = form.arguments
+    if approval.tool:
+        try:
+            whole = await desk.check_call(approval, {**arguments_of(approval), **values})
+        except InvalidArgumentsError as error:
+            return forms.place_errors(approval, error)
+        values = {name: whole.get(name, value) for name, value in values.items()}
+    digest = filled_digest(approval, values)
+    await _record_answer(desk, submission, approval, values_json(values), digest=digest)
+    return {}
+
+
+async def _choose(desk: Desk, submission: Submission) -> forms.Errors:
+    approval = await _look(desk, submission, Kind.QUESTION, Kind.APPROVAL)
+    if ask_of(approval).form is not Form.CHOICE:
+        raise InvalidInputError("this form")
+    ids, errors = forms.read_choice(approval, submission.values)
+    if not errors:
+        digest = chosen_digest(approval, ids)
+        await _record_answer(desk, submission, approval, selected_json(ids), digest=digest)
+    return errors
+
+
+async def _respond(desk: Desk, submission: Submission) -> forms.Errors:
+    approval = await _look(desk, submission, Kind.APPROVAL)
+    text = forms.read_text(submission.values, modals.RESPONSE)
+    if not text:
+        return {modals.RESPONSE: "Please write what the agent should be told."}
     decision = Decision(
         status=Status.ANSWERED,
         by=submission.actor.user_id,
         at_ms=desk.clock(),
-        answer_json=json.dumps(answers, ensure_ascii=False),
+        answer_json=texts_json([text]),
         digest=approval.digest,
     )
     await _record(desk, approval, decision)
@@ -150,4 +219,6 @@ _LISTENERS: dict[ActionId, Callable[[Desk, Submission], Awaitable[forms.Errors]]
     ActionId.EDIT_MODAL: _edit,
     ActionId.ANSWER_MODAL: _answer,
     ActionId.RAN_MODAL: _ran,
+    ActionId.CHOOSE_MODAL: _choose,
+    ActionId.RESPOND_MODAL: _respond,
 }

@@ -11,6 +11,8 @@ from storage.mongo.collection import Collection
 from storage.mongo.documents import Document, Filter, Update, put, to_document, to_record
 from storage.records import SCHEMA_VERSION, Approval, Decision, Status
 
+_WITHDRAWABLE = (Status.APPROVED, Status.REJECTED, Status.ANSWERED)
+
 
 class MongoApprovalStore:
     """See `storage.base.ApprovalStore`."""
@@ -48,6 +50,25 @@ class MongoApprovalStore:
             await self.get(approval_id)
             raise RecordConflictError("approval", approval_id)
         return to_record(APPROVALS, decided)
+
+    async def withdraw(self, approval_id: str, decision: Decision) -> Approval:
+        where: Filter = {
+            "_id": approval_id,
+            "open": True,
+            "status": {"$in": [status.value for status in _WITHDRAWABLE]},
+            "v": SCHEMA_VERSION,
+        }
+        changes = {
+            "status": decision.status.value,
+            "decision": decision_text(decision),
+            "due_ms": decision.at_ms,
+        }
+        update: Update = {"$set": changes, "$inc": {"revision": 1}}
+        withdrawn = await self._collection.update_and_get(where, update)
+        if withdrawn is None:
+            await self.get(approval_id)
+            raise RecordConflictError("approval", approval_id)
+        return to_record(APPROVALS, withdrawn)
 
     async def open_of(self, thread_id: str) -> Sequence[Approval]:
         where = {"thread_id": thread_id, "open": True}
@@ -87,7 +108,12 @@ class MongoApprovalStore:
             changes["card_ts"] = card_ts
         if drawn_revision is not None:
             changes["drawn_revision"] = drawn_revision
+            changes["undeliverable"] = ""
         return await self._collection.update(leases.held(approval_id, fence), {"$set": changes})
+
+    async def mark_undeliverable(self, approval_id: str, *, fence: int, reason: str) -> bool:
+        update: Update = {"$set": {"undeliverable": reason}}
+        return await self._collection.update(leases.held(approval_id, fence), update)
 
     async def mark_reminded(self, approval_id: str, *, fence: int, remind_ms: int | None) -> bool:
         where = {**leases.held(approval_id, fence), "status": Status.PENDING.value}
@@ -95,14 +121,30 @@ class MongoApprovalStore:
         return await self._collection.update(where, put(update, "remind_ms", remind_ms))
 
     async def release(
-        self, approval_id: str, *, fence: int, revision: int, due_ms: int | None, now_ms: int
+        self,
+        approval_id: str,
+        *,
+        fence: int,
+        revision: int,
+        due_ms: int | None,
+        now_ms: int,
+        failed: bool = False,
     ) -> bool:
         holder = leases.held(approval_id, fence)
         unchanged = {**holder, "revision": revision}
-        if await self._collection.update(unchanged, leases.given_back(due_ms)):
+        if await self._collection.update(unchanged, _given_back(due_ms, failed=failed)):
             return True
-        await self._collection.update(holder, leases.given_back(now_ms))
+        await self._collection.update(holder, _given_back(now_ms, failed=failed))
         return False
+
+
+def _given_back(due_ms: int | None, *, failed: bool) -> Update:
+    update = leases.given_back(due_ms)
+    if failed:
+        update["$inc"] = {"attempts": 1}
+    else:
+        update["$set"]["attempts"] = 0
+    return update
 
 
 def _records(documents: Sequence[Document]) -> list[Approval]:

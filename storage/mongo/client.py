@@ -17,7 +17,7 @@ import pymongo
 from bson.errors import BSONError
 from pymongo import AsyncMongoClient, IndexModel, ReadPreference, WriteConcern
 from pymongo.asynchronous.database import AsyncDatabase
-from pymongo.errors import AutoReconnect, PyMongoError
+from pymongo.errors import AutoReconnect, DocumentTooLarge, OperationFailure, PyMongoError
 from pymongo.read_concern import ReadConcern
 
 from storage.errors import RecordRefusedError, StoreUnavailableError
@@ -35,6 +35,7 @@ INDEXES: Mapping[str, Sequence[Sequence[str]]] = {
         ["thread_id", "open", "created_ms", "position"],
     ],
     "posts": [["thread_id", "posted", "created_ms"]],
+    "whispers": [["due_ms"]],
     "audit": [["thread_id", "at_ms"]],
     "log": [["log_id", "turn"]],
     "journal": [["checkpoint_id", "base", "index"]],
@@ -46,6 +47,9 @@ INDEX_S = 60.0
 """How long one collection may take: with a new release, an index can be missing on much data."""
 
 _MAX_DETAIL = 300
+
+_TOO_LARGE = frozenset({10334, 17280, 17419, 17420})
+"""The server's codes for a document or a key that is larger than it can hold."""
 
 
 class Client:
@@ -70,8 +74,8 @@ class Client:
         self._database: AsyncDatabase[dict[str, Any]] | None = None
         self._close: Callable[[], Awaitable[None]] | None = None
 
-    async def open(self) -> None:
-        """Connect, ask for a sign of life, make the indexes; may be repeated.
+    async def open_to_read(self) -> None:
+        """Connect, and ask for a sign of life.
 
         Raises:
             StoreUnavailableError: The server does not answer, or refuses.
@@ -80,6 +84,18 @@ class Client:
             if self._database is None:
                 self._database = self._connect()
             await self.ping()
+        except BaseException:
+            await self.close()
+            raise
+
+    async def open(self) -> None:
+        """Connect, ask for a sign of life, make the indexes; may be repeated.
+
+        Raises:
+            StoreUnavailableError: The server does not answer, or refuses.
+        """
+        await self.open_to_read()
+        try:
             for name, indexes in INDEXES.items():
                 models = [IndexModel([(field, 1) for field in fields]) for fields in indexes]
                 with self.guard(), pymongo.timeout(INDEX_S):
@@ -126,9 +142,11 @@ class Client:
         """Turn the driver's errors into ours, without credentials."""
         try:
             yield
-        except (BSONError, UnicodeError, OverflowError) as error:
+        except (BSONError, UnicodeError, OverflowError, DocumentTooLarge) as error:
             raise RecordRefusedError(self._clean(error)) from error
         except PyMongoError as error:
+            if isinstance(error, OperationFailure) and error.code in _TOO_LARGE:
+                raise RecordRefusedError(self._clean(error)) from error
             raise StoreUnavailableError(self._clean(error)) from error
 
     def _clean(self, error: Exception) -> str:

@@ -23,11 +23,23 @@ class MongoPostStore:
         found = await self._collection.get(post_id)
         return None if found is None else to_record(POSTS, found)
 
+    async def begin(self, post_id: str, *, ts: str) -> None:
+        await self._collection.update({"_id": post_id}, {"$set": {"ts": ts}})
+
     async def finish(self, post_id: str, *, ts: str) -> None:
         await self._collection.update({"_id": post_id}, {"$set": {"ts": ts, "posted": True}})
 
+    async def fail(self, post_id: str, *, reason: str) -> None:
+        await self._collection.update({"_id": post_id}, {"$set": {"failure": reason}})
+
     async def unfinished(self, thread_id: str) -> Sequence[Post]:
         found = await self._collection.find(
-            {"thread_id": thread_id, "posted": False}, [("created_ms", 1), ("_id", 1)]
+            {"thread_id": thread_id, "posted": False, "failure": ""},
+            [("created_ms", 1), ("_id", 1)],
         )
         return [to_record(POSTS, document) for document in found]
+
+    async def any_of(self, checkpoint_id: str) -> bool:
+        # A semicolon comes right after the colon: all ids that begin with it lie in between.
+        between = {"$gte": f"{checkpoint_id}:", "$lt": f"{checkpoint_id};"}
+        return bool(await self._collection.find({"_id": between}, [("_id", 1)], 1))

@@ -13,6 +13,7 @@ from storage.mongo.inbox import MongoInboxStore
 from storage.mongo.log import MongoMessageLog
 from storage.mongo.posts import MongoPostStore
 from storage.mongo.threads import MongoThreadStore
+from storage.mongo.whispers import MongoWhisperStore
 
 TIMEOUT = timedelta(seconds=2)
 """Less than the three seconds that Slack waits for an answer."""
@@ -46,10 +47,19 @@ class MongoStorage:
         )
         self.approvals = MongoApprovalStore(Collection(client, "approvals"))
         self.posts = MongoPostStore(Collection(client, "posts"))
+        self.whispers = MongoWhisperStore(Collection(client, "whispers"))
         self.audit = MongoAuditStore(Collection(client, "audit"))
 
     async def open(self) -> None:
         await self._client.open()
+
+    async def open_to_read(self) -> None:
+        """Connect without making indexes: a user that may only read is enough.
+
+        Raises:
+            StoreUnavailableError: The server does not answer, or refuses.
+        """
+        await self._client.open_to_read()
 
     async def ping(self) -> None:
         await self._client.ping()

@@ -22,6 +22,14 @@ WHERE approval_id = :id AND status = 'pending' AND digest = :digest
 RETURNING *
 """
 
+_WITHDRAW = """
+UPDATE approvals
+SET status = :status, decision = :decision, revision = revision + 1, due_ms = :at
+WHERE approval_id = :id AND open = 1 AND status IN ('approved', 'rejected', 'answered')
+    AND v = :v
+RETURNING *
+"""
+
 _OPEN_OF = """
 SELECT * FROM approvals WHERE thread_id = :thread_id AND open = 1
 ORDER BY created_ms, position
@@ -59,7 +67,14 @@ RETURNING *
 _MARK_CARD = """
 UPDATE approvals
 SET card_ts = coalesce(:card_ts, card_ts), post_tried = :post_tried,
-    drawn_revision = coalesce(:drawn_revision, drawn_revision)
+    drawn_revision = coalesce(:drawn_revision, drawn_revision),
+    undeliverable = CASE WHEN :drawn_revision IS NULL THEN undeliverable ELSE '' END
+WHERE approval_id = :id AND fence = :fence AND leased_until_ms > 0
+RETURNING 1
+"""
+
+_MARK_UNDELIVERABLE = """
+UPDATE approvals SET undeliverable = :reason
 WHERE approval_id = :id AND fence = :fence AND leased_until_ms > 0
 RETURNING 1
 """
@@ -73,7 +88,8 @@ RETURNING 1
 _RELEASE = """
 UPDATE approvals
 SET leased_by = '', leased_until_ms = 0,
-    due_ms = CASE WHEN revision = :revision THEN :due ELSE :now END
+    due_ms = CASE WHEN revision = :revision THEN :due ELSE :now END,
+    attempts = CASE WHEN :failed THEN attempts + 1 ELSE 0 END
 WHERE approval_id = :id AND fence = :fence AND leased_until_ms > 0
 RETURNING revision
 """
@@ -109,6 +125,20 @@ class SqliteApprovalStore:
             await self.get(approval_id)
             raise RecordConflictError("approval", approval_id)
         return APPROVALS.decode(rows[0])
+
+    async def withdraw(self, approval_id: str, decision: Decision) -> Approval:
+        values = {
+            "id": approval_id,
+            "status": decision.status.value,
+            "decision": decision_text(decision),
+            "at": decision.at_ms,
+            "v": SCHEMA_VERSION,
+        }
+        rows = await self._select(_WITHDRAW, values)
+        if not rows:
+            await self.get(approval_id)
+            raise RecordConflictError("approval", approval_id)
+        return rows[0]
 
     async def open_of(self, thread_id: str) -> Sequence[Approval]:
         return await self._select(_OPEN_OF, {"thread_id": thread_id})
@@ -155,12 +185,23 @@ class SqliteApprovalStore:
         }
         return await self._database.change(_MARK_CARD, values)
 
+    async def mark_undeliverable(self, approval_id: str, *, fence: int, reason: str) -> bool:
+        values = {"id": approval_id, "fence": fence, "reason": reason}
+        return await self._database.change(_MARK_UNDELIVERABLE, values)
+
     async def mark_reminded(self, approval_id: str, *, fence: int, remind_ms: int | None) -> bool:
         values = {"id": approval_id, "fence": fence, "remind_ms": remind_ms}
         return await self._database.change(_MARK_REMINDED, values)
 
     async def release(
-        self, approval_id: str, *, fence: int, revision: int, due_ms: int | None, now_ms: int
+        self,
+        approval_id: str,
+        *,
+        fence: int,
+        revision: int,
+        due_ms: int | None,
+        now_ms: int,
+        failed: bool = False,
     ) -> bool:
         values = {
             "id": approval_id,
@@ -168,6 +209,7 @@ class SqliteApprovalStore:
             "revision": revision,
             "due": due_ms,
             "now": now_ms,
+            "failed": failed,
         }
         rows = await self._database.fetch(_RELEASE, values)
         return bool(rows) and rows[0]["revision"] == revision

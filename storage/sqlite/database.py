@@ -14,8 +14,8 @@ from typing import Any
 from storage.codec import Codec, Row
 from storage.errors import RecordFormatError, StoreUnavailableError
 from storage.sqlite.lock import DirectoryLock
-from storage.sqlite.schema import DATABASE_VERSION, DDL
-from storage.sqlite.worker import Worker, connect
+from storage.sqlite.schema import DATABASE_VERSION, DDL, MIGRATIONS
+from storage.sqlite.worker import Rows, Worker, connect
 
 FILE_NAME = "countersign.db"
 MIN_SQLITE = (3, 35, 0)
@@ -70,6 +70,29 @@ class Database:
             self._unlock()
             raise
         return True
+
+    async def open_to_read(self) -> None:
+        """Open a file that another process may have open; nothing in it can be changed.
+
+        Raises:
+            StoreUnavailableError: There is no file, or it cannot be read.
+            RecordFormatError: The file was written by another release.
+        """
+        path = (self._directory or Path()) / FILE_NAME
+        if self._directory is None or not path.is_file():
+            raise StoreUnavailableError(
+                f"there is no database in the data directory {self._directory}"
+            )
+        # The log beside the file is shared with its writer, so that “ro” is not enough to open it.
+        worker = await connect(f"{path.absolute().as_uri()}?mode=rw", uri=True)
+        try:
+            await worker.run(f"PRAGMA busy_timeout = {BUSY_MS}", {})
+            await worker.run("PRAGMA query_only = ON", {})
+            _check_version(await worker.run("PRAGMA user_version", {}), DATABASE_VERSION)
+        except BaseException:
+            await worker.close()
+            raise
+        self._worker = worker
 
     async def fetch(self, sql: str, values: Mapping[str, object] | None = None) -> list[Row]:
         """Run one statement and return all of its rows.
@@ -136,10 +159,22 @@ async def _set_up(worker: Worker) -> None:
     await worker.run("PRAGMA journal_mode = WAL", {})
     await worker.run("PRAGMA synchronous = FULL", {})
     rows = await worker.run("PRAGMA user_version", {})
-    version = rows[0]["user_version"]
-    if version not in {0, DATABASE_VERSION}:
-        raise RecordFormatError("database file", version)
+    version = _check_version(rows, 0, *MIGRATIONS, DATABASE_VERSION)
     if version == 0:
-        for statement in DDL.split(";"):
-            if statement.strip():
-                await worker.run(statement, {})
+        await _run_script(worker, DDL)
+    while version in MIGRATIONS:
+        await _run_script(worker, MIGRATIONS[version])
+        version += 1
+
+
+async def _run_script(worker: Worker, script: str) -> None:
+    for statement in script.split(";"):
+        if statement.strip():
+            await worker.run(statement, {})
+
+
+def _check_version(rows: Rows, *known: int) -> int:
+    version = rows[0]["user_version"]
+    if version not in known:
+        raise RecordFormatError("database file", version)
+    return int(version)

@@ -12,11 +12,18 @@ _INSERT = insert_sql("posts", POSTS)
 
 _SELECT = "SELECT * FROM posts WHERE post_id = :id"
 
+_BEGIN = "UPDATE posts SET ts = :ts WHERE post_id = :id"
+
 _FINISH = "UPDATE posts SET ts = :ts, posted = 1 WHERE post_id = :id"
 
+_FAIL = "UPDATE posts SET failure = :reason WHERE post_id = :id"
+
 _UNFINISHED = """
-SELECT * FROM posts WHERE thread_id = :thread_id AND posted = 0 ORDER BY created_ms, post_id
+SELECT * FROM posts WHERE thread_id = :thread_id AND posted = 0 AND failure = ''
+ORDER BY created_ms, post_id
 """
+
+_ANY_OF = "SELECT 1 FROM posts WHERE post_id >= :first AND post_id < :last LIMIT 1"
 
 
 class SqlitePostStore:
@@ -32,9 +39,20 @@ class SqlitePostStore:
         rows = await self._database.fetch(_SELECT, {"id": post_id})
         return POSTS.decode(rows[0]) if rows else None
 
+    async def begin(self, post_id: str, *, ts: str) -> None:
+        await self._database.fetch(_BEGIN, {"id": post_id, "ts": ts})
+
     async def finish(self, post_id: str, *, ts: str) -> None:
         await self._database.fetch(_FINISH, {"id": post_id, "ts": ts})
+
+    async def fail(self, post_id: str, *, reason: str) -> None:
+        await self._database.fetch(_FAIL, {"id": post_id, "reason": reason})
 
     async def unfinished(self, thread_id: str) -> Sequence[Post]:
         rows = await self._database.fetch(_UNFINISHED, {"thread_id": thread_id})
         return [POSTS.decode(row) for row in rows]
+
+    async def any_of(self, checkpoint_id: str) -> bool:
+        # A semicolon comes right after the colon: all ids that begin with it lie in between.
+        values = {"first": f"{checkpoint_id}:", "last": f"{checkpoint_id};"}
+        return await self._database.change(_ANY_OF, values)

@@ -1,8 +1,8 @@
-"""The tables. Stored: version 1, must stay readable."""
+"""The tables. Stored: versions 1 and 2, must stay readable."""
 
 from __future__ import annotations
 
-DATABASE_VERSION = 1
+DATABASE_VERSION = 2
 """Kept as SQLite's `user_version`; one higher with each change of the tables."""
 
 DDL = """
@@ -74,6 +74,8 @@ CREATE TABLE IF NOT EXISTS approvals (
     drawn_revision INTEGER NOT NULL,
     card_ts TEXT NOT NULL,
     post_tried INTEGER NOT NULL,
+    attempts INTEGER NOT NULL,
+    undeliverable TEXT NOT NULL,
     due_ms INTEGER,
     leased_by TEXT NOT NULL,
     leased_until_ms INTEGER NOT NULL,
@@ -91,10 +93,26 @@ CREATE TABLE IF NOT EXISTS posts (
     text TEXT NOT NULL,
     created_ms INTEGER NOT NULL,
     ts TEXT NOT NULL,
-    posted INTEGER NOT NULL
+    posted INTEGER NOT NULL,
+    failure TEXT NOT NULL
 );
 CREATE INDEX IF NOT EXISTS posts_unfinished
-    ON posts (thread_id, created_ms, post_id) WHERE posted = 0;
+    ON posts (thread_id, created_ms, post_id) WHERE posted = 0 AND failure = '';
+
+CREATE TABLE IF NOT EXISTS whispers (
+    whisper_id TEXT NOT NULL PRIMARY KEY,
+    v INTEGER NOT NULL,
+    channel_id TEXT NOT NULL,
+    thread_ts TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    text TEXT NOT NULL,
+    created_ms INTEGER NOT NULL,
+    due_ms INTEGER,
+    leased_by TEXT NOT NULL,
+    leased_until_ms INTEGER NOT NULL,
+    fence INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS whispers_due ON whispers (due_ms) WHERE due_ms IS NOT NULL;
 
 CREATE TABLE IF NOT EXISTS audit (
     entry_id TEXT NOT NULL PRIMARY KEY,
@@ -135,6 +153,37 @@ CREATE TABLE IF NOT EXISTS journal (
     PRIMARY KEY (checkpoint_id, base, position)
 );
 
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 COMMIT;
 """
+
+MIGRATIONS = {
+    1: """
+BEGIN IMMEDIATE;
+ALTER TABLE approvals ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE approvals ADD COLUMN undeliverable TEXT NOT NULL DEFAULT '';
+ALTER TABLE posts ADD COLUMN failure TEXT NOT NULL DEFAULT '';
+DROP INDEX posts_unfinished;
+CREATE INDEX posts_unfinished
+    ON posts (thread_id, created_ms, post_id) WHERE posted = 0 AND failure = '';
+
+CREATE TABLE IF NOT EXISTS whispers (
+    whisper_id TEXT NOT NULL PRIMARY KEY,
+    v INTEGER NOT NULL,
+    channel_id TEXT NOT NULL,
+    thread_ts TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    text TEXT NOT NULL,
+    created_ms INTEGER NOT NULL,
+    due_ms INTEGER,
+    leased_by TEXT NOT NULL,
+    leased_until_ms INTEGER NOT NULL,
+    fence INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS whispers_due ON whispers (due_ms) WHERE due_ms IS NOT NULL;
+
+PRAGMA user_version = 2;
+COMMIT;
+""",
+}
+"""From each earlier version to the next."""

@@ -12,9 +12,10 @@ from storage.sqlite.inbox import SqliteInboxStore
 from storage.sqlite.log import SqliteMessageLog
 from storage.sqlite.posts import SqlitePostStore
 from storage.sqlite.threads import SqliteThreadStore
+from storage.sqlite.whispers import SqliteWhisperStore
 
 _BROKEN = "SET leased_by = '', leased_until_ms = 0, due_ms = 0 WHERE leased_until_ms > 0"
-_BREAK_LEASES = (f"UPDATE threads {_BROKEN}", f"UPDATE approvals {_BROKEN}")
+_BREAK_LEASES = tuple(f"UPDATE {table} {_BROKEN}" for table in ("threads", "approvals", "whispers"))
 
 
 class SqliteStorage:
@@ -33,6 +34,7 @@ class SqliteStorage:
         self.checkpoints = SqliteCheckpointStore(self._database)
         self.approvals = SqliteApprovalStore(self._database)
         self.posts = SqlitePostStore(self._database)
+        self.whispers = SqliteWhisperStore(self._database)
         self.audit = SqliteAuditStore(self._database)
 
     async def open(self) -> None:
@@ -41,6 +43,15 @@ class SqliteStorage:
             # did not finish is due now.
             for statement in _BREAK_LEASES:
                 await self._database.fetch(statement)
+
+    async def open_to_read(self) -> None:
+        """Open it beside the process that has it; every write is refused.
+
+        Raises:
+            StoreUnavailableError: There is no database, or it cannot be read.
+            RecordFormatError: It was written by another release.
+        """
+        await self._database.open_to_read()
 
     async def ping(self) -> None:
         await self._database.fetch("SELECT 1")

@@ -86,8 +86,12 @@ class Worker:
                     one.future.set_result(result)
 
 
-async def connect(target: str) -> Worker:
+async def connect(target: str, *, uri: bool = False) -> Worker:
     """Open a file in a thread of its own.
+
+    Args:
+        target: Its path.
+        uri: Whether that is written as an address, with options.
 
     Raises:
         StoreUnavailableError: It cannot be opened.
@@ -95,15 +99,15 @@ async def connect(target: str) -> Worker:
     thread = ThreadPoolExecutor(1, "sqlite")
     loop = asyncio.get_running_loop()
     try:
-        connection = await loop.run_in_executor(thread, _open, target)
+        connection = await loop.run_in_executor(thread, _open, target, uri)
     except sqlite3.Error as error:
         thread.shutdown()
         raise StoreUnavailableError(str(error)) from error
     return Worker(connection, thread)
 
 
-def _open(target: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(target, isolation_level=None)
+def _open(target: str, uri: bool) -> sqlite3.Connection:  # noqa: FBT001 - called by an executor
+    connection = sqlite3.connect(target, isolation_level=None, uri=uri)
     connection.row_factory = _as_dict
     return connection
 

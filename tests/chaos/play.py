@@ -17,7 +17,6 @@ from pathlib import Path
 from random import Random
 from typing import Any, Protocol
 
-from bot.sandbox.faults import Fault
 from bot.sandbox.records import Channel
 from bot.sandbox.server import Sandbox
 from storage.base import Storage
@@ -237,7 +236,7 @@ class Play:
     def _make_trouble(self) -> None:
         seed = self.setting.seed
         for number, fault in enumerate(TROUBLE):
-            self.sandbox.faults.add(Fault(**{**fault, "seed": seed * 100 + number}))
+            self.sandbox.faults.add(**fault, seed=seed * 100 + number)
 
     def _start_bots(self) -> None:
         self._names: dict[int, str] = {}

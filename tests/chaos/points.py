@@ -17,10 +17,20 @@ from typing import Any
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.app import Slack
+from bot.telemetry import NO_TELEMETRY, Telemetry
 
 READS = frozenset({"due", "find", "get", "load", "new", "newest_of", "of_thread", "of_turn"})
 """A process that dies there has done nothing since the point before."""
-STORES = ("threads", "inbox", "log", "checkpoints", "approvals", "posts", "audit")
+STORES = (
+    "threads",
+    "inbox",
+    "log",
+    "checkpoints",
+    "approvals",
+    "posts",
+    "whispers",
+    "audit",
+)
 
 
 @dataclass
@@ -113,9 +123,9 @@ class FragileSlack(Slack):
         object.__setattr__(made, "plan", plan)
         return made
 
-    def client(self, *, timeout_s: int, patient: bool = False) -> AsyncWebClient:
+    def client(self, *, timeout_s: int, telemetry: Telemetry = NO_TELEMETRY) -> AsyncWebClient:
         """See `Slack.client`."""
-        whole = Slack.client(self, timeout_s=timeout_s, patient=patient)
+        whole = Slack.client(self, timeout_s=timeout_s)
         made = FragileClient(
             token=self.token,
             base_url=self.api_url,

@@ -27,8 +27,9 @@ async def main() -> None:
     logs.configure(settings.log, secrets=settings.secrets())
     agent.PLAN = plan
     outside = Outside(
-        storage=Fragile(make_storage(settings), plan),  # type: ignore[arg-type]
+        storage=Fragile(make_storage(settings), plan),
         slack=FragileSlack.around(await reach_slack(settings), plan),
+        limits={},  # two hundred threads would take an hour
     )
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)

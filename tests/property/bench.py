@@ -220,11 +220,18 @@ class Process:
         await self.world.settle()
         return True
 
-    async def finish(self) -> None:
-        """Let all steps be taken, and those that follow, in the order in which they come."""
+    async def finish(self, *, before: str = "") -> None:
+        """Let all steps be taken, and those that follow, in the order in which they come.
+
+        Args:
+            before: Stop when only steps are left whose names begin like this; empty for none.
+        """
         for _ in range(2_000):
-            if not await self.go(0):
+            names = [name for name, _ in self.waiting]
+            free = [at for at, name in enumerate(names) if not (before and name.startswith(before))]
+            if not free:
                 return
+            await self.go(free[0])
         self.world.faults.append(f"{self.name} does not come to an end: {self.waiting}")
 
     async def kill(self) -> None:

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, settings, strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError, UserFacingError
-from bot.inbox import Incoming
+from bot.inbox import NO_TURN, Incoming
 from bot.mapping import canonical, edited_digest
 from storage.records import Approval, Decision, Kind, Status, Thread, Whisper
 from storage.sqlite import SqliteStorage
@@ -27,7 +27,6 @@ from tests.unit.bot.office import ADA, BEN, BOT, GUS, ROOT, ROSA, THREAD_ID, an_
 
 EVE = "UEVE"
 """Of another company."""
-PEOPLE = (ROSA, ADA, BEN, GUS, EVE)
 CHOICES = {
     Kind.APPROVAL: ("approve", "reject", "edit"),
     Kind.QUESTION: ("answer",),
@@ -35,7 +34,7 @@ CHOICES = {
 }
 FAR_MS = 10**15
 """Later than anything is ever due."""
-TROUBLE = ("none", "none", "card", "update", "say", "remind", "whisper", "lost", "deleted")
+TROUBLE = ("none", "none", "none", "card", "update", "say", "remind", "whisper", "lost", "deleted")
 
 
 @dataclass
@@ -104,7 +103,10 @@ class Known:
     was_asleep: bool = False
 
 
-processes = st.sampled_from([0, 1])
+bots = st.sampled_from([0, 0, 0, 1])
+POINTS = ("threads", "effect", "checkpoints", "approvals", "post_card", "update_card", "stream")
+paces = st.sampled_from(["", "", "", "no step", *POINTS])
+"""How far a bot goes on after something has happened: to the end, or to a step of some kind."""
 
 
 class ApprovalMachine(RuleBasedStateMachine):
@@ -118,8 +120,9 @@ class ApprovalMachine(RuleBasedStateMachine):
         assert isinstance(loop, Loop)
         self.world = Watched(SqliteStorage(None), loop)
         self.world.directory.add(EVE, is_external=True, team_id="T9")
+        self.slack = self.world.notifier
         self.run(self.world.storage.open())
-        self.bots = [self.run(self._start(name)) for name in ("a", "b")]
+        self.bots = [self.world.start(name) for name in ("a", "b")]
         self.known = Known()
         self.sent: list[Incoming] = []
         self.all: list[Approval] = []
@@ -133,42 +136,53 @@ class ApprovalMachine(RuleBasedStateMachine):
         self.is_broken = False
         return result
 
-    async def _start(self, name: str) -> Process:
-        return self.world.start(name)
+    def do(self, bot: int, work: Coroutine[Any, Any, Any], pace: str) -> None:
+        """Begin something in a bot, and let the bot go on, so far."""
 
-    async def _spawn(self, bot: int, work: Coroutine[Any, Any, Any]) -> None:
-        self.bots[bot].spawn(work)
-        await self.world.settle()
+        async def begin() -> None:
+            self.bots[bot].spawn(work)
+            await self.world.settle()
+            if pace != "no step":
+                await self.bots[bot].finish(before=pace)
+
+        self.run(begin())
 
     # ---- people ---------------------------------------------------------------------------------
 
     @rule(
-        bot=processes,
-        kind=st.sampled_from(JOBS),
-        author=st.sampled_from([ROSA, ROSA, ROSA, ADA, GUS, EVE]),
+        what=st.sampled_from(["ask", *["decide"] * 4, "click", "reply"]),
+        bot=bots,
+        who=st.sampled_from([BEN, BEN, ROSA, ADA, GUS, EVE]),
+        which=st.integers(0, 5),
+        pace=paces,
     )
-    def somebody_asks(self, bot: int, kind: str, author: str) -> None:
+    def somebody_acts(self, what: str, bot: int, who: str, which: int, pace: str) -> None:
+        if what == "decide" and self.pending:
+            approval = self.pending[which % len(self.pending)]
+            work = self._click(bot, approval, BEN if which else ADA, which, approval.digest[:32])
+        elif what == "click" and self.all:
+            approval = self.all[-1 - which % len(self.all)]
+            work = self._click(bot, approval, who, which, (approval.digest, "0" * 32)[which % 2])
+        elif what == "reply" and self.sent:
+            work = self._reply(bot, who, which)
+        else:
+            work = self._ask(bot, who if which == 5 else ROSA, JOBS[which % len(JOBS)])
+        self.do(bot, work, pace)
+
+    def _ask(self, bot: int, who: str, kind: str) -> Coroutine[Any, Any, None]:
         ts, job = self._ts(), self.count
         text = f"<@{BOT}> job {job} {kind}"
-        incoming = an_incoming(text, user_id=author, ts=ts, thread_ts=ROOT)
+        incoming = an_incoming(text, user_id=who, ts=ts, thread_ts=ROOT)
         self.sent.append(incoming)
-        self.run(self._spawn(bot, self._receive(self.bots[bot], incoming, job, kind)))
+        return self._receive(self.bots[bot], incoming, job, kind)
 
-    @precondition(lambda self: self.sent)
-    @rule(bot=processes, which=st.integers(0, 50))
-    def slack_sends_it_again(self, bot: int, which: int) -> None:
-        incoming = self.sent[which % len(self.sent)]
-        self.run(self._spawn(bot, self._receive(self.bots[bot], incoming, 0, "")))
-
-    @precondition(lambda self: self.sent)
-    @rule(
-        bot=processes,
-        author=st.sampled_from(PEOPLE),
-        text=st.sampled_from(["yes", "approve", "It is fine."]),
-    )
-    def somebody_replies(self, bot: int, author: str, text: str) -> None:
-        incoming = an_incoming(text, user_id=author, ts=self._ts(), thread_ts=ROOT)
-        self.run(self._spawn(bot, self._receive(self.bots[bot], incoming, 0, "")))
+    def _reply(self, bot: int, who: str, which: int) -> Coroutine[Any, Any, None]:
+        """Somebody writes without a mention; or Slack sends an event once more."""
+        text = ("yes", "It is fine.", "")[which % 3]
+        incoming = an_incoming(text, user_id=who, ts=self._ts(), thread_ts=ROOT)
+        if not text:
+            incoming = self.sent[self.count % len(self.sent)]
+        return self._receive(self.bots[bot], incoming, 0, "")
 
     def _ts(self) -> str:
         self.count += 1
@@ -181,27 +195,16 @@ class ApprovalMachine(RuleBasedStateMachine):
         if thread_id is not None:
             bot.spawn(bot.office.threads.work(thread_id))
 
-    @precondition(lambda self: self.all)
-    @rule(
-        bot=processes,
-        which=st.integers(0, 50),
-        who=st.sampled_from([ADA, ADA, BEN, ROSA, GUS, EVE]),
-        choice=st.integers(0, 2),
-        is_right=st.sampled_from([True, True, True, False]),
-    )
-    def somebody_clicks(
-        self, bot: int, which: int, who: str, choice: int, *, is_right: bool
-    ) -> None:
-        approval = self.all[-1 - which % len(self.all)]  # rather the newest ones
-        choices = CHOICES[approval.kind]
-        shown = approval.digest[:32] if is_right else "0" * 32
-        click = self._click(self.bots[bot], approval, who, choices[choice % len(choices)], shown)
-        self.run(self._spawn(bot, click))
+    @property
+    def pending(self) -> list[Approval]:
+        """What people can decide."""
+        return [one for one in self.all if one.status is Status.PENDING]
 
-    async def _click(
-        self, bot: Process, approval: Approval, who: str, choice: str, shown: str
-    ) -> None:
-        use, store = bot.office.approvals, self.world.storage.approvals
+    async def _click(self, bot: int, approval: Approval, who: str, which: int, shown: str) -> None:
+        process = self.bots[bot]
+        use, store = process.office.approvals, self.world.storage.approvals
+        choices = CHOICES[approval.kind]
+        choice = choices[which % len(choices)]
         try:
             seen = await use.look(approval.approval_id, an_actor(who), shown=shown)
             decision = self._decision(seen, who, choice)
@@ -214,7 +217,7 @@ class ApprovalMachine(RuleBasedStateMachine):
             return
         if decided.decision != decision or not await self.world.may_decide(approval, who):
             self.world.faults.append(f"{who} was told that {decision} is recorded: {decided}")
-        bot.spawn(use.follow_up(decided))
+        process.spawn(use.follow_up(decided))
 
     def _decision(self, seen: Approval, who: str, choice: str) -> Decision:
         status, more = Status.APPROVED, {"digest": seen.digest}
@@ -247,36 +250,38 @@ class ApprovalMachine(RuleBasedStateMachine):
 
     # ---- processes, time and trouble ------------------------------------------------------------
 
-    @rule(bot=processes, picks=st.lists(st.integers(0, 5), min_size=1, max_size=12))
-    def some_steps_are_taken(self, bot: int, picks: list[int]) -> None:
-        async def take() -> None:
-            for pick in picks:
-                await self.bots[bot].go(pick)
+    @rule(
+        what=st.sampled_from(["tick", "tick", "steps", "die", "wait", "wait", "sleep", "slack"]),
+        bot=bots,
+        picks=st.lists(st.integers(0, 5), min_size=1, max_size=12),
+        pace=paces,
+    )
+    def something_happens(self, what: str, bot: int, picks: list[int], pace: str) -> None:
+        is_busy = any(one.waiting for one in self.bots)
+        if what == "steps" and is_busy:
+            self.run(self._go(bot, picks))
+        elif what == "die" and is_busy:
+            self.run(self._die())
+        elif what == "sleep" and is_busy:
+            self._sleep()
+        elif what == "wait":
+            self._pass((16, 16, 16, 16, 16 * 60, 9 * 3600)[picks[0]])
+        elif what == "slack":
+            self._make_trouble(TROUBLE[sum(picks) % len(TROUBLE)])
+        else:
+            self.do(bot, self.bots[bot].office.sweep.tick(), pace)
 
-        self.run(take())
+    async def _go(self, bot: int, picks: list[int]) -> None:
+        for pick in picks:
+            await self.bots[bot].go(pick)
 
-    @rule(bot=processes)
-    def it_goes_on(self, bot: int) -> None:
-        self.run(self.bots[bot].finish())
+    async def _die(self) -> None:
+        bot = max((0, 1), key=lambda number: len(self.bots[number].waiting))
+        name = self.bots[bot].name
+        await self.bots[bot].kill()
+        self.bots[bot] = self.world.start(f"{name}'")
 
-    @rule(bot=processes)
-    def it_ticks(self, bot: int) -> None:
-        self.run(self._spawn(bot, self.bots[bot].office.sweep.tick()))
-
-    @rule(bot=processes)
-    def it_dies(self, bot: int) -> None:
-        async def die() -> None:
-            await self.bots[bot].kill()
-            self.bots[bot] = await self._start(f"{self.bots[bot].name}'")
-
-        self.run(die())
-
-    @rule(seconds=st.sampled_from([3, 16, 16, 16 * 60, 9 * 3600]))
-    def time_passes(self, seconds: int) -> None:
-        self._pass(seconds)
-
-    @rule()
-    def it_was_asleep(self) -> None:
+    def _sleep(self) -> None:
         """The leases have ended, and nobody's timer has rung; it rings when time passes again."""
         self.known.was_asleep = True
         self.world.loop.lag_ms += 20_000
@@ -288,9 +293,8 @@ class ApprovalMachine(RuleBasedStateMachine):
             self.world.loop.lag_ms = 0
         self.run(self.world.settle())
 
-    @rule(trouble=st.sampled_from(TROUBLE))
-    def slack_is_lame(self, trouble: str) -> None:
-        slack = self.world.notifier
+    def _make_trouble(self, trouble: str) -> None:
+        slack = self.slack
         slack.failing, slack.lost = set(), set()
         if trouble == "lost":
             slack.lost.add("card")
@@ -324,11 +328,11 @@ class ApprovalMachine(RuleBasedStateMachine):
 
     def _check_card(self, approval: Approval) -> None:
         assert approval.drawn_revision <= approval.revision
-        card = self.world.notifier.cards.get(approval.approval_id)
+        card = self.slack.cards.get(approval.approval_id)
         if card is not None:
             assert card.revision <= approval.revision
             assert card.decision in {None, approval.decision}
-        posts = self.world.notifier.posts.count(approval.approval_id)
+        posts = self.slack.posts.count(approval.approval_id)
         assert posts <= 1 + self.known.deleted or self.known.was_asleep
 
     def teardown(self) -> None:
@@ -349,7 +353,7 @@ class ApprovalMachine(RuleBasedStateMachine):
     async def _rest(self) -> None:
         """Nobody does anything any more, and nothing is lame: the bots do what is due."""
         self.world.loop.lag_ms = 0
-        self.world.notifier.failing, self.world.notifier.lost = set(), set()
+        self.slack.failing, self.slack.lost = set(), set()
         for _ in range(300):
             for bot in self.bots:
                 await self.world.settle()
@@ -388,11 +392,11 @@ class ApprovalMachine(RuleBasedStateMachine):
             self._check_final_card(approval)
             if approval.kind is Kind.APPROVAL:
                 self._check_effects(approval)
-        self._check_jobs()
+        await self._check_jobs()
 
     def _check_final_card(self, approval: Approval) -> None:
         assert approval.drawn_revision == approval.revision
-        card = self.world.notifier.cards[approval.approval_id]
+        card = self.slack.cards[approval.approval_id]
         assert (card.status, card.decision) == (approval.status, approval.decision)
 
     def _check_effects(self, approval: Approval) -> None:
@@ -409,17 +413,23 @@ class ApprovalMachine(RuleBasedStateMachine):
         ]
         assert done or doubts, f"{approval} was approved, and nothing happened"
 
-    def _check_jobs(self) -> None:
-        """What was acknowledged has reached the agent, once."""
-        asked = [
-            f"{one.tool} {one.arguments_json}" for one in self.all if one.kind is not Kind.DOUBT
-        ]
+    async def _check_jobs(self) -> None:
+        """What was acknowledged has reached the agent, once; or it was taken as an answer."""
+        aside = {one.text for one in await self.world.storage.inbox.of_turn(THREAD_ID, NO_TURN)}
+        answers = "".join(one.decision.answer_json for one in self.all if one.decision)
+        told = any("more than one open question" in text for _, text in self.slack.whispers)
         for job, kind in self.known.jobs.items():
-            tools = {"ask": [""], "both": ["pay", "restart"]}.get(kind, [kind])
-            words = f"job {job}?" if kind == "ask" else f'"job-{job}"'
-            for tool in tools:
-                found = [one for one in asked if one.startswith(f"{tool} ") and words in one]
-                assert len(found) == 1, f"job {job} {kind}: {found}"
+            text = f"job {job} {kind}"
+            if text in aside:
+                assert text in answers or told
+                continue
+            for tool in {"ask": [""], "both": ["pay", "restart"]}.get(kind, [kind]):
+                words = f"job {job}?" if kind == "ask" else f'"job-{job}"'
+                found = [
+                    one for one in self.all if one.tool == tool and words in one.arguments_json
+                ]
+                kinds = [one.kind for one in found if one.kind is not Kind.DOUBT]
+                assert len(kinds) == 1, f"{text}: {found}"
 
 
 ApprovalMachine.TestCase.settings = settings(

@@ -8,6 +8,14 @@ const EXAMPLES = [
   ["@countersign status of payments", "answers at once"],
 ];
 
+const WRITE = "Write: ";
+
+/** What can be tried: what the channel's topic says, or else what is understood everywhere. */
+function examples(store) {
+  const topic = store.channels.get(store.channel)?.topic ?? "";
+  return topic.startsWith(WRITE) ? [[topic.slice(WRITE.length), ""]] : EXAMPLES;
+}
+
 /** Whether the panel should be shown. */
 export function isHintOpen() {
   return memory.get("hint") !== "closed";
@@ -21,7 +29,7 @@ export function setHintOpen(open) {
 /** The panel as an item of the message list. `on`: try(text), act(personId), close(). */
 export function hintItem(store, on) {
   const others = approvers(store);
-  return { key: "hint", sign: JSON.stringify([store.me, others.map((p) => p.id)]), draw: () => draw(store, others, on) };
+  return { key: "hint", sign: JSON.stringify([store.me, examples(store), others.map((p) => p.id)]), draw: () => draw(store, others, on) };
 }
 
 function approvers(store) {
@@ -31,7 +39,7 @@ function approvers(store) {
 function draw(store, others, on) {
   const me = store.people.get(store.me);
   const close = h("button", { type: "button", class: "icon-button hint-close", "aria-label": "Hide this panel", on: { click: on.close } }, icon("close"));
-  const buttons = EXAMPLES.map(([text, note]) => h("li", {},
+  const buttons = examples(store).map(([text, note]) => h("li", {},
     h("button", { type: "button", class: "example", data: { testid: "hint-example" }, on: { click: () => on.try(text) } },
       h("span", { class: "example-text" }, text), h("span", { class: "example-note" }, note))));
   const switches = others.map((person) =>

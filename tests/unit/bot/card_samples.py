@@ -11,6 +11,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from bot.asks import Ask, Form, Option
 from bot.cards import modals
 from bot.cards.approval import approval_card
 from bot.cards.blocks import Card
@@ -117,6 +118,110 @@ def a_doubt(**changes: Any) -> Approval:
     return an_approval(**{**fields, **changes})
 
 
+def asking(ask: Ask, **changes: Any) -> Approval:
+    """A pending approval that is answered in another way."""
+    make = a_question if changes.pop("kind", Kind.APPROVAL) is Kind.QUESTION else an_approval
+    return make(schema_json=ask.to_text(), **changes)
+
+
+OPTIONS = (
+    Option(id="a", label="Rome", description="Warm; <@U0EVIL> lives there.", value="rome"),
+    Option(id="b", label="Oslo", value="oslo"),
+    Option(id="c", label="Lima", description="Far.", value="lima"),
+)
+CITIES = tuple(
+    Option(id=str(number), label=f"City {number}", description="x" * 90 if number == 2 else "")
+    for number in range(1, 9)
+)
+TRIP: dict[str, Any] = {
+    "type": "object",
+    "required": ["place", "days", "who"],
+    "properties": {
+        "place": {"type": "string", "description": "Where to."},
+        "days": {"type": "integer", "minimum": 1},
+        "who": {"type": "array", "items": {"type": "string"}},
+        "direct": {"type": "boolean", "default": True},
+    },
+}
+REASON = "Deployments to production need a second pair of eyes."
+CHOICE = Ask(form=Form.CHOICE, question="Where to?", options=OPTIONS, can_decline=True)
+STATE = {"amount": 5, "place": "Rome", "tags": ["a", "b"]}
+STATE_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "required": ["amount", "place"],
+    "properties": {"amount": {"type": "integer"}, "place": {"enum": ["Rome", "Oslo"]}},
+}
+
+
+def a_choice(ask: Ask = CHOICE) -> Approval:
+    """A pending question with options."""
+    listed = json.dumps({"question": "Where to?", "options": [], "multiple": False})
+    return asking(ask, kind=Kind.QUESTION, title="A choice for you", arguments_json=listed)
+
+
+def a_feedback() -> Approval:
+    """A pending request for feedback."""
+    return asking(
+        Ask(form=Form.FEEDBACK),
+        kind=Kind.QUESTION,
+        title="Review this text",
+        arguments_json=json.dumps({"content": "# Plan\n*First* <!channel>\n```code```"}),
+    )
+
+
+def a_call_choice() -> Approval:
+    """A pending call of which an argument is chosen."""
+    ask = replace(CHOICE, parameter="place", reason=REASON)
+    return asking(ask, arguments_json='{"seats": 2}', title="Book")
+
+
+def a_form(**changes: Any) -> Approval:
+    """A pending call with missing arguments."""
+    fields = {"tool": "book", "title": "Book", "arguments_json": '{"seats": 2}', **changes}
+    return asking(Ask(form=Form.FIELDS, schema=TRIP), kind=Kind.QUESTION, **fields)
+
+
+def a_typed_question() -> Approval:
+    """A pending question of a graph, with a typed answer."""
+    shown = {"questions": ["Which trip?"], "shown": {"draft": "Rome", "token": "hunter2"}}
+    ask = Ask(form=Form.FIELDS, schema=TRIP)
+    return asking(
+        ask, kind=Kind.QUESTION, title="A question for you", arguments_json=json.dumps(shown)
+    )
+
+
+def a_human(*allowed: str) -> Approval:
+    """A pending call with the answers that an agent allows."""
+    return asking(
+        Ask(form=Form.HUMAN, allowed=allowed, schema=SCHEMA if "edit" in allowed else None)
+    )
+
+
+def a_step(**changes: Any) -> Approval:
+    """A graph that stopped before a node."""
+    fields: dict[str, Any] = {
+        "tool": "",
+        "rule": "before pay",
+        "title": "The graph stopped before “pay”",
+        "why": "",
+        "preview": "",
+        "arguments_json": json.dumps(STATE),
+        **changes,
+    }
+    return asking(Ask(form=Form.STEP, label="State", schema=STATE_SCHEMA), **fields)
+
+
+def a_program() -> Approval:
+    """A question that only a program can answer."""
+    ask = Ask(form=Form.PROGRAM, program="Machine: expected a Measurement, got a text")
+    return asking(
+        ask,
+        kind=Kind.QUESTION,
+        title="A question for you",
+        arguments_json=json.dumps({"questions": ["Measure the temperature."]}),
+    )
+
+
 def _edited() -> Approval:
     after = {**ARGUMENTS, "version": "1.4.3", "replicas": 5, "note": "One\nTwo\nThree"}
     del after["day"]
@@ -168,6 +273,67 @@ CARDS: dict[str, Callable[[], Card]] = {
     "question_answered": lambda: _card(
         decided(a_question(), Status.ANSWERED, answer_json='["1.4.2", "production"]')
     ),
+    "approval_pending_reason": lambda: _card(asking(Ask(form=Form.CALL, reason=REASON))),
+    "choice_pending": lambda: _card(a_choice()),
+    "choice_chosen": lambda: _card(
+        decided(a_choice(), Status.ANSWERED, answer_json='{"selected": ["b"]}')
+    ),
+    "choice_none": lambda: _card(decided(a_choice(), Status.REJECTED, reason="All too far.")),
+    "choice_pending_yes": lambda: _card(
+        a_choice(
+            ask=Ask(
+                form=Form.CHOICE,
+                question="Shall I?",
+                options=(
+                    Option(id="1", label="Yes", value=True),
+                    Option(id="2", label="No", value=False),
+                ),
+            )
+        )
+    ),
+    "choice_pending_many": lambda: _card(a_choice(ask=replace(CHOICE, options=CITIES))),
+    "call_choice_pending": lambda: _card(a_call_choice()),
+    "call_choice_chosen": lambda: _card(
+        decided(a_call_choice(), Status.APPROVED, answer_json='{"selected": ["a"]}')
+    ),
+    "feedback_pending": lambda: _card(a_feedback()),
+    "feedback_given": lambda: _card(
+        decided(a_feedback(), Status.ANSWERED, answer_json='{"feedback": "Shorter <!here>."}')
+    ),
+    "feedback_accepted": lambda: _card(
+        decided(a_feedback(), Status.ANSWERED, answer_json='{"accepted": true}')
+    ),
+    "form_pending": lambda: _card(a_form()),
+    "form_filled": lambda: _card(
+        decided(
+            a_form(),
+            Status.ANSWERED,
+            answer_json='{"values": {"place": "Rome", "days": 2, "who": ["Mia"]}}',
+        )
+    ),
+    "form_cancelled": lambda: _card(decided(a_form(), Status.CANCELLED, reason="I do not know.")),
+    "human_pending": lambda: _card(a_human("accept", "ignore", "response", "edit")),
+    "human_pending_strict": lambda: _card(a_human("response")),
+    "human_responded": lambda: _card(
+        decided(a_human("response"), Status.ANSWERED, answer_json='["Use staging."]')
+    ),
+    "human_ignored": lambda: _card(decided(a_human("ignore"), Status.REJECTED)),
+    "step_pending": lambda: _card(a_step()),
+    "step_continued": lambda: _card(decided(a_step(), Status.APPROVED)),
+    "step_edited": lambda: _card(
+        decided(a_step(), Status.APPROVED, arguments_json=json.dumps({**STATE, "amount": 7}))
+    ),
+    "step_stopped": lambda: _card(decided(a_step(), Status.REJECTED, reason="Too much.")),
+    "typed_pending": lambda: _card(a_typed_question()),
+    "typed_answered": lambda: _card(
+        decided(
+            a_typed_question(),
+            Status.ANSWERED,
+            answer_json='{"values": {"place": "Oslo", "days": 1, "who": []}}',
+        )
+    ),
+    "program_pending_nothing": lambda: _card(a_program()),
+    "program_expired": lambda: _card(decided(a_program(), Status.EXPIRED, by="")),
     "doubt_pending": lambda: _card(a_doubt()),
     "doubt_ran": lambda: _card(decided(a_doubt(), Status.ANSWERED, answer_json=json.dumps(RAN))),
     "doubt_given_up": lambda: _card(
@@ -180,6 +346,20 @@ MODALS: dict[str, Callable[[], dict[str, Any]]] = {
     "modal_reject": lambda: modals.reject_modal(an_approval()),
     "modal_edit": lambda: modals.edit_modal(an_approval()),
     "modal_answer": lambda: modals.answer_modal(a_question()),
+    "modal_feedback": lambda: modals.answer_modal(a_feedback()),
+    "modal_fill": lambda: modals.answer_modal(a_form()),
+    "modal_typed": lambda: modals.answer_modal(a_typed_question()),
+    "modal_choose": lambda: modals.choose_modal(a_choice(ask=replace(CHOICE, options=CITIES))),
+    "modal_choose_several": lambda: modals.choose_modal(
+        a_choice(ask=replace(CHOICE, multiple=True))
+    ),
+    "modal_respond": lambda: modals.respond_modal(a_human("response")),
+    "modal_edit_step": lambda: modals.edit_modal(a_step()),
+    "modal_stop": lambda: modals.reject_modal(a_step()),
+    "modal_none": lambda: modals.reject_modal(a_choice()),
+    "modal_cancel": lambda: modals.reject_modal(a_form()),
+    "modal_details_choice": lambda: modals.details_modal(a_call_choice()),
+    "modal_details_form": lambda: modals.details_modal(a_form()),
     "modal_details": lambda: modals.details_modal(an_approval()),
     "modal_ran": lambda: modals.ran_modal(a_doubt()),
     "modal_loading": modals.loading_modal,

@@ -6,10 +6,19 @@ from collections.abc import Iterator
 
 import pytest
 
+from storage.sqlite import SqliteStorage
 from tests.fakes import Queue
+from tests.unit.bot.counter_stage import Counter, a_counter
 
 
 @pytest.fixture(autouse=True)
 def no_work_is_left() -> Iterator[None]:
     yield
     Queue.drop_all()
+
+
+@pytest.fixture
+async def counter(storage: SqliteStorage) -> Counter:
+    made = await a_counter(storage)
+    assert made.office.ran == []
+    return made

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Literal
 
-from agents import ChatModelAgent, Runner, ScriptedModel, follow_up_tool, tool
+from agents import Agent, ChatModelAgent, Runner, ScriptedModel, follow_up_tool, tool
 from agents.models import Turn
 from agents.tools.base import Tool
 from bot.access import Access
 from bot.approvals import Approvals
 from bot.inbox import Inbox, Incoming
 from bot.mapping import Rules, canonical, edited_digest
+from bot.outbox import Outbox
 from bot.ports import Actor
 from bot.scheduler import Sweep
 from bot.threads import Threads
 from bot.turns import Turns
-from storage.records import Approval, Decision, Kind, Status
+from storage.records import Approval, Decision, Kind, Status, Thread
 from storage.sqlite import SqliteStorage
 from tests.fakes import FakeClock, FakeDirectory, FakeNotifier, Queue
 
@@ -72,7 +73,9 @@ class Office:
     ran: list[tuple[str, object]] = field(default_factory=list)
     owner: str = "office"
     dies_in_tools: bool = False
+    is_gated: bool = True
     rules: Rules = RULES
+    make_agent: Callable[[ScriptedModel], Agent] | None = None
 
     def __post_init__(self) -> None:
         for user_id in (ROSA, ADA, BEN):
@@ -80,7 +83,9 @@ class Office:
         self.directory.add(GUS, is_guest=True)
         self.directory.channels[CHANNEL] = frozenset({ROSA, ADA, BEN, GUS, BOT})
         self.model = ScriptedModel(list(self.turns_of_model))
-        agent = ChatModelAgent(name="A", model=self.model, tools=self._tools())
+        agent: Agent = ChatModelAgent(name="A", model=self.model, tools=self._tools())
+        if self.make_agent is not None:
+            agent = self.make_agent(self.model)
         self.runner = Runner(
             agent,
             checkpoint_store=self.storage.checkpoints,
@@ -89,6 +94,13 @@ class Office:
             streaming=True,
         )
         self.access = Access(self.directory)
+        self.outbox = Outbox(
+            storage=self.storage,
+            notifier=self.notifier,
+            clock=self.clock,
+            owner=self.owner,
+            spawn=self.queue.spawn,
+        )
         self.approvals = Approvals(
             storage=self.storage,
             access=self.access,
@@ -102,14 +114,15 @@ class Office:
             storage=self.storage,
             access=self.access,
             approvals=self.approvals,
-            notifier=self.notifier,
+            outbox=self.outbox,
             clock=self.clock,
         )
         self.turns = Turns(
             storage=self.storage,
-            runner=self.runner,
+            runners=self._runner_of,
             approvals=self.approvals,
             notifier=self.notifier,
+            outbox=self.outbox,
             rules=self.rules,
             clock=self.clock,
             spawn=self.queue.spawn,
@@ -118,7 +131,7 @@ class Office:
             storage=self.storage,
             inbox=self.inbox,
             turns=self.turns,
-            notifier=self.notifier,
+            outbox=self.outbox,
             clock=self.clock,
             owner=self.owner,
         )
@@ -126,12 +139,16 @@ class Office:
             storage=self.storage,
             approvals=self.approvals,
             threads=self.threads,
+            outbox=self.outbox,
             clock=self.clock,
             spawn=self.queue.spawn,
         )
 
+    async def _runner_of(self, _: Thread) -> Runner:
+        return self.runner
+
     def _tools(self) -> list[Tool]:
-        @tool(gate="review", title="Pay {amount} to {to}")
+        @tool(gate="review" if self.is_gated else None, title="Pay {amount} to {to}")
         def pay(to: str, amount: int, how: Literal["card", "cash"] = "card") -> str:
             """Pay somebody.
 

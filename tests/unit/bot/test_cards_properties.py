@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from bot.asks import Ask, Form, Option
 from bot.cards import modals
 from bot.cards.approval import approval_card
 from bot.cards.blocks import Card
@@ -53,6 +54,53 @@ arguments = st.one_of(
     st.dictionaries(texts, values, max_size=6),
     st.just({f"name_{index}": "v" * 50 for index in range(300)}),
 ).map(json.dumps) | st.sampled_from(["", "[1]", "{", "[" * 5_000, '{"a": NaN}', "9" * 5_000])
+options = st.lists(
+    st.builds(Option, id=texts, label=texts, description=texts, value=values),
+    max_size=12,
+    unique_by=lambda option: option.id,
+) | st.just([Option(id=str(number), label="x" * 80) for number in range(130)])
+schemas = st.none() | st.builds(
+    lambda names, needed: {
+        "type": "object",
+        "properties": {
+            name: {"type": kind, "description": name, "title": name} for name, kind in names.items()
+        },
+        "required": list(names) if needed else [],
+    },
+    st.dictionaries(
+        texts, st.sampled_from(["string", "integer", "boolean", "array", "object"]), max_size=5
+    ),
+    st.booleans(),
+)
+asks = st.builds(
+    Ask,
+    form=st.sampled_from(Form),
+    schema=schemas,
+    question=texts,
+    options=options.map(tuple),
+    multiple=st.booleans(),
+    can_decline=st.booleans(),
+    allowed=st.lists(st.sampled_from(["accept", "ignore", "response", "edit"]), unique=True).map(
+        tuple
+    ),
+    reason=texts,
+    label=st.sampled_from(["", "State"]),
+    program=texts,
+).map(Ask.to_text)
+asked = st.builds(
+    lambda questions, content, shown: json.dumps(
+        {"questions": questions, "content": content, "shown": shown}
+    ),
+    st.lists(texts, max_size=3),
+    texts,
+    st.dictionaries(texts, values, max_size=3),
+)
+told = st.builds(
+    lambda ids, given, text: json.dumps({"selected": ids, "values": given, "feedback": text}),
+    st.lists(texts, max_size=3),
+    st.dictionaries(texts, values, max_size=3),
+    texts,
+)
 approvals = st.builds(
     an_approval,
     kind=st.sampled_from(Kind),
@@ -61,8 +109,8 @@ approvals = st.builds(
     preview=texts,
     tool=texts,
     rule=texts,
-    arguments_json=arguments,
-    schema_json=st.sampled_from(["", '{"type": "object"}', "nonsense"]),
+    arguments_json=arguments | asked,
+    schema_json=st.sampled_from(["", '{"type": "object"}', "nonsense"]) | asks,
     self_approval=st.booleans(),
     requester_id=st.sampled_from(["U0ROSA", "W0GRID", "<!here>"]),
     created_ms=st.integers(-10, 10**18),
@@ -87,7 +135,7 @@ def test_pending_card_is_safe(approval: Approval, approvers: str, busy: bool) ->
     status=st.sampled_from([status for status in Status if status is not Status.PENDING]),
     reason=texts,
     edited=st.just("") | arguments,
-    answer=st.sampled_from(["", "[]", '{"choice":"ran"}', "{"]) | arguments,
+    answer=st.sampled_from(["", "[]", '{"choice":"ran"}', "{"]) | arguments | told,
     by=st.sampled_from(["U0BEN", "", "<!here>"]),
 )
 def test_final_card_is_safe_and_has_no_buttons(
@@ -111,6 +159,8 @@ def test_modals_are_safe(approval: Approval) -> None:
         modals.details_modal,
         modals.ran_modal,
         modals.edit_modal,
+        modals.choose_modal,
+        modals.respond_modal,
     ):
         view = make(approval)
         assert view_errors(view) == []

@@ -236,3 +236,27 @@ async def test_somebody_whom_slack_does_not_know_is_nobody_of_ours() -> None:
     person = await directory.person("U0GHOST")
     assert person.is_external
     assert person.team_id == ""
+
+
+@pytest.mark.parametrize(
+    ("channel", "name"),
+    [({"id": "C1", "name": "ops"}, "ops"), ({"id": "C1", "is_im": True, "user": "UADA"}, "")],
+)
+async def test_the_name_of_a_channel(channel: dict[str, object], name: str) -> None:
+    directory, client, _ = a_directory(conversations_info={"channel": channel})
+    assert await directory.channel_name("C1") == name
+    assert await directory.channel_name("C1") == name
+    assert len(client.calls) == 1
+
+
+async def test_a_direct_message_has_no_name() -> None:
+    directory, client, _ = a_directory()
+    assert await directory.channel_name("D1") == ""
+    assert client.calls == []
+
+
+@pytest.mark.parametrize("answer", [{}, {"channel": "ops"}, {"channel": {"id": "C1"}}])
+async def test_a_channel_of_another_shape(answer: dict[str, object]) -> None:
+    directory, _, _ = a_directory(conversations_info=answer)
+    with pytest.raises(DirectoryError):
+        await directory.channel_name("C1")

@@ -2,7 +2,7 @@
 
 import socket
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,7 @@ from pydantic_ai.models import Model
 from agents import Agent
 from bot.doctor import Finding, Tools, examine
 from bot.errors import SettingsError
-from bot.loading import load_agent, load_model
+from bot.loading import load_agents, load_model
 from bot.manifest import bot_scopes, manifest_text, read_manifest
 from bot.sandbox import ADA, BOT_USER, GUS, ONCALL, Sandbox
 from bot.settings import Settings
@@ -49,12 +49,12 @@ async def look(
     *,
     manifest: str = "",
     make_storage: MakeStorage = embedded,
-    load: Callable[[str, Model], Agent] = load_agent,
+    load: Callable[[str, Model], Mapping[str, Agent]] = load_agents,
 ) -> dict[str, Finding]:
     tools = Tools(
         manifest=manifest or manifest_text(),
         load_model=load_model,
-        load_agent=load,
+        load_agents=load,
         make_storage=make_storage,
         clock=lambda: 0,
     )
@@ -119,7 +119,7 @@ async def test_a_model_that_nobody_knows(environ: dict[str, str]) -> None:
 
 
 async def test_an_agent_that_raises(environ: dict[str, str]) -> None:
-    def load(path: str, model: Model) -> Agent:
+    def load(path: str, model: Model) -> Mapping[str, Agent]:
         raise SettingsError("COUNTERSIGN_AGENT", "it failed", "mend it")
 
     (line,) = lines(await look(environ, load=load))

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from agents import ChatModelAgent, CheckpointStatus, tool
+from agents import CheckpointStatus
 from agents.models import call, say
 from bot.errors import (
     ApprovalClosedError,
@@ -429,30 +429,13 @@ async def test_a_gate_that_was_taken_away_ends_the_turn(storage: SqliteStorage) 
     first = Office(storage, [PAY])
     await first.hear(ASK)
     approval = await first.the_approval()
-    second = Office(storage, [say("never")], clock=first.clock)
-    second.runner._agent = _ungated(second)
+    second = Office(storage, [say("never")], clock=first.clock, is_gated=False)
     await second.decide(approval)
     assert second.ran == []
     assert "nothing more will run" in second.shown()[-1]
     stored = await storage.checkpoints.load(f"{THREAD_ID}#1")
     assert stored is not None
     assert stored.status is CheckpointStatus.CLOSED
-
-
-def _ungated(office: Office) -> ChatModelAgent:
-    @tool
-    def pay(to: str, amount: int, how: str = "card") -> str:
-        """Pay.
-
-        Args:
-            to: Who.
-            amount: How much.
-            how: How.
-        """
-        office.ran.append(("pay", "without a gate"))
-        return "paid"
-
-    return ChatModelAgent(name="A", model=office.model, tools=[pay])
 
 
 async def in_doubt(storage: SqliteStorage, *words: str) -> tuple[Office, Approval]:
@@ -527,7 +510,12 @@ async def test_an_unclear_doubt_answer_runs_nothing(storage: SqliteStorage) -> N
     office, doubt = await in_doubt(storage, "x")
     await office.decide(doubt, Status.APPROVED, answers='{"choice": "surely"}')
     assert office.ran == []
-    assert "nothing more will run" in office.shown()[-1]
+    assert office.shown()[-1] == "x"
+    withdrawn = await storage.approvals.get(doubt.approval_id)
+    assert withdrawn.status is Status.CANCELLED
+    assert withdrawn.decision is not None
+    assert "could not be used" in withdrawn.decision.reason
+    assert office.notifier.cards[doubt.approval_id].status is Status.CANCELLED
 
 
 async def test_a_lost_lease_stops_the_work(storage: SqliteStorage) -> None:
@@ -600,8 +588,8 @@ async def test_a_text_cut_off_while_it_grew_is_not_said_twice(storage: SqliteSto
 
     stream = office.notifier.stream
 
-    def dying(thread: object, key: str) -> object:
-        made = stream(thread, key)  # type: ignore[arg-type]
+    def dying(thread: object, key: str, **more: object) -> object:
+        made = stream(thread, key, **more)  # type: ignore[arg-type]
         made.finish = dies  # type: ignore[method-assign,assignment]
         return made
 
@@ -621,8 +609,7 @@ async def test_the_cards_of_a_turn_that_failed_are_closed(storage: SqliteStorage
     first = Office(storage, [[PAY, call("pay", {"to": "Ben", "amount": 7}, id="c2")]])
     await first.hear(ASK)
     paid, other = await first.open_approvals()
-    second = Office(storage, [say("never")], clock=first.clock)
-    second.runner._agent = _ungated(second)
+    second = Office(storage, [say("never")], clock=first.clock, is_gated=False)
     await second.decide(paid)
     assert second.ran == []
     closed = await storage.approvals.get(other.approval_id)
@@ -637,8 +624,8 @@ async def test_a_fault_of_ours_ends_the_turn_at_last(storage: SqliteStorage) -> 
     async def broken(_: object) -> None:
         raise ZeroDivisionError
 
-    office.inbox = SimpleNamespace(receive=office.inbox.receive, sort=broken)  # type: ignore[assignment]
-    office.threads = replace(office.threads, inbox=office.inbox)
+    inbox = SimpleNamespace(sort=broken, set_aside=office.inbox.set_aside)
+    office.threads = replace(office.threads, inbox=inbox)  # type: ignore[arg-type]
     await office.hear(ASK)
     for _ in range(10):
         office.clock.forward(minutes=10)
@@ -700,8 +687,8 @@ async def test_a_guest_who_writes_while_the_agent_works_is_refused(
     office.notifier.say = meanwhile  # type: ignore[method-assign,assignment]
     stream = office.notifier.stream
 
-    def streaming(thread: object, key: str) -> object:
-        made = stream(thread, key)  # type: ignore[arg-type]
+    def streaming(thread: object, key: str, **more: object) -> object:
+        made = stream(thread, key, **more)  # type: ignore[arg-type]
         made.finish = meanwhile  # type: ignore[method-assign,assignment]
         return made
 

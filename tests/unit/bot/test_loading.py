@@ -12,7 +12,7 @@ from agents import ChatModelAgent
 from agents.models import ScriptedModel
 from bot.demo.model import DemoModel
 from bot.errors import SettingsError
-from bot.loading import load_agent, load_model
+from bot.loading import load_agents, load_model
 
 MODULE = """
 from agents import ChatModelAgent
@@ -32,8 +32,21 @@ def nothing(model):
 def needs_two(model, more):
     return None
 
+def several(model):
+    money = ChatModelAgent(name="money", model=model)
+    return {"#finance": money, "C0123ABC": money, "*": ChatModelAgent(name="rest", model=model)}
+
+def twins(model):
+    return {"#a": build(model), "#b": build(model)}
+
 number = 5
 Agent = ChatModelAgent
+no_agents = {}
+mine = ChatModelAgent(name="mine", model=None)
+table = {"#a": 5}
+places = {"finance": mine}
+shouting = {"#Finance": mine}
+numbers = {7: mine}
 """
 BROKEN = {
     "countersign_raises": "raise RuntimeError('at import')",
@@ -57,8 +70,8 @@ def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.usefixtures("modules")
 def test_a_function_gets_the_model() -> None:
     model = ScriptedModel([])
-    agent = load_agent("countersign_mine:build", model)
-    assert agent.name == "mine"
+    agents = load_agents("countersign_mine:build", model)
+    assert {channel: agent.name for channel, agent in agents.items()} == {"*": "mine"}
     assert sys.modules["countersign_mine"].made == [model]
 
 
@@ -67,9 +80,22 @@ def test_an_agent_is_taken_as_it_is() -> None:
     sys.modules["countersign_ready"] = type(sys)("countersign_ready")
     try:
         sys.modules["countersign_ready"].__dict__["agent"] = agent
-        assert load_agent("countersign_ready:agent", ScriptedModel([])) is agent
+        assert load_agents("countersign_ready:agent", ScriptedModel([])) == {"*": agent}
     finally:
         del sys.modules["countersign_ready"]
+
+
+@pytest.mark.usefixtures("modules")
+def test_agents_by_channel() -> None:
+    agents = load_agents("countersign_mine:several", ScriptedModel([]))
+    assert [*agents] == ["#finance", "C0123ABC", "*"]
+    assert agents["#finance"] is agents["C0123ABC"]
+    assert agents["*"].name == "rest"
+
+
+def test_the_demo_has_an_agent_in_each_of_its_channels() -> None:
+    agents = load_agents("bot.demo:channels", DemoModel())
+    assert {"*", "#approval", "#project", "#graph"} <= set(agents)
 
 
 @pytest.mark.usefixtures("modules")
@@ -87,6 +113,12 @@ def test_an_agent_is_taken_as_it_is() -> None:
         ("countersign_mine:nothing", "is not an agent"),
         ("countersign_mine:fails", "no database"),
         ("countersign_mine:needs_two", "failed"),
+        ("countersign_mine:twins", "two agents that are called 'mine'"),
+        ("countersign_mine:no_agents", "has no agents"),
+        ("countersign_mine:table", "for #a is not an agent"),
+        ("countersign_mine:places", "'finance', which is no channel"),
+        ("countersign_mine:shouting", "'#Finance', which is no channel"),
+        ("countersign_mine:numbers", "7, which is no channel"),
         ("countersign_mine", "COUNTERSIGN_AGENT"),
         ("countersign_mine:", "COUNTERSIGN_AGENT"),
         (":agent", "COUNTERSIGN_AGENT"),
@@ -97,7 +129,7 @@ def test_an_agent_is_taken_as_it_is() -> None:
 )
 def test_every_fault_names_the_setting(path: str, words: str) -> None:
     with pytest.raises(SettingsError) as raised:
-        load_agent(path, ScriptedModel([]))
+        load_agents(path, ScriptedModel([]))
     assert raised.value.variable == "COUNTERSIGN_AGENT"
     assert words in str(raised.value)
 

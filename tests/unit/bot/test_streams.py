@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -29,11 +30,18 @@ class Slack:
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     failing: dict[str, str] = field(default_factory=dict)
     finished: list[tuple[str, str]] = field(default_factory=list)
+    looked: list[bool] = field(default_factory=list)
+    begun: list[str] = field(default_factory=list)
+    waits: dict[str, timedelta] = field(default_factory=dict)
 
     async def call(self, method: str, **arguments: Any) -> dict[str, Any]:
         self.calls.append((method, arguments))
+        if method in self.waits:
+            raise DeliveryError(method, "x", retry_after=self.waits[method], took_no_effect=True)
         if method in self.failing:
-            raise DeliveryError(method, self.failing[method])
+            reason = self.failing[method]
+            unsure = reason in {"fatal_error", "no answer in time"}
+            raise DeliveryError(method, reason, took_no_effect=not unsure)
         return {"ok": True, "ts": "9.1"}
 
     async def post(self, text: str) -> str:
@@ -43,9 +51,13 @@ class Slack:
     async def update(self, ts: str, text: str) -> None:
         await self.call("update", ts=ts, text=text)
 
-    async def finish_with(self, ts: str, text: str) -> str:
+    async def finish_with(self, ts: str, text: str, *, look_first: bool) -> str:
         self.finished.append((ts, text))
+        self.looked.append(look_first)
         return ts or "9.3"
+
+    async def began(self, ts: str) -> None:
+        self.begun.append(ts)
 
     def methods(self) -> list[str]:
         return [method for method, _ in self.calls]
@@ -69,6 +81,7 @@ class Scene:
             post=self.slack.post,
             update=self.slack.update,
             finish_with=self.slack.finish_with,
+            began=self.slack.began,
             clock=self.clock,
         )
 
@@ -76,8 +89,10 @@ class Scene:
         return NativeStream(
             call=self.slack.call,
             target=dict(TARGET),
+            metadata={"event_type": "x"},
             fallback=self.growing(),
             streaming=self.streaming,
+            began=self.slack.began,
             clock=self.clock,
         )
 
@@ -263,3 +278,92 @@ def test_settled_keeps_the_last_word_back(text: str) -> None:
     shown = settled(text)
     assert text.startswith(shown)
     assert not text[len(shown) :].strip(" \n") or " " not in text[len(shown) :]
+
+
+# ---- what a fault or a restart must find again ---------------------------------------------------
+
+
+async def test_the_message_is_told_as_soon_as_it_exists() -> None:
+    for kind in ("native", "growing"):
+        scene = Scene()
+        stream = scene.native() if kind == "native" else scene.growing()
+        await scene.feed(stream, "one ", "two ", "three ")
+        assert scene.slack.begun == [{"native": "9.1", "growing": "9.2"}[kind]]
+
+
+async def test_after_a_lost_answer_the_message_is_looked_for_and_not_posted_again() -> None:
+    scene = Scene()
+    stream = scene.growing()
+    scene.slack.failing["post"] = "no answer in time"
+    await scene.feed(stream, "one ", "two ", "three ")
+    assert scene.slack.methods() == ["post"]
+    await stream.finish("one two three ")
+    assert scene.slack.looked == [True]
+    native = scene.native()
+    scene.slack.failing["chat.startStream"] = "no answer in time"
+    await scene.feed(native, "one ")
+    await native.finish("one two")
+    assert scene.slack.looked == [True, True]
+
+
+async def test_a_refused_post_is_simply_tried_again() -> None:
+    scene = Scene()
+    stream = scene.growing()
+    scene.slack.failing["post"] = "ratelimited"
+    await scene.feed(stream, "one ")
+    await stream.finish("one")
+    assert scene.slack.looked == [False]
+
+
+async def test_a_piece_that_would_have_to_wait_comes_with_the_next() -> None:
+    scene = Scene()
+    stream = scene.native()
+    wait = timedelta(seconds=5)
+    scene.slack.waits = {"chat.startStream": wait, "chat.appendStream": wait}
+    await scene.feed(stream, "one ", "two ", "three ")  # two seconds each
+    assert scene.slack.methods() == ["chat.startStream"]
+    scene.slack.waits = {"chat.appendStream": wait}
+    await scene.feed(stream, "four ", "five ")
+    scene.slack.waits = {}
+    scene.clock.forward(seconds=5)
+    await scene.feed(stream, "six ")
+    assert await stream.finish("one two three four five six ") == "9.1"
+    assert scene.slack.finished == []
+    pieces = [text["markdown_text"] for _, text in scene.slack.calls if "markdown_text" in text]
+    assert pieces[-1] == "five six "
+
+
+async def test_the_finished_message_carries_our_mark() -> None:
+    scene = Scene()
+    stream = scene.native()
+    await scene.feed(stream, "one ")
+    await stream.finish("one two")
+    assert scene.slack.calls[-1][1]["metadata"] == {"event_type": "x"}
+
+
+@pytest.mark.parametrize(
+    ("text", "is_drawn_again"),
+    [
+        ("use `a[0]` here ", True),
+        ("```\nx = a[0] & b\n``` ", True),
+        ("use `a` here ", False),
+        ("a[0] & b ", False),
+    ],
+)
+async def test_escapes_inside_code_are_drawn_again(text: str, is_drawn_again: bool) -> None:
+    scene = Scene()
+    stream = scene.native()
+    await scene.feed(stream, text)
+    await stream.finish(text)
+    methods = scene.slack.methods()
+    assert (methods[-1] == "update") is is_drawn_again
+    assert "chat.stopStream" in methods
+
+
+async def test_a_text_that_cannot_be_tidied_is_left_as_it_is() -> None:
+    scene = Scene()
+    scene.slack.failing["update"] = "edit_window_closed"
+    stream = scene.native()
+    await scene.feed(stream, "use `a[0]` here ")
+    assert await stream.finish("use `a[0]` here ") == "9.1"
+    assert scene.slack.finished == []

@@ -25,14 +25,14 @@ LABELS = {
     Count.MESSAGES: {"result": "kept"},
     Count.REQUESTED: {"kind": "approval"},
     Count.DECIDED: {"outcome": "approved"},
-    Count.REFUSED_CLICKS: {"reason": "late"},
+    Count.REFUSED_CLICKS: {},
     Count.IN_DOUBT: {},
-    Count.TURNS: {"result": "ended"},
+    Count.TURNS: {},
     Count.TOOL_CALLS: {"outcome": "ran"},
     Count.TAKEOVERS: {"record": "thread"},
     Count.SLACK_CALLS: {"method": "chat.update"},
     Count.SLACK_ERRORS: {"method": "chat.update", "error": "ratelimited"},
-    Count.SLACK_RETRIES: {"method": "chat.update"},
+    Count.RETRIES: {"record": "thread"},
 }
 
 

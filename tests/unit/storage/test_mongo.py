@@ -4,10 +4,10 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from pymongo.errors import OperationFailure
+from pymongo.errors import DocumentTooLarge, OperationFailure, WriteError
 
 from storage.codec import APPROVALS, THREADS
-from storage.errors import RecordFormatError, StoreUnavailableError
+from storage.errors import RecordFormatError, RecordRefusedError, StoreUnavailableError
 from storage.mongo import Driver, MongoStorage
 from storage.mongo.client import Client
 from storage.mongo.documents import to_document, to_record
@@ -110,3 +110,21 @@ def test_a_document_without_an_id_is_damaged() -> None:
     with pytest.raises(RecordFormatError, match="thread_id"):
         to_record(THREADS, document)
     assert THREAD_ID not in document
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        DocumentTooLarge("17 MB"),
+        WriteError("object to insert too large", 10334),
+        OperationFailure("resulting document after update is larger", 17419),
+    ],
+)
+def test_what_is_too_large_is_refused_for_good(error: Exception) -> None:
+    with pytest.raises(RecordRefusedError), a_client("mongodb://127.0.0.1:9").guard():
+        raise error
+
+
+def test_other_failures_may_pass() -> None:
+    with pytest.raises(StoreUnavailableError), a_client("mongodb://127.0.0.1:9").guard():
+        raise OperationFailure("not primary", 10107)

@@ -169,7 +169,7 @@ async def test_every_write_is_flushed_to_the_disk(tmp_path: Path) -> None:
 
 async def test_a_file_of_a_newer_release_is_refused(tmp_path: Path) -> None:
     await made(tmp_path)
-    edit(tmp_path, "PRAGMA user_version = 2")
+    edit(tmp_path, "PRAGMA user_version = 9")
 
     with pytest.raises(RecordFormatError, match="database file"):
         await SqliteStorage(tmp_path).open()
@@ -229,7 +229,11 @@ async def test_a_table_has_the_fields_of_its_record(table: str, codec: Codec[Any
         ("approvals WHERE due_ms <= 5 AND leased_until_ms <= 5 ORDER BY due_ms", "approvals_due"),
         ("approvals WHERE thread_id = 't' AND open = 1 ORDER BY created_ms", "approvals_open"),
         ("messages WHERE thread_id = 't' AND turn = 0 ORDER BY ts", "messages_turn"),
-        ("posts WHERE thread_id = 't' AND posted = 0 ORDER BY created_ms", "posts_unfinished"),
+        (
+            "posts WHERE thread_id = 't' AND posted = 0 AND failure = '' ORDER BY created_ms",
+            "posts_unfinished",
+        ),
+        ("whispers WHERE due_ms <= 5", "whispers_due"),
     ],
 )
 async def test_i11_reads_use_an_index(query: str, index: str) -> None:
@@ -260,3 +264,52 @@ async def test_leases_of_a_dead_process_end_with_the_next_start(tmp_path: Path) 
     assert taken is not None
     assert taken.fence == thread.fence + 1
     await second.close()
+
+
+async def test_a_database_of_the_first_release_is_brought_up_to_date(tmp_path: Path) -> None:
+    script = (Path(__file__).parents[2] / "data" / "database-v1.sql").read_text("utf-8")
+    with sqlite3.connect(tmp_path / "countersign.db") as old:
+        old.executescript(script)
+    old.close()
+    for _ in range(2):  # the second time there is nothing to do
+        storage = SqliteStorage(tmp_path)
+        await storage.open()
+        approval = await storage.approvals.get(APPROVAL_ID)
+        assert (approval.attempts, approval.undeliverable) == (0, "")
+        assert approval.card_ts == "1.2"
+        assert [post.failure for post in await storage.posts.unfinished(THREAD_ID)] == [""]
+        assert await storage.whispers.due(now_ms=1, limit=5) == []
+        assert (await storage.threads.get(THREAD_ID)).due_ms == 5
+        assert await storage._database.fetch("PRAGMA user_version") == [{"user_version": 2}]
+        await storage.close()
+    fresh = SqliteStorage(None)
+    await fresh.open()
+    assert await _tables(storage=fresh) == await _tables(tmp_path)
+    await fresh.close()
+
+
+async def _tables(path: Path | None = None, *, storage: SqliteStorage | None = None) -> object:
+    """Every table with its columns, and every index."""
+    opened = storage or SqliteStorage(path)
+    await opened.open()
+    found = await opened._database.fetch(
+        "SELECT m.name AS t, c.name AS n, c.type AS k FROM sqlite_master AS m "
+        "JOIN pragma_table_info(m.name) AS c ORDER BY 1, 2"
+    )
+    indexes = await opened._database.fetch(
+        "SELECT name, replace(sql, 'IF NOT EXISTS ', '') AS s FROM sqlite_master "
+        "WHERE type = 'index' AND sql IS NOT NULL ORDER BY 1"
+    )
+    if storage is None:
+        await opened.close()
+    return found, indexes
+
+
+def test_a_record_of_the_first_release_is_read() -> None:
+    row = APPROVALS.encode(an_approval())
+    for name in ("attempts", "undeliverable"):
+        del row[name]
+    assert APPROVALS.decode(row) == an_approval()
+    del row["status"]
+    with pytest.raises(RecordFormatError, match="status"):
+        APPROVALS.decode(row)

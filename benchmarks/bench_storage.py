@@ -1,0 +1,249 @@
+"""What the size of the database costs, and what a process needs.
+
+python benchmarks/bench_storage.py [--quick]
+"""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import aiohttp
+
+from agents.models import Turn, call, say
+from benchmarks.bench_clicks import free_port, slack
+from benchmarks.bench_runtime import round_trip
+from benchmarks.harness import Counted, seconds, table
+from storage.base import Storage
+from storage.mongo import MongoStorage
+from storage.records import Approval
+from storage.sqlite import SqliteStorage
+from tests.contract.builders import a_thread, an_approval
+from tests.mongo import spawn_mongo_server
+from tests.unit.bot.office import BOT, Office
+
+QUICK = "--quick" in sys.argv
+NOW = 1_800_000_000_000
+
+
+def pending(count: int, *, due: int) -> Iterator[Approval]:
+    """Approvals that wait for people; some of them are due."""
+    for number in range(count):
+        name = uuid.uuid4().hex
+        yield replace(
+            an_approval(),
+            approval_id=f"apr_{name}",
+            interrupt_id=name,
+            thread_id=f"T1:C1:{name}",
+            card_ts="1.1",
+            drawn_revision=1,
+            expires_ms=NOW + 10_000_000,
+            due_ms=NOW - number if number < due else NOW + 1_000_000 + number,
+        )
+
+
+async def add_all(storage: Storage, approvals: Iterator[Approval]) -> None:
+    """Put many approvals into a database."""
+    waiting = list(approvals)
+    for at in range(0, len(waiting), 500):
+        await asyncio.gather(*(storage.approvals.add(one) for one in waiting[at : at + 500]))
+
+
+@asynccontextmanager
+async def databases(directory: Path) -> AsyncIterator[dict[str, Storage]]:
+    """A file, and a database over the wire."""
+    async with AsyncExitStack() as stack:
+        sqlite = SqliteStorage(directory / "sqlite")
+        await sqlite.open()
+        stack.push_async_callback(sqlite.close)
+        server = spawn_mongo_server(directory / "mongo")
+        stack.callback(server.stop)
+        mongo = MongoStorage(server.uri, driver="pymongo", database="bench")
+        await mongo.open()
+        stack.push_async_callback(mongo.close)
+        yield {"SQLite file": sqlite, "nx-27017 by pymongo": mongo}
+
+
+async def sweep() -> None:
+    """Looking for due work among many that wait."""
+    rows = []
+    sizes = (1_000, 10_000) if QUICK else (1_000, 10_000, 100_000)
+    with tempfile.TemporaryDirectory() as directory:
+        async with databases(Path(directory)) as found:
+            for name, storage in found.items():
+                held, base = 0, 0.0
+                for size in sizes:
+                    if "nx" in name and size > 10_000:
+                        continue  # the test double takes minutes to be filled
+                    await add_all(storage, pending(size - held, due=0 if held else 10))
+                    held = size
+
+                    async def once(storage: Storage = storage) -> None:
+                        due = await storage.approvals.due(now_ms=NOW, limit=50)
+                        assert len(due) == 10
+                        await storage.threads.due(now_ms=NOW, limit=50)
+
+                    took = await seconds(once, repeat=15)
+                    base = base or took
+                    rows.append((name, f"{size:,}", f"{took * 1e3:.2f} ms", f"{took / base:.2f}"))
+    table("A sweep with 10 due", ("database", "pending", "time", "against 1,000"), rows)
+
+
+async def many_threads() -> None:
+    """A database with 10,000 threads against an empty one."""
+    count = 1_000 if QUICK else 10_000
+    with tempfile.TemporaryDirectory() as directory:
+        storage = SqliteStorage(Path(directory))
+        await storage.open()
+        counted = Counted(storage.checkpoints, storage.log)
+
+        async def once() -> None:
+            for _ in range(10):
+                await round_trip(counted, uuid.uuid4().hex)
+
+        empty = await seconds(once)
+        for at in range(0, count, 100):
+            await asyncio.gather(*(round_trip(counted, f"old-{at + n}") for n in range(100)))
+            await asyncio.gather(
+                *(storage.threads.ensure(a_thread(thread_id=f"old-{at + n}")) for n in range(100))
+            )
+        full = await seconds(once)
+        await storage.close()
+    rows = [("empty", f"{empty * 100:.2f} ms", "1.00")]
+    rows.append((f"{count:,} threads", f"{full * 100:.2f} ms", f"{full / empty:.2f}"))
+    table("Interrupt and resume, by the size of the database (SQLite)", ("", "time", ""), rows)
+
+
+async def one_thread() -> None:
+    """40 approvals in one thread, one after the other, through the bot's use cases."""
+    count = 40
+    turns = [turn for n in range(count) for turn in (_pay(n), say(f"Paid {n}."))]
+    with tempfile.TemporaryDirectory() as directory:
+        storage = SqliteStorage(Path(directory))
+        await storage.open()
+        office = Office(storage, turns)
+        times = []
+        for number in range(count):
+            begin = time.perf_counter()
+            await office.hear(f"<@{BOT}> pay Ben", ts=f"1800000000.{number + 1:06d}")
+            await office.decide(await office.the_approval())
+            times.append(time.perf_counter() - begin)
+        assert len(office.ran) == count
+        await storage.close()
+    first, last = statistics.median(times[: count // 5]), statistics.median(times[-count // 5 :])
+    rows = [
+        ("first fifth", f"{first * 1e3:.2f} ms", "1.00"),
+        ("last fifth", f"{last * 1e3:.2f} ms", f"{last / first:.2f}"),
+    ]
+    table(f"{count} approvals in one thread: message, card, decision, answer", ("", "", ""), rows)
+
+
+def _pay(number: int) -> Turn:
+    return call("pay", {"to": "Ben", "amount": number + 1}, id=f"c{number}")
+
+
+async def memory() -> None:
+    """What 10,000 pending approvals cost a process that holds nothing."""
+    code = (
+        "import asyncio, resource, sys\n"
+        "from pathlib import Path\n"
+        "from benchmarks.bench_storage import add_all, pending\n"
+        "from storage.sqlite import SqliteStorage\n"
+        "async def main():\n"
+        "    storage = SqliteStorage(Path(sys.argv[1]))\n"
+        "    await storage.open()\n"
+        "    for _ in range(20):\n"
+        "        await storage.approvals.due(now_ms=1_800_000_000_000, limit=50)\n"
+        "    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
+        "    await storage.close()\n"
+        "asyncio.run(main())\n"
+    )
+    sizes = []
+    with tempfile.TemporaryDirectory() as directory:
+        for count in (0, 10_000):
+            path = Path(directory) / str(count)
+            storage = SqliteStorage(path)
+            await storage.open()
+            await add_all(storage, pending(count, due=10))
+            await storage.close()
+            done = await asyncio.to_thread(
+                subprocess.run,
+                [sys.executable, "-c", code, str(path)],
+                capture_output=True,
+                check=True,
+                text=True,
+            )
+            sizes.append(int(done.stdout) * (1 if sys.platform == "darwin" else 1024))
+    rows = [
+        ("none", f"{sizes[0] / 2**20:.1f} MiB"),
+        ("10,000", f"{sizes[1] / 2**20:.1f} MiB"),
+        ("difference", f"{(sizes[1] - sizes[0]) / 2**20:.1f} MiB"),
+    ]
+    table("Memory of a process that sweeps, by pending approvals", ("pending", "peak"), rows)
+
+
+async def start_up() -> None:
+    """From the command to the first `/readyz`."""
+    times = []
+    async with AsyncExitStack() as stack:
+        api = await slack(stack)
+        for _ in range(3):
+            directory = stack.enter_context(tempfile.TemporaryDirectory())
+            port = free_port()
+            environ = {
+                "PATH": "/usr/bin",
+                "SLACK_BOT_TOKEN": "xoxb-1",
+                "SLACK_SIGNING_SECRET": "0123456789abcdef0123456789abcdef",
+                "SLACK_API_URL": f"{api}/api/",
+                "COUNTERSIGN_PORT": str(port),
+                "COUNTERSIGN_DATA_DIR": directory,
+                "COUNTERSIGN_LOG": "error",
+            }
+            begin = time.perf_counter()
+            bot = await asyncio.to_thread(
+                subprocess.Popen, [sys.executable, "-m", "bot", "run"], env=environ
+            )
+            await _ready(port)
+            times.append(time.perf_counter() - begin)
+            bot.terminate()
+            await asyncio.to_thread(bot.wait)
+    rows = [("`countersign run` to `/readyz`", f"{statistics.median(times):.2f} s")]
+    table("Start-up", ("", "median"), rows)
+
+
+async def _ready(port: int) -> None:
+    async with aiohttp.ClientSession() as session:
+        for _ in range(600):
+            try:
+                async with session.get(f"http://127.0.0.1:{port}/readyz") as answer:
+                    if answer.status == 200:
+                        return
+            except aiohttp.ClientError:
+                pass
+            await asyncio.sleep(0.02)
+    raise TimeoutError("the bot did not start")
+
+
+async def main() -> None:
+    """Run all of them."""
+    await sweep()
+    await many_threads()
+    await one_thread()
+    await memory()
+    await start_up()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(f"\nPeak memory of this benchmark: {peak / 1024:.0f} MiB")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

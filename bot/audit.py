@@ -1,0 +1,291 @@
+"""The audit: who did what, when, and on what evidence. Append-only, secrets masked (I10, I12).
+
+All entries are made here, so that nothing gets into the audit unmasked. An entry that is written
+again after a crash has the same id, and is kept once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+
+from agents.checkpoint import CheckpointStatus, CheckpointStore, StoredCheckpoint
+from bot.ports import Clock
+from bot.redaction import mask
+from storage.base import AuditStore, Storage
+from storage.records import Approval, AuditEntry, Decision
+
+MOST = 100_000
+"""Entries of one thread that are read."""
+_LONGEST = 4_000
+"""Characters of one text of the evidence. The whole of it is in the record that it comes from."""
+
+
+class Act(StrEnum):
+    """What happened. Stored: version 1, must stay readable."""
+
+    MESSAGE_REFUSED = "message_refused"  # a message was not passed on to the agent
+    REQUESTED = "requested"  # people were asked: an approval, a question, a call in doubt
+    UNDELIVERABLE = "undeliverable"  # Slack takes a card, or a text, for good not
+    REMINDED = "reminded"
+    ESCALATED = "escalated"  # further people were asked
+    REFUSED = "refused"  # a click, a form or a reply that decided nothing
+    DECIDED = "decided"  # by a person
+    EXPIRED = "expired"  # nobody decided in time
+    CANCELLED = "cancelled"  # nobody has to decide any more
+    WITHDRAWN = "withdrawn"  # a decision that the run could not use
+    RESUMED = "resumed"  # the run was told of it
+    STARTED = "started"  # a gated call is about to run
+    EXECUTED = "executed"  # a call has run
+    ANSWERED_TOOL = "answered_tool"  # a call has its result without having run
+    TURN_FAILED = "turn_failed"
+
+
+_ORDER = {act: place for place, act in enumerate(Act)}
+
+
+async def note(
+    store: AuditStore,
+    act: Act,
+    *,
+    key: str,
+    at_ms: int,
+    about: Approval | str,
+    by: str = "",
+    **evidence: object,
+) -> None:
+    """Put something on record; the same act under the same key is kept once.
+
+    Args:
+        store: The audit.
+        act: What happened.
+        key: Tells apart acts of one kind: the id of the record it is about, and more if need be.
+        at_ms: When.
+        about: The approval, or the id of the thread.
+        by: Who: a Slack user id; empty for the program itself.
+        evidence: JSON data; masked here, and long texts are cut.
+    """
+    thread_id, approval_id = (
+        (about.thread_id, about.approval_id) if isinstance(about, Approval) else (about, "")
+    )
+    detail = mask("", _short({name: item for name, item in evidence.items() if item != ""}))
+    await store.append(
+        AuditEntry(
+            entry_id=f"{key}:{act}",
+            at_ms=at_ms,
+            action=str(act),
+            thread_id=thread_id,
+            approval_id=approval_id,
+            actor_id=by,
+            detail=detail if isinstance(detail, dict) else {},
+        )
+    )
+
+
+async def note_request(store: AuditStore, approval: Approval) -> None:
+    """Put on record what people are asked."""
+    await note(
+        store,
+        Act.REQUESTED,
+        key=approval.approval_id,
+        at_ms=approval.created_ms,
+        about=approval,
+        by=approval.requester_id,
+        kind=str(approval.kind),
+        tool=approval.tool,
+        arguments=_parsed(approval.arguments_json),
+        rule=approval.rule,
+        digest=approval.digest,
+        deciders=_parsed(approval.approvers_json),
+        expires_ms=approval.expires_ms,
+    )
+
+
+async def note_decision(store: AuditStore, approval: Approval, decision: Decision) -> None:
+    """Put on record how an approval ended: by whom, and what exactly the decision covers."""
+    acts = {"expired": Act.EXPIRED, "cancelled": Act.CANCELLED}
+    await note(
+        store,
+        Act.DECIDED if decision.by else acts.get(decision.status, Act.DECIDED),
+        key=f"{approval.approval_id}:{decision.at_ms}",
+        at_ms=decision.at_ms,
+        about=approval,
+        by=decision.by,
+        status=str(decision.status),
+        kind=str(approval.kind),
+        tool=approval.tool,
+        shown=approval.digest,
+        digest=decision.digest,
+        reason=decision.reason,
+        edited=_parsed(decision.arguments_json),
+        answer=_parsed(decision.answer_json),
+    )
+
+
+def _parsed(text: str) -> object:
+    """JSON data; empty for an empty text, and the text itself when it is damaged."""
+    try:
+        return json.loads(text) if text else ""
+    except (ValueError, RecursionError):
+        return text
+
+
+def _short(value: object) -> object:
+    match value:
+        case str() if len(value) > _LONGEST:
+            return f"{value[:_LONGEST]}… {len(value) - _LONGEST:,} more characters"
+        case dict():
+            return {str(name): _short(item) for name, item in value.items()}
+        case list() | tuple():
+            return [_short(item) for item in value]
+        case None | bool() | int() | float() | str():
+            return value
+        case _:
+            return str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedCheckpoints:
+    """A checkpoint store that puts the start of each gated call on record before the call runs.
+
+    The entry comes before the mark in the journal: when it cannot be written, the call does not
+    start, and nobody is in doubt about it.
+
+    Args:
+        checkpoints: Where checkpoints are kept.
+        audit: Where the start is noted.
+        clock: The time now.
+    """
+
+    checkpoints: CheckpointStore
+    audit: AuditStore
+    clock: Clock
+
+    async def load(self, checkpoint_id: str) -> StoredCheckpoint | None:
+        """See `CheckpointStore.load`."""
+        return await self.checkpoints.load(checkpoint_id)
+
+    async def save(
+        self, checkpoint_id: str, data: str, *, status: CheckpointStatus, expected_version: int
+    ) -> int:
+        """See `CheckpointStore.save`."""
+        return await self.checkpoints.save(
+            checkpoint_id, data, status=status, expected_version=expected_version
+        )
+
+    async def claim(self, checkpoint_id: str, claim: str, *, expected_version: int) -> int:
+        """See `CheckpointStore.claim`."""
+        return await self.checkpoints.claim(checkpoint_id, claim, expected_version=expected_version)
+
+    async def append(self, checkpoint_id: str, entry: str, *, base: int, index: int) -> None:
+        """See `CheckpointStore.append`."""
+        if '"started"' in entry:
+            await self._note_start(checkpoint_id, json.loads(entry), base)
+        await self.checkpoints.append(checkpoint_id, entry, base=base, index=index)
+
+    async def close(self, checkpoint_id: str, *, expected_version: int) -> None:
+        """See `CheckpointStore.close`."""
+        await self.checkpoints.close(checkpoint_id, expected_version=expected_version)
+
+    async def _note_start(self, checkpoint_id: str, entry: dict[str, object], base: int) -> None:
+        if entry.get("kind") != "started":
+            return
+        at = str(entry.get("at"))
+        await note(
+            self.audit,
+            Act.STARTED,
+            key=f"{checkpoint_id}:{at}:{base}",
+            at_ms=self.clock(),
+            about=checkpoint_id.rpartition("#")[0],
+            checkpoint=checkpoint_id,
+            address=at,
+            arguments=entry.get("arguments", ""),
+        )
+
+
+async def story(
+    storage: Storage, *, thread_id: str = "", approval_id: str = ""
+) -> list[AuditEntry]:
+    """Read what is on record of a thread, or of one approval, in the order in which it happened.
+
+    Args:
+        storage: Open.
+        thread_id: Of which thread.
+        approval_id: Of which approval; its gated call is part of it.
+
+    Raises:
+        RecordNotFoundError: There is no such approval.
+    """
+    if not approval_id:
+        return _in_order(await storage.audit.of_thread(thread_id, limit=MOST))
+    approval = await storage.approvals.get(approval_id)
+    entries = await storage.audit.of_thread(approval.thread_id, limit=MOST)
+    return _in_order(one for one in entries if _concerns(one, approval))
+
+
+def _concerns(entry: AuditEntry, approval: Approval) -> bool:
+    if entry.approval_id:
+        return entry.approval_id == approval.approval_id
+    here = (approval.checkpoint_id, approval.address)
+    return (entry.detail.get("checkpoint"), entry.detail.get("address")) == here
+
+
+def _in_order(entries: Iterable[AuditEntry]) -> list[AuditEntry]:
+    """By time; within a millisecond, in the order in which such things follow each other."""
+    last = len(_ORDER)
+    return sorted(
+        entries,
+        key=lambda one: (
+            one.at_ms,
+            _ORDER.get(Act(one.action), last) if one.action in set(Act) else last,
+            one.entry_id,
+        ),
+    )
+
+
+def line(entry: AuditEntry) -> str:
+    """Write an entry for a terminal: when, what, who, what about, and the evidence."""
+    words = [_when(entry.at_ms), entry.action]
+    if entry.actor_id:
+        words.append(f"by {entry.actor_id}")
+    if entry.approval_id:
+        words.append(entry.approval_id)
+    words += [f"{name}={_dump(item)}" for name, item in _evidence(entry).items()]
+    return "  ".join(words)
+
+
+def json_line(entry: AuditEntry) -> str:
+    """Write an entry as one JSON object on one line."""
+    return json.dumps(
+        {
+            "at": _when(entry.at_ms),
+            "action": entry.action,
+            "thread_id": entry.thread_id,
+            "approval_id": entry.approval_id,
+            "by": entry.actor_id,
+            "evidence": _evidence(entry),
+        }
+    )
+
+
+def _evidence(entry: AuditEntry) -> dict[str, object]:
+    """Masked again: with the rules of today."""
+    masked = mask("", entry.detail)
+    return masked if isinstance(masked, dict) else {}
+
+
+def _when(at_ms: int) -> str:
+    at = datetime.fromtimestamp(at_ms / 1000, UTC)
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _dump(item: object) -> str:
+    """Write a value so that nothing in it can forge a line, or move the terminal's cursor."""
+    text = item if isinstance(item, str) and item else json.dumps(item, ensure_ascii=False)
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
+        for char in text
+    )

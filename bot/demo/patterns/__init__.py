@@ -1,0 +1,68 @@
+"""The patterns: what people and agents can do together, one small agent for each.
+
+They are those of Eino's examples and of gographgo's guide to graphs. Their tools only pretend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from pydantic_ai.models import Model
+
+from agents.agent import Agent
+from bot.demo.agent import build as build_oncall
+from bot.demo.patterns import (
+    approval,
+    deep,
+    feedback,
+    follow_up,
+    graphs,
+    project,
+    react,
+    review_edit,
+    supervised,
+    tickets,
+    travel,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pattern:
+    """One pattern, in a channel of its own.
+
+    Attributes:
+        channel: Name of the channel, with `#`.
+        example: What to write there.
+        build: Makes its agent, with a model.
+    """
+
+    channel: str
+    example: str
+    build: Callable[[Model], Agent]
+
+
+PATTERNS = (
+    Pattern(channel="#approval", example=tickets.EXAMPLE, build=approval.build),
+    Pattern(channel="#review-edit", example=tickets.EXAMPLE, build=review_edit.build),
+    Pattern(channel="#feedback", example=feedback.EXAMPLE, build=feedback.build),
+    Pattern(channel="#follow-up", example=follow_up.EXAMPLE, build=follow_up.build),
+    Pattern(channel="#supervisor", example=supervised.EXAMPLE, build=supervised.build),
+    Pattern(channel="#plan", example=travel.EXAMPLE, build=travel.build),
+    Pattern(channel="#deep", example=deep.EXAMPLE, build=deep.build),
+    Pattern(channel="#project", example=project.EXAMPLE, build=project.build),
+    Pattern(channel="#graph", example=graphs.EXAMPLE, build=graphs.build),
+    Pattern(channel="#react", example=react.EXAMPLE, build=react.build),
+)
+
+
+def channels(model: Model) -> Mapping[str, Agent]:
+    """Make the agents of `make demo`: each pattern in its channel, the on-call agent elsewhere.
+
+    Args:
+        model: Who speaks; with the demo's own model, each pattern has a rule of its own.
+    """
+    return {
+        "*": build_oncall(model),
+        **{pattern.channel: pattern.build(model) for pattern in PATTERNS},
+    }

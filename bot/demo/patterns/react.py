@@ -1,0 +1,64 @@
+"""`create_react_agent` with a `HumanInterruptConfig`: accept, ignore, respond, or edit a call."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+from pydantic_ai.models import Model
+
+from agents.agent import Agent
+from agents.prebuilt.react import create_react_agent
+from agents.tools.function import tool
+from agents.tools.human import HumanInterruptConfig
+from bot.demo.patterns.rules import Reply, Seen, call, found, hint, voice
+from bot.demo.replies import Done, is_answer, report
+
+EXAMPLE = "write to nora@acme.example: the office moves on Monday"
+
+
+@tool(title="Send an e-mail to {to}")
+def send_mail(
+    to: Annotated[str, Field(pattern=r"^[^@\s]+@[^@\s]+$", max_length=120)],
+    text: Annotated[str, Field(min_length=1, max_length=2000)],
+) -> str:
+    """Send an e-mail. People are asked first.
+
+    Args:
+        to: Who gets it.
+        text: What it says.
+    """
+    return f"sent to {to}: {text}"
+
+
+def build(model: Model) -> Agent:
+    """Make `mail_agent`: people may accept, ignore, answer or edit each of its calls."""
+    return create_react_agent(
+        voice(model, write),
+        [send_mail],
+        name="mail_agent",
+        description="Writes e-mails.",
+        instruction="You write e-mails with your tool, which asks people by itself.",
+        human_interrupt={"send_mail": HumanInterruptConfig(description="May this e-mail be sent?")},
+    )
+
+
+def write(seen: Seen) -> Reply:
+    """Send what a message asks for, then say what became of it."""
+    if seen.done:
+        return Reply(_ended(seen.done[-1]))
+    to = found(r"([^\s@<>|:]+@[^\s@<>|:,]+)", seen.request)
+    text = found(r":\s+(.+)", seen.request)
+    if not (to and text):
+        return Reply(hint(EXAMPLE))
+    return Reply(f"You asked me to write to {to}.", (call("send_mail", to=to, text=text),))
+
+
+def _ended(done: Done) -> str:
+    """Say what became of the call; in place of a result there may be what a person says."""
+    if done.result.startswith("A person ignored"):
+        return "The e-mail was put aside, so I did not send it."
+    was_sent = done.result.startswith(("sent to", "A person changed"))
+    if was_sent or not is_answer(done.result):
+        return report([done])
+    return f"I did not send it. I was told: {done.result}"

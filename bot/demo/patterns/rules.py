@@ -1,0 +1,162 @@
+"""What the models of the patterns have in common: plain rules in place of a language model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    ModelResponsePart,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.models import Model
+from pydantic_ai.models.function import AgentInfo, DeltaToolCalls, FunctionModel
+
+from agents.codec import Json
+from agents.models import stream_pieces
+from bot.demo.commands import Call
+from bot.demo.model import INTRODUCTION, DemoModel
+from bot.demo.replies import Done
+
+_CONTEXT = "For context:"
+_YOUR_TURN = "It is your turn again."
+_SAID = re.compile(r"^For context: \[(?P<who>[^\]]+)\] said: (?P<text>.*)\.$", re.DOTALL)
+
+
+@dataclass(slots=True)
+class Seen:
+    """What a model has in front of it, since it was asked for something last.
+
+    Attributes:
+        request: What it was asked for: by people, or by an agent that gave it a task.
+        done: The calls that it made since, and what became of them.
+        heard: What other agents said since: who, and what.
+        made: How many calls it made in all the messages that it sees.
+    """
+
+    request: str = ""
+    done: list[Done] = field(default_factory=list)
+    heard: list[tuple[str, str]] = field(default_factory=list)
+    made: int = 0
+
+    def results_of(self, tool: str) -> list[str]:
+        """What it was told after its calls to a tool."""
+        return [done.result for done in self.done if done.tool == tool]
+
+    def words_of(self, who: str) -> str:
+        """What another agent said last; empty when it said nothing."""
+        return next((text for name, text in reversed(self.heard) if name == who), "")
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a model answers.
+
+    Attributes:
+        text: What it says.
+        calls: What it calls.
+    """
+
+    text: str
+    calls: tuple[Call, ...] = ()
+
+
+Rule: TypeAlias = Callable[[Seen], Reply]
+"""Makes an answer of what was said; the same each time for the same messages."""
+
+
+class RuleModel(FunctionModel):
+    """A model that follows one rule, streaming or not.
+
+    Args:
+        rule: What it follows.
+    """
+
+    def __init__(self, rule: Rule) -> None:
+        super().__init__(self._answer, stream_function=self._stream, model_name="demo")
+        self._rule = rule
+
+    async def _answer(self, messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
+        return ModelResponse(parts=list(self._parts(messages)))
+
+    async def _stream(
+        self, messages: list[ModelMessage], _: AgentInfo
+    ) -> AsyncIterator[str | DeltaToolCalls]:
+        for at, part in enumerate(self._parts(messages)):
+            for piece in stream_pieces(at, part):
+                yield piece
+
+    def _parts(self, messages: Sequence[ModelMessage]) -> Iterator[ModelResponsePart]:
+        seen = read(messages)
+        reply = self._rule(seen)
+        if reply.text or not reply.calls:
+            yield TextPart(reply.text)
+        for number, call in enumerate(reply.calls, start=seen.made + 1):
+            yield ToolCallPart(call.tool, dict(call.arguments), tool_call_id=f"demo-{number}")
+
+
+def voice(model: Model, rule: Rule) -> Model:
+    """The model of an agent: the given one, or a rule where the demo has to do without any."""
+    return RuleModel(rule) if isinstance(model, DemoModel) else model
+
+
+def read(messages: Sequence[ModelMessage]) -> Seen:
+    """Find out what was asked for last, and what has happened since."""
+    seen, made, is_fresh = Seen(), 0, True
+    calls: dict[str, ToolCallPart] = {}
+    for message in messages:
+        if isinstance(message, ModelResponse):
+            calls |= {part.tool_call_id: part for part in message.tool_calls}
+            made, is_fresh = made + len(message.tool_calls), False
+            continue
+        prompts = list(_prompts(message))
+        asked = [text for text in prompts if not text.startswith((_CONTEXT, _YOUR_TURN))]
+        if asked:
+            before = [seen.request] if is_fresh and seen.request else []
+            seen, is_fresh = Seen(request="\n".join([*before, *asked])), True
+        seen.heard += [(said["who"], said["text"]) for text in prompts if (said := _said(text))]
+        seen.done += _results(message, calls)
+    seen.made = made
+    return seen
+
+
+def call(tool: str, **arguments: Json) -> Call:
+    """A call of a rule."""
+    return Call(tool, arguments, "")
+
+
+def hint(example: str) -> str:
+    """What a model says to a message that its rule cannot read."""
+    return f'{INTRODUCTION} In this channel, please write something like: "{example}".'
+
+
+def found(pattern: str, text: str) -> str:
+    """What the first group of a pattern finds in a text, in whatever case; empty when nothing."""
+    match = re.search(pattern, text, re.IGNORECASE)
+    return match[1].strip() if match else ""
+
+
+def _prompts(message: ModelRequest) -> Iterator[str]:
+    for part in message.parts:
+        if isinstance(part, UserPromptPart):
+            content = [part.content] if isinstance(part.content, str) else part.content
+            yield "\n".join(piece for piece in content if isinstance(piece, str))
+
+
+def _said(text: str) -> re.Match[str] | None:
+    return _SAID.match(text)
+
+
+def _results(message: ModelRequest, calls: dict[str, ToolCallPart]) -> Iterator[Done]:
+    for part in message.parts:
+        if isinstance(part, ToolReturnPart) and part.tool_call_id in calls:
+            arguments = calls[part.tool_call_id].args_as_dict()
+            yield Done(part.tool_name, arguments, str(part.content))

@@ -1,0 +1,72 @@
+"""The booking of tickets: one tool and one rule, which two patterns share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+from pydantic_ai.models import Model
+
+from agents.agent import Agent
+from agents.chatmodel import ChatModelAgent
+from agents.tools.function import Gate, tool
+from bot.demo.patterns.rules import Reply, Seen, call, found, hint, voice
+from bot.demo.replies import report
+
+EXAMPLE = "book a ticket for Martin, to Beijing, phone 1234567"
+INSTRUCTION = """\
+You book tickets with your tool, which asks people by itself; never ask for permission in words.
+When a call was rejected, say so with the reason, and do not try it again. Answer in one sentence.
+"""
+
+
+def book_ticket(
+    location: Annotated[str, Field(min_length=1, max_length=80)],
+    passenger_name: Annotated[str, Field(min_length=1, max_length=80)],
+    passenger_phone_number: Annotated[str, Field(pattern=r"^\+?[0-9][0-9 -]{3,19}$")],
+) -> str:
+    """Book a ticket for a passenger. People are asked first.
+
+    Args:
+        location: Where the passenger goes.
+        passenger_name: Who travels.
+        passenger_phone_number: Where the passenger can be reached.
+    """
+    return f"{passenger_name} has a ticket to {location}; the phone is {passenger_phone_number}"
+
+
+def booking_agent(name: str, model: Model, gate: Gate) -> Agent:
+    """Make an agent that books tickets.
+
+    Args:
+        name: Its name.
+        model: Its model; the demo's one is replaced by a rule.
+        gate: How people are asked.
+    """
+    return ChatModelAgent(
+        name=name,
+        description="Books tickets.",
+        model=voice(model, book),
+        instruction=INSTRUCTION,
+        tools=[
+            tool(title="Book a ticket to {location} for {passenger_name}", gate=gate)(book_ticket)
+        ],
+    )
+
+
+def book(seen: Seen) -> Reply:
+    """Book what a message asks for, then say what became of it."""
+    if seen.done:
+        return Reply(report(seen.done))
+    text = seen.request
+    who = found(r"\bfor\s+([^\W\d_][\w'-]*(?:\s+(?!to\b)[^\W\d_][\w'-]*)?)", text)
+    where = found(
+        r"\bto\s+([^\W\d_][\w'-]*(?:\s+(?!for\b|on\b|phone\b|the\b)[^\W\d_][\w'-]*)?)", text
+    )
+    phone = found(r"(?:phone|number|reach)\D*?(\+?\d[\d -]{3,19})", text)
+    if not (who and where and phone):
+        return Reply(hint(EXAMPLE))
+    booking = call(
+        "book_ticket", location=where, passenger_name=who, passenger_phone_number=phone.strip()
+    )
+    return Reply(f"You asked me to book a ticket to {where} for {who}.", (booking,))

@@ -1,0 +1,180 @@
+"""What secrets look like: the forms of tokens, keys, logins and card numbers.
+
+Every pattern takes time in proportion to the text: what repeats is bounded, or cannot be given
+back (possessive), and a run of characters is entered at its beginning only. A pattern is tried
+only on a text that has one of its needles.
+
+Sources:
+    https://docs.slack.dev/authentication/tokens, https://github.blog/2021-04-05 (token formats),
+    https://docs.gitlab.com/security/tokens, https://docs.aws.amazon.com/IAM/latest/UserGuide
+    (unique identifiers), RFC 7468 (PEM), RFC 7519 (JWT), ISO/IEC 7812 (card numbers)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+REDACTED = "•••• redacted"
+"""Stands in the place of a secret."""
+
+_START = r"(?:(?<![A-Za-z0-9_\\-])|(?<=\\[nrt])|(?<=\\)(?![nrt]))"
+"""Where a token may begin: not inside of a word; the letter of an escaped line end is no word."""
+_END = r"(?![A-Za-z0-9])"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One form of a secret.
+
+    Attributes:
+        needles: A text with this form has at least one of them. Empty: try it on every text.
+        pattern: Matches the secret, and what stands before it as the group `keep`.
+        is_secret: Looks closer at a match; None when the form says enough.
+    """
+
+    needles: tuple[str, ...]
+    pattern: re.Pattern[str]
+    is_secret: Callable[[re.Match[str]], bool] | None = None
+
+    def mask(self, text: str) -> str:
+        """Mask it in a text."""
+        if self.needles and not any(needle in text for needle in self.needles):
+            return text
+        return self.pattern.sub(self._replaced, text)
+
+    def _replaced(self, found: re.Match[str]) -> str:
+        if self.is_secret is not None and not self.is_secret(found):
+            return found[0]
+        return f"{found.groupdict().get('keep') or ''}{REDACTED}"
+
+
+def mask_looks(text: str) -> str:
+    """Mask everything in a text that has the form of a secret."""
+    for look in LOOKS:
+        text = look.mask(text)
+    return text
+
+
+def is_random(text: str, *, longest: int = 20) -> bool:
+    """Tell whether a word was hardly written as a word: with digits, odd capitals, or very long.
+
+    Args:
+        text: The word.
+        longest: How long words can be.
+    """
+    if len(text) >= longest or any(char.isdigit() or char in "=_+/" for char in text):
+        return True
+    return any(char.isupper() for char in text[1:]) and any(char.islower() for char in text)
+
+
+def _is_card(found: re.Match[str]) -> bool:
+    digits = "".join(re.findall("[0-9]", found[0]))
+    # In groups of four, three more may be its check value.
+    return is_card(digits) or (len(found[0]) > len(digits) and is_card(digits[:16]))
+
+
+def is_card(digits: str) -> bool:
+    """Tell whether digits are a payment card's number: issuer, length and check digit."""
+    if not any(len(digits) in sizes and issuer.match(digits) for issuer, sizes in _ISSUERS):
+        return False
+    doubled = [sum(divmod(2 * int(digit), 10)) for digit in digits[-2::-2]]
+    return (sum(int(digit) for digit in digits[-1::-2]) + sum(doubled)) % 10 == 0
+
+
+_ISSUERS = (
+    (re.compile("4"), {13, 16, 19}),
+    (re.compile("5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720"), {16}),
+    (re.compile("3[47]"), {15}),
+    (re.compile("30[0-5]|3[689]"), {14}),
+    (re.compile("6011|64[4-9]|65|62"), {16, 17, 18, 19}),
+    (re.compile("35(?:2[89]|[3-8])"), {16, 17, 18, 19}),
+    (re.compile("5018|5020|5038|5893|6304|6759|676[1-3]"), set(range(13, 20))),
+)
+
+
+def _is_credential(found: re.Match[str]) -> bool:
+    is_bearer = found["keep"][:2].lower() == "be"  # “basic” is an ordinary word, too
+    return is_random(found["value"], longest=15 if is_bearer else 20)
+
+
+def _token(*needles: str, form: str, whole: bool = False) -> Look:
+    """A token that begins with something of its own; a whole one has a fixed length."""
+    return Look(needles, re.compile(f"{_START}(?:{form}){_END if whole else ''}"))
+
+
+_PEM = r"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}"
+_PEM_END = r"-{4,5} ?END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}"
+_GAP = "[ .\u00a0\u2009\u2011-]"
+
+LOOKS = (
+    Look(("BEGIN",), re.compile(rf"{_PEM}.*?(?:{_PEM_END}|\Z)", re.DOTALL)),
+    Look(
+        ("PuTTY-User-Key-File-",),
+        re.compile(
+            r"PuTTY-User-Key-File-[0-9].*?(?:Private-MAC: ?[0-9a-fA-F]{1,128}+|\Z)", re.DOTALL
+        ),
+    ),
+    _token("eyJ", form=r"eyJ[A-Za-z0-9_-]{5,}+\.[A-Za-z0-9_-]{5,}+(?:\.[A-Za-z0-9_-]*+){1,3}+"),
+    Look(
+        ("xox", "xapp-"),  # Slack; wherever it stands, as nothing else looks like it
+        re.compile(r"(?:xox[a-z]{1,2}(?:\.xox[a-z])?|xapp)-[A-Za-z0-9-]{6,}+"),
+    ),
+    Look(
+        ("hooks.slack.com/", "/api/webhooks/", "webhook.office.com/"),
+        re.compile(
+            r"(?P<keep>hooks\.slack\.com/[a-z]{1,20}/|discord(?:app)?\.com/api/webhooks/"
+            r"|webhook\.office\.com/)[A-Za-z0-9@/_-]{8,}+"
+        ),
+    ),
+    _token("sk-", "rk-", form="[sr]k-[A-Za-z0-9_-]{16,}+"),
+    _token("k_", "whsec_", form="(?:[sr]k_(?:live|test)_|whsec_)[A-Za-z0-9_+/=-]{10,}+"),
+    _token("gh", "github_pat_", form="gh[pousr]_[A-Za-z0-9_]{16,}+|github_pat_[A-Za-z0-9_]{16,}+"),
+    _token(
+        "gl",
+        form=r"gl(?:pat|dt|rt|cbt|ptt|ft|soat|agent|imt|ffct|oas)-[A-Za-z0-9_.=-]{16,}+",
+    ),
+    _token("AKIA", "ASIA", "ABIA", "ACCA", form="A(?:KI|SI|BI|CC)A[0-9A-Z]{16}", whole=True),
+    _token("AIza", "ya29.", form=r"AIza[0-9A-Za-z_-]{30,}+|ya29\.[0-9A-Za-z_-]{16,}+"),
+    _token("GOCSPX-", "1//0", form="GOCSPX-[0-9A-Za-z_-]{16,}+|1//0[0-9A-Za-z_-]{30,}+"),
+    _token("npm_", "pypi-", form="npm_[A-Za-z0-9]{30,}+|pypi-[A-Za-z0-9_-]{40,}+"),
+    _token("SK", form="SK[0-9a-f]{32}", whole=True),
+    _token("SG.", form=r"SG\.[A-Za-z0-9_-]{16,}+\.[A-Za-z0-9_-]{16,}+"),
+    Look(("Q~",), re.compile(r"[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{30,}+")),
+    Look(("sig=",), re.compile(r"(?P<keep>[?&;]sig=)[^&\s\"'<>]{16,}+")),
+    _token("hf_", "dop_v1_", "dapi", form="(?:hf_|do[por]_v1_|dapi)[A-Za-z0-9]{30,}+"),
+    _token("shp", "lin_api_", "dckr_pat_", form=r"(?:shp[a-z]{2}|lin_api|dckr_pat)_[\w-]{20,}+"),
+    _token("hvs.", "hvb.", "ATATT3", form=r"(?:hv[sb]\.|ATATT3)[A-Za-z0-9_=-]{20,}+"),
+    _token("NRAK-", "PMAK-", "glsa_", form=r"(?:NRAK-|PMAK-|glsa_)[A-Za-z0-9_-]{20,}+"),
+    _token("xkeysib-", "sq0", form=r"(?:xkeysib-|sq0[a-z]{3}-)[A-Za-z0-9_-]{20,}+"),
+    _token("AGE-SECRET-KEY-", form="AGE-SECRET-KEY-1[A-Z0-9]{20,}+"),
+    _token(":AA", form="[0-9]{8,10}+:AA[A-Za-z0-9_-]{30,}+"),
+    Look(
+        ("://",),  # a login in an address; a port is none
+        re.compile(
+            r"(?P<keep>://[^\s/:@\"'<>]{0,200}+:)(?!//)(?![0-9]{1,5}+/)"
+            r"[^\s\"'<>@]{1,500}+(?:@[^\s\"'<>@/?#]{1,256}+(?=@)){0,4}+(?=@)"
+        ),
+    ),
+    Look(
+        ("earer", "EARER", "asic", "ASIC"),
+        re.compile(
+            r"\b(?P<keep>(?:Bearer|Basic)\s{1,3})(?![a-z_-]{1,40}+=[^=\s])"
+            r"(?P<value>[A-Za-z0-9._~+/=-]{8,}+)",
+            re.IGNORECASE,
+        ),
+        _is_credential,
+    ),
+    Look(
+        (),
+        re.compile(
+            r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrt]))(?<![0-9]\.)"
+            rf"(?:[2-6][0-9]{{3}}({_GAP})[0-9]{{4}}\1[0-9]{{4}}\1[0-9]{{4}}(?:\1[0-9]{{3}}(?![0-9]))?"
+            rf"|3[0-9]{{3}}({_GAP})[0-9]{{6}}\2[0-9]{{4,5}}"
+            r"|[2-6][0-9]{12,18}+)(?![A-Za-z0-9_])(?!\.[0-9])"
+        ),
+        _is_card,
+    ),
+)
+"""In the order in which they are tried: what is longer and surer first."""

@@ -1,0 +1,144 @@
+"""The long form: python -m tests.chaos --seeds 20 --threads 200 [--database sqlite|mongo]
+
+Prints one line for each run, and what was wrong; ends with code 1 when anything was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import tempfile
+from collections import Counter
+from contextlib import ExitStack
+from pathlib import Path
+
+from storage.base import Storage
+from storage.mongo import MongoStorage
+from storage.sqlite import SqliteStorage
+from tests.chaos.play import Play, Report, Setting
+from tests.mongo import spawn_mongo_server
+
+COMMON = (
+    "approvals.add <",
+    "approvals.add >",
+    "approvals.claim >",
+    "approvals.decide <",
+    "approvals.decide >",
+    "approvals.mark_card >",
+    "approvals.release <",
+    "approvals.close <",
+    "audit.append <",
+    "chat.postMessage <",
+    "chat.postMessage >",
+    "chat.update <",
+    "chat.update >",
+    "checkpoints.append <",
+    "checkpoints.append >",
+    "checkpoints.claim >",
+    "checkpoints.close >",
+    "checkpoints.save <",
+    "checkpoints.save >",
+    "inbox.add >",
+    "inbox.take >",
+    "log.append >",
+    "posts.add >",
+    "posts.finish <",
+    "threads.claim >",
+    "threads.release <",
+    "threads.set_turn >",
+    "threads.wake <",
+    "threads.wake >",
+    "tool pay <",
+    "tool pay >",
+    "tool refund >",
+    "tool restart >",
+)
+"""Where bots die when no list of points is there yet."""
+
+
+async def play(arguments: argparse.Namespace, seed: int, points: tuple[str, ...]) -> Report:
+    """One run with its own database."""
+    with ExitStack() as stack:
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="chaos-")))
+        storage, database = _database(arguments.database, directory, stack)
+        setting = Setting(
+            directory=directory,
+            database=database,
+            seed=seed,
+            threads=arguments.threads,
+            processes=1 if arguments.database == "sqlite" else arguments.processes,
+            points=points,
+            kills=arguments.kills,
+            trouble=not arguments.calm,
+        )
+        playing = Play(setting)
+        await playing.run()
+        await storage.open()
+        try:
+            report = await playing.check(storage)
+        finally:
+            await storage.close()
+        if playing.seen.exists():
+            SEEN.update(playing.seen.read_text().splitlines())
+        if report.wrong and arguments.keep:
+            for log in sorted(directory.glob("*.log")):
+                sys.stderr.write(f"--- {log.name}\n{log.read_text()[-3000:]}\n")
+        return report
+
+
+SEEN: Counter[str] = Counter()
+"""All points that any bot has reached so far."""
+
+
+def _database(kind: str, directory: Path, stack: ExitStack) -> tuple[Storage, dict[str, str]]:
+    if kind == "sqlite":
+        path = directory / "data"
+        return SqliteStorage(path), {"COUNTERSIGN_DATA_DIR": str(path)}
+    server = spawn_mongo_server(directory / "mongo")
+    stack.callback(server.stop)
+    address, _, options = server.uri.partition("?")
+    uri = f"{address.rstrip('/')}/chaos" + (f"?{options}" if options else "")
+    environ = {"MONGODB_URI": uri, "COUNTERSIGN_MONGO_DRIVER": "pymongo"}
+    return MongoStorage(uri, driver="pymongo"), environ
+
+
+async def main() -> int:
+    """Run all seeds."""
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos")
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=40)
+    parser.add_argument("--processes", type=int, default=3)
+    parser.add_argument("--kills", type=int, default=4)
+    parser.add_argument("--database", choices=("sqlite", "mongo"), default="mongo")
+    parser.add_argument("--every-point", action="store_true", help="die at each known point once")
+    parser.add_argument("--calm", action="store_true", help="Slack behaves")
+    parser.add_argument("--keep", action="store_true", help="show the logs of a bad run")
+    arguments = parser.parse_args()
+    wrong = 0
+    print(
+        "| seed | database | threads | seconds | deaths | approvals | effects | in doubt | wrong |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|", flush=True)
+    for seed in range(arguments.first, arguments.first + arguments.seeds):
+        points = tuple(sorted(set(SEEN) | set(COMMON)))
+        if not arguments.every_point:
+            points = points[seed % 4 :: 4]
+        report = await play(arguments, seed, points)
+        wrong += len(report.wrong)
+        told = ", ".join(f"{count} {name}" for name, count in sorted(report.approvals.items()))
+        print(
+            f"| {seed} | {arguments.database} | {arguments.threads} | {report.seconds:.0f} "
+            f"| {report.deaths.total()} | {told} | {report.effects} | {report.doubts} "
+            f"| {len(report.wrong)} |",
+            flush=True,
+        )
+        for line in report.wrong:
+            print(f"  wrong: {line}", flush=True)
+    print(f"\nPoints reached: {len(SEEN)}: {', '.join(sorted(SEEN))}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main()))

@@ -1,0 +1,122 @@
+"""The database is away, or slow, in the middle: nothing acknowledged is lost, nobody waits."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from storage.codec import Row
+from storage.errors import StoreUnavailableError
+from storage.sqlite.database import Database
+from tests.scenario import agents
+from tests.stage import Stage, Transport, a_stage
+
+APPROVE, REJECT = "countersign:approve", "countersign:reject"
+ASK = "@countersign go"
+AGENT = "tests.scenario.agents:nasty"
+
+
+@pytest.fixture(params=["http", "socket"])
+async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Stage]:
+    agents.RAN.clear()
+    transport: Transport = request.param
+    async with a_stage(tmp_path, transport, COUNTERSIGN_AGENT=AGENT) as made:
+        made.sandbox.retry_delays = (0.3, 0.3, 0.3)
+        made.sandbox._courier.delays = made.sandbox.retry_delays
+        yield made
+
+
+class Outage:
+    """A database whose statements do not come back, from some moment on."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.seconds: float = 0
+        self.is_on = False
+        self.begins_with = "no such statement"
+        fetch = Database.fetch
+
+        async def maybe(database: Database, sql: str, *values: Any) -> list[Row]:
+            self.is_on = self.is_on or self.begins_with in sql
+            if not self.is_on:
+                return await fetch(database, sql, *values)
+            await asyncio.sleep(self.seconds)
+            raise StoreUnavailableError("refused")
+
+        patch.setattr(Database, "fetch", maybe)
+
+    def begin(self, *, seconds: float = 0) -> None:
+        self.is_on, self.seconds = True, seconds
+
+    def end(self) -> None:
+        self.is_on, self.begins_with = False, "no such statement"
+
+
+@pytest.fixture
+def outage(monkeypatch: pytest.MonkeyPatch) -> Outage:
+    return Outage(monkeypatch)
+
+
+@pytest.mark.parametrize("seconds", [0, 3])
+async def test_a_click_is_answered_and_counts_when_it_is_made_again(
+    stage: Stage, outage: Outage, seconds: float
+) -> None:
+    await stage.say("Rosa", ASK)
+    card = await stage.card(word=APPROVE)
+    assert stage.bot is not None
+    await stage.bot.tasks.idle()
+    outage.begin(seconds=seconds)
+    began = time.monotonic()
+    await stage.click("Ada", card, APPROVE)
+    assert time.monotonic() - began < 3
+    words = "could not record this in time" if seconds else "cannot reach my database"
+    assert "try again" in await stage.whispered("Ada", words)
+    outage.end()
+    assert agents.RAN == []
+    await stage.click("Ada", card, APPROVE)
+    await stage.said("Sent")
+    assert len(agents.RAN) == 1
+    assert len(stage.cards()) == 1
+
+
+async def test_a_message_that_could_not_be_kept_comes_again(stage: Stage, outage: Outage) -> None:
+    outage.begin()
+    await stage.say("Rosa", ASK)
+    await asyncio.sleep(0.4)
+    assert stage.cards() == []
+    outage.end()
+    await stage.card(word=APPROVE)
+    assert len(stage.cards()) == 1
+
+
+@pytest.mark.parametrize("stage", ["http"], indirect=True)  # a socket's tries take longer
+async def test_a_message_that_could_never_be_kept_is_answered(stage: Stage, outage: Outage) -> None:
+    outage.begin()
+    await stage.say("Rosa", ASK)
+    assert "write it again later" in await stage.whispered("Rosa", "could not keep this message")
+    outage.end()
+    assert stage.cards() == []
+
+
+async def test_what_was_acknowledged_goes_on_by_itself(stage: Stage, outage: Outage) -> None:
+    await stage.say("Rosa", ASK)
+    card = await stage.card(word=APPROVE)
+    assert stage.bot is not None
+    await stage.bot.tasks.idle()
+    # The decision is on record; before the thread hears of it, the database goes away.
+    outage.begins_with = "wakes = wakes + 1"
+    await stage.click("Ada", card, APPROVE)
+    await stage.bot.tasks.idle()
+    assert agents.RAN == []
+    stage.clock.forward(minutes=1)
+    with pytest.raises(StoreUnavailableError):
+        await stage.tick()
+    outage.end()
+    await stage.tick()
+    await stage.said("Sent")
+    assert len(agents.RAN) == 1
+    await stage.card(word="Approved")

@@ -1,0 +1,400 @@
+"""Every way in which an agent asks people, through Slack's own payloads, to its end."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents import ApprovalResult
+from tests.scenario import asking
+from tests.scenario.asking import RAN
+from tests.scenario.test_main_job import values_of
+from tests.stage import Stage, a_stage, buttons
+
+Open = Callable[[str], AbstractAsyncContextManager[tuple[Stage, str]]]
+
+APPROVE, REJECT, EDIT = "countersign:approve", "countersign:reject", "countersign:edit"
+ANSWER, CHOOSE, ACCEPT = "countersign:answer", "countersign:choose", "countersign:accept"
+RESPOND, IGNORE = "countersign:respond", "countersign:ignore"
+PICK_1, PICK_2 = "countersign:pick_1", "countersign:pick_2"
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Open:
+    """Starts a bot with one of the agents, and lets Rosa ask; gives the stage and the thread."""
+
+    @asynccontextmanager
+    async def open_one(agent: str) -> AsyncIterator[tuple[Stage, str]]:
+        RAN.clear()
+        path = f"tests.scenario.asking:{agent}"
+        async with a_stage(tmp_path, "socket", COUNTERSIGN_AGENT=path) as stage:
+            ts = await stage.say("Rosa", "@countersign go")
+            yield stage, ts
+
+    return open_one
+
+
+async def fill(stage: Stage, user: str, values: dict[str, Any], **labels: str) -> dict[str, Any]:
+    """Submit the newest modal of a person."""
+    view = await stage.modal(user)
+    filled = {**values_of(view, **labels), **values} if labels else values
+    return await stage.sandbox.submit(stage.user(user), view, filled)
+
+
+def errors_of(outcome: dict[str, Any]) -> dict[str, str]:
+    assert outcome["response_action"] == "errors", outcome
+    found: dict[str, str] = outcome["errors"]
+    return found
+
+
+async def final(stage: Stage, word: str, *, number: int = 1) -> dict[str, Any]:
+    card = await stage.card(number=number, word=word)
+    assert buttons(card) == []
+    return card
+
+
+# ---- feedback ------------------------------------------------------------------------------------
+
+
+async def test_feedback_by_reply_by_form_and_one_click(opened: Open) -> None:
+    async with opened("feedback") as (stage, ts):
+        card = await stage.card(word="First *draft* <!channel>")
+        assert buttons(card) == [ACCEPT, ANSWER]
+        await stage.say("Rosa", "Make it *shorter*, please", thread_ts=ts)
+        await stage.said("Second draft")
+        assert "shorter" in str(await final(stage, "Feedback given"))
+        second = await stage.card(number=2, word="Second draft")
+        await stage.click("Ada", second, ANSWER)
+        await fill(stage, "Ada", {"answer_0": "And friendlier."})
+        await stage.said("Third draft")
+        await final(stage, "friendlier", number=2)
+        third = await stage.card(number=3, word="Third draft")
+        await stage.click("Ben", third, ACCEPT)
+        assert stage.user("Ben") in str(await final(stage, "Accepted as it is", number=3))
+
+
+async def test_feedback_loop_ends_with_the_documented_words(opened: Open) -> None:
+    async with opened("feedback") as (stage, ts):
+        await stage.card(word="First")
+        await stage.say("Rosa", "No need to edit", thread_ts=ts)
+        await final(stage, "Accepted as it is")
+        assert "Second draft" not in stage.texts()
+
+
+# ---- choices -------------------------------------------------------------------------------------
+
+
+async def test_choice_by_button(opened: Open) -> None:
+    async with opened("choose") as (stage, _):
+        card = await stage.card(word="Where to?")
+        await stage.click("Rosa", card, PICK_2)
+        await stage.said("Good")
+        assert "Oslo" in str(await final(stage, "Chosen"))
+
+
+async def test_choice_by_reply_and_a_reply_that_is_none(opened: Open) -> None:
+    async with opened("choose") as (stage, ts):
+        await stage.card(word="Where to?")
+        await stage.say("Rosa", "somewhere warm", thread_ts=ts)
+        assert "one of the options" in await stage.whispered("Rosa", "options")
+        await stage.say("Rosa", "3", thread_ts=ts)
+        await stage.said("Good")
+        assert "Lima" in str(await final(stage, "Chosen"))
+
+
+async def test_none_of_the_options(opened: Open) -> None:
+    async with opened("choose") as (stage, _):
+        await stage.click("Rosa", await stage.card(word="Where to?"), REJECT)
+        await fill(stage, "Rosa", {"reason": "I stay at home."})
+        await stage.said("Good")
+        assert "stay at home" in str(await final(stage, "None chosen"))
+
+
+async def test_many_options_have_a_form(opened: Open) -> None:
+    async with opened("choose_many") as (stage, _):
+        card = await stage.card(word="City 8")
+        assert CHOOSE in buttons(card)
+        await stage.click("Ada", card, CHOOSE)
+        await fill(stage, "Ada", {"choice": "6"})
+        await stage.said("Good")
+        assert "City 7" in str(await final(stage, "Chosen"))
+
+
+async def test_several_options(opened: Open) -> None:
+    async with opened("choose_several") as (stage, _):
+        await stage.click("Ada", await stage.card(word="Which ones?"), CHOOSE)
+        view = await stage.modal("Ada")
+        wanted = view["blocks"][1]["element"]["options"][::2]
+        picked = {"type": "checkboxes", "selected_options": wanted}
+        await stage.sandbox.submit(
+            stage.user("Ada"), view, {"choice": {"countersign:value": picked}}
+        )
+        await stage.said("Good")
+        chosen = await final(stage, "Chosen")
+        assert "Rome\\nLima" in str(chosen)
+
+
+async def test_choice_that_runs_a_call_is_for_approvers(opened: Open) -> None:
+    async with opened("choose_place") as (stage, ts):
+        card = await stage.card(word="Which environment?")
+        await stage.click("Rosa", card, PICK_2)
+        await stage.whispered("Rosa", "somebody else has to decide")
+        await stage.say("Rosa", "2", thread_ts=ts)
+        assert RAN == []
+        await stage.click("Ada", card, PICK_2)
+        await stage.said("Done")
+        assert RAN == [("deploy", "production")]
+        await final(stage, "Chosen")
+
+
+# ---- missing arguments ---------------------------------------------------------------------------
+
+
+async def test_missing_arguments_are_filled_in(opened: Open) -> None:
+    async with opened("complete") as (stage, ts):
+        card = await stage.card(word="What is missing")
+        await stage.say("Rosa", "four", thread_ts=ts)
+        await stage.whispered("Rosa", "buttons")
+        await stage.click("Rosa", card, ANSWER)
+        wrong = await fill(stage, "Rosa", {"argument_0": "99999999999999999999"})
+        assert list(errors_of(wrong)) == ["argument_0"]
+        assert RAN == []
+        await fill(stage, "Rosa", {"argument_0": "4", "argument_1": "rice\n beans \n"})
+        await stage.said("Booked")
+        assert RAN == [("book", "Rome", 4, ["rice", "beans"], False)]
+        assert "beans" in str(await final(stage, "Filled in"))
+
+
+async def test_missing_arguments_are_called_off(opened: Open) -> None:
+    async with opened("complete") as (stage, _):
+        await stage.click("Ada", await stage.card(word="What is missing"), REJECT)
+        await fill(stage, "Ada", {"reason": "Nobody knows."})
+        await stage.said("Booked")
+        assert RAN == []
+        assert "Nobody knows" in str(await final(stage, "Cancelled"))
+
+
+async def test_missing_arguments_of_an_approved_call_are_for_approvers(opened: Open) -> None:
+    async with opened("complete_approved") as (stage, _):
+        await stage.click("Ada", await stage.card(word=APPROVE), APPROVE)
+        card = await stage.card(number=2, word="What is missing")
+        await stage.click("Rosa", card, ANSWER)
+        await stage.whispered("Rosa", "somebody else")
+        await stage.click("Ada", card, ANSWER)
+        await fill(stage, "Ada", {"argument_0": "2"})
+        await stage.said("Booked")
+        assert RAN == [("book", "Rome", 2, None, False)]
+
+
+# ---- create_react_agent --------------------------------------------------------------------------
+
+
+async def test_human_accepts(opened: Open) -> None:
+    async with opened("human_all") as (stage, _):
+        card = await stage.card(word=APPROVE)
+        assert buttons(card) == [APPROVE, EDIT, RESPOND, IGNORE]
+        await stage.click("Ada", card, APPROVE)
+        await stage.said("Done")
+        assert RAN == [("deploy", "staging")]
+
+
+async def test_human_edits(opened: Open) -> None:
+    async with opened("human_all") as (stage, _):
+        await stage.click("Ada", await stage.card(word=EDIT), EDIT)
+        await fill(stage, "Ada", {"argument_0": "1"})
+        await stage.said("Done")
+        assert RAN == [("deploy", "production")]
+        await final(stage, "Edited and approved")
+
+
+async def test_human_responds(opened: Open) -> None:
+    async with opened("human_all") as (stage, _):
+        await stage.click("Ada", await stage.card(word=RESPOND), RESPOND)
+        await fill(stage, "Ada", {"response": "It is deployed already."})
+        await stage.said("Done")
+        assert RAN == []
+        assert "deployed already" in str(await final(stage, "in place of a run"))
+
+
+async def test_human_ignores(opened: Open) -> None:
+    async with opened("human_all") as (stage, _):
+        await stage.click("Ada", await stage.card(word=IGNORE), IGNORE)
+        await stage.said("Done")
+        assert RAN == []
+        await final(stage, "Ignored")
+
+
+async def test_human_answers_that_are_not_allowed_are_refused(opened: Open) -> None:
+    async with opened("human_strict") as (stage, _):
+        card = await stage.card(word=RESPOND)
+        assert buttons(card) == [RESPOND]
+        user, sandbox = stage.user("Ada"), stage.sandbox
+        payload = sandbox.payload_of_click(user, stage.channel, card["ts"], RESPOND)
+        for action_id in (APPROVE, IGNORE, PICK_1, CHOOSE, ACCEPT, ANSWER):
+            payload["actions"][0]["action_id"] = action_id
+            await sandbox.send_interaction(payload)
+        await stage.whispered("Ada", "not one that I made")
+        assert RAN == []
+        assert buttons(await stage.card(word=RESPOND)) == [RESPOND]
+
+
+async def test_stage_goes_on(opened: Open) -> None:
+    async with opened("staged") as (stage, _):
+        card = await stage.card(word="Continue")
+        assert buttons(card) == [APPROVE, REJECT]
+        await stage.click("Ada", card, APPROVE)
+        await stage.said("Done")
+        assert RAN == [("deploy", "staging")]
+        await final(stage, "Continued")
+
+
+async def test_stage_stops(opened: Open) -> None:
+    async with opened("staged") as (stage, _):
+        await stage.click("Ada", await stage.card(word="Continue"), REJECT)
+        await fill(stage, "Ada", {"reason": "Not today."})
+        await stage.said("Not today")
+        assert RAN == []
+        await final(stage, "Stopped")
+
+
+# ---- graphs --------------------------------------------------------------------------------------
+
+
+async def test_graph_asks_for_a_text(opened: Open) -> None:
+    async with opened("graph_text") as (stage, ts):
+        card = await stage.card(word="How shall it be called?")
+        assert "Untitled" in str(card)
+        assert "xyz" not in str(card)
+        await stage.say("Rosa", "Fox", thread_ts=ts)
+        await stage.said("You said 'Fox'")
+        assert RAN == ["Fox"]
+
+
+async def test_graph_asks_yes_or_no(opened: Open) -> None:
+    async with opened("graph_yes") as (stage, ts):
+        card = await stage.card(word="Shall it be **bold**?")
+        await stage.say("Rosa", "yes", thread_ts=ts)
+        await stage.whispered("Rosa", "buttons")
+        await stage.click("Rosa", card, PICK_2)
+        await stage.said("You said False")
+        assert RAN == [False]
+
+
+async def test_graph_asks_for_a_number(opened: Open) -> None:
+    async with opened("graph_number") as (stage, ts):
+        await stage.card(word="How many?")
+        await stage.say("Rosa", "lots", thread_ts=ts)
+        await stage.whispered("Rosa", "buttons")
+        await stage.say("Rosa", "12", thread_ts=ts)
+        await stage.said("You said 12")
+        assert RAN == [12]
+
+
+async def test_graph_asks_for_one_of_few(opened: Open) -> None:
+    async with opened("graph_few") as (stage, ts):
+        await stage.card(word="Which size?")
+        await stage.say("Rosa", "m", thread_ts=ts)
+        await stage.said("You said 'M'")
+
+
+async def test_graph_asks_for_a_list(opened: Open) -> None:
+    async with opened("graph_list") as (stage, _):
+        await stage.click("Ada", await stage.card(word="Who comes?"), ANSWER)
+        await fill(stage, "Ada", {"argument_0": "Mia\n\n Tom "})
+        await stage.said("You said")
+        assert RAN == [["Mia", "Tom"]]
+
+
+async def test_graph_asks_for_an_object(opened: Open) -> None:
+    async with opened("graph_trip") as (stage, _):
+        await stage.click("Ada", await stage.card(word="Which trip?"), ANSWER)
+        values = {"argument_0": "Rome", "argument_1": "1000000000000000000000"}
+        assert "argument_1" in errors_of(await fill(stage, "Ada", values))
+        assert RAN == []
+        await fill(stage, "Ada", {**values, "argument_1": "3", "argument_2": "sun\nsea"})
+        await stage.said("You said")
+        assert [asking.Trip(place="Rome", days=3, tags=["sun", "sea"])] == RAN
+
+
+async def test_graph_asks_for_a_verdict(opened: Open) -> None:
+    async with opened("graph_verdict") as (stage, ts):
+        card = await stage.card(word="May the money leave?")
+        await stage.say("Rosa", "yes", thread_ts=ts)
+        await stage.whispered("Rosa", "buttons")
+        await stage.click("Rosa", card, APPROVE)
+        await stage.whispered("Rosa", "somebody else")
+        await stage.click("Ada", card, APPROVE)
+        await stage.said("You said")
+        [answer] = RAN
+        assert isinstance(answer, ApprovalResult)
+        assert (answer.approved, answer.by) == (True, stage.user("Ada"))
+
+
+async def test_graph_goes_on_from_a_breakpoint(opened: Open) -> None:
+    async with opened("graph_break") as (stage, _):
+        card = await stage.card(word="The graph stopped before “pay”")
+        assert buttons(card) == [APPROVE, REJECT, EDIT]
+        await stage.click("Ada", card, APPROVE)
+        await stage.said("Paid 5 in Rome")
+        assert RAN == [("pay", 5, "Rome", ["a", "b"])]
+        await final(stage, "Continued")
+
+
+async def test_graph_goes_on_with_an_edited_state(opened: Open) -> None:
+    async with opened("graph_break") as (stage, _):
+        await stage.click("Ada", await stage.card(word="Continue"), EDIT)
+        await fill(stage, "Ada", {"argument_1": "7", "argument_2": "1", "argument_3": "a\nb\nc"})
+        await stage.said("Paid 7 in Oslo")
+        assert RAN == [("pay", 7, "Oslo", ["a", "b", "c"])]
+        assert "Changes" in str(await final(stage, "Edited and continued"))
+
+
+async def test_graph_is_stopped_at_a_breakpoint(opened: Open) -> None:
+    async with opened("graph_break") as (stage, _):
+        await stage.click("Ada", await stage.card(word="Continue"), REJECT)
+        await fill(stage, "Ada", {"reason": "Too much."})
+        await stage.said("Too much")
+        assert RAN == []
+        await final(stage, "Stopped")
+
+
+# ---- infos of their own --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("agent", ["free", "plain"])
+async def test_text_answers_an_info_of_its_own(opened: Open, agent: str) -> None:
+    async with opened(agent) as (stage, ts):
+        await stage.card(word=ANSWER)
+        await stage.say("Rosa", "Blue", thread_ts=ts)
+        await stage.said("Got Blue")
+        await final(stage, "Answered")
+
+
+async def test_program_has_to_answer_and_nothing_breaks(opened: Open) -> None:
+    async with opened("machine") as (stage, ts):
+        card = await stage.card(word="Only a program can answer this")
+        assert buttons(card) == []
+        assert "expected a Measurement" in str(card)
+        await stage.say("Rosa", "20 degrees", thread_ts=ts)
+        await stage.whispered("Rosa", "only a program")
+        stage.clock.forward(hours=9)
+        await stage.tick()
+        await stage.said("Got Expired")
+        await final(stage, "Expired")
+
+
+async def test_policy_says_who_and_why(opened: Open) -> None:
+    async with opened("policy") as (stage, _):
+        card = await stage.card(word="Why you are asked")
+        assert "changes what customers see" in str(card)
+        await stage.click("Ada", card, APPROVE)
+        await stage.whispered("Ada", "not among the people")
+        stage.clock.forward(minutes=31)
+        await stage.tick()
+        await stage.said("Done")
+        assert RAN == []
+        await final(stage, "Expired")

@@ -1,0 +1,307 @@
+"""Each pattern of the demo through Slack's own payloads, in its channel, to its end.
+
+Numbers are those of Eino's examples. The bot is stopped and started again in the middle, on the
+same data, where `restarted` is played.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.action_ids import ActionId
+from bot.demo import PATTERNS
+from tests.stage import Stage, a_stage, buttons
+
+EXAMPLES = {pattern.channel: pattern.example for pattern in PATTERNS}
+
+
+class Visit:
+    """A visitor, Rosa, in the channel of a pattern; Ada decides."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.seen = 0
+
+    async def ask(self, channel: str, text: str = "") -> str:
+        """Write in a channel; the root of the thread."""
+        self.stage.room = channel.removeprefix("#")
+        return await self.stage.say("Rosa", f"@countersign {text or EXAMPLES[channel]}")
+
+    async def next_card(self, word: str = "") -> dict[str, Any]:
+        """Wait for the next card."""
+        self.seen += 1
+        return await self.stage.card(number=self.seen, word=word)
+
+    async def decide(self, card: dict[str, Any], action: ActionId, **typed: str) -> None:
+        """Click on a card, and send the form that opens, if one does.
+
+        Args:
+            card: The card.
+            action: Which button.
+            **typed: What is typed or chosen in the inputs, by the beginning of their label.
+        """
+        await self.stage.click("Ada", card, str(action))
+        if not typed:
+            return
+        view = await self.stage.modal("Ada")
+        outcome = await self.stage.sandbox.submit(self.stage.user("Ada"), view, filled(view, typed))
+        assert "errors" not in outcome, outcome
+
+    async def is_final(self, number: int, word: str) -> None:
+        """Wait until a card tells its outcome, and has no buttons."""
+        card = await self.stage.card(number=number, word=word)
+        assert buttons(card) == []
+
+    async def restart(self) -> None:
+        await self.stage.stop_bot()
+        await self.stage.start_bot()
+
+
+def filled(view: dict[str, Any], typed: dict[str, str]) -> dict[str, str]:
+    """What is typed or chosen, by the ids of the inputs."""
+    values = {}
+    for words, value in typed.items():
+        wanted = words.replace("_", " ")
+        (block,) = [
+            block
+            for block in view["blocks"]
+            if block["type"] == "input" and _label(block).startswith(wanted)
+        ]
+        options = block["element"].get("options", [])
+        by_text = {option["text"]["text"]: option["value"] for option in options}
+        values[block["block_id"]] = by_text.get(value, value)
+    return values
+
+
+def _label(block: dict[str, Any]) -> str:
+    return str(block["label"]["text"]).lower().replace("_", " ")
+
+
+@pytest.fixture
+async def visit(tmp_path: Path) -> AsyncIterator[Visit]:
+    async with a_stage(tmp_path, "socket", COUNTERSIGN_AGENT="bot.demo:channels") as stage:
+        yield Visit(stage)
+
+
+async def test_p1_approval_restarted(visit: Visit) -> None:
+    await visit.ask("#approval")
+    card = await visit.next_card("Book a ticket to Beijing for Martin")
+    assert str(ActionId.EDIT) not in buttons(card)
+    await visit.restart()
+    await visit.decide(card, ActionId.APPROVE)
+    await visit.stage.said("Done: Martin has a ticket to Beijing")
+    await visit.is_final(1, "Approved")
+
+
+async def test_p1_rejection(visit: Visit) -> None:
+    await visit.ask("#approval")
+    await visit.decide(await visit.next_card(), ActionId.REJECT, why="too far")
+    await visit.stage.said("The ticket to Beijing for Martin was rejected.*too far")
+    await visit.is_final(1, "Rejected")
+
+
+async def test_p2_review_and_edit(visit: Visit) -> None:
+    await visit.ask("#review-edit")
+    await visit.decide(await visit.next_card(), ActionId.EDIT, location="Rome")
+    await visit.stage.said("location Rome instead of Beijing.*Martin has a ticket to Rome")
+    await visit.is_final(1, "Rome")
+
+
+async def test_p2_no_need_to_edit_and_rejection(visit: Visit) -> None:
+    await visit.ask("#review-edit")
+    await visit.decide(await visit.next_card(), ActionId.APPROVE)
+    await visit.stage.said("Done: Martin has a ticket to Beijing")
+    await visit.ask("#review-edit", "book a ticket for Nora to Rome, phone 555-1234")
+    await visit.decide(await visit.next_card("Nora"), ActionId.REJECT, why="no money left")
+    await visit.stage.said("for Nora was rejected.*no money left")
+
+
+async def test_p3_feedback_loop(visit: Visit) -> None:
+    root = await visit.ask("#feedback")
+    card = await visit.next_card("pound for pound")
+    await visit.decide(card, ActionId.ANSWER, what_should="shorter")
+    await visit.is_final(1, "shorter")
+    card = await visit.next_card("you do what others never would")
+    assert "pound for pound" not in str(card)
+    await visit.stage.say("Ada", "mention butter", thread_ts=root)
+    await visit.decide(await visit.next_card("mention butter"), ActionId.ACCEPT)
+    await visit.is_final(3, visit.stage.user("Ada"))
+    assert len(visit.stage.cards()) == 3
+
+
+async def test_p4_follow_up_restarted(visit: Visit) -> None:
+    root = await visit.ask("#follow-up")
+    card = await visit.next_card("What do you like")
+    await visit.decide(
+        card,
+        ActionId.ANSWER,
+        what_do="museums, and food",
+        how_much="I do not know yet",
+        who_travels="my sister",
+    )
+    await visit.next_card("Please write a number")
+    await visit.restart()
+    await visit.stage.say("Ada", "200", thread_ts=root)
+    await visit.stage.said(r"New York City, 3 days.*likes museums, food; at most 200 USD")
+
+
+async def test_p5_supervisor_restarted(visit: Visit) -> None:
+    await visit.ask("#supervisor")
+    card = await visit.next_card("Transfer 500")
+    await visit.restart()
+    await visit.decide(card, ActionId.APPROVE)
+    await visit.stage.said(
+        "(?s)^All in all.*The balance of checking is 5000 USD.*"
+        "Successfully transferred 500.00 USD from checking to savings"
+    )
+
+
+async def test_p5_rejection(visit: Visit) -> None:
+    await visit.ask("#supervisor")
+    await visit.decide(await visit.next_card(), ActionId.REJECT, why="over the limit")
+    await visit.stage.said("(?s)^All in all.*The transfer of 500 .* was rejected.*over the limit")
+
+
+async def test_p6_plan_execute_replan_restarted(visit: Visit) -> None:
+    await visit.ask("#plan")
+    card = await visit.next_card("Book a flight from Berlin to Tokyo")
+    await visit.restart()
+    await visit.decide(card, ActionId.APPROVE)
+    card = await visit.next_card("Book a hotel in Tokyo")
+    await visit.restart()
+    await visit.decide(card, ActionId.EDIT, check_out="2027-10-20")
+    await visit.stage.said("(?s)^This is what came of your trip.*booked from .* to 2027-10-20")
+    assert sum("is booked, 1 seat" in text for text in visit.stage.texts()) == 2  # step, summary
+
+
+async def test_p6_an_edit_that_does_not_fit_is_refused_in_the_form(visit: Visit) -> None:
+    await visit.ask("#plan")
+    card = await visit.next_card("Book a flight")
+    await visit.stage.click("Ada", card, str(ActionId.EDIT))
+    view = await visit.stage.modal("Ada")
+    ada = visit.stage.user("Ada")
+    outcome = await visit.stage.sandbox.submit(ada, view, filled(view, {"passengers": "12"}))
+    assert outcome["response_action"] == "errors"
+    assert buttons(await visit.stage.card())
+
+
+async def test_p6_rejection_changes_the_plan(visit: Visit) -> None:
+    await visit.ask("#plan")
+    await visit.decide(await visit.next_card("Book a flight"), ActionId.REJECT, why="too far")
+    await visit.stage.said("There is no flight, so I booked no hotel either")
+    assert len(visit.stage.cards()) == 1
+
+
+async def test_p7_deep_agent(visit: Visit) -> None:
+    await visit.ask("#deep")
+    card = await visit.next_card("Which period")
+    await visit.decide(
+        card, ActionId.ANSWER, which_period="2024", which_region="Europe", what_shall="to invest"
+    )
+    await visit.stage.said("(?s)^The analysis of.*growth of about 26 percent")
+    await visit.is_final(1, "Europe")
+
+
+async def test_p8_supervisor_over_plan_execute_restarted(visit: Visit) -> None:
+    await visit.ask("#project")
+    card = await visit.next_card("Allocate 150000 USD")
+    await visit.restart()
+    await visit.decide(card, ActionId.APPROVE)
+    await visit.stage.said("Alice, Bob, Charlie work on Customer Portal")
+    await visit.stage.said("^All in all, for Customer Portal: The project is set up")
+
+
+async def test_p8_rejection(visit: Visit) -> None:
+    await visit.ask("#project")
+    await visit.decide(await visit.next_card(), ActionId.REJECT, why="no money")
+    await visit.stage.said("^All in all, for Customer Portal: There is no budget")
+
+
+async def test_graph_approval_node_restarted(visit: Visit) -> None:
+    await visit.ask("#graph")
+    card = await visit.next_card("Delete the record 42")
+    await visit.restart()
+    await visit.decide(card, ActionId.APPROVE)
+    await visit.stage.said("The record 42 is deleted")
+    await visit.ask("#graph", "delete record 43")
+    await visit.decide(await visit.next_card("43"), ActionId.REJECT, why="keep it")
+    await visit.stage.said("The record 43 stays")
+
+
+async def test_graph_form(visit: Visit) -> None:
+    root = await visit.ask("#graph", "onboard Nora")
+    card = await visit.next_card("What does Nora need")
+    await visit.decide(
+        card, ActionId.ANSWER, laptop="13 inch", monitors="2", first_day="2027-01-04"
+    )
+    await visit.next_card("Who is the mentor of Nora")
+    await visit.stage.say("Ada", "Ben", thread_ts=root)
+    await visit.stage.said("(?s)^Ordered for Nora.*laptop: 13 inch.*mentor: Ben")
+
+
+async def test_graph_breakpoint_with_an_edit(visit: Visit) -> None:
+    await visit.ask("#graph", "newsletter about our new office")
+    card = await visit.next_card("recipients")
+    await visit.decide(card, ActionId.EDIT, recipients="12")
+    await visit.stage.said("Sent “News about our new office” to 12 people")
+
+
+async def test_graph_breakpoint_refused(visit: Visit) -> None:
+    await visit.ask("#graph", "newsletter about our new office")
+    await visit.decide(await visit.next_card(), ActionId.REJECT, why="not now")
+    await visit.stage.said("not now")
+    assert not [text for text in visit.stage.texts() if text.startswith("Sent")]
+
+
+async def test_graph_loop(visit: Visit) -> None:
+    root = await visit.ask("#graph", "slogan for a bakery")
+    await visit.next_card("The best bakery")
+    await visit.stage.say("Ada", "with fresh bread", thread_ts=root)
+    await visit.next_card("with fresh bread")
+    await visit.stage.say("Ada", "good", thread_ts=root)
+    await visit.stage.said("The slogan is: The best bakery, with fresh bread!")
+
+
+async def test_graph_approvals_side_by_side(visit: Visit) -> None:
+    await visit.ask("#graph", "release 2.0.0")
+    await visit.stage.card(number=3, word="countersign:approve")
+    by_name = {
+        name: card
+        for card in visit.stage.cards()
+        for name in ("Quality", "Security", "Legal")
+        if name in str(card["blocks"])
+    }
+    await visit.decide(by_name["Legal"], ActionId.APPROVE)
+    await visit.decide(by_name["Quality"], ActionId.APPROVE)
+    await visit.restart()
+    await visit.decide(by_name["Security"], ActionId.REJECT, why="a hole")
+    await visit.stage.said("2.0.0 is not released .Legal: yes; Quality: yes; Security: no")
+
+
+@pytest.mark.parametrize(
+    ("action", "typed", "words"),
+    [
+        (ActionId.APPROVE, {}, "Done: sent to nora@acme.example: the office moves on Monday"),
+        (ActionId.IGNORE, {}, "put aside"),
+        (ActionId.RESPOND, {"what": "call her"}, "I did not send it. I was told: call her"),
+        (ActionId.EDIT, {"text": "Tuesday"}, "sent to nora@acme.example: Tuesday"),
+    ],
+)
+async def test_react(visit: Visit, action: ActionId, typed: dict[str, str], words: str) -> None:
+    await visit.ask("#react")
+    await visit.decide(await visit.next_card(), action, **typed)
+    await visit.stage.said(words)
+
+
+async def test_elsewhere_the_on_call_agent_works(visit: Visit) -> None:
+    await visit.ask("#ops", "status of payments")
+    await visit.stage.said("payments is healthy")
+
+
+async def test_other_words_get_a_hint(visit: Visit) -> None:
+    await visit.ask("#supervisor", "hello")
+    await visit.stage.said("please write something like")

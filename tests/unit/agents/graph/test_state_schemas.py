@@ -1,0 +1,46 @@
+"""What a breakpoint tells of the types of the state, for those who edit it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Literal, TypedDict
+
+from agents.graph.channels import Channels
+from agents.graph.questions import Question
+from agents.graph.state import Break
+from tests.unit.agents.graph.support import Lab, chain
+
+
+@dataclass
+class Inner:
+    """A part of a state."""
+
+    a: int
+
+
+def add(left: list[int], right: list[int]) -> list[int]:
+    return [*left, *right]
+
+
+class State(TypedDict, total=False):
+    """Keys of many types."""
+
+    size: Literal["S", "M"]
+    numbers: Annotated[list[int], add]
+    many: list[Inner]
+    call: Callable[[], int]
+
+
+def test_keys_whose_schema_stands_for_itself() -> None:
+    assert Channels(State).schemas() == {
+        "size": {"enum": ["S", "M"], "type": "string"},
+        "numbers": {"items": {"type": "integer"}, "type": "array"},
+    }
+
+
+async def test_breakpoint_tells_the_schemas() -> None:
+    lab = Lab(lambda one: chain(one, a=one.write("a", a=1)), {"interrupt_before": ["a"]})
+    [question] = (await lab.start()).interrupts
+    assert isinstance(question, Question) or question.kind == "before"
+    assert Break.__name__ == "Break"

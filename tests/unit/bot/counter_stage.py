@@ -1,0 +1,204 @@
+"""Payloads as Slack signs them, and the listeners on top of an office."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+from urllib.parse import urlencode
+
+from slack_bolt.async_app import AsyncApp
+from slack_bolt.request.async_request import AsyncBoltRequest
+from slack_bolt.response import BoltResponse
+from slack_sdk.web.async_client import AsyncWebClient
+
+from agents.models import Turn, call, say
+from bot.action_ids import encode
+from bot.app import Identity, Slack, _bolt
+from bot.listeners import Desk, register
+from storage.base import Storage
+from storage.records import Approval, Status
+from storage.sqlite import SqliteStorage
+from tests.unit.bot.office import ADA, CHANNEL, ROOT, ROSA, Office
+
+SECRET = "listener-signing-secret"
+
+PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
+
+ASK = "<@UBOT> pay Mia"
+
+
+@dataclass
+class Views:
+    """Opens modals; fails when told to."""
+
+    opened: list[dict[str, Any]] = field(default_factory=list)
+    failing: bool = False
+
+    async def views_open(self, *, trigger_id: str, view: dict[str, Any]) -> None:
+        if self.failing:
+            raise TimeoutError
+        self.opened.append(view)
+
+
+@dataclass
+class Proxy:
+    """A storage some of whose parts are replaced."""
+
+    storage: Storage
+    changes: dict[str, object]
+
+    def __getattr__(self, name: str) -> object:
+        return self.changes.get(name) or getattr(self.storage, name)
+
+
+async def _as_it_is(_: Approval, arguments: dict[str, object]) -> dict[str, object]:
+    """No tool has a say about edited arguments."""
+    return arguments
+
+
+@dataclass
+class Counter:
+    """The listeners on top of an office."""
+
+    office: Office
+    bolt: AsyncApp
+    views: Views
+
+    @classmethod
+    def on(cls, office: Office) -> Counter:
+        views = Views()
+        desk = Desk(
+            storage=office.storage,
+            approvals=office.approvals,
+            inbox=office.inbox,
+            threads=office.threads,
+            check_call=_as_it_is,
+            outbox=office.outbox,
+            client=cast(AsyncWebClient, views),
+            clock=office.clock,
+            spawn=office.queue.spawn,
+        )
+        bolt = _bolt(
+            Slack(
+                token="xoxb-listener-test",
+                signing_secret=SECRET,
+                api_url="http://127.0.0.1:9/api/",
+                identity=Identity(team_id="T1", bot_user_id="UBOT", bot_id="B1"),
+            )
+        )
+        register(bolt, desk)
+        return cls(office, bolt, views)
+
+    async def send(self, payload: object) -> BoltResponse:
+        """Send a payload as Slack does; the work that follows is done."""
+        answer = await self.bolt.async_dispatch(a_request(payload))
+        await self.office.queue.run()
+        return answer
+
+    def told(self, user_id: str) -> str:
+        """The newest private answer."""
+        return [text for who, text in self.office.notifier.whispers if who == user_id][-1]
+
+
+def a_request(payload: object) -> AsyncBoltRequest:
+    is_event = isinstance(payload, dict) and payload.get("type") == "event_callback"
+    text = json.dumps(payload)
+    body = text if is_event else urlencode({"payload": text})
+    kind = "application/json" if is_event else "application/x-www-form-urlencoded"
+    return AsyncBoltRequest(body=body, headers=signed(body, kind))
+
+
+def signed(body: str, kind: str) -> dict[str, str | Sequence[str]]:
+    stamp = str(int(time.time()))
+    digest = hmac.new(SECRET.encode(), f"v0:{stamp}:{body}".encode(), hashlib.sha256).hexdigest()
+    return {
+        "content-type": kind,
+        "x-slack-request-timestamp": stamp,
+        "x-slack-signature": f"v0={digest}",
+    }
+
+
+def a_click(approval: Approval, action_id: str, user_id: str = ADA) -> dict[str, Any]:
+    return {
+        "type": "block_actions",
+        "user": {"id": user_id, "team_id": "T1", "name": "x"},
+        "team": {"id": "T1", "domain": "acme"},
+        "enterprise": None,
+        "is_enterprise_install": False,
+        "api_app_id": "A1",
+        "trigger_id": "1.2.3",
+        "channel": {"id": CHANNEL, "name": "ops"},
+        "container": {"type": "message", "message_ts": "9.1", "thread_ts": ROOT},
+        "message": {"ts": "9.1", "thread_ts": ROOT, "text": "x"},
+        "actions": [
+            {
+                "type": "button",
+                "action_id": action_id,
+                "block_id": "b",
+                "value": encode(approval.approval_id, approval.digest),
+                "action_ts": "1.1",
+            }
+        ],
+    }
+
+
+def a_submission(
+    approval: Approval, modal: str, values: dict[str, Any], user_id: str = ADA
+) -> dict[str, Any]:
+    click = a_click(approval, "x", user_id)
+    kept = {key: click[key] for key in ("user", "team", "api_app_id", "trigger_id")}
+    return {
+        "type": "view_submission",
+        **kept,
+        "view": {
+            "id": "V1",
+            "team_id": "T1",
+            "type": "modal",
+            "callback_id": modal,
+            "private_metadata": encode(approval.approval_id, approval.digest),
+            "state": {"values": values},
+            "blocks": [],
+        },
+    }
+
+
+def typed(block_id: str, text: object) -> dict[str, Any]:
+    return {block_id: {"countersign:value": {"type": "plain_text_input", "value": text}}}
+
+
+def an_event(**changes: object) -> dict[str, Any]:
+    event: dict[str, Any] = {
+        "type": "message",
+        "channel": CHANNEL,
+        "channel_type": "channel",
+        "user": ROSA,
+        "text": ASK,
+        "ts": ROOT,
+        **changes,
+    }
+    return {
+        "type": "event_callback",
+        "team_id": "T1",
+        "api_app_id": "A1",
+        "event_id": "Ev1",
+        "event_time": 1,
+        "authorizations": [{"team_id": "T1", "enterprise_id": None, "user_id": "UBOT"}],
+        "event": event,
+    }
+
+
+async def a_counter(storage: SqliteStorage, *turns: Turn) -> Counter:
+    office = Office(storage, turns or [PAY, say("Paid.")])
+    made = Counter.on(office)
+    await made.send(an_event())
+    return made
+
+
+async def is_untouched(counter: Counter) -> None:
+    assert counter.office.ran == []
+    assert (await counter.office.the_approval()).status is Status.PENDING

@@ -1,0 +1,110 @@
+"""Signed clicks, right and wrong: an effect only for what our cards send."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bot.action_ids import ActionId
+from tests.unit.bot.counter_stage import (
+    Counter,
+    a_click,
+    a_submission,
+    is_untouched,
+    typed,
+)
+from tests.unit.bot.office import ADA, GUS, ROSA
+
+
+async def test_a_mention_then_a_click(counter: Counter) -> None:
+    approval = await counter.office.the_approval()
+    answer = await counter.send(a_click(approval, ActionId.APPROVE))
+    assert answer.status == 200
+    assert counter.office.ran == [("pay", ("Mia", 5, "card"))]
+
+
+@pytest.mark.parametrize("value", [None, "", "x", 5, {"a": 1}, "apr_" + "0" * 32, "\x00"])
+async def test_a_value_that_is_not_ours(counter: Counter, value: object) -> None:
+    click = a_click(await counter.office.the_approval(), ActionId.APPROVE)
+    click["actions"][0]["value"] = value
+    assert (await counter.send(click)).status == 200
+    assert "Nothing was done" in counter.told(ADA)
+    await is_untouched(counter)
+
+
+async def test_another_digest(counter: Counter) -> None:
+    approval = await counter.office.the_approval()
+    forged = replace(approval, digest="0" * 64)
+    assert (await counter.send(a_click(forged, ActionId.APPROVE))).status == 200
+    assert "has changed since" in counter.told(ADA)
+    await is_untouched(counter)
+
+
+async def test_an_approval_that_is_not_known(counter: Counter) -> None:
+    approval = await counter.office.the_approval()
+    forged = replace(approval, approval_id="apr_" + "0" * 32)
+    for action in (ActionId.APPROVE, ActionId.DETAILS):
+        assert (await counter.send(a_click(forged, action))).status == 200
+        assert "Nothing was done" in counter.told(ADA)
+    await is_untouched(counter)
+
+
+@pytest.mark.parametrize(
+    "action",
+    ["countersign:", "countersign:value", "countersign:approve ", "countersign:edit_modal"],
+)
+async def test_a_button_that_is_not_ours(counter: Counter, action: str) -> None:
+    click = a_click(await counter.office.the_approval(), action)
+    assert (await counter.send(click)).status == 200
+    assert "not one that I made" in counter.told(ADA)
+    await is_untouched(counter)
+
+
+@pytest.mark.parametrize(
+    "action", [ActionId.ANSWER, ActionId.RAN, ActionId.AGAIN, ActionId.GIVE_UP]
+)
+async def test_a_button_of_another_card(counter: Counter, action: ActionId) -> None:
+    click = a_click(await counter.office.the_approval(), action)
+    assert (await counter.send(click)).status == 200
+    assert "not one that I made" in counter.told(ADA)
+    await is_untouched(counter)
+
+
+@pytest.mark.parametrize(
+    ("changes", "user_id"),
+    [
+        ({"team": {"id": "T2"}, "user": {"id": ADA, "team_id": "T2"}}, ADA),
+        ({"user": {"id": "USTRANGER", "team_id": "T1"}}, "USTRANGER"),
+        ({"user": {"id": GUS, "team_id": "T1"}}, GUS),
+        ({"user": {"id": ROSA, "team_id": "T1"}}, ROSA),
+    ],
+)
+async def test_a_stranger(counter: Counter, changes: dict[str, Any], user_id: str) -> None:
+    approval = await counter.office.the_approval()
+    assert (await counter.send(a_click(approval, ActionId.APPROVE) | changes)).status == 200
+    assert "Nothing was done" in counter.told(user_id)
+    form = a_submission(approval, ActionId.REJECT_MODAL, typed("reason", "x")) | changes
+    answer = await counter.send(form)
+    assert answer.status == 200
+    assert json.loads(answer.body)["response_action"] == "update"
+    assert "Nothing was done" in answer.body
+    await is_untouched(counter)
+
+
+async def test_on_enterprise_grid_team_may_be_null(counter: Counter) -> None:
+    approval = await counter.office.the_approval()
+    click = a_click(approval, ActionId.APPROVE)
+    click |= {"team": None, "enterprise": {"id": "E1"}, "user": {"id": ADA}}
+    assert (await counter.send(click)).status == 200
+    assert counter.office.ran == [("pay", ("Mia", 5, "card"))]
+
+
+async def test_a_replayed_click_decides_once(counter: Counter) -> None:
+    click = a_click(await counter.office.the_approval(), ActionId.APPROVE)
+    for _ in range(3):
+        assert (await counter.send(click)).status == 200
+    assert len(counter.office.ran) == 1
+    assert ADA in counter.told(ADA)

@@ -1,0 +1,107 @@
+"""Signed submissions, right and wrong: an effect only for what our modals send."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from agents.models import call, say
+from bot.action_ids import ActionId
+from storage.records import Status
+from storage.sqlite import SqliteStorage
+from tests.unit.bot.counter_stage import (
+    Counter,
+    a_click,
+    a_counter,
+    a_submission,
+    is_untouched,
+    typed,
+)
+from tests.unit.bot.office import ADA, BEN
+
+
+async def test_a_rejection_with_its_reason(counter: Counter) -> None:
+    approval = await counter.office.the_approval()
+    await counter.send(a_click(approval, ActionId.REJECT))
+    assert counter.views.opened[0]["callback_id"] == ActionId.REJECT_MODAL
+    answer = await counter.send(
+        a_submission(approval, ActionId.REJECT_MODAL, typed("reason", "too much"))
+    )
+    assert (answer.status, answer.body) == (200, "")
+    decided = await counter.office.storage.approvals.get(approval.approval_id)
+    assert decided.status is Status.REJECTED
+    assert decided.decision is not None
+    assert decided.decision.reason == "too much"
+
+
+async def test_a_button_opens_its_modal(counter: Counter) -> None:
+    approval = await counter.office.the_approval()
+    for action in (ActionId.EDIT, ActionId.DETAILS):
+        assert (await counter.send(a_click(approval, action))).status == 200
+    modals = [view["callback_id"] for view in counter.views.opened]
+    assert modals == [ActionId.EDIT_MODAL, ActionId.DETAILS_MODAL]
+
+
+async def test_a_modal_that_slack_does_not_open(counter: Counter) -> None:
+    counter.views.failing = True
+    answer = await counter.send(a_click(await counter.office.the_approval(), ActionId.REJECT))
+    assert answer.status == 200
+    assert "try again" in counter.told(ADA)
+    await is_untouched(counter)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"callback_id": ActionId.ANSWER_MODAL},
+        {"callback_id": ActionId.RAN_MODAL},
+        {"callback_id": ActionId.DETAILS_MODAL},
+        {"callback_id": ActionId.NOTICE_MODAL},
+        {"callback_id": "countersign:no_such_modal"},
+        {"state": None},
+        {"state": {}},
+        {"state": {"values": []}},
+        {"private_metadata": ""},
+        {"private_metadata": None},
+        {"private_metadata": "apr_x.y"},
+    ],
+)
+async def test_a_modal_that_is_not_ours(counter: Counter, changes: dict[str, Any]) -> None:
+    approval = await counter.office.the_approval()
+    form = a_submission(approval, ActionId.REJECT_MODAL, typed("reason", "x"))
+    form["view"] |= changes
+    answer = await counter.send(form)
+    assert answer.status == 200
+    assert json.loads(answer.body)["response_action"] == "update"
+    assert "not one that I made" in answer.body
+    await is_untouched(counter)
+
+
+async def test_a_modal_without_state(counter: Counter) -> None:
+    form = a_submission(await counter.office.the_approval(), ActionId.EDIT_MODAL, {})
+    del form["view"]["state"]
+    assert "not one that I made" in (await counter.send(form)).body
+    await is_untouched(counter)
+
+
+async def test_an_edit_without_its_fields(counter: Counter) -> None:
+    form = a_submission(await counter.office.the_approval(), ActionId.EDIT_MODAL, {})
+    answer = await counter.send(form)
+    assert answer.status == 200
+    assert "response_action" in answer.body
+    await is_untouched(counter)
+
+
+async def test_a_question_is_not_answered_by_nothing(storage: SqliteStorage) -> None:
+    asks = call("ask_people", {"questions": ["How much?"]}, id="q1")
+    counter = await a_counter(storage, asks, say("Thanks."))
+    question = await counter.office.the_approval()
+    empty = await counter.send(a_submission(question, ActionId.ANSWER_MODAL, typed("answer_0", "")))
+    assert json.loads(empty.body)["response_action"] == "errors"
+    odd = await counter.send(a_submission(question, ActionId.ANSWER_MODAL, typed("answer_0", 5)))
+    assert "response_action" in odd.body
+    assert (await counter.office.the_approval()).status is Status.PENDING
+    await counter.send(a_click(question, ActionId.ANSWER, BEN))
+    assert counter.views.opened[-1]["callback_id"] == ActionId.ANSWER_MODAL

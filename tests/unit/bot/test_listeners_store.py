@@ -1,0 +1,172 @@
+"""The database is slow, or away, or refuses: everybody hears of it, nothing hangs."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from dataclasses import replace
+from typing import cast
+
+import pytest
+
+from bot.action_ids import ActionId
+from bot.listeners import desk as desk_module
+from storage.base import ApprovalStore, InboxStore, Storage
+from storage.errors import RecordRefusedError, StoreUnavailableError
+from tests.unit.bot.counter_stage import (
+    Counter,
+    Proxy,
+    a_click,
+    a_request,
+    a_submission,
+    an_event,
+    is_untouched,
+    typed,
+)
+from tests.unit.bot.office import ADA, ROOT, ROSA
+
+
+class Slow:
+    """A store that never answers."""
+
+    async def get(self, _: str) -> None:
+        await asyncio.Event().wait()
+
+
+class Down:
+    """A store that is not there."""
+
+    async def get(self, _: str) -> None:
+        raise StoreUnavailableError("refused")
+
+    async def receive(self, _: object) -> None:
+        raise StoreUnavailableError("refused")
+
+
+def with_store(counter: Counter, **changes: object) -> Counter:
+    """The same counter over a storage some of whose parts are replaced."""
+    office = copy.copy(counter.office)
+    proxy = cast(Storage, Proxy(counter.office.storage, changes))
+    office.approvals = replace(office.approvals, storage=proxy)
+    office.outbox = replace(office.outbox, storage=proxy)
+    office.inbox = replace(
+        office.inbox, storage=proxy, approvals=office.approvals, outbox=office.outbox
+    )
+    return Counter.on(office)
+
+
+async def test_a_store_that_is_too_slow(counter: Counter, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(desk_module, "PATIENCE", desk_module.PATIENCE / 200)
+    approval = await counter.office.the_approval()
+    slow = with_store(counter, approvals=cast(ApprovalStore, Slow()))
+    assert (await slow.send(a_click(approval, ActionId.APPROVE))).status == 200
+    assert "could not record this in time" in slow.told(ADA)
+    form = a_submission(approval, ActionId.REJECT_MODAL, typed("reason", "x"))
+    assert "could not record this in time" in (await slow.send(form)).body
+    await is_untouched(counter)
+
+
+async def test_a_store_that_is_down(counter: Counter) -> None:
+    approval = await counter.office.the_approval()
+    down = with_store(counter, approvals=cast(ApprovalStore, Down()))
+    assert (await down.send(a_click(approval, ActionId.APPROVE))).status == 200
+    assert "cannot reach my database" in down.told(ADA)
+    form = a_submission(approval, ActionId.REJECT_MODAL, typed("reason", "x"))
+    answer = await down.send(form)
+    assert "cannot reach my database" in answer.body
+    assert "refused" not in answer.body
+    await is_untouched(counter)
+
+
+class FullInbox:
+    async def add(self, _: object) -> bool:
+        raise StoreUnavailableError("refused")
+
+
+async def test_an_event_that_is_not_stored_is_asked_for_again(counter: Counter) -> None:
+    down = with_store(counter, inbox=cast(InboxStore, FullInbox()))
+    again = an_event(ts="1800000000.000009", thread_ts=ROOT)
+    assert (await down.send(again)).status == 503
+    assert (await counter.send(again)).status == 200
+    await is_untouched(counter)
+
+
+class SlowInbox:
+    """An inbox that never answers."""
+
+    async def add(self, _: object) -> bool:
+        await asyncio.Event().wait()
+        return True
+
+
+class PickyInbox:
+    """An inbox that can never hold what it is given."""
+
+    async def add(self, _: object) -> bool:
+        raise RecordRefusedError("17 MB")
+
+
+async def test_an_event_does_not_wait_for_ever(
+    counter: Counter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(desk_module, "PATIENCE", desk_module.PATIENCE / 200)
+    slow = with_store(counter, inbox=cast(InboxStore, SlowInbox()))
+    again = an_event(ts="1800000000.000009", thread_ts=ROOT)
+    async with asyncio.timeout(5):
+        assert (await slow.send(again)).status == 503
+    assert (await counter.send(again)).status == 200
+
+
+async def test_what_can_never_be_kept_is_said_and_not_asked_for_again(counter: Counter) -> None:
+    picky = with_store(counter, inbox=cast(InboxStore, PickyInbox()))
+    event = an_event(ts="1800000000.000009", thread_ts=ROOT)
+    assert (await picky.send(event)).status == 200
+    assert "too large" in picky.told(ROSA)
+    await is_untouched(counter)
+
+
+@pytest.mark.parametrize(("number", "told"), [("", 0), ("1", 0), ("2", 0), ("3", 1), ("x", 0)])
+async def test_with_the_last_try_people_are_told(counter: Counter, number: str, told: int) -> None:
+    down = with_store(counter, inbox=cast(InboxStore, FullInbox()))
+    request = a_request(an_event(ts="1800000000.000009", thread_ts=ROOT))
+    request.headers["x-slack-retry-num"] = [number]
+    assert (await down.bolt.async_dispatch(request)).status == 503
+    await down.office.queue.run()
+    texts = [text for who, text in down.office.notifier.whispers if who == ROSA]
+    assert len(texts) == told
+    assert all("write it again later" in text for text in texts)
+
+
+class AwayWhispers:
+    """Nothing can be put on record."""
+
+    async def add(self, _: object) -> bool:
+        raise StoreUnavailableError("refused")
+
+
+async def test_a_refusal_is_told_though_it_cannot_be_recorded(counter: Counter) -> None:
+    away = with_store(counter, whispers=AwayWhispers())
+    approval = await counter.office.the_approval()
+    assert (await away.send(a_click(approval, ActionId.APPROVE, ROSA))).status == 200
+    assert "Nothing was done" in away.told(ROSA)
+
+
+async def test_a_refusal_is_on_record_before_the_acknowledgement(counter: Counter) -> None:
+    approval = await counter.office.the_approval()
+    click = a_click(approval, ActionId.APPROVE, ROSA)
+    assert (await counter.bolt.async_dispatch(a_request(click))).status == 200
+    counter.office.queue.drop()  # the process dies right after it
+    counter.office.clock.forward(seconds=15)
+    await counter.office.sweep.tick()
+    await counter.office.queue.run()
+    assert "Nothing was done" in counter.told(ROSA)
+
+
+async def test_a_database_that_is_away_is_no_fault_of_the_program(
+    counter: Counter, caplog: pytest.LogCaptureFixture
+) -> None:
+    down = with_store(counter, approvals=cast(ApprovalStore, Down()))
+    await down.send(a_click(await counter.office.the_approval(), ActionId.APPROVE))
+    failed = [r for r in caplog.records if getattr(r, "action", "") == "listener_failed"]
+    assert len(failed) == 1
+    assert not failed[0].exc_info

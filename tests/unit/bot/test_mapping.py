@@ -1,0 +1,244 @@
+"""Every info: the record that is made of it, and what a policy says in it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+from typing import Literal
+
+import pytest
+
+from agents import (
+    ApprovalInfo,
+    ApprovalResult,
+    Cancelled,
+    DoubtInfo,
+    DoubtResult,
+    Expired,
+    FollowUpInfo,
+    ResumeDataError,
+    ReviewEditInfo,
+)
+from agents.cancel import CancelInfo
+from bot.answers import (
+    chosen_digest,
+    read_reply,
+    reply_hint,
+)
+from bot.asks import FORM, Ask, Form, Option, ask_of
+from bot.errors import InvalidInputError
+from bot.infos import shown_of
+from bot.mapping import (
+    answer_from,
+    asks_people,
+)
+from storage.records import Kind, Status
+from tests.unit.bot.info_samples import (
+    ARGUMENTS,
+    BREAK,
+    BY,
+    CALL_CHOICE,
+    CHOOSE,
+    FEEDBACK,
+    HUMAN,
+    MISSING,
+    NOW,
+    OPTIONS,
+    RULES,
+    SCHEMA,
+    STAGE,
+    Broken,
+    OwnGateInfo,
+    Strict,
+    approval_of,
+    call_fields,
+    context_of,
+    decided,
+    forced,
+    is_refused,
+    node,
+)
+
+
+@pytest.mark.parametrize(
+    ("info", "kind", "form", "tool"),
+    [
+        (ApprovalInfo(**call_fields()), Kind.APPROVAL, Form.CALL, "deploy"),
+        (ReviewEditInfo(**call_fields()), Kind.APPROVAL, Form.CALL, "deploy"),
+        (HUMAN, Kind.APPROVAL, Form.HUMAN, "deploy"),
+        (CALL_CHOICE, Kind.APPROVAL, Form.CHOICE, "deploy"),
+        (MISSING, Kind.QUESTION, Form.FIELDS, "deploy"),
+        (OwnGateInfo(**call_fields()), Kind.APPROVAL, Form.PROGRAM, "deploy"),
+        (FollowUpInfo(questions=("a", "b")), Kind.QUESTION, Form.TEXTS, ""),
+        (FEEDBACK, Kind.QUESTION, Form.FEEDBACK, ""),
+        (CHOOSE, Kind.QUESTION, Form.CHOICE, ""),
+        (STAGE, Kind.APPROVAL, Form.STEP, ""),
+        (BREAK, Kind.APPROVAL, Form.STEP, ""),
+        (node("What?"), Kind.QUESTION, Form.TEXTS, ""),
+        (node("What?", bool), Kind.QUESTION, Form.CHOICE, ""),
+        (node("What?", Literal["S", "M"]), Kind.QUESTION, Form.CHOICE, ""),
+        (node("What?", int), Kind.QUESTION, Form.FIELDS, ""),
+        (node("What?", ApprovalResult), Kind.APPROVAL, Form.CALL, ""),
+        ("What?", Kind.QUESTION, Form.TEXTS, ""),
+        (None, Kind.QUESTION, Form.TEXTS, ""),
+        (Strict(), Kind.QUESTION, Form.PROGRAM, ""),
+        (Broken(), Kind.QUESTION, Form.PROGRAM, ""),
+    ],
+)
+def test_what_each_info_asks(info: object, kind: Kind, form: Form, tool: str) -> None:
+    approval = approval_of(info)
+    assert (approval.kind, ask_of(approval).form, approval.tool) == (kind, form, tool)
+    assert approval.title
+    assert len(approval.digest) == 64
+    assert shown_of(info).ask == ask_of(approval)
+    with pytest.raises(ResumeDataError, match="is not decided"):
+        answer_from(approval, info)
+
+
+def test_doubt_is_as_it_was() -> None:
+    info = DoubtInfo(tool_name="deploy", arguments=ARGUMENTS, title="Deploy", call_id="c1")
+    approval = approval_of(info)
+    assert (approval.kind, approval.schema_json) == (Kind.DOUBT, "")
+    told = json.dumps({"choice": "ran", "result": "fine"})
+    assert answer_from(decided(approval, Status.ANSWERED, answer_json=told), info) == DoubtResult(
+        choice="ran", result="fine", by=BY
+    )
+    with pytest.raises(ResumeDataError, match="cannot be read"):
+        answer_from(decided(approval, Status.ANSWERED, answer_json='{"choice":"maybe"}'), info)
+
+
+@pytest.mark.parametrize(
+    "info", [ApprovalInfo(**call_fields()), HUMAN, CHOOSE, MISSING, FEEDBACK, STAGE, BREAK, "What?"]
+)
+def test_nobody_answered(info: object) -> None:
+    approval = approval_of(info)
+    assert answer_from(decided(approval, Status.EXPIRED, by=""), info) == Expired(waited="8 hours")
+    done = decided(approval, Status.CANCELLED, by="", reason="The turn was ended.")
+    assert answer_from(done, info) == Cancelled(by="", reason="The turn was ended.")
+
+
+def test_stopped_runs_ask_nobody() -> None:
+    assert not asks_people(context_of(CancelInfo(mode="now")))
+    assert asks_people(context_of("What?"))
+
+
+def test_info_that_a_text_answers() -> None:
+    approval = approval_of("What?")
+    done = decided(approval, Status.ANSWERED, answer_json=read_reply(approval, "This."))
+    assert answer_from(done, "What?") == "This."
+
+
+def test_info_that_only_a_program_answers() -> None:
+    approval = approval_of(Strict())
+    assert ask_of(approval).program == "Strict: expected a number"
+    assert read_reply(approval, "5") == ""
+    assert "only a program" in reply_hint(approval)
+    is_refused(approval, Status.ANSWERED, answer_json='["5"]')
+    with pytest.raises(ResumeDataError, match="expected a number"):
+        answer_from(forced(approval, Status.ANSWERED, answer_json='["5"]'), Strict())
+    assert "KeyError" in ask_of(approval_of(Broken())).program
+
+
+# ---- policies ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("named", "deciders"),
+    [
+        ((), ["channel", "!UROSA"]),
+        (("UBEN", "S0OPS"), ["UBEN", "S0OPS", "!UROSA"]),
+        (("channel",), ["channel", "!UROSA"]),
+        (("<!here>", "ben", "!UBEN"), ["!UROSA"]),
+    ],
+)
+def test_policy_names_approvers(named: tuple[str, ...], deciders: list[str]) -> None:
+    approval = approval_of(ApprovalInfo(**call_fields(approvers=named)))
+    assert json.loads(approval.approvers_json) == deciders
+
+
+def test_self_approval_stays_a_matter_of_the_settings() -> None:
+    info = ApprovalInfo(**call_fields(approvers=("UBEN",)))
+    approval = approval_of(info, replace(RULES, self_approval=True))
+    assert (json.loads(approval.approvers_json), approval.self_approval) == (["UBEN"], True)
+
+
+@pytest.mark.parametrize(
+    ("expires", "reminds", "minutes"),
+    [
+        (None, None, (480, 15)),
+        (timedelta(minutes=30), timedelta(minutes=5), (30, 5)),
+        (timedelta(days=9), None, (480, 15)),
+        (timedelta(minutes=10), None, (10, None)),
+        (timedelta(minutes=-1), timedelta(minutes=-1), (0, None)),
+    ],
+)
+def test_policy_can_only_shorten_the_wait(
+    expires: timedelta | None, reminds: timedelta | None, minutes: tuple[int, int | None]
+) -> None:
+    approval = approval_of(ApprovalInfo(**call_fields(expires_in=expires, remind_in=reminds)))
+    until = (approval.expires_ms - NOW) / 60_000
+    remind = None if approval.remind_ms is None else (approval.remind_ms - NOW) / 60_000
+    assert (until, remind) == minutes
+
+
+def test_reason_of_a_policy_is_kept() -> None:
+    approval = approval_of(ReviewEditInfo(**call_fields(reason="It costs a lot.")))
+    ask = ask_of(approval)
+    assert (ask.reason, ask.schema, ask.form) == ("It costs a lot.", SCHEMA, Form.CALL)
+
+
+# ---- the record ----------------------------------------------------------------------------------
+
+
+def test_ask_comes_back() -> None:
+    option = Option(id="1", label="a", description="b", value={"c": [1]})
+    ask = Ask(
+        form=Form.CHOICE,
+        schema={"type": "object"},
+        is_wrapped=True,
+        question="q",
+        options=(option,),
+        multiple=True,
+        parameter="p",
+        can_decline=True,
+        allowed=("accept",),
+        reason="r",
+        label="l",
+        program="x",
+    )
+    approval = replace(approval_of("What?"), schema_json=ask.to_text())
+    assert ask_of(approval) == ask
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'{{"{FORM}":"telepathy"}}',
+        f'{{"{FORM}":5}}',
+        f'{{"{FORM}":"choice","options":5}}',
+        f'{{"{FORM}":"choice","options":[5]}}',
+        f'{{"{FORM}":"choice","options":[{{"id":5}}]}}',
+        f'{{"{FORM}":"choice","options":[{{"id":"a"}},{{"id":"a"}}]}}',
+        f'{{"{FORM}":"fields","schema":5}}',
+        f'{{"{FORM}":"human","allowed":5}}',
+    ],
+)
+@pytest.mark.parametrize("kind", [Kind.APPROVAL, Kind.QUESTION])
+def test_what_cannot_be_read_is_answered_by_nobody(text: str, kind: Kind) -> None:
+    approval = replace(approval_of("What?"), schema_json=text, kind=kind)
+    assert ask_of(approval).form is Form.PROGRAM
+    for status in (Status.APPROVED, Status.REJECTED, Status.ANSWERED):
+        is_refused(approval, status, answer_json='["x"]')
+
+
+def test_unknown_option_has_no_digest() -> None:
+    with pytest.raises(InvalidInputError):
+        chosen_digest(approval_of(CALL_CHOICE), ["x"])
+
+
+def test_digest_covers_all_that_is_shown() -> None:
+    before = approval_of(CHOOSE).digest
+    other = replace(CHOOSE, options=(*OPTIONS[:2], replace(OPTIONS[2], label="Elsewhere")))
+    assert approval_of(other).digest != before
+    assert approval_of(replace(FEEDBACK, original_content="Another.")).digest != before

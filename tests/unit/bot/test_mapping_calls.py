@@ -1,0 +1,230 @@
+"""Calls: the typed answer that a decision gives, and what the record refuses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from agents import (
+    Address,
+    ApprovalInfo,
+    ApprovalResult,
+    Cancelled,
+    InterruptContext,
+    ResumeDataError,
+    ReviewEditInfo,
+    ReviewEditResult,
+)
+from agents.tools.human import HumanResponse
+from agents.tools.questions import (
+    ChoiceResult,
+)
+from bot.answers import (
+    chosen_digest,
+    filled_digest,
+    no_status,
+    read_reply,
+    reply_hint,
+    selected_json,
+    texts_json,
+    values_json,
+    yes_status,
+)
+from bot.asks import ask_of
+from bot.mapping import (
+    answer_from,
+    edited_digest,
+    in_order,
+)
+from storage.records import Approval, Kind, Status
+from tests.unit.bot.info_samples import (
+    ARGUMENTS,
+    BY,
+    CALL_CHOICE,
+    HUMAN,
+    MISSING,
+    SCHEMA,
+    OwnGateInfo,
+    approval_of,
+    call_fields,
+    context_of,
+    decided,
+    digest_of,
+    forced,
+    is_refused,
+)
+
+
+def test_approval() -> None:
+    info = ApprovalInfo(**call_fields())
+    approval = approval_of(info)
+    assert approval.schema_json == ""
+    yes = ApprovalResult(approved=True, digest=info.digest, by=BY)
+    assert answer_from(decided(approval, Status.APPROVED), info) == yes
+    no = ApprovalResult(approved=False, reason="late", digest=info.digest, by=BY)
+    assert answer_from(decided(approval, Status.REJECTED, reason="late"), info) == no
+    edited = {"arguments_json": in_order({"environment": "production"})}
+    is_refused(approval, Status.APPROVED, **edited)
+    is_refused(approval, Status.APPROVED, digest="0" * 64)
+    is_refused(approval, Status.ANSWERED, answer_json='["yes"]')
+    is_refused(approval, Status.REJECTED, answer_json='["yes"]')
+
+
+def test_decision_about_something_else_is_refused() -> None:
+    approval = decided(approval_of(ApprovalInfo(**call_fields())), Status.APPROVED)
+    other = ApprovalInfo(**call_fields(arguments={"environment": "production", "replicas": 3}))
+    with pytest.raises(ResumeDataError, match="something else"):
+        answer_from(approval, other)
+
+
+def test_review() -> None:
+    info = ReviewEditInfo(**call_fields())
+    approval = approval_of(info)
+    assert json.loads(approval.schema_json) == SCHEMA
+    as_shown = ReviewEditResult(no_need_to_edit=True, digest=info.digest, by=BY)
+    assert answer_from(decided(approval, Status.APPROVED), info) == as_shown
+    new = {**ARGUMENTS, "replicas": 5}
+    digest = edited_digest(approval, new)
+    done = decided(approval, Status.APPROVED, arguments_json=in_order(new), digest=digest)
+    assert answer_from(done, info) == ReviewEditResult(edited_arguments=new, digest=digest, by=BY)
+    is_refused(approval, Status.APPROVED, arguments_json=in_order(new))
+    is_refused(approval, Status.APPROVED, arguments_json="{", digest=digest)
+    told = answer_from(decided(approval, Status.REJECTED, reason="no"), info)
+    assert told == ReviewEditResult(disapproved=True, disapprove_reason="no", by=BY)
+
+
+def test_human_takes_what_is_allowed() -> None:
+    approval = approval_of(HUMAN)
+    assert approval.preview == "Please look.\n\nRestarts three replicas."
+    done = decided(approval, Status.APPROVED)
+    accepted = HumanResponse(type="accept", digest=HUMAN.digest, by=BY)
+    assert answer_from(done, HUMAN) == accepted
+    new = {**ARGUMENTS, "replicas": 5}
+    digest = edited_digest(approval, new)
+    done = decided(approval, Status.APPROVED, arguments_json=in_order(new), digest=digest)
+    assert answer_from(done, HUMAN) == HUMAN.edit(new, by=BY)
+    done = decided(approval, Status.ANSWERED, answer_json=texts_json(["Use the other one."]))
+    assert answer_from(done, HUMAN) == HUMAN.respond("Use the other one.", by=BY)
+    assert answer_from(decided(approval, Status.REJECTED), HUMAN) == HUMAN.ignore(by=BY)
+    is_refused(approval, Status.ANSWERED, answer_json=texts_json([" "]))
+    is_refused(approval, Status.ANSWERED, answer_json=texts_json(["a", "b"]))
+
+
+ALLOWED: dict[str, Callable[[Approval], dict[str, Any]]] = {
+    "accept": lambda _: {"status": Status.APPROVED},
+    "ignore": lambda _: {"status": Status.REJECTED},
+    "response": lambda _: {"status": Status.ANSWERED, "answer_json": '["no"]'},
+    "edit": lambda approval: {
+        "status": Status.APPROVED,
+        "arguments_json": in_order({**ARGUMENTS, "replicas": 9}),
+        "digest": edited_digest(approval, {**ARGUMENTS, "replicas": 9}),
+    },
+}
+
+
+@pytest.mark.parametrize("given", sorted(ALLOWED))
+@pytest.mark.parametrize("allowed", sorted(ALLOWED))
+def test_human_refuses_what_is_not_allowed(allowed: Any, given: str) -> None:
+    info = replace(HUMAN, allowed=(allowed,))
+    approval = approval_of(info)
+    fields = ALLOWED[given](approval)
+    if given == allowed:
+        answer = answer_from(decided(approval, **fields), info)
+        assert isinstance(answer, HumanResponse)
+        assert answer.type == given
+        return
+    is_refused(approval, **fields)
+    # Also when another release had let it pass.
+    with pytest.raises(ResumeDataError, match="not allowed"):
+        answer_from(forced(approval, **fields), info)
+
+
+def test_human_without_words_of_its_author_shows_the_preview_alone() -> None:
+    described = "Tool execution requires approval\n\nTool: deploy\nArgs: {}"
+    assert approval_of(replace(HUMAN, description=described)).preview == "Restarts three replicas."
+
+
+def test_call_choice_runs_what_was_chosen() -> None:
+    approval = approval_of(CALL_CHOICE)
+    assert ask_of(approval).parameter == "environment"
+    chosen = {**ARGUMENTS, "environment": "production"}
+    digest = chosen_digest(approval, ["p"])
+    assert digest == digest_of(chosen)
+    done = decided(approval, Status.APPROVED, answer_json=selected_json(["p"]), digest=digest)
+    assert answer_from(done, CALL_CHOICE) == CALL_CHOICE.choose("p", by=BY)
+    told = answer_from(decided(approval, Status.REJECTED, reason="no"), CALL_CHOICE)
+    assert told == ChoiceResult(declined=True, reason="no", by=BY)
+    is_refused(approval, Status.APPROVED, answer_json=selected_json(["p"]))
+    is_refused(approval, Status.APPROVED, answer_json=selected_json(["s"]), digest=digest)
+    is_refused(approval, Status.ANSWERED, answer_json=selected_json(["p"]), digest=digest)
+    is_refused(approval, Status.APPROVED)
+    assert yes_status(approval) is Status.APPROVED
+
+
+def test_call_choice_of_several_and_of_a_bare_id() -> None:
+    info = replace(CALL_CHOICE, multiple=True)
+    approval = approval_of(info)
+    digest = chosen_digest(approval, ["p", "n"])
+    assert digest == digest_of({**ARGUMENTS, "environment": ["production", "n"]})
+    told = {"answer_json": selected_json(["p", "n"]), "digest": digest}
+    assert answer_from(decided(approval, Status.APPROVED, **told), info) == info.choose(
+        "p", "n", by=BY
+    )
+
+
+def test_parameters() -> None:
+    approval = approval_of(MISSING)
+    assert ask_of(approval).names == ("replicas",)
+    values = {"replicas": 4}
+    digest = filled_digest(approval, values)
+    told = {"answer_json": values_json(values), "digest": digest}
+    done = decided(approval, Status.ANSWERED, **told)
+    assert answer_from(done, MISSING) == MISSING.complete({"replicas": 4}, by=BY)
+    is_refused(approval, Status.ANSWERED, answer_json=values_json(values))
+    for wrong in ({}, {"replicas": "4"}, {"replicas": 4, "environment": "production"}):
+        bad = {"answer_json": values_json(wrong), "digest": filled_digest(approval, wrong)}
+        is_refused(approval, Status.ANSWERED, **bad)
+    assert no_status(approval) is Status.CANCELLED
+    done = decided(approval, Status.CANCELLED, reason="I do not know.")
+    assert answer_from(done, MISSING) == Cancelled(by=BY, reason="I do not know.")
+    assert read_reply(approval, "4") == ""
+    assert "buttons" in reply_hint(approval)
+
+
+def test_parameters_of_an_approved_call_are_the_approvers() -> None:
+    outer = context_of(ApprovalInfo(**call_fields(arguments={"environment": "staging"})))
+    approval = approval_of(MISSING, parent=outer)
+    assert approval.kind is Kind.APPROVAL
+    told = {
+        "answer_json": values_json({"replicas": 4}),
+        "digest": filled_digest(approval, {"replicas": 4}),
+    }
+    done = decided(approval, Status.APPROVED, **told)
+    assert answer_from(done, MISSING) == MISSING.complete({"replicas": 4}, by=BY)
+    is_refused(approval, Status.ANSWERED, **told)
+
+
+def test_parameters_below_another_call_are_not() -> None:
+    agent = InterruptContext(
+        id="x",
+        address=Address.parse("agent:A"),
+        info=ApprovalInfo(**call_fields()),
+        is_root_cause=False,
+    )
+    same_gate = context_of(MISSING, parent=agent)
+    assert approval_of(MISSING, parent=same_gate).kind is Kind.QUESTION
+    assert approval_of("What?", parent=same_gate).kind is Kind.QUESTION
+
+
+def test_gate_of_somebody_else_is_answered_by_nobody() -> None:
+    info = OwnGateInfo(**call_fields())
+    approval = approval_of(info)
+    assert "OwnGateInfo" in ask_of(approval).program
+    for status in (Status.APPROVED, Status.REJECTED, Status.ANSWERED):
+        is_refused(approval, status)
+    with pytest.raises(ResumeDataError, match="not answered by people"):
+        answer_from(forced(approval, Status.APPROVED), info)

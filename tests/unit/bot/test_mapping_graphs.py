@@ -1,0 +1,235 @@
+"""Graphs: questions of nodes, and breakpoints."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import pytest
+from pydantic import TypeAdapter
+
+from agents import (
+    ApprovalResult,
+    ResumeDataError,
+)
+from agents.graph.commands import StateEdit
+from agents.prebuilt.stages import StageResult
+from bot.answers import (
+    read_reply,
+    reply_hint,
+    selected_json,
+    texts_json,
+    values_json,
+)
+from bot.asks import Form, arguments_of, ask_of
+from bot.mapping import (
+    answer_from,
+    edited_digest,
+    in_order,
+)
+from storage.records import Status
+from tests.unit.bot.info_samples import (
+    BREAK,
+    BY,
+    STAGE,
+    approval_of,
+    decided,
+    forced,
+    is_refused,
+    node,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trip:
+    """An answer with fields."""
+
+    place: str
+    days: int
+    direct: bool = True
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (int, 5),
+        (float, 2.5),
+        (str, "x"),
+        (list[str], ["a", "b"]),
+        (int | None, None),
+        (dict[str, int], {"a": 1}),
+        (Trip, {"place": "Rome", "days": 2}),
+    ],
+)
+def test_typed_answer_of_a_node(kind: Any, value: object) -> None:
+    info = node("What?", kind)
+    approval = approval_of(info)
+    ask = ask_of(approval)
+    values = {"answer": value} if ask.is_wrapped else value
+    assert isinstance(values, dict)
+    done = decided(approval, Status.ANSWERED, answer_json=values_json(values))
+    answer = answer_from(done, info)
+    assert answer == value
+    assert type(answer) is type(value)
+    TypeAdapter(kind).validate_json(json.dumps(answer), strict=True)
+
+
+def test_typed_answer_that_does_not_fit() -> None:
+    approval = approval_of(node("How many?", int))
+    for wrong in ({"answer": "5"}, {"answer": 5.5}, {}, {"other": 5}):
+        is_refused(approval, Status.ANSWERED, answer_json=values_json(wrong))
+    is_refused(approval, Status.ANSWERED, answer_json='["5"]')
+    with pytest.raises(ResumeDataError):
+        answer_from(
+            forced(approval, Status.ANSWERED, answer_json=values_json({"answer": "5"})),
+            node("How many?", int),
+        )
+
+
+def test_type_with_parts_keeps_its_definitions() -> None:
+    ask = ask_of(approval_of(node("Which?", list[Trip])))
+    assert ask.is_wrapped
+    assert ask.schema is not None
+    assert "$defs" in ask.schema
+
+
+@pytest.mark.parametrize(("chosen", "value"), [("1", True), ("2", False)])
+def test_yes_or_no_of_a_node(chosen: str, value: bool) -> None:
+    info = node("Shall I?", bool)
+    approval = approval_of(info)
+    assert [option.label for option in ask_of(approval).options] == ["Yes", "No"]
+    done = decided(approval, Status.ANSWERED, answer_json=selected_json([chosen]))
+    assert answer_from(done, info) is value
+    assert read_reply(approval, "yes") == ""
+    assert "buttons" in reply_hint(approval)
+    is_refused(approval, Status.REJECTED)
+
+
+def test_few_values_of_a_node() -> None:
+    info = node("Size?", Literal["S", "M", 3])
+    approval = approval_of(info)
+    done = decided(approval, Status.ANSWERED, answer_json=selected_json(["3"]))
+    assert answer_from(done, info) == 3
+    two = node("Size?", Literal["3", 3])
+    assert ask_of(approval_of(two)).form is Form.FIELDS
+
+
+@pytest.mark.parametrize(
+    ("kind", "words", "value"),
+    [
+        (int, "5", 5),
+        (int, " -5 ", -5),
+        (int, "five", None),
+        (float, "7", 7),
+        (str, "a b", "a b"),
+        (bool, "true", None),
+        (list[str], "a", None),
+        (Trip, "Rome", None),
+    ],
+)
+def test_reply_to_a_typed_question(kind: Any, words: str, value: object) -> None:
+    wanted = "" if value is None else values_json({"answer": value})
+    assert read_reply(approval_of(node("What?", kind)), words) == wanted
+
+
+def test_untyped_answer_of_a_node_is_a_text() -> None:
+    info = node({"question": "Name?", "draft": "x", "trail": ("a", b"b")})
+    approval = approval_of(info)
+    assert arguments_of(approval) == {
+        "questions": ["Name?"],
+        "shown": {"draft": "x", "trail": ["a", "Yg=="]},
+    }
+    done = decided(approval, Status.ANSWERED, answer_json=texts_json(["Fox"]))
+    assert answer_from(done, info) == "Fox"
+
+
+@pytest.mark.parametrize(
+    ("value", "arguments"),
+    [
+        ({"question": "Name?"}, {"questions": ["Name?"]}),
+        ({"draft": 1}, {"questions": ["What is your answer to this?"], "shown": {"draft": 1}}),
+        (["a", 1], {"questions": ['["a", 1]']}),
+        ("", {"questions": ['""']}),
+        (5, {"questions": ["5"]}),
+    ],
+)
+def test_question_that_is_any_value(value: object, arguments: dict[str, object]) -> None:
+    assert arguments_of(approval_of(node(value))) == arguments
+
+
+def test_verdict_of_a_node_is_an_approval() -> None:
+    info = node("May it?", ApprovalResult)
+    approval = approval_of(info)
+    done = answer_from(decided(approval, Status.APPROVED), info)
+    assert done == ApprovalResult(approved=True, digest=approval.digest, by=BY)
+    done = answer_from(decided(approval, Status.REJECTED, reason="no"), info)
+    assert done == ApprovalResult(approved=False, reason="no", digest=approval.digest, by=BY)
+    with pytest.raises(ResumeDataError, match="something else"):
+        answer_from(decided(approval, Status.APPROVED), node("Other?", ApprovalResult))
+
+
+def test_breakpoint() -> None:
+    approval = approval_of(BREAK)
+    assert arguments_of(approval) == {"amount": 5, "place": "Rome", "trail": ["a"], "note": None}
+    ask = ask_of(approval)
+    assert ask.names == ("amount", "place", "note")
+    go = answer_from(decided(approval, Status.APPROVED), BREAK)
+    assert go == ApprovalResult(approved=True, digest=approval.digest, by=BY)
+    stop = answer_from(decided(approval, Status.REJECTED, reason="no"), BREAK)
+    assert stop == ApprovalResult(approved=False, reason="no", digest=approval.digest, by=BY)
+
+
+def test_breakpoint_with_an_edit() -> None:
+    approval = approval_of(BREAK)
+    new = {**arguments_of(approval), "amount": 7}
+    told = {"arguments_json": in_order(new), "digest": edited_digest(approval, new)}
+    assert answer_from(decided(approval, Status.APPROVED, **told), BREAK) == StateEdit(
+        {"amount": 7}
+    )
+    wrongs: tuple[dict[str, object], ...] = (
+        {**new, "trail": ["b"]},
+        {**new, "more": 1},
+        {"amount": 7},
+    )
+    for wrong in wrongs:
+        told = {"arguments_json": in_order(wrong), "digest": edited_digest(approval, wrong)}
+        is_refused(approval, Status.APPROVED, **told)
+    with pytest.raises(ResumeDataError, match="something else"):
+        answer_from(decided(approval, Status.APPROVED), replace(BREAK, state={"amount": 6}))
+
+
+def test_breakpoint_without_anything_to_edit() -> None:
+    info = replace(BREAK, state={"trail": ("a",)}, kind="after")
+    approval = approval_of(info)
+    assert approval.title == "The graph stopped after “pay”"
+    assert ask_of(approval).schema is None
+    new: dict[str, object] = {"trail": ["b"]}
+    told = {"arguments_json": in_order(new), "digest": edited_digest(approval, new)}
+    is_refused(approval, Status.APPROVED, **told)
+    assert approval_of(replace(BREAK, state=None)).arguments_json == "{}"
+
+
+def test_kinds_of_values_that_are_there_are_kept() -> None:
+    state = {"a": True, "b": 1.5, "c": ["x"], "d": [], "e": {"k": 1}, "f": {"$type": "x"}}
+    schema = ask_of(approval_of(replace(BREAK, state=state, state_schema=None))).schema
+    assert schema is not None
+    assert schema["properties"] == {
+        "a": {"type": "boolean"},
+        "b": {"type": "number"},
+        "c": {"type": "array", "items": {"type": "string"}},
+        "d": {"type": "array"},
+        "e": {"type": "object"},
+    }
+
+
+def test_stage() -> None:
+    approval = approval_of(STAGE)
+    assert (approval.digest, approval.why) == (STAGE.digest, "I will deploy.")
+    go = answer_from(decided(approval, Status.APPROVED), STAGE)
+    assert go == StageResult(proceed=True, digest=STAGE.digest, by=BY)
+    stop = answer_from(decided(approval, Status.REJECTED, reason="no"), STAGE)
+    assert stop == StageResult(proceed=False, reason="no", digest=STAGE.digest, by=BY)
+    is_refused(approval, Status.APPROVED, arguments_json="{}", digest=edited_digest(approval, {}))
+    thinks = approval_of(replace(STAGE, stage="agent", when="after", calls=()))
+    assert thinks.title == "“A” stopped after it thinks"

@@ -1,0 +1,133 @@
+"""Questions: the typed answer that a decision gives, and what a reply may say."""
+
+from __future__ import annotations
+
+import pytest
+
+from agents import (
+    FollowUpInfo,
+    ResumeDataError,
+)
+from agents.tools.questions import (
+    Choice,
+    ChoiceInfo,
+    ChoiceResult,
+)
+from bot.answers import (
+    feedback_json,
+    no_status,
+    read_reply,
+    reply_hint,
+    selected_json,
+    texts_json,
+)
+from bot.asks import arguments_of
+from bot.errors import InvalidInputError
+from bot.mapping import (
+    answer_from,
+    answer_text,
+)
+from storage.records import Status
+from tests.unit.bot.info_samples import (
+    BY,
+    CALL_CHOICE,
+    CHOOSE,
+    FEEDBACK,
+    SEVERAL,
+    approval_of,
+    decided,
+    forced,
+    is_refused,
+)
+
+
+@pytest.mark.parametrize(("texts", "words"), [(["one"], "one"), (["one", "two"], "a\none\nb\ntwo")])
+def test_follow_up(texts: list[str], words: str) -> None:
+    info = FollowUpInfo(questions=("a", "b"))
+    approval = approval_of(info)
+    assert approval.title == "Some questions for you"
+    done = decided(approval, Status.ANSWERED, answer_json=texts_json(texts))
+    assert answer_from(done, info) == info.answer(words)
+    for wrong in ("[]", '[" "]', "{}", '"x"', ""):
+        is_refused(approval, Status.ANSWERED, answer_json=wrong)
+    is_refused(approval, Status.APPROVED)
+    with pytest.raises(TypeError, match="no list"):
+        answer_text(forced(approval, Status.ANSWERED, answer_json="{}"))
+
+
+def test_feedback() -> None:
+    approval = approval_of(FEEDBACK)
+    assert arguments_of(approval) == {"content": "A poem."}
+    good = decided(approval, Status.ANSWERED, answer_json=feedback_json(""))
+    assert answer_from(good, FEEDBACK) == FEEDBACK.accept()
+    done = decided(approval, Status.ANSWERED, answer_json=feedback_json("Shorter."))
+    assert answer_from(done, FEEDBACK) == FEEDBACK.give("Shorter.")
+    for wrong in ('{"feedback":" "}', '{"accepted":1}', "{}", "[]", '{"feedback":"a","b":1}'):
+        is_refused(approval, Status.ANSWERED, answer_json=wrong)
+    with pytest.raises(InvalidInputError):
+        no_status(approval)
+
+
+@pytest.mark.parametrize("words", ["no need to edit", "No need to edit.", " NO NEED TO EDIT! "])
+def test_reply_that_all_is_good(words: str) -> None:
+    assert read_reply(approval_of(FEEDBACK), words) == feedback_json("")
+
+
+def test_reply_with_feedback() -> None:
+    text = "No need to edit the start."
+    assert read_reply(approval_of(FEEDBACK), text) == feedback_json(text)
+
+
+def test_choice() -> None:
+    approval = approval_of(CHOOSE)
+    done = decided(approval, Status.ANSWERED, answer_json=selected_json(["p"]))
+    assert answer_from(done, CHOOSE) == ChoiceResult(selected=("p",), digest=approval.digest, by=BY)
+    none = answer_from(decided(approval, Status.REJECTED, reason="neither"), CHOOSE)
+    assert none == ChoiceResult(declined=True, reason="neither", by=BY)
+    for wrong in (["p", "s"], ["x"], [], ["p", "p"]):
+        is_refused(approval, Status.ANSWERED, answer_json=selected_json(wrong))
+    both = forced(approval, Status.ANSWERED, answer_json=selected_json(["p", "s"]))
+    with pytest.raises(ResumeDataError):
+        answer_from(both, CHOOSE)
+    with pytest.raises(ResumeDataError, match="no list"):
+        answer_from(forced(approval, Status.ANSWERED, answer_json='{"selected":"p"}'), CHOOSE)
+
+
+def test_choice_of_several() -> None:
+    approval = approval_of(SEVERAL)
+    done = decided(approval, Status.ANSWERED, answer_json=selected_json(["p", "s"]))
+    answer = answer_from(done, SEVERAL)
+    assert isinstance(answer, ChoiceResult)
+    assert set(answer.selected) == {"p", "s"}
+
+
+@pytest.mark.parametrize(
+    ("words", "chosen"),
+    [
+        ("2", "p"),
+        (" production ", "p"),
+        ("Production.", "p"),
+        ("nowhere", "n"),
+        ("4", ""),
+        ("0", ""),
+        ("Staging and Production", ""),
+        ("prod", ""),
+        ("", ""),
+    ],
+)
+def test_reply_that_names_an_option(words: str, chosen: str) -> None:
+    wanted = selected_json([chosen]) if chosen else ""
+    assert read_reply(approval_of(CHOOSE), words) == wanted
+    assert "number or label" in reply_hint(approval_of(CHOOSE))
+
+
+def test_reply_that_names_two_options_names_none() -> None:
+    options = (Choice(id="a", label="2"), Choice(id="b", label="x"), Choice(id="c", label="X!"))
+    approval = approval_of(ChoiceInfo(question="?", options=options))
+    assert read_reply(approval, "2") == ""
+    assert read_reply(approval, "x") == ""
+    assert read_reply(approval, "1") == selected_json(["a"])
+
+
+def test_reply_never_chooses_what_runs() -> None:
+    assert read_reply(approval_of(CALL_CHOICE), "Production") == ""
