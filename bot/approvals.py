@@ -199,6 +199,8 @@ class Approvals:
     async def _attend_claimed(self, approval: Approval) -> _Outcome:
         """Act on the record as claimed."""
         now = self.clock()
+        if approval.drawn_revision == 0:  # whoever put it on record may have died right after
+            await note_request(self.storage.audit, approval)
         if approval.status is Status.PENDING and now >= approval.expires_ms:
             approval = await self._expire(approval, now)
         if approval.status is not Status.PENDING:

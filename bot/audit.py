@@ -31,7 +31,6 @@ class Act(StrEnum):
     REQUESTED = "requested"  # people were asked: an approval, a question, a call in doubt
     UNDELIVERABLE = "undeliverable"  # Slack takes a card, or a text, for good not
     REMINDED = "reminded"
-    ESCALATED = "escalated"  # further people were asked
     REFUSED = "refused"  # a click, a form or a reply that decided nothing
     DECIDED = "decided"  # by a person
     EXPIRED = "expired"  # nobody decided in time
@@ -71,7 +70,9 @@ async def note(
     thread_id, approval_id = (
         (about.thread_id, about.approval_id) if isinstance(about, Approval) else (about, "")
     )
-    detail = mask("", _short({name: item for name, item in evidence.items() if item != ""}))
+    given = {name: item for name, item in evidence.items() if item != ""}
+    # Masked before it is cut: half of a secret would not be recognised.
+    detail = _short(mask("", json.loads(json.dumps(given, default=str))))
     await store.append(
         AuditEntry(
             entry_id=f"{key}:{act}",
@@ -139,12 +140,10 @@ def _short(value: object) -> object:
             return f"{value[:_LONGEST]}… {len(value) - _LONGEST:,} more characters"
         case dict():
             return {str(name): _short(item) for name, item in value.items()}
-        case list() | tuple():
+        case list():
             return [_short(item) for item in value]
-        case None | bool() | int() | float() | str():
-            return value
         case _:
-            return str(value)
+            return value
 
 
 @dataclass(frozen=True, slots=True)

@@ -204,7 +204,7 @@ class Inbox:
         if not questions:
             return False
         if len(questions) > 1:
-            text = "There is more than one open question. Please use Answer… on the one you mean."
+            text = "There is more than one open question. Please use the card of the one you mean."
             await self._refuse(thread, message, text)
             return True
         answer = read_reply(questions[0], message.text)

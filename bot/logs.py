@@ -16,6 +16,7 @@ from typing import Any, TextIO
 
 from pydantic import ValidationError
 
+from agents.errors import ModelError, ToolError
 from bot.logcontext import context
 from bot.redaction import REDACTED, mask, mask_text
 from bot.values import Log
@@ -99,7 +100,8 @@ def error_text(error: BaseException) -> str:
     """The text of an error, without the input that it may quote, and not longer than a line or two.
 
     Args:
-        error: Any error; one of pydantic's is told by places and kinds alone.
+        error: Any error; one of pydantic's is told by places and kinds alone, one of a model or a
+            tool by the kind of its cause.
     """
     if isinstance(error, ValidationError):
         places = (
@@ -107,6 +109,10 @@ def error_text(error: BaseException) -> str:
             for one in error.errors(include_url=False, include_context=False, include_input=False)
         )
         text = f"{error.title}: {'; '.join(places)}"
+    elif isinstance(error, ModelError | ToolError) and error.__cause__ is not None:
+        # What a provider or a tool says may repeat the conversation.
+        status = getattr(error.__cause__, "status_code", "")
+        text = f"{type(error).__name__}: {type(error.__cause__).__name__} {status}".rstrip()
     else:
         text = str(error)
     return text if len(text) <= _LONGEST_ERROR else f"{text[:_LONGEST_ERROR]}…"

@@ -12,6 +12,7 @@ from agents import InterruptContext, call_digest
 from agents.tools.infos import CallInfo
 from bot.infos import asks_people, kind_of, shown_of
 from bot.ports import EXCLUDED
+from bot.redaction import mask_words
 from bot.results import answer_from, answer_text
 from bot.timing import milliseconds
 from storage.records import Approval, Thread
@@ -111,9 +112,10 @@ def approval_from(
         address=str(context.address),
         tool=shown.tool,
         rule=shown.rule,
-        title=shown.title,
-        why=shown.why,
-        preview=shown.preview,
+        # A title like “Rotate {name} with {password}” has values of the arguments in it.
+        title=mask_words(shown.title, shown.arguments),
+        why=mask_words(shown.why, shown.arguments),
+        preview=mask_words(shown.preview, shown.arguments),
         arguments_json=in_order(shown.arguments),
         schema_json=shown.ask.to_text(),
         digest=shown.digest_at(thread.checkpoint_id, str(context.address)),

@@ -17,7 +17,7 @@ from itertools import pairwise
 from bot.looks import REDACTED, is_card, is_random, mask_looks
 from bot.maskrules import NO_RULES, Rules, words_of
 
-__all__ = ["REDACTED", "in_force", "is_secret_key", "mask", "mask_text"]
+__all__ = ["REDACTED", "in_force", "is_secret_key", "mask", "mask_text", "mask_words"]
 
 SHORTEST_VALUE = 6
 """A shorter secret would be masked inside ordinary words; patterns still find it in its place."""
@@ -260,6 +260,47 @@ def mask_text(text: str) -> str:
     if "curl" in lower:
         text = _CURL.sub(rf"\g<keep>{REDACTED}", text)
     return _rules.mask_patterns(text)
+
+
+def mask_words(text: str, data: object) -> str:
+    """Mask what is, or looks like, a secret in a text that was made from data, such as a title.
+
+    Args:
+        text: May have values of the data in it, where no name says that they are secret.
+        data: JSON data.
+    """
+    for value in sorted(set(_secrets_in(data, mask("", data))), key=len, reverse=True):
+        whole = re.escape(value)
+        if len(value) < SHORTEST_VALUE:  # not inside of other words
+            whole = rf"(?<!\w){whole}(?!\w)"
+        text = re.sub(whole, REDACTED, text)
+    return mask_text(text)
+
+
+def _secrets_in(value: object, masked: object) -> Iterator[str]:
+    """The values of data that are masked as a whole."""
+    match value, masked:
+        case dict(), dict():
+            for item, shown in zip(value.values(), masked.values(), strict=True):
+                yield from _secrets_in(item, shown)
+        case list() | tuple(), list():
+            for item, shown in zip(value, masked, strict=True):
+                yield from _secrets_in(item, shown)
+        case _ if masked == REDACTED:
+            yield from (leaf for leaf in _leaves(value) if len(leaf) > 2)
+
+
+def _leaves(value: object) -> Iterator[str]:
+    match value:
+        case dict():
+            yield from (leaf for item in value.values() for leaf in _leaves(item))
+        case list() | tuple():
+            yield from (leaf for item in value for leaf in _leaves(item))
+        case str():
+            yield value
+            yield from value.splitlines()
+        case _:
+            yield str(value)
 
 
 def _mask_object(value: Mapping[object, object]) -> dict[str, object]:

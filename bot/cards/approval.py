@@ -47,6 +47,7 @@ from bot.cards.parts import (
     title_of,
 )
 from bot.mrkdwn import escape, mention, utc
+from bot.redaction import REDACTED
 from storage.records import Approval, Kind, Status
 
 ARGUMENTS = Budget(whole=3_200, value=700)
@@ -87,7 +88,7 @@ def describe(approval: Approval) -> Body:
     ask = ask_of(approval)
     return body(
         (
-            Listed(hidden=title_hidden(approval)),
+            Listed(hidden=title_hidden(approval), masked=REDACTED in title_of(approval)),
             said("Why, in the agent's own words", approval.why, WHY),
             said("Why you are asked", ask.reason, REASON),
             said("What will happen", approval.preview, PREVIEW),

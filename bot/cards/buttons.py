@@ -46,7 +46,7 @@ def choices(approval: Approval, *, hidden: bool) -> list[Block]:
         hidden = True
     else:
         blocks = [*row.notes()]
-        made = [*row.yes(), *row.no()]
+        made = [*row.yes(), *row.no(), *row.edit()]
     if hidden:
         made.append(row.make("Details", ActionId.DETAILS))
     return [*blocks, actions(*made)] if made else blocks
@@ -107,7 +107,7 @@ class _Row:
                 pass
 
     def no(self) -> Iterator[Block]:
-        """What refuses; and the edit of what may be edited, which stands last."""
+        """What refuses."""
         form = self.ask.form
         if form is Form.HUMAN and "ignore" in self.ask.allowed:
             yield self.make("Ignore", ActionId.IGNORE)
@@ -117,7 +117,10 @@ class _Row:
             yield self.make(label, ActionId.REJECT, "" if is_free else "danger")
         if form is Form.FIELDS and self.approval.tool:
             yield self.make(_NO_WORDS[form], ActionId.REJECT)
-        if form in {Form.CALL, Form.STEP} and self._is_editable():
+
+    def edit(self) -> Iterator[Block]:
+        """The edit, where it stands last."""
+        if self.ask.form in {Form.CALL, Form.STEP} and self._is_editable():
             yield self.make("Edit…", ActionId.EDIT)
 
     def _human(self) -> Iterator[Block]:

@@ -297,7 +297,7 @@ def _listed(node: Schema, value: object) -> Iterator[_Shape]:
         return
     if value is Missing.MISSING or value is None:
         yield FieldKind.LIST, "", ()
-    elif isinstance(value, list) and value:
+    elif isinstance(value, list):
         lines = [item if isinstance(item, str) else _number_text(item) for item in value]
         wanted = str if _kinds(node) == {"string"} else int
         fits = all(type(item) is wanted for item in value)

@@ -65,7 +65,8 @@ def read_choice(approval: Approval, values: Values) -> tuple[list[str], Errors]:
     state = block.get(ActionId.VALUE) if isinstance(block, Mapping) else None
     state = state if isinstance(state, Mapping) else {}
     found = state.get("selected_options") if ask.multiple else [state.get("selected_option")]
-    chosen = [one.get("value") for one in found or () if isinstance(one, Mapping)]
+    listed = found if isinstance(found, list) else []
+    chosen = [one.get("value") for one in listed if isinstance(one, Mapping)]
     known = {str(index): option.id for index, option in enumerate(ask.options)}
     ids = [known[index] for index in known if index in chosen]
     if not ids or len(ids) != len(chosen):

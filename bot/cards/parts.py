@@ -20,7 +20,7 @@ from bot.cards.blocks import (
 )
 from bot.cards.text import clip, clip_mrkdwn, more, own_words, show
 from bot.mrkdwn import date, mention, utc
-from bot.redaction import mask_text
+from bot.redaction import REDACTED, mask_text
 from storage.records import Approval, Decision, Kind, Status
 
 WHY = 900
@@ -60,7 +60,7 @@ def said(label: str, text: str, most: int) -> Listed:
     return Listed(
         elements=(line(literal(label, "bold")), quote(*parts)),
         hidden=shown.hidden,
-        masked=clean != text,
+        masked=REDACTED in clean,
         altered=shown.altered,
     )
 

@@ -10,13 +10,13 @@ import asyncio
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from storage.base import Storage
 from storage.mongo import MongoStorage
 from storage.sqlite import SqliteStorage
-from tests.chaos.play import Play, Report, Setting
+from tests.chaos.play import Play, Readable, Report, Setting
 from tests.mongo import spawn_mongo_server
 
 COMMON = (
@@ -61,10 +61,11 @@ async def play(arguments: argparse.Namespace, seed: int, points: tuple[str, ...]
     """One run with its own database."""
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="chaos-")))
-        storage, database = _database(arguments.database, directory, stack)
+        make_storage, database = _database(arguments.database, directory, stack)
         setting = Setting(
             directory=directory,
             database=database,
+            open_storage=make_storage,
             seed=seed,
             threads=arguments.threads,
             processes=1 if arguments.database == "sqlite" else arguments.processes,
@@ -74,6 +75,7 @@ async def play(arguments: argparse.Namespace, seed: int, points: tuple[str, ...]
         )
         playing = Play(setting)
         await playing.run()
+        storage = make_storage()
         await storage.open()
         try:
             report = await playing.check(storage)
@@ -91,16 +93,18 @@ SEEN: Counter[str] = Counter()
 """All points that any bot has reached so far."""
 
 
-def _database(kind: str, directory: Path, stack: ExitStack) -> tuple[Storage, dict[str, str]]:
+def _database(
+    kind: str, directory: Path, stack: ExitStack
+) -> tuple[Callable[[], Readable], dict[str, str]]:
     if kind == "sqlite":
         path = directory / "data"
-        return SqliteStorage(path), {"COUNTERSIGN_DATA_DIR": str(path)}
+        return lambda: SqliteStorage(path), {"COUNTERSIGN_DATA_DIR": str(path)}
     server = spawn_mongo_server(directory / "mongo")
     stack.callback(server.stop)
     address, _, options = server.uri.partition("?")
     uri = f"{address.rstrip('/')}/chaos" + (f"?{options}" if options else "")
     environ = {"MONGODB_URI": uri, "COUNTERSIGN_MONGO_DRIVER": "pymongo"}
-    return MongoStorage(uri, driver="pymongo"), environ
+    return lambda: MongoStorage(uri, driver="pymongo"), environ
 
 
 async def main() -> int:

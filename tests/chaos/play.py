@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,16 +33,17 @@ ANSWER, RAN, AGAIN, GIVE_UP = (
     "countersign:again",
     "countersign:give_up",
 )
-EXPIRE_S = 60
+EXPIRE_S = 40
 RETRY_S = 6.0
 """How long a person waits before pressing a button again whose card did not change."""
 PATIENCE_S = 180.0
 
 
-class Server(Protocol):
-    """Opens the database that the bots share, to look into it."""
+class Readable(Storage, Protocol):
+    """A database that can be looked into while others write to it."""
 
-    def open_storage(self) -> Storage: ...
+    async def open_to_read(self) -> None:
+        """See the adapters."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +53,7 @@ class Setting:
     Attributes:
         directory: For files.
         database: Variables that name the database.
+        open_storage: Makes a way to read it.
         seed: Of everything that is random.
         threads: How many jobs.
         processes: How many bots at once.
@@ -62,6 +64,7 @@ class Setting:
 
     directory: Path
     database: dict[str, str]
+    open_storage: Callable[[], Readable]
     seed: int = 1
     threads: int = 24
     processes: int = 3
@@ -120,9 +123,11 @@ class Play:
                 self._make_trouble()
             async with asyncio.timeout(PATIENCE_S + 2 * self.setting.threads):
                 await asyncio.gather(self._ask(), self._decide(), self._keep_alive())
+                await self._come_to_rest()
         except TimeoutError:
             open_jobs = [n for n in range(self.setting.threads) if not self._is_done(n)]
-            self.report.wrong.append(f"not done in time: jobs {open_jobs}")
+            told = f"jobs {open_jobs}" if open_jobs else "something is due for ever"
+            self.report.wrong.append(f"not done in time: {told}")
         finally:
             self._stop_bots()
             self.report.seconds = time.monotonic() - begin
@@ -163,6 +168,20 @@ class Play:
                 self._names[victim.pid] = "at any time"
                 victim.kill()
             await asyncio.sleep(0.05)  # other processes: there is no event to wait for
+
+    async def _come_to_rest(self) -> None:
+        """What people see is final; wait until nothing is left to be done behind it, either."""
+        storage = self.setting.open_storage()
+        await storage.open_to_read()
+        try:
+            while True:
+                soon = time.time_ns() // 1_000_000 + 600_000
+                left = await storage.threads.count_due(now_ms=soon)
+                if not left + await storage.approvals.count_due(now_ms=soon):
+                    return
+                await asyncio.sleep(0.2)  # other processes: there is no event to wait for
+        finally:
+            await storage.close()
 
     async def _look_at(self, channel: str, card: dict[str, Any]) -> None:
         """Do what somebody does who sees a card."""
@@ -361,10 +380,10 @@ class Play:
             self.report.wrong.append(f"{name}: there are {len(cards)}")
             return
         words = {
-            Status.APPROVED: "pproved",
-            Status.REJECTED: "ejected",
+            Status.APPROVED: "run again" if approval.kind is Kind.DOUBT else "pproved",
+            Status.REJECTED: "iven up" if approval.kind is Kind.DOUBT else "ejected",
             Status.EXPIRED: "xpired",
-            Status.ANSWERED: "nswered",
+            Status.ANSWERED: "t ran" if approval.kind is Kind.DOUBT else "nswered",
             Status.CANCELLED: "ancelled",
         }
         shown = str(cards[0]["blocks"])

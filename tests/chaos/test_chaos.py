@@ -28,6 +28,7 @@ async def test_sqlite_one_process(tmp_path: Path) -> None:
     setting = Setting(
         directory=tmp_path,
         database={"COUNTERSIGN_DATA_DIR": str(directory)},
+        open_storage=lambda: SqliteStorage(directory),
         threads=8,
         processes=1,
         points=POINTS,
@@ -52,6 +53,7 @@ async def test_mongodb_three_processes(tmp_path: Path, mongo_server: MongoServer
     setting = Setting(
         directory=tmp_path,
         database={"MONGODB_URI": uri, "COUNTERSIGN_MONGO_DRIVER": "pymongo"},
+        open_storage=lambda: MongoStorage(uri, driver="pymongo"),
         threads=10,
         points=POINTS,
         kills=1,

@@ -13,7 +13,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextvars import Context
 from dataclasses import dataclass, field
-from typing import Any, TypeVarTuple, cast
+from typing import Any, TypeVar, TypeVarTuple, cast
 
 from pydantic_ai.messages import (
     ModelMessage,
@@ -52,9 +52,11 @@ READS = frozenset(
 STORES = frozenset(
     {"approvals", "audit", "checkpoints", "inbox", "log", "posts", "threads", "whispers"}
 )
+AFTER_EFFECT = "after an effect"
 CALLS = frozenset({"end_stream", "post_card", "remind", "say", "update_card", "whisper"})
 
 
+T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 
@@ -86,6 +88,17 @@ class Loop(asyncio.SelectorEventLoop):
         """See `asyncio.AbstractEventLoop`."""
         self.calls += 1
         return super().call_soon(callback, *args, context=context)
+
+    def run_in_executor(
+        self, executor: Any, func: Callable[[*Ts], T], *args: *Ts
+    ) -> asyncio.Future[T]:
+        """Run it here and now: nothing goes on in another thread."""
+        future: asyncio.Future[T] = self.create_future()
+        try:
+            future.set_result(func(*args))
+        except Exception as error:  # noqa: BLE001 - for whoever waits
+            future.set_exception(error)
+        return future
 
 
 @dataclass(frozen=True)
@@ -133,8 +146,7 @@ class World:
         while quiet < 3:
             before = self.loop.calls
             await asyncio.sleep(0)
-            is_busy = any(one.in_flight for one in self.processes)
-            quiet = quiet + 1 if self.loop.calls == before + 1 and not is_busy else 0
+            quiet = quiet + 1 if self.loop.calls == before + 1 else 0
 
     async def look_before(self, effect: Effect) -> None:
         """Say what is wrong with an effect that is about to happen; nothing by default."""
@@ -146,7 +158,6 @@ class Process:
     Attributes:
         office: Its use cases.
         waiting: Steps that its tasks want to take, in the order in which they came.
-        in_flight: How many steps and reads are going on.
         is_dead: Whether it was killed.
     """
 
@@ -154,7 +165,6 @@ class Process:
         self.world = world
         self.name = name
         self.waiting: list[tuple[str, asyncio.Future[None]]] = []
-        self.in_flight = 0
         self.is_dead = False
         self._tasks: set[asyncio.Task[Any]] = set()
         model = FunctionModel(_answer, stream_function=_stream, model_name="jobs")
@@ -201,14 +211,6 @@ class Process:
             if (name, way) in self.waiting:  # its task was cancelled
                 self.waiting.remove((name, way))
 
-    async def do(self, call: Coroutine[Any, Any, Any]) -> Any:
-        """Do what a step is for; the test knows that it is going on."""
-        self.in_flight += 1
-        try:
-            return await call
-        finally:
-            self.in_flight -= 1
-
     # ---- what the test does with it ------------------------------------------------------------
 
     async def go(self, number: int) -> bool:
@@ -224,9 +226,13 @@ class Process:
         """Let all steps be taken, and those that follow, in the order in which they come.
 
         Args:
-            before: Stop when only steps are left whose names begin like this; empty for none.
+            before: Stop when only steps are left whose names begin like this, or, with
+                `AFTER_EFFECT`, as soon as a tool has done something; empty for none.
         """
+        done = len(self.world.effects)
         for _ in range(2_000):
+            if before == AFTER_EFFECT and len(self.world.effects) > done:
+                return
             names = [name for name, _ in self.waiting]
             free = [at for at, name in enumerate(names) if not (before and name.startswith(before))]
             if not free:
@@ -274,7 +280,7 @@ class Process:
     async def _effect(self, name: str, ref: str, amount: int) -> str:
         await self.step(f"effect {name}")
         effect = Effect(name, ref, amount, idempotency_key())
-        await self.do(self.world.look_before(effect))
+        await self.world.look_before(effect)
         self.world.effects.append(effect)
         return f"{name} did {ref} with {amount}"
 
@@ -298,7 +304,7 @@ class Stepping:
                 await process.step(point)
             if process.is_dead:
                 raise KilledError
-            return await process.do(found(*args, **options))
+            return await found(*args, **options)
 
         return use
 
@@ -316,9 +322,8 @@ class SteppingSlack:
             return found
 
         async def use(*args: Any, **options: Any) -> Any:
-            # What it reads and writes on the way are steps of their own.
             await self._process.step(name)
-            return await found(*args, **options)
+            return await found(*args, **options)  # what it writes on the way is a step again
 
         return use
 

@@ -7,438 +7,82 @@ end everything is at rest and every card shows its record.
 
 from __future__ import annotations
 
-import asyncio
-import json
-from collections.abc import Coroutine
-from dataclasses import dataclass, field
-from typing import Any
+from random import Random
 
+import pytest
 from hypothesis import HealthCheck, Phase, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError, UserFacingError
-from bot.inbox import NO_TURN, Incoming
-from bot.mapping import canonical, edited_digest
-from storage.records import Approval, Decision, Kind, Status, Thread, Whisper
-from storage.sqlite import SqliteStorage
-from tests.fakes import FakeClock
-from tests.property.bench import JOBS, Effect, Loop, Process, World
-from tests.unit.bot.office import ADA, BEN, BOT, GUS, ROOT, ROSA, THREAD_ID, an_actor, an_incoming
-
-EVE = "UEVE"
-"""Of another company."""
-CHOICES = {
-    Kind.APPROVAL: ("approve", "reject", "edit"),
-    Kind.QUESTION: ("answer",),
-    Kind.DOUBT: ("ran", "again", "give_up"),
-}
-FAR_MS = 10**15
-"""Later than anything is ever due."""
-TROUBLE = ("none", "none", "none", "card", "update", "say", "remind", "whisper", "lost", "deleted")
-
-
-@dataclass
-class Watched(World):
-    """Sees to it that every effect was allowed at the moment at which it happened."""
-
-    async def approvals(self) -> list[Approval]:
-        """All of them, oldest first."""
-        return list(reversed(await self.storage.approvals.newest_of(THREAD_ID, limit=1_000)))
-
-    async def may_decide(self, approval: Approval, user_id: str) -> bool:
-        """Whether a person may: found out here in another way than in the product."""
-        if approval.kind is Kind.QUESTION:
-            return user_id in {ROSA, ADA, BEN}
-        turn = int(approval.checkpoint_id.rpartition("#")[2])
-        asked = await self.storage.inbox.of_turn(THREAD_ID, turn)
-        return user_id in {ROSA, ADA, BEN} - {message.user_id for message in asked}
-
-    async def look_before(self, effect: Effect) -> None:
-        """See `World`."""
-        about = [one for one in await self.approvals() if is_about(one, effect)]
-        asked = [one for one in about if one.kind is Kind.APPROVAL]
-        if [one.status for one in asked] != [Status.APPROVED]:
-            self.faults.append(f"{effect} happens, and its approvals are {asked}")
-            return
-        decision = asked[0].decision
-        assert decision is not None
-        if not await self.may_decide(asked[0], decision.by):
-            self.faults.append(f"{effect} happens, and {decision.by!r} may not approve it")
-        wanted = json.loads(decision.arguments_json or asked[0].arguments_json)
-        if wanted != {"ref": effect.ref, "amount": effect.amount}:
-            self.faults.append(f"{effect} happens, and people approved {wanted}")
-        again = [one for one in about if one.kind is Kind.DOUBT and one.status is Status.APPROVED]
-        self._look_back(effect, again=len(again))
-
-    def _look_back(self, effect: Effect, *, again: int) -> None:
-        before = [one for one in self.effects if (one.tool, one.ref) == (effect.tool, effect.ref)]
-        if effect.tool == "restart":
-            if any(one != effect for one in before):
-                self.faults.append(f"{effect} is repeated with another key")
-        elif len(before) > again:
-            self.faults.append(f"{effect} happens once more; people said again {again} times")
-
-
-def is_about(approval: Approval, effect: Effect) -> bool:
-    """Whether it is about this call."""
-    arguments = json.loads(approval.arguments_json)
-    return approval.tool == effect.tool and arguments.get("ref") == effect.ref
-
-
-@dataclass
-class Known:
-    """What was seen so far; it must stay true.
-
-    Attributes:
-        decisions: By approval.
-        closed: Approvals whose thread was told.
-        jobs: For each job that was acknowledged, its kind.
-        posts: How many cards may have been posted for each approval.
-    """
-
-    decisions: dict[str, Decision] = field(default_factory=dict)
-    closed: set[str] = field(default_factory=set)
-    jobs: dict[int, str] = field(default_factory=dict)
-    deleted: int = 0
-    was_asleep: bool = False
-
+from tests.property.histories import ACTS, FATES, PACES, THEN, WHO, History
 
 bots = st.sampled_from([0, 0, 0, 1])
-POINTS = ("threads", "effect", "checkpoints", "approvals", "post_card", "update_card", "stream")
-paces = st.sampled_from(["", "", "", "no step", *POINTS])
-"""How far a bot goes on after something has happened: to the end, or to a step of some kind."""
+paces = st.sampled_from(PACES)
 
 
 class ApprovalMachine(RuleBasedStateMachine):
-    """Two bots on one database."""
+    """Histories that hypothesis makes, and makes as short as it can when they end badly."""
 
     def __init__(self) -> None:
         super().__init__()
-        clock = FakeClock()
-        self.runner = asyncio.Runner(loop_factory=lambda: Loop(clock))
-        loop = self.runner.get_loop()
-        assert isinstance(loop, Loop)
-        self.world = Watched(SqliteStorage(None), loop)
-        self.world.directory.add(EVE, is_external=True, team_id="T9")
-        self.slack = self.world.notifier
-        self.run(self.world.storage.open())
-        self.bots = [self.world.start(name) for name in ("a", "b")]
-        self.known = Known()
-        self.sent: list[Incoming] = []
-        self.all: list[Approval] = []
-        self.count = 0
-        self.is_broken = False
-
-    def run(self, work: Coroutine[Any, Any, Any]) -> Any:
-        """Do something, and let nothing be left that goes on by itself."""
-        self.is_broken = True
-        result = self.runner.run(work)
-        self.is_broken = False
-        return result
-
-    def do(self, bot: int, work: Coroutine[Any, Any, Any], pace: str) -> None:
-        """Begin something in a bot, and let the bot go on, so far."""
-
-        async def begin() -> None:
-            self.bots[bot].spawn(work)
-            await self.world.settle()
-            if pace != "no step":
-                await self.bots[bot].finish(before=pace)
-
-        self.run(begin())
-
-    # ---- people ---------------------------------------------------------------------------------
+        self.history = History()
 
     @rule(
-        what=st.sampled_from(["ask", *["decide"] * 4, "click", "reply"]),
+        what=st.sampled_from(ACTS),
         bot=bots,
-        who=st.sampled_from([BEN, BEN, ROSA, ADA, GUS, EVE]),
+        who=st.sampled_from(WHO),
         which=st.integers(0, 5),
         pace=paces,
+        then=st.sampled_from(THEN),
     )
-    def somebody_acts(self, what: str, bot: int, who: str, which: int, pace: str) -> None:
-        if what == "decide" and self.pending:
-            approval = self.pending[which % len(self.pending)]
-            work = self._click(bot, approval, BEN if which else ADA, which, approval.digest[:32])
-        elif what == "click" and self.all:
-            approval = self.all[-1 - which % len(self.all)]
-            work = self._click(bot, approval, who, which, (approval.digest, "0" * 32)[which % 2])
-        elif what == "reply" and self.sent:
-            work = self._reply(bot, who, which)
-        else:
-            work = self._ask(bot, who if which == 5 else ROSA, JOBS[which % len(JOBS)])
-        self.do(bot, work, pace)
-
-    def _ask(self, bot: int, who: str, kind: str) -> Coroutine[Any, Any, None]:
-        ts, job = self._ts(), self.count
-        text = f"<@{BOT}> job {job} {kind}"
-        incoming = an_incoming(text, user_id=who, ts=ts, thread_ts=ROOT)
-        self.sent.append(incoming)
-        return self._receive(self.bots[bot], incoming, job, kind)
-
-    def _reply(self, bot: int, who: str, which: int) -> Coroutine[Any, Any, None]:
-        """Somebody writes without a mention; or Slack sends an event once more."""
-        text = ("yes", "It is fine.", "")[which % 3]
-        incoming = an_incoming(text, user_id=who, ts=self._ts(), thread_ts=ROOT)
-        if not text:
-            incoming = self.sent[self.count % len(self.sent)]
-        return self._receive(self.bots[bot], incoming, 0, "")
-
-    def _ts(self) -> str:
-        self.count += 1
-        return f"1800000001.{self.count:06d}"
-
-    async def _receive(self, bot: Process, incoming: Incoming, job: int, kind: str) -> None:
-        thread_id = await bot.office.inbox.receive(incoming)
-        if job and incoming.user_id not in {GUS, EVE}:
-            self.known.jobs[job] = kind
-        if thread_id is not None:
-            bot.spawn(bot.office.threads.work(thread_id))
-
-    @property
-    def pending(self) -> list[Approval]:
-        """What people can decide."""
-        return [one for one in self.all if one.status is Status.PENDING]
-
-    async def _click(self, bot: int, approval: Approval, who: str, which: int, shown: str) -> None:
-        process = self.bots[bot]
-        use, store = process.office.approvals, self.world.storage.approvals
-        choices = CHOICES[approval.kind]
-        choice = choices[which % len(choices)]
-        try:
-            seen = await use.look(approval.approval_id, an_actor(who), shown=shown)
-            decision = self._decision(seen, who, choice)
-            decided = await use.decide(seen, decision)
-        except UserFacingError as error:
-            now = await store.get(approval.approval_id)
-            self._check_refusal(error, now, is_right=approval.digest.startswith(shown))
-            if isinstance(error, NotApproverError) and await self.world.may_decide(now, who):
-                self.world.faults.append(f"{who} was refused: {error}")
-            return
-        if decided.decision != decision or not await self.world.may_decide(approval, who):
-            self.world.faults.append(f"{who} was told that {decision} is recorded: {decided}")
-        process.spawn(use.follow_up(decided))
-
-    def _decision(self, seen: Approval, who: str, choice: str) -> Decision:
-        status, more = Status.APPROVED, {"digest": seen.digest}
-        if choice == "reject":
-            status, more = Status.REJECTED, {**more, "reason": "no"}
-        elif choice == "edit" and seen.tool == "pay":
-            edited = {**json.loads(seen.arguments_json), "amount": 7}
-            more = {"arguments_json": canonical(edited), "digest": edited_digest(seen, edited)}
-        elif choice == "answer":
-            status, more = Status.ANSWERED, {**more, "answer_json": '["fine"]'}
-        elif seen.kind is Kind.DOUBT:
-            by_choice = {"ran": Status.ANSWERED, "give_up": Status.REJECTED}
-            status = by_choice.get(choice, Status.APPROVED)
-            more = {**more, "answer_json": canonical({"choice": choice, "result": "done"})}
-        return Decision(status=status, by=who, at_ms=self.world.clock(), **more)
-
-    def _check_refusal(self, error: UserFacingError, now: Approval, *, is_right: bool) -> None:
-        """What a person is told is true."""
-        match error:
-            case ApprovalClosedError():
-                is_late = self.world.clock() >= now.expires_ms
-                by = now.decision.by if now.decision else ""
-                is_true = (now.status is not Status.PENDING or is_late) and by in str(error)
-            case OutdatedCardError():
-                is_true = not is_right
-            case _:
-                is_true = isinstance(error, NotApproverError)
-        if not is_true:
-            self.world.faults.append(f"somebody was told {error!r}, and the record is {now}")
-
-    # ---- processes, time and trouble ------------------------------------------------------------
+    def somebody_acts(
+        self, what: str, bot: int, who: str, which: int, *, pace: str, then: str
+    ) -> None:
+        self.history.somebody_acts(what, bot, who, which, pace=pace, then=then)
 
     @rule(
-        what=st.sampled_from(["tick", "tick", "steps", "die", "wait", "wait", "sleep", "slack"]),
+        what=st.sampled_from(FATES),
         bot=bots,
         picks=st.lists(st.integers(0, 5), min_size=1, max_size=12),
         pace=paces,
     )
     def something_happens(self, what: str, bot: int, picks: list[int], pace: str) -> None:
-        is_busy = any(one.waiting for one in self.bots)
-        if what == "steps" and is_busy:
-            self.run(self._go(bot, picks))
-        elif what == "die" and is_busy:
-            self.run(self._die())
-        elif what == "sleep" and is_busy:
-            self._sleep()
-        elif what == "wait":
-            self._pass((16, 16, 16, 16, 16 * 60, 9 * 3600)[picks[0]])
-        elif what == "slack":
-            self._make_trouble(TROUBLE[sum(picks) % len(TROUBLE)])
-        else:
-            self.do(bot, self.bots[bot].office.sweep.tick(), pace)
-
-    async def _go(self, bot: int, picks: list[int]) -> None:
-        for pick in picks:
-            await self.bots[bot].go(pick)
-
-    async def _die(self) -> None:
-        bot = max((0, 1), key=lambda number: len(self.bots[number].waiting))
-        name = self.bots[bot].name
-        await self.bots[bot].kill()
-        self.bots[bot] = self.world.start(f"{name}'")
-
-    def _sleep(self) -> None:
-        """The leases have ended, and nobody's timer has rung; it rings when time passes again."""
-        self.known.was_asleep = True
-        self.world.loop.lag_ms += 20_000
-        self._pass(20, lag=True)
-
-    def _pass(self, seconds: int, *, lag: bool = False) -> None:
-        self.world.clock.forward(seconds=seconds)
-        if not lag:
-            self.world.loop.lag_ms = 0
-        self.run(self.world.settle())
-
-    def _make_trouble(self, trouble: str) -> None:
-        slack = self.slack
-        slack.failing, slack.lost = set(), set()
-        if trouble == "lost":
-            slack.lost.add("card")
-        elif trouble == "deleted":
-            slack.deleted.update(slack.cards)
-            self.known.deleted += 1
-        elif trouble != "none":
-            slack.failing.add(trouble)
-
-    # ---- what must be true ----------------------------------------------------------------------
+        self.history.something_happens(what, bot, picks, pace)
 
     @invariant()
     def everything_is_as_it_must_be(self) -> None:
-        self.all = self.run(self.world.approvals())
-        assert self.world.faults == []
-        for approval in self.all:
-            self._check_decision(approval)
-            self._check_card(approval)
-
-    def _check_decision(self, approval: Approval) -> None:
-        name, known = approval.approval_id, self.known
-        assert (approval.status is Status.PENDING) == (approval.decision is None)
-        if approval.decision is not None:
-            assert approval.decision.status is approval.status
-            assert known.decisions.setdefault(name, approval.decision) == approval.decision
-        if name in known.closed:
-            assert not approval.open, f"{approval} is open again"
-        if not approval.open:
-            assert approval.decision is not None
-            known.closed.add(name)
-
-    def _check_card(self, approval: Approval) -> None:
-        assert approval.drawn_revision <= approval.revision
-        card = self.slack.cards.get(approval.approval_id)
-        if card is not None:
-            assert card.revision <= approval.revision
-            assert card.decision in {None, approval.decision}
-        posts = self.slack.posts.count(approval.approval_id)
-        assert posts <= 1 + self.known.deleted or self.known.was_asleep
+        self.history.check()
 
     def teardown(self) -> None:
-        try:
-            if not self.is_broken:
-                self.run(self._rest())
-                self.everything_is_as_it_must_be()
-                self.run(self._check_end())
-        finally:
-            self.runner.run(self._stop())
-            self.runner.close()
-
-    async def _stop(self) -> None:
-        for bot in list(self.world.processes):
-            await bot.kill()
-        await self.world.storage.close()
-
-    async def _rest(self) -> None:
-        """Nobody does anything any more, and nothing is lame: the bots do what is due."""
-        self.world.loop.lag_ms = 0
-        self.slack.failing, self.slack.lost = set(), set()
-        for _ in range(300):
-            for bot in self.bots:
-                await self.world.settle()
-                await bot.finish()
-                bot.spawn(bot.office.sweep.tick())
-                await self.world.settle()
-                await bot.finish()
-            next_ms = await self._next_due()
-            if next_ms is None:
-                return
-            self.world.clock.now_ms = max(self.world.clock.now_ms, next_ms)
-            await self.world.settle()
-        self.world.faults.append("there is always something due")
-
-    async def _next_due(self) -> int | None:
-        storage = self.world.storage
-        due: list[Approval | Thread | Whisper] = [
-            *await storage.approvals.due(now_ms=FAR_MS, limit=1),
-            *await storage.threads.due(now_ms=FAR_MS, limit=1),
-            *await storage.whispers.due(now_ms=FAR_MS, limit=1),
-        ]
-        return min((one.due_ms or 0 for one in due), default=None)
-
-    async def _check_end(self) -> None:
-        storage = self.world.storage
-        assert await storage.inbox.new(THREAD_ID, limit=9) == []
-        assert await storage.posts.unfinished(THREAD_ID) == []
-        if self.known.jobs:
-            thread = await storage.threads.get(THREAD_ID)
-            assert not thread.turn_open
-            assert thread.leased_by == ""
-        for approval in self.all:
-            assert approval.status is not Status.PENDING
-            assert not approval.open
-            assert approval.leased_by == ""
-            self._check_final_card(approval)
-            if approval.kind is Kind.APPROVAL:
-                self._check_effects(approval)
-        await self._check_jobs()
-
-    def _check_final_card(self, approval: Approval) -> None:
-        assert approval.drawn_revision == approval.revision
-        card = self.slack.cards[approval.approval_id]
-        assert (card.status, card.decision) == (approval.status, approval.decision)
-
-    def _check_effects(self, approval: Approval) -> None:
-        done = [one for one in self.world.effects if is_about(approval, one)]
-        if approval.status is not Status.APPROVED:
-            assert done == []
-            return
-        # Without an effect, it was cut off, and people were asked what became of it.
-        doubts = [
-            one
-            for one in self.all
-            if one.kind is Kind.DOUBT
-            and (one.tool, one.checkpoint_id) == (approval.tool, approval.checkpoint_id)
-        ]
-        assert done or doubts, f"{approval} was approved, and nothing happened"
-
-    async def _check_jobs(self) -> None:
-        """What was acknowledged has reached the agent, once; or it was taken as an answer."""
-        aside = {one.text for one in await self.world.storage.inbox.of_turn(THREAD_ID, NO_TURN)}
-        answers = "".join(one.decision.answer_json for one in self.all if one.decision)
-        told = any("more than one open question" in text for _, text in self.slack.whispers)
-        for job, kind in self.known.jobs.items():
-            text = f"job {job} {kind}"
-            if text in aside:
-                assert text in answers or told
-                continue
-            for tool in {"ask": [""], "both": ["pay", "restart"]}.get(kind, [kind]):
-                words = f"job {job}?" if kind == "ask" else f'"job-{job}"'
-                found = [
-                    one for one in self.all if one.tool == tool and words in one.arguments_json
-                ]
-                kinds = [one.kind for one in found if one.kind is not Kind.DOUBT]
-                assert len(kinds) == 1, f"{text}: {found}"
+        self.history.end()
 
 
 ApprovalMachine.TestCase.settings = settings(
-    max_examples=60,
-    stateful_step_count=40,
+    max_examples=15,
+    stateful_step_count=30,
     deadline=None,
     derandomize=True,
-    phases=[Phase.generate, Phase.shrink],
     database=None,
+    phases=[Phase.generate, Phase.shrink],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 TestApprovals = ApprovalMachine.TestCase
+
+
+@pytest.mark.parametrize("can_sleep", [False, True], ids=["awake", "asleep"])
+@pytest.mark.parametrize("seed", range(15))
+def test_i1_i3_i4_i5_i8_any_history(seed: int, can_sleep: bool) -> None:
+    """Histories that are long, and not like each other."""
+    history, random = History(can_sleep=can_sleep), Random(seed)  # noqa: S311 - not for secrets
+    try:
+        for _ in range(40):
+            bot, pace = random.choice([0, 0, 0, 1]), random.choice(PACES)
+            if random.random() < 0.6:
+                who, which = random.choice(WHO), random.randrange(6)
+                then = random.choice(THEN)
+                history.somebody_acts(random.choice(ACTS), bot, who, which, pace=pace, then=then)
+            else:
+                picks = [random.randrange(6) for _ in range(random.randint(1, 12))]
+                history.something_happens(random.choice(FATES), bot, picks, pace)
+            history.check()
+    finally:
+        history.end()

@@ -19,7 +19,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from agents.models import Turn, call, say
 from bot.action_ids import encode
 from bot.app import Identity, Slack, _bolt
-from bot.listeners import Desk, register
+from bot.listeners import CheckCall, Desk, register
 from storage.base import Storage
 from storage.records import Approval, Status
 from storage.sqlite import SqliteStorage
@@ -70,14 +70,14 @@ class Counter:
     views: Views
 
     @classmethod
-    def on(cls, office: Office) -> Counter:
+    def on(cls, office: Office, check_call: CheckCall = _as_it_is) -> Counter:
         views = Views()
         desk = Desk(
             storage=office.storage,
             approvals=office.approvals,
             inbox=office.inbox,
             threads=office.threads,
-            check_call=_as_it_is,
+            check_call=check_call,
             outbox=office.outbox,
             client=cast(AsyncWebClient, views),
             clock=office.clock,

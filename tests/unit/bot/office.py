@@ -12,6 +12,7 @@ from agents.models import Turn
 from agents.tools.base import Tool
 from bot.access import Access
 from bot.approvals import Approvals
+from bot.audit import AuditedCheckpoints
 from bot.inbox import Inbox, Incoming
 from bot.mapping import Rules, canonical, edited_digest
 from bot.outbox import Outbox
@@ -88,7 +89,9 @@ class Office:
             agent = self.make_agent(self.model)
         self.runner = Runner(
             agent,
-            checkpoint_store=self.storage.checkpoints,
+            checkpoint_store=AuditedCheckpoints(
+                self.storage.checkpoints, self.storage.audit, self.clock
+            ),
             message_log=self.storage.log,
             durability="step",
             streaming=True,

@@ -9,11 +9,11 @@ import pytest
 
 from bot.action_ids import Reference, decode
 from bot.cards import modals
-from bot.cards.approval import approval_card, outcome_words
+from bot.cards.approval import approval_card
 from bot.cards.arguments import Budget, list_arguments, list_changes, same
 from bot.cards.choose import approvers_words, card_for, reminder_text
 from bot.cards.doubt import DoubtChoice, doubt_answer, doubt_card, doubt_words
-from bot.cards.outcomes import answers_of, questions_of
+from bot.cards.outcomes import answers_of, outcome_words, questions_of
 from bot.cards.question import question_card
 from bot.cards.reply import MOST, reply_cards, split_text
 from bot.sandbox.blockkit import view_errors

@@ -74,7 +74,7 @@ def test_buttons(approval: Approval, actions: list[str]) -> None:
     assert actions_of(draw(approval)) == actions
 
 
-@pytest.mark.parametrize("label", ["x" * 41, "two\nlines", "\u202ehidden", "\u200b"])
+@pytest.mark.parametrize("label", ["x" * 41, "\u202ehidden", "\u200b"])
 def test_labels_that_do_not_fit_a_button_are_in_a_form(label: str) -> None:
     options = (Option(id="a", label=label), Option(id="b", label="B"))
     assert actions_of(draw(a_choice(replace(CHOICE, options=options)))) == ["choose", "reject"]
@@ -93,7 +93,7 @@ def test_options_that_fit_a_menu() -> None:
     view = modals.choose_modal(many(100))
     assert view_errors(view) == []
     assert view["blocks"][1]["element"]["type"] == "static_select"
-    assert "100. " in json.dumps(modals.details_modal(many(100))) + "100. "
+    assert "Option 99" in json.dumps(modals.details_modal(many(100)))
 
 
 def test_more_options_than_a_menu_takes() -> None:
@@ -104,7 +104,9 @@ def test_more_options_than_a_menu_takes() -> None:
 
 
 def test_menu_for_several_of_many() -> None:
-    ask = replace(CHOICE, multiple=True, options=tuple(Option(id=str(n), label="x") for n in range(11)))
+    ask = replace(
+        CHOICE, multiple=True, options=tuple(Option(id=str(n), label="x") for n in range(11))
+    )
     element = modals.choose_modal(a_choice(ask))["blocks"][1]["element"]
     assert element["type"] == "multi_static_select"
     assert [one["text"]["text"] for one in element["options"][:2]] == ["1. x", "2. x"]
@@ -232,7 +234,7 @@ def test_edit_of_a_step_keeps_what_has_no_input() -> None:
 
 def test_secret_of_an_answer_is_masked() -> None:
     told = '{"values": {"password": "hunter2hunter2", "place": "x"}}'
-    schema = {"type": "object", "properties": {"password": {"type": "string"}}}
+    schema: dict[str, Any] = {"type": "object", "properties": {"password": {"type": "string"}}}
     approval = replace(a_form(), schema_json=Ask(form=Form.FIELDS, schema=schema).to_text())
     card = draw(decided(approval, Status.ANSWERED, answer_json=told))
     assert "hunter2" not in said(card) + card.text
@@ -243,7 +245,7 @@ def test_secret_of_an_answer_is_masked() -> None:
     [
         (a_choice(), Status.EXPIRED, "Expired"),
         (a_step(), Status.CANCELLED, "Cancelled"),
-        (a_form(kind=Kind.APPROVAL), Status.APPROVED, "Filled in"),
+        (replace(a_form(), kind=Kind.APPROVAL), Status.APPROVED, "Filled in"),
         (a_typed_question(), Status.REJECTED, "Not answered"),
         (a_human("ignore"), Status.PENDING, "Waiting for a decision"),
         (a_program(), Status.PENDING, "Waiting for an answer"),

@@ -117,10 +117,10 @@ from tests.unit.bot.forms_stage import ENUM, NULL, edit, form_of, one, pick, sub
         ({"type": "object"}, {}, "[]", "This must be a JSON object."),
         ({"type": "array", "uniqueItems": True}, [], "[1, 1]", "This has the same entry twice."),
         (
-            {"type": "array", "items": {"type": "integer"}},
+            {"type": "array", "items": {"type": "number"}},
             [],
             '[1, "a"]',
-            "1: This must be a whole number.",
+            "1: This must be a number.",
         ),
         (
             {"type": "object", "required": ["a"]},

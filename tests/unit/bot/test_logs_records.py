@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ValidationError
 
+from agents.errors import ModelError
 from bot.logcontext import about, context
 from bot.logs import OUR_PACKAGES, configure, error_text
 from bot.values import Log
@@ -138,3 +139,18 @@ def test_values_by_name_and_percent_signs(stream: io.StringIO) -> None:
     logger.warning("%(what)s is 100%%", {"what": "it"}, extra={"action": "a"})
     logger.warning("100% sure", extra={"action": "a"})
     assert [one["message"] for one in records(stream)] == ["it is 100%", "100% sure"]
+
+
+class ProviderError(Exception):
+    """What a provider answers: it may repeat the conversation."""
+
+    status_code = 400
+
+
+def test_an_error_of_a_model_is_told_by_its_kind() -> None:
+    error = ModelError(f"the model failed: {SAID}")
+    error.__cause__ = ProviderError(SAID)
+    assert error_text(error) == "ModelError: ProviderError 400"
+    error.__cause__ = ValueError(SAID)
+    assert error_text(error) == "ModelError: ValueError"
+    assert error_text(ModelError("there is no model")) == "there is no model"

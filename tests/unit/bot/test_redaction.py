@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.redaction import REDACTED, is_secret_key, mask, mask_text
+from bot.redaction import REDACTED, is_secret_key, mask, mask_text, mask_words
 
 
 @pytest.mark.parametrize(
@@ -134,3 +134,24 @@ def test_no_value_vanishes_when_names_are_masked() -> None:
 )
 def test_long_texts_take_no_time(text: str) -> None:
     assert mask_text(text)
+
+
+def test_words_that_were_made_from_data() -> None:
+    data = {
+        "name": "db",
+        "password": "open sesame",
+        "pin": {"token": 4711},
+        "env": [{"name": "API_KEY", "value": "abc"}],
+        "argv": ["--secret", "xy"],
+        "key": "first\nsecond line",
+        "private_key": "one\nsecond line",
+    }
+    words = "Rotate db: open sesame, 4711 and 47112, abc (not abcd), xy, second line, token=9x"
+    assert mask_words(words, data) == (
+        f"Rotate db: {REDACTED}, 4711 and 47112, {REDACTED} (not abcd), xy, {REDACTED}, "
+        f"token={REDACTED}"
+    )
+    assert mask_words("Pay 5 to Mia", {"amount": 5, "to": "Mia"}) == "Pay 5 to Mia"
+    assert mask_words("Set 1234, 12345", {"password": [1234, {"a": True}]}) == (
+        f"Set {REDACTED}, 12345"
+    )

@@ -7,9 +7,6 @@ from dataclasses import dataclass
 from typing import Annotated, Literal, TypedDict
 
 from agents.graph.channels import Channels
-from agents.graph.questions import Question
-from agents.graph.state import Break
-from tests.unit.agents.graph.support import Lab, chain
 
 
 @dataclass
@@ -37,10 +34,3 @@ def test_keys_whose_schema_stands_for_itself() -> None:
         "size": {"enum": ["S", "M"], "type": "string"},
         "numbers": {"items": {"type": "integer"}, "type": "array"},
     }
-
-
-async def test_breakpoint_tells_the_schemas() -> None:
-    lab = Lab(lambda one: chain(one, a=one.write("a", a=1)), {"interrupt_before": ["a"]})
-    [question] = (await lab.start()).interrupts
-    assert isinstance(question, Question) or question.kind == "before"
-    assert Break.__name__ == "Break"

@@ -1,0 +1,168 @@
+"""Buttons and forms of every way of asking, right and wrong: an effect only for what fits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from agents.errors import ArgumentError, InvalidArgumentsError
+from bot.action_ids import PICKS, ActionId
+from storage.records import Approval, Status
+from storage.sqlite import SqliteStorage
+from tests.scenario import asking
+from tests.scenario.asking import RAN
+from tests.unit.bot.counter_stage import Counter, a_click, a_submission, an_event, typed
+from tests.unit.bot.office import ADA, Office
+
+Values = dict[str, Any]
+
+
+@pytest.fixture
+async def opened(storage: SqliteStorage) -> Callable[[str], Any]:
+    RAN.clear()
+
+    async def open_one(agent: str) -> tuple[Counter, Approval]:
+        counter = Counter.on(Office(storage, [], make_agent=getattr(asking, agent)))
+        await counter.send(an_event(text="<@UBOT> go"))
+        return counter, await counter.office.the_approval()
+
+    return open_one
+
+
+def body_of(answer: Any) -> Any:
+    return json.loads(answer.body) if answer.body else {}
+
+
+def option(index: int, *, several: bool = False) -> Values:
+    key, found = ("selected_options", [{"value": str(index)}])
+    state = {key: found} if several else {"selected_option": found[0]}
+    return {"choice": {"countersign:value": state}}
+
+
+BUTTONS = (*PICKS, *(getattr(ActionId, name) for name in ("ACCEPT", "RESPOND", "IGNORE", "CHOOSE")))
+FITTING = {
+    "choose": {*PICKS[:3], ActionId.CHOOSE},
+    "feedback": {ActionId.ACCEPT},
+    "human_all": {ActionId.IGNORE, ActionId.RESPOND},
+    "free": set(),
+    "graph_break": set(),
+    "machine": set(),
+}
+
+
+@pytest.mark.parametrize("action", BUTTONS)
+@pytest.mark.parametrize("agent", sorted(FITTING))
+async def test_button_of_another_card_does_nothing(
+    opened: Callable[[str], Any], agent: str, action: ActionId
+) -> None:
+    counter, approval = await opened(agent)
+    await counter.send(a_click(approval, action))
+    if action in FITTING[agent]:
+        assert not counter.office.notifier.whispers
+        return
+    assert "not one that I made" in counter.told(ADA)
+    assert (await counter.office.the_approval()).status is Status.PENDING
+    assert counter.views.opened == []
+    assert RAN == []
+
+
+@pytest.mark.parametrize(
+    ("agent", "modal", "values"),
+    [
+        ("choose", ActionId.ANSWER_MODAL, typed("answer_0", "Rome")),
+        ("free", ActionId.CHOOSE_MODAL, option(0)),
+        ("free", ActionId.RESPOND_MODAL, typed("response", "x")),
+        ("free", ActionId.REJECT_MODAL, {}),
+        ("choose_place", ActionId.RESPOND_MODAL, typed("response", "x")),
+        ("machine", ActionId.ANSWER_MODAL, typed("answer_0", "20")),
+        ("human_strict", ActionId.EDIT_MODAL, {}),
+        ("human_strict", ActionId.REJECT_MODAL, {}),
+        ("staged", ActionId.EDIT_MODAL, {}),
+        ("graph_break", ActionId.ANSWER_MODAL, typed("answer_0", "x")),
+    ],
+)
+async def test_form_of_another_card_does_nothing(
+    opened: Callable[[str], Any], agent: str, modal: ActionId, values: Values
+) -> None:
+    counter, approval = await opened(agent)
+    answer = body_of(await counter.send(a_submission(approval, modal, values)))
+    assert answer["response_action"] == "update"
+    assert "not one that I made" in str(answer["view"])
+    assert (await counter.office.the_approval()).status is Status.PENDING
+    assert RAN == []
+
+
+@pytest.mark.parametrize(
+    ("agent", "modal", "values", "block"),
+    [
+        ("choose", ActionId.CHOOSE_MODAL, {}, "choice"),
+        ("choose", ActionId.CHOOSE_MODAL, option(7), "choice"),
+        ("choose_several", ActionId.CHOOSE_MODAL, option(0), "choice"),
+        ("human_all", ActionId.RESPOND_MODAL, typed("response", "  "), "response"),
+        ("feedback", ActionId.ANSWER_MODAL, typed("answer_0", ""), "answer_0"),
+        ("free", ActionId.ANSWER_MODAL, {}, "answer_0"),
+        ("graph_number", ActionId.ANSWER_MODAL, typed("argument_0", "many"), "argument_0"),
+        ("complete", ActionId.ANSWER_MODAL, typed("argument_0", "many"), "argument_0"),
+    ],
+)
+async def test_fault_is_said_in_the_form(
+    opened: Callable[[str], Any], agent: str, modal: ActionId, values: Values, block: str
+) -> None:
+    counter, approval = await opened(agent)
+    answer = body_of(await counter.send(a_submission(approval, modal, values)))
+    assert answer["response_action"] == "errors"
+    assert block in answer["errors"]
+    assert (await counter.office.the_approval()).status is Status.PENDING
+
+
+@pytest.mark.parametrize(
+    ("agent", "modal", "values", "status"),
+    [
+        ("choose", ActionId.CHOOSE_MODAL, option(1), Status.ANSWERED),
+        ("choose_several", ActionId.CHOOSE_MODAL, option(1, several=True), Status.ANSWERED),
+        ("choose_place", ActionId.CHOOSE_MODAL, option(1), Status.APPROVED),
+        ("human_all", ActionId.RESPOND_MODAL, typed("response", "No."), Status.ANSWERED),
+        ("feedback", ActionId.ANSWER_MODAL, typed("answer_0", "Shorter."), Status.ANSWERED),
+        ("free", ActionId.ANSWER_MODAL, typed("answer_0", "Blue"), Status.ANSWERED),
+        ("graph_number", ActionId.ANSWER_MODAL, typed("argument_0", "5"), Status.ANSWERED),
+        ("choose", ActionId.REJECT_MODAL, typed("reason", "none"), Status.REJECTED),
+        ("complete", ActionId.REJECT_MODAL, typed("reason", "none"), Status.CANCELLED),
+        ("staged", ActionId.REJECT_MODAL, typed("reason", "none"), Status.REJECTED),
+    ],
+)
+async def test_form_is_recorded(
+    opened: Callable[[str], Any], agent: str, modal: ActionId, values: Values, status: Status
+) -> None:
+    counter, approval = await opened(agent)
+    assert body_of(await counter.send(a_submission(approval, modal, values))) == {}
+    done = await counter.office.storage.approvals.get(approval.approval_id)
+    assert done.status is status
+    assert done.decision is not None
+    assert done.decision.by == ADA
+
+
+async def test_tool_has_the_last_word_about_what_is_filled_in(
+    opened: Callable[[str], Any],
+) -> None:
+    counter, approval = await opened("complete")
+    seen: list[dict[str, Any]] = []
+
+    async def check(_: Approval, arguments: dict[str, Any]) -> dict[str, Any]:
+        seen.append(arguments)
+        if arguments["seats"] > 4:
+            raise InvalidArgumentsError([ArgumentError(("seats",), "There are only four.")])
+        return {**arguments, "meals": ["rice"]}
+
+    counter = Counter.on(counter.office, check)
+    empty = typed("argument_1", "")
+    wrong = a_submission(approval, ActionId.ANSWER_MODAL, {**typed("argument_0", "5"), **empty})
+    errors = body_of(await counter.send(wrong))["errors"]
+    assert errors == {"argument_0": "There are only four."}
+    assert seen == [{"place": "Rome", "window": False, "seats": 5, "meals": None}]
+    assert RAN == []
+    fine = a_submission(approval, ActionId.ANSWER_MODAL, {**typed("argument_0", "4"), **empty})
+    await counter.send(fine)
+    assert RAN == [("book", "Rome", 4, ["rice"], False)]

@@ -1,0 +1,141 @@
+"""`countersign audit`: what is on record, also while the bot runs; it changes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import pytest
+
+from bot.audit import Act, note, note_decision, note_request
+from bot.cli import FAILED, WRONG_SETTINGS, main
+from storage.base import Storage
+from storage.mongo import MongoStorage
+from storage.records import Decision, Status
+from storage.sqlite import SqliteStorage
+from tests.contract.builders import an_approval
+from tests.mongo import MongoServer, collected, mongo_server
+
+__all__ = ["collected", "mongo_server"]
+
+APPROVAL = an_approval()
+
+
+async def fill(storage: Storage) -> None:
+    await storage.open()
+    await storage.approvals.add(APPROVAL)
+    await note_request(storage.audit, APPROVAL)
+    decision = Decision(status=Status.APPROVED, by="UADA", at_ms=APPROVAL.created_ms + 1000)
+    await note_decision(storage.audit, APPROVAL, decision)
+    late = {"key": "k", "at_ms": APPROVAL.created_ms + 2000, "about": APPROVAL.thread_id}
+    await note(storage.audit, Act.TURN_FAILED, why="badge 4711", **late)  # type: ignore[arg-type]
+
+
+async def fill_and_close(storage: Storage) -> None:
+    await fill(storage)
+    await storage.close()
+
+
+def printed(*argv: str, **environ: str) -> list[str]:
+    said: list[str] = []
+    assert main(["audit", *argv], environ=dict(environ), say=said.append) == 0
+    return said
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    asyncio.run(fill_and_close(SqliteStorage(tmp_path / "data")))
+    return tmp_path / "data"
+
+
+def test_of_a_thread(directory: Path) -> None:
+    lines = printed("--thread", APPROVAL.thread_id, COUNTERSIGN_DATA_DIR=str(directory))
+    assert [one.split("  ")[1] for one in lines] == ["requested", "decided", "turn_failed"]
+    assert "by UADA" in lines[1]
+
+
+def test_of_an_approval(directory: Path) -> None:
+    lines = printed("--approval", APPROVAL.approval_id, "--data-dir", str(directory))
+    assert [one.split("  ")[1] for one in lines] == ["requested", "decided"]
+
+
+def test_as_json(directory: Path) -> None:
+    told = printed("--thread", APPROVAL.thread_id, "--json", "--data-dir", str(directory))
+    requested, decided, _ = (json.loads(one) for one in told)
+    assert requested["evidence"]["digest"] == APPROVAL.digest
+    assert (decided["by"], decided["evidence"]["status"]) == ("UADA", "approved")
+
+
+def test_with_the_rules_of_today(directory: Path) -> None:
+    rules = {"COUNTERSIGN_REDACT": "badge [0-9]+"}
+    lines = printed("--thread", APPROVAL.thread_id, "--data-dir", str(directory), **rules)
+    assert "4711" not in lines[2]
+
+
+async def test_beside_the_bot_that_has_the_database_open(tmp_path: Path) -> None:
+    storage = SqliteStorage(tmp_path)
+    await fill(storage)
+    try:
+        argv = ("--thread", APPROVAL.thread_id, "--data-dir", str(tmp_path))
+        assert len(await asyncio.to_thread(printed, *argv)) == 3
+        await note(storage.audit, Act.RESUMED, key="k", at_ms=9, about=APPROVAL.thread_id)
+        assert len(await asyncio.to_thread(printed, *argv)) == 4
+    finally:
+        await storage.close()
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["--thread", "T:C:1"], "nothing is on record of T:C:1"),
+        (["--approval", "apr_x"], "apr_x"),
+    ],
+)
+def test_of_nothing(
+    directory: Path, argv: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["audit", *argv, "--data-dir", str(directory)], environ={}) == FAILED
+    assert said in capsys.readouterr().err
+
+
+def test_without_a_database(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = ["audit", "--thread", "x", "--data-dir", str(tmp_path)]
+    assert main(told, environ={}) == FAILED
+    assert "there is no database in the data directory" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("COUNTERSIGN_MONGO_DRIVER", "mango", "write motor or pymongo"),
+        ("COUNTERSIGN_REDACT", "a(b", "is no regular expression"),
+    ],
+)
+def test_with_wrong_settings(
+    directory: Path, name: str, value: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = ["audit", "--thread", "x", "--data-dir", str(directory)]
+    assert main(told, environ={name: value}) == WRONG_SETTINGS
+    assert f"{name}: " in (shown := capsys.readouterr().err)
+    assert said in shown
+
+
+@pytest.mark.parametrize("argv", [[], ["--thread", "a", "--approval", "b"]])
+def test_one_of_both_is_asked_for(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["audit", *argv], environ={})
+    assert "--thread" in capsys.readouterr().err
+
+
+@pytest.mark.mongo
+@pytest.mark.parametrize("driver", ["motor", "pymongo"])
+def test_with_mongodb(driver: str, mongo_server: MongoServer) -> None:
+    parts = urlsplit(mongo_server.uri)
+    uri = urlunsplit(parts._replace(path=f"/{mongo_server.new_database()}"))
+    asyncio.run(fill_and_close(MongoStorage(uri)))
+    environ = {"MONGODB_URI": uri, "COUNTERSIGN_MONGO_DRIVER": driver}
+    lines = printed("--thread", APPROVAL.thread_id, **environ)
+    assert [one.split("  ")[1] for one in lines] == ["requested", "decided", "turn_failed"]
