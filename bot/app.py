@@ -277,4 +277,5 @@ def _bolt(slack: Slack) -> AsyncApp:
     return app
 
 
-STOP_PATIENCE = timedelta(seconds=8)
+STOP_PATIENCE = timedelta(seconds=4)
+"""For work that goes on when the bot is told to stop; all in all it stops within ten seconds."""

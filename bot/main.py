@@ -8,7 +8,7 @@ import os
 import signal
 import socket
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,6 +39,9 @@ from storage.mongo import Driver, MongoStorage
 from storage.sqlite import SqliteStorage, back_up as copy_embedded
 
 logger = logging.getLogger(__name__)
+
+CLOSE_S = 1.5
+"""Seconds that closing one thing may take."""
 
 
 async def run(
@@ -107,7 +110,7 @@ async def start(
     stack.enter_context(in_force(settings.redact, secrets=settings.secrets()))
     agents = load_agents(settings.agent, load_model(settings.model))
     storage = outside.storage if outside else make_storage(settings)
-    stack.push_async_callback(storage.close)
+    stack.push_async_callback(_in_time, "the database", storage.close)
     await storage.open()
     metrics = Metrics()
     countersign = build(
@@ -271,7 +274,7 @@ async def _start(
 
 async def _connect(handler: SocketMode, stack: AsyncExitStack) -> None:
     """Open the Socket Mode connection."""
-    stack.push_async_callback(handler.close_async)
+    stack.push_async_callback(_in_time, "the connection to Slack", handler.close_async)
     try:
         await handler.client.connect()  # type: ignore[no-untyped-call] # not typed in slack_sdk
     except (SlackClientError, ClientError, OSError, TimeoutError, AttributeError) as error:
@@ -280,6 +283,15 @@ async def _connect(handler: SocketMode, stack: AsyncExitStack) -> None:
             f"Slack does not open a Socket Mode connection: {slack_fault(error)}",
             "check the app-level token (scope connections:write) and that Socket Mode is on",
         ) from error
+
+
+async def _in_time(what: str, close: Callable[[], Awaitable[None]]) -> None:
+    """Close something; go on without it when that takes too long."""
+    try:
+        async with asyncio.timeout(CLOSE_S):
+            await close()
+    except TimeoutError:
+        logger.warning("%s did not close in time", what, extra={"action": "stopping"})
 
 
 def _stopped_by_signals() -> asyncio.Event:

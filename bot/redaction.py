@@ -121,6 +121,8 @@ class _Place:
         core = value.strip(_AROUND)
         if not core or core in _MASKED or core.lower() in _UNSAID or _FILE.search(name):
             return False
+        if "." in name and _PORT.match(value):  # a host, such as password.example.com:8443
+            return False
         if self.is_prose and not name.lower().startswith(("pass", "pwd")):
             return is_random(core) and len(core) >= 8
         return not (_NUMBER.fullmatch(core) and _is_counted(name, "pass", "tokens"))
@@ -129,6 +131,7 @@ class _Place:
 _AROUND = "\"'\\.,;:!?()[]{}` "
 _MASKED = {REDACTED, REDACTED.split(" ", maxsplit=1)[0]}
 _FILE = re.compile(r"\.(?:css|go|html|js|json|log|md|py|rs|sh|toml|ts|txt|ya?ml)\Z")
+_PORT = re.compile(r"[0-9]{1,5}(?:[/?#]|\Z)")
 _NUMBER = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,12})?")
 
 

@@ -103,7 +103,7 @@ async def serve(
     Raises:
         SettingsError: The port is taken, or the host is not an address of this machine.
     """
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=5)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=2)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
     site = web.TCPSite(runner, host, port)

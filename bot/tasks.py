@@ -19,6 +19,8 @@ QUIET_S = 0.02
 """Work begins when nobody has waited for an answer for so long."""
 LONGEST_S = 1.0
 """But it is not put off for longer than this."""
+CANCEL_S = 1.0
+"""How long cancelled work may take to end."""
 AT_ONCE = 50
 """How much of it begins at once; the rest a moment later."""
 
@@ -69,7 +71,8 @@ class Tasks:
         left = list(self._running)
         for task in left:
             task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
+        if left:  # what does not let itself be cancelled ends with the process
+            await asyncio.wait(left, timeout=CANCEL_S)
 
     async def idle(self) -> None:
         """Wait until nothing runs; for tests and tools."""

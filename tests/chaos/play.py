@@ -33,7 +33,6 @@ ANSWER, RAN, AGAIN, GIVE_UP = (
     "countersign:again",
     "countersign:give_up",
 )
-EXPIRE_S = 40
 RETRY_S = 6.0
 """How long a person waits before pressing a button again whose card did not change."""
 PATIENCE_S = 180.0
@@ -60,6 +59,7 @@ class Setting:
         points: At which each bot dies, one after the other; then they live.
         kills: How many more are killed from outside, at random times.
         trouble: Whether Slack misbehaves.
+        expire_s: Seconds after which a card that nobody decides expires.
     """
 
     directory: Path
@@ -71,6 +71,7 @@ class Setting:
     points: Sequence[str] = ()
     kills: int = 3
     trouble: bool = True
+    expire_s: int = 40
 
 
 @dataclass
@@ -106,7 +107,8 @@ class Play:
             signing_secret=SECRET,
             bot_token=BOT_TOKEN,
             app_token=APP_TOKEN,
-            retry_delays=(0, 1, 2, 4, 8),
+            # Slack comes again after one and five minutes; here nobody has so much time.
+            retry_delays=(0, 1, 2, 3, 4, 5, 5, 5, 5, 5, 5, 5),
         )
         self.bots: list[subprocess.Popen[bytes]] = []
         self._pressed: dict[tuple[str, str], float] = {}
@@ -276,8 +278,8 @@ class Play:
             "SLACK_API_URL": self.sandbox.api_url,
             "COUNTERSIGN_AGENT": "tests.chaos.agent:build",
             "COUNTERSIGN_PORT": str(free_port()),
-            "COUNTERSIGN_REMIND_AFTER": f"{EXPIRE_S // 2}s",
-            "COUNTERSIGN_EXPIRE_AFTER": f"{EXPIRE_S}s",
+            "COUNTERSIGN_REMIND_AFTER": f"{self.setting.expire_s // 2}s",
+            "COUNTERSIGN_EXPIRE_AFTER": f"{self.setting.expire_s}s",
             "COUNTERSIGN_LOG": "warning",
             EFFECTS: str(self.file),
             PLAN: json.dumps(plan),

@@ -14,12 +14,10 @@ from tests.mongo import MongoServer, mongo_server
 __all__ = ["mongo_server"]
 
 POINTS = (
-    "approvals.add >",
     "approvals.decide >",
     "chat.postMessage >",
     "tool pay >",
     "checkpoints.append >",
-    "chat.update <",
 )
 
 
@@ -29,7 +27,8 @@ async def test_sqlite_one_process(tmp_path: Path) -> None:
         directory=tmp_path,
         database={"COUNTERSIGN_DATA_DIR": str(directory)},
         open_storage=lambda: SqliteStorage(directory),
-        threads=8,
+        threads=6,
+        expire_s=20,
         processes=1,
         points=POINTS,
         kills=1,
@@ -54,7 +53,8 @@ async def test_mongodb_three_processes(tmp_path: Path, mongo_server: MongoServer
         directory=tmp_path,
         database={"MONGODB_URI": uri, "COUNTERSIGN_MONGO_DRIVER": "pymongo"},
         open_storage=lambda: MongoStorage(uri, driver="pymongo"),
-        threads=10,
+        threads=8,
+        expire_s=20,
         points=POINTS,
         kills=1,
         seed=12,

@@ -1,0 +1,77 @@
+"""What must be true of one thread whatever happens, found out in another way than the product's."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+
+from storage.records import Approval, Decision, Kind, Status
+from tests.property.bench import Effect, World
+from tests.unit.bot.office import ADA, BEN, ROSA, THREAD_ID
+
+
+@dataclass
+class Watched(World):
+    """Sees to it that every effect was allowed at the moment at which it happened."""
+
+    async def approvals(self) -> list[Approval]:
+        """All of them, oldest first."""
+        return list(reversed(await self.storage.approvals.newest_of(THREAD_ID, limit=1_000)))
+
+    async def may_decide(self, approval: Approval, user_id: str) -> bool:
+        """Whether a person may: found out here in another way than in the product."""
+        if approval.kind is Kind.QUESTION:
+            return user_id in {ROSA, ADA, BEN}
+        turn = int(approval.checkpoint_id.rpartition("#")[2])
+        asked = await self.storage.inbox.of_turn(THREAD_ID, turn)
+        return user_id in {ROSA, ADA, BEN} - {message.user_id for message in asked}
+
+    async def look_before(self, effect: Effect) -> None:
+        """See `World`."""
+        about = [one for one in await self.approvals() if is_about(one, effect)]
+        asked = [one for one in about if one.kind is Kind.APPROVAL]
+        if [one.status for one in asked] != [Status.APPROVED]:
+            self.faults.append(f"{effect} happens, and its approvals are {asked}")
+            return
+        decision = asked[0].decision
+        assert decision is not None
+        if not await self.may_decide(asked[0], decision.by):
+            self.faults.append(f"{effect} happens, and {decision.by!r} may not approve it")
+        wanted = json.loads(decision.arguments_json or asked[0].arguments_json)
+        if wanted != {"ref": effect.ref, "amount": effect.amount}:
+            self.faults.append(f"{effect} happens, and people approved {wanted}")
+        again = [one for one in about if one.kind is Kind.DOUBT and one.status is Status.APPROVED]
+        self._look_back(effect, again=len(again))
+
+    def _look_back(self, effect: Effect, *, again: int) -> None:
+        before = [one for one in self.effects if (one.tool, one.ref) == (effect.tool, effect.ref)]
+        if effect.tool == "restart":
+            if any(one != effect for one in before):
+                self.faults.append(f"{effect} is repeated with another key")
+        elif len(before) > again:
+            self.faults.append(f"{effect} happens once more; people said again {again} times")
+
+
+def is_about(approval: Approval, effect: Effect) -> bool:
+    """Whether it is about this call."""
+    arguments = json.loads(approval.arguments_json)
+    return approval.tool == effect.tool and arguments.get("ref") == effect.ref
+
+
+@dataclass
+class Known:
+    """What was seen so far; it must stay true.
+
+    Attributes:
+        decisions: By approval.
+        closed: Approvals whose thread was told.
+        jobs: For each job that was acknowledged, its kind.
+        deleted: How often somebody deleted all cards.
+        was_asleep: Whether a computer was, so long that its leases ended.
+    """
+
+    decisions: dict[str, Decision] = field(default_factory=dict)
+    closed: set[str] = field(default_factory=set)
+    jobs: dict[int, str] = field(default_factory=dict)
+    deleted: int = 0
+    was_asleep: bool = False

@@ -1,0 +1,226 @@
+"""The same race on a smaller scale, with everything real: processes, sockets, Slack's answers."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import aiohttp
+import pytest
+
+from bot.sandbox.errors import RefusedError
+from bot.sandbox.records import Channel
+from bot.sandbox.server import Sandbox
+from tests.chaos.agent import EFFECTS, KINDS, effects
+from tests.mongo import MongoServer, mongo_server
+from tests.stage import APP_TOKEN, BOT_TOKEN, SECRET, buttons, free_port
+
+__all__ = ["mongo_server"]
+
+ROOT = Path(__file__).parents[2]
+APPROVE = "countersign:approve"
+CARDS, CLICKS = 5, 40
+CROWD = ("Ada", "Ada", "Ben", "Mia", "Rosa", "Gus")
+TOLD = {"Rosa": "you asked for this", "Gus": "guests cannot do this"}
+
+
+class Bots:
+    """Two bots on one database."""
+
+    def __init__(self, sandbox: Sandbox, uri: str, directory: Path) -> None:
+        self._sandbox = sandbox
+        self._uri = uri
+        self._directory = directory
+        self.file = directory / "effects"
+        self._running: list[tuple[subprocess.Popen[bytes], int]] = []
+
+    async def start(self) -> None:
+        """Start one, and wait until it takes payloads."""
+        port = free_port()
+        environ = {
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(ROOT),
+            "SLACK_BOT_TOKEN": BOT_TOKEN,
+            "SLACK_APP_TOKEN": APP_TOKEN,
+            "SLACK_API_URL": self._sandbox.api_url,
+            "COUNTERSIGN_AGENT": "tests.chaos.agent:build",
+            "COUNTERSIGN_PORT": str(port),
+            "COUNTERSIGN_LOG": "warning",
+            "MONGODB_URI": self._uri,
+            EFFECTS: str(self.file),
+        }
+        with (self._directory / f"bot-{port}.log").open("wb") as log:
+            child = subprocess.Popen(  # noqa: ASYNC220 - it returns at once
+                [sys.executable, "-m", "bot", "run"], env=environ, cwd=ROOT, stdout=log, stderr=log
+            )
+        self._running.append((child, port))
+        deadline = time.monotonic() + 30
+        async with aiohttp.ClientSession() as session:
+            while time.monotonic() < deadline:
+                with suppress(aiohttp.ClientError):
+                    async with session.get(f"http://127.0.0.1:{port}/readyz") as answer:
+                        if answer.status == 200:
+                            return
+                assert child.poll() is None, (self._directory / f"bot-{port}.log").read_text()
+                await asyncio.sleep(0.05)  # another process: there is no event to wait for
+        raise AssertionError("the bot was not ready in time")
+
+    async def restart(self) -> None:
+        """Ask the older one to stop, wait until it has, and start another one."""
+        child, _ = self._running.pop(0)
+        child.send_signal(signal.SIGTERM)
+        try:
+            assert await asyncio.to_thread(child.wait, 15) == 0
+        finally:
+            child.kill()
+            child.wait()
+        await self.start()
+
+    def close(self) -> None:
+        """Stop what runs."""
+        for child, _ in self._running:
+            child.terminate()
+        for child, _ in self._running:
+            try:
+                child.wait(15)
+            finally:
+                child.kill()
+                child.wait()
+
+
+class Street:
+    """The cards, and everybody who clicks on them."""
+
+    def __init__(self, sandbox: Sandbox, channels: list[str]) -> None:
+        self.sandbox = sandbox
+        self.channels = channels
+        self.clicks: Counter[tuple[int, str]] = Counter()
+        """How often each person clicked on each card, and the click was taken."""
+
+    def cards(self) -> list[dict[str, Any]]:
+        """The cards, by channel."""
+        return [
+            message
+            for channel in self.channels
+            for message in self.sandbox.messages(channel)
+            if (message.get("metadata") or {}).get("event_type") == "countersign_card"
+        ]
+
+    async def press(self, card: int, who: str, payload: dict[str, Any]) -> None:
+        """Click, and once more while Slack shows an error."""
+        for _ in range(100):
+            try:
+                await self.sandbox.send_interaction(payload)
+            except RefusedError:
+                await asyncio.sleep(0.1)  # people are not faster
+            else:
+                self.clicks[card, who] += 1
+                return
+        raise AssertionError("a click was never taken")
+
+    def told(self, card: int, who: str) -> list[str]:
+        """What a person was told about a card."""
+        thread_ts = self.cards()[card]["thread_ts"]
+        found = self.sandbox.ephemerals(self.sandbox.user_id(who))
+        return [one["text"] for one in found if one["thread_ts"] == thread_ts]
+
+    def is_told(self) -> bool:
+        """Whether everybody has an answer to every click, but those who won."""
+        missing = [n - len(self.told(*key)) for key, n in self.clicks.items()]
+        return sum(missing) <= CARDS and all(one <= 1 for one in missing)
+
+
+@pytest.fixture
+async def sandbox() -> AsyncIterator[Sandbox]:
+    async with Sandbox(
+        clock=time.time, signing_secret=SECRET, bot_token=BOT_TOKEN, app_token=APP_TOKEN
+    ) as opened:
+        yield opened
+
+
+def channels_of(sandbox: Sandbox) -> list[str]:
+    """A channel for each card: Slack takes one message a second in each."""
+    everybody = [sandbox.user_id(name) for name in ("Rosa", "Ada", "Ben", "Mia", "Gus")]
+    channels = [Channel(id=f"C0RACE{n:04d}", name=f"race-{n}") for n in range(CARDS)]
+    for channel in channels:
+        channel.members.extend([*everybody, sandbox.user_id("countersign")])
+        sandbox.workspace.channels[channel.id] = channel
+    return [channel.id for channel in channels]
+
+
+@pytest.mark.mongo
+async def test_i3_i5_i7_forty_clicks_on_each_of_five_cards_during_a_rolling_restart(
+    sandbox: Sandbox, mongo_server: MongoServer, tmp_path: Path
+) -> None:
+    address, _, options = mongo_server.uri.partition("?")
+    uri = f"{address.rstrip('/')}/{mongo_server.new_database()}" + (
+        f"?{options}" if options else ""
+    )
+    bots = Bots(sandbox, uri, tmp_path)
+    street = Street(sandbox, channels_of(sandbox))
+    try:
+        await asyncio.gather(bots.start(), bots.start())
+        for number, channel in enumerate(street.channels):
+            rosa = sandbox.user_id("Rosa")
+            await sandbox.say(rosa, channel, f"@countersign please do job {number * KINDS}")
+        await sandbox.until(
+            lambda: [APPROVE in buttons(card) for card in street.cards()] == [True] * CARDS,
+            timeout=20,
+        )
+        await everybody_clicks(street, bots)
+        await sandbox.until(street.is_told, timeout=20)
+        await sandbox.until(lambda: not any(map(buttons, street.cards())), timeout=20)
+        await sandbox.until(lambda: len(effects(bots.file)) == CARDS, timeout=20)
+    finally:
+        bots.close()
+    check(street)
+    assert sorted(done[1] for done in effects(bots.file)) == sorted(
+        f"job-{number * KINDS}-1" for number in range(CARDS)
+    )
+
+
+async def everybody_clicks(street: Street, bots: Bots) -> None:
+    """All at once, in three waves; between them, and in the last one, a bot stops."""
+    random = Random(11)  # noqa: S311 - not for secrets
+    clicks = [(card, random.choice(CROWD)) for card in range(CARDS) for _ in range(CLICKS)]
+    random.shuffle(clicks)
+    shown = street.cards()
+    ready = [
+        (
+            card,
+            who,
+            street.sandbox.payload_of_click(
+                street.sandbox.user_id(who), street.channels[card], shown[card]["ts"], APPROVE
+            ),
+        )
+        for card, who in clicks
+    ]
+    for wave in range(3):
+        presses = [street.press(*one) for one in ready[wave::3]]
+        restart = [bots.restart()] if wave else []
+        await asyncio.gather(*presses, *restart)
+
+
+def check(street: Street) -> None:
+    """One decision per card; everybody else was told whose."""
+    assert sum(street.clicks.values()) == CARDS * CLICKS
+    for number, card in enumerate(street.cards()):
+        approvers = ("Ada", "Ben", "Mia")
+        (winner,) = (one for one in approvers if street.sandbox.user_id(one) in str(card["blocks"]))
+        for who in set(CROWD):
+            texts = street.told(number, who)
+            assert len(texts) >= street.clicks[number, who] - (who == winner)
+            for text in texts:
+                refused = who in TOLD and TOLD[who] in text
+                by = f"already approved by <@{street.sandbox.user_id(winner)}>"
+                assert refused or by in text, text
