@@ -102,7 +102,8 @@ def answer(messages: Sequence[ModelMessage]) -> list[ModelResponsePart]:
     asked = [m for p in prompts if (m := re.search(r"job (\d+)", str(p.content)))]
     last = messages[-1]
     results = [p for p in last.parts if isinstance(p, ToolReturnPart)]
-    if not asked:
+    # Somebody may answer a question a second time, when it is not open any more.
+    if not asked or (not results and "job" not in str(prompts[-1].content)):
         return [say("There is no job in that.")]
     number = int(asked[-1][1])
     if not results:

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, Phase, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from tests.property.histories import ACTS, FATES, PACES, THEN, WHO, History
+from tests.unit.bot.office import ADA, ROSA
 
 bots = st.sampled_from([0, 0, 0, 1])
 paces = st.sampled_from(PACES)
@@ -86,3 +87,42 @@ def test_i1_i3_i4_i5_i8_any_history(seed: int, can_sleep: bool) -> None:
             history.check()
     finally:
         history.end()
+
+
+@pytest.mark.xfail(
+    strict=True,
+    reason="bot/turns.py, Turns._start: messages are taken into a turn before its run is stored; "
+    "when a process that was asleep stores the run without them, no agent ever gets them",
+)
+def test_i4_a_message_that_comes_while_a_turn_begins_twice() -> None:
+    history = History(is_strict=True)
+    history.somebody_acts("ask", 0, ROSA, 0, pace="checkpoints", then="sleep")
+    history.somebody_acts("ask", 1, ROSA, 0, pace="checkpoints", then="go on")
+    steps = [[name for name, _ in bot.waiting] for bot in history.bots]
+    goes_on(history, 0)
+    goes_on(history, 1)
+    history.end()
+    assert steps == [["checkpoints.save"], ["checkpoints.save"]]
+
+
+@pytest.mark.xfail(
+    strict=True,
+    reason="bot/settlement.py, Settlement.close: it takes all open approvals of the thread for "
+    "those of its turn; a process that was asleep cancels and closes those of the turn after it, "
+    "which then waits for ever",
+)
+def test_i6_a_turn_that_ends_twice_leaves_the_next_one_alone() -> None:
+    history = History(is_strict=True)
+    history.somebody_acts("ask", 0, ROSA, 0, pace="", then="go on")
+    history.check()
+    history.somebody_acts("decide", 0, ADA, 0, pace="stream", then="sleep")
+    history.something_happens("tick", 1, [0], "")
+    history.somebody_acts("ask", 1, ROSA, 0, pace="", then="go on")
+    goes_on(history, 0)
+    history.end()
+
+
+def goes_on(history: History, bot: int) -> None:
+    """A bot does what it was kept from doing."""
+    history.run(history.bots[bot].finish())
+    history.check()
