@@ -7,7 +7,7 @@
 # The set-up happens by itself in .venv, and again when pyproject.toml or constraints.txt change.
 
 SHELL := /bin/sh
-JOBS ?= 2
+JOBS ?= 3
 VENV := .venv
 BIN := $(VENV)/bin
 PINS := pyproject.toml constraints.txt

@@ -86,6 +86,11 @@ class Journal:
         async with self._lock:
             yield
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether an entry could not be written: somebody else may work on this run."""
+        return self._failure is not None or self._is_unsure
+
     def raise_failure(self) -> None:
         """Raise what made the journal fail: after that, nothing that depends on it may go on."""
         if self._failure is not None:

@@ -199,7 +199,10 @@ class Segment:
 
     async def fail(self, error: Exception) -> None:
         """After an error: wait for the same answers again, if nothing is on record since."""
-        if self.was_claimed and not self.run.journal.has_entries:
+        journal = self.run.journal
+        # Whoever was refused an entry may have been overtaken: a save would wipe the journal of
+        # the other one, with the start of a call that runs right now.
+        if self.was_claimed and not journal.has_entries and not journal.has_failed:
             # The caller must see the error that ended the run; `recover` works all the same.
             with contextlib.suppress(Exception):
                 await self._save(self.document)

@@ -50,7 +50,8 @@ class Settlement:
             unused: Interrupts that will never have their answer, though there may be one.
         """
         for approval in await self.storage.approvals.open_of(thread.thread_id):
-            if approval.interrupt_id in pending:
+            # A process that was asleep must not end what a later turn has asked meanwhile.
+            if approval.interrupt_id in pending or _turn_of(approval) > thread.turn:
                 continue
             if approval.status is Status.PENDING:
                 await self._cancel(approval)
@@ -159,3 +160,8 @@ def checked_answer(approval: Approval, info: object) -> object:
     if callable(check):
         check(answer)
     return answer
+
+
+def _turn_of(approval: Approval) -> int:
+    number = approval.checkpoint_id.rpartition("#")[2]
+    return int(number) if number.isdecimal() else 0

@@ -126,12 +126,23 @@ async def _answer_event(
     if isinstance(error, RecordRefusedError):
         await _answer_privately(desk, error, telling, explain(error))
         return BoltResponse(status=200)
+    if not _is_event(telling.body):  # sent again, it would be no better
+        return BoltResponse(status=200)
     if _is_last_try(request):
         text = (
             "I could not keep this message, so I will not act on it. Please write it again later."
         )
         await _answer_privately(desk, error, telling, text)
     return BoltResponse(status=503)
+
+
+def _is_event(body: dict[str, Any]) -> bool:
+    """Whether a payload holds an event in the form that Slack documents."""
+    event = body.get("event")
+    names = ("type", "subtype", "user", "channel", "ts", "thread_ts", "text")
+    return isinstance(event, dict) and all(
+        isinstance(event.get(name), str | None) for name in names
+    )
 
 
 def _is_last_try(request: AsyncBoltRequest) -> bool:

@@ -105,12 +105,6 @@ def test_i4_a_message_that_comes_while_a_turn_begins_twice() -> None:
     assert steps == [["checkpoints.save"], ["checkpoints.save"]]
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="bot/settlement.py, Settlement.close: it takes all open approvals of the thread for "
-    "those of its turn; a process that was asleep cancels and closes those of the turn after it, "
-    "which then waits for ever",
-)
 def test_i6_a_turn_that_ends_twice_leaves_the_next_one_alone() -> None:
     history = History(is_strict=True)
     history.somebody_acts("ask", 0, ROSA, 0, pace="", then="go on")

