@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from typing import Any, cast
 
 from pydantic import ValidationError
@@ -72,12 +73,15 @@ def read_log(entries: Iterable[str]) -> list[ModelMessage]:
     Raises:
         CheckpointError: One is damaged, or of an unknown version.
     """
-    found: list[ModelMessage] = []
-    for entry in entries:
-        data = from_text(entry)
-        check_version(data, LOG_VERSION)
-        found += load_messages(data.get("messages"))
-    return found
+    return [message for entry in entries for message in _turn(entry)]
+
+
+@lru_cache(maxsize=2_000)
+def _turn(entry: str) -> tuple[ModelMessage, ...]:
+    """The messages of one entry. An entry never changes, and reading a long thread costs most."""
+    data = from_text(entry)
+    check_version(data, LOG_VERSION)
+    return tuple(load_messages(data.get("messages")))
 
 
 def well_formed(text: str) -> str:

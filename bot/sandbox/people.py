@@ -24,8 +24,7 @@ FINANCE: Final = "C0FINANCE1"
 RANDOM: Final = "C0RANDOM01"
 
 _PROJECT = (
-    "set up the project Customer Portal with $150000 from engineering, "
-    "team Alice, Bob, Charlie"
+    "set up the project Customer Portal with $150000 from engineering, team Alice, Bob, Charlie"
 )
 _PATTERNS = (
     ("approval", "book a ticket for Martin, to Beijing, phone 1234567"),
