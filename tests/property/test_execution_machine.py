@@ -75,15 +75,12 @@ class Case:
     Attributes:
         verdicts: What people may say of the call; they are asked once, and it is on record.
         doubts: What they may say of a call that was cut off; each may be said once.
-        is_shielded: Whether a worker that was overtaken is kept from taking its resume back; see
-            `test_i5_a_worker_that_was_overtaken_takes_nothing_back`.
     """
 
     durability: Durability
     is_idempotent: bool
     verdicts: tuple[str, ...] = ("approve", "reject")
     doubts: tuple[str, ...] = ("ran", "give_up", "again")
-    is_shielded: bool = True
     store: MemoryCheckpointStore = field(default_factory=MemoryCheckpointStore)
     log: MemoryMessageLog = field(default_factory=MemoryMessageLog)
     decisions: dict[str, str] = field(default_factory=dict)
@@ -160,8 +157,6 @@ class SteppingStore:
     async def save(
         self, checkpoint_id: str, data: str, *, status: CheckpointStatus, expected_version: int
     ) -> int:
-        if self._worker.done[-1] == CheckpointConflictError.__name__ and self._case.is_shielded:
-            raise CheckpointConflictError(checkpoint_id)
         await self._worker.step("save")
         with _noted(self._worker):
             return await self._inner.save(
@@ -374,7 +369,7 @@ async def test_i4_every_death_of_three_workers_in_turn(
 
 
 async def test_i5_a_worker_that_was_overtaken_takes_nothing_back() -> None:
-    case = Case("step", is_idempotent=False, is_shielded=False)
+    case = Case("step", is_idempotent=False)
     await begun(case)
     # a: look, decide, claim. b: look, recover, start. a: refused, and writes no more. b: pay.
     await play(case, Scripted("aaa" + "bbb" + "a" + "b"), "ab", "c")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass, field
 
 from storage.records import Approval, Decision, Kind, Status
@@ -66,12 +67,12 @@ class Known:
         decisions: By approval.
         closed: Approvals whose thread was told.
         jobs: For each job that was acknowledged, its kind.
-        deleted: How often somebody deleted all cards.
+        deleted: How often somebody deleted a card, by approval.
         was_asleep: Whether a computer was, so long that its leases ended.
     """
 
     decisions: dict[str, Decision] = field(default_factory=dict)
     closed: set[str] = field(default_factory=set)
     jobs: dict[int, str] = field(default_factory=dict)
-    deleted: int = 0
+    deleted: Counter[str] = field(default_factory=Counter)
     was_asleep: bool = False

@@ -178,9 +178,9 @@ async def test_i3_i5_i7_forty_clicks_on_each_of_five_cards_during_a_rolling_rest
             timeout=20,
         )
         await everybody_clicks(street, bots)
-        await sandbox.until(street.is_told, timeout=20)
-        await sandbox.until(lambda: not any(map(buttons, street.cards())), timeout=20)
-        await sandbox.until(lambda: len(effects(bots.file)) == CARDS, timeout=20)
+        await sandbox.until(street.is_told, timeout=60)
+        await sandbox.until(lambda: not any(map(buttons, street.cards())), timeout=60)
+        await sandbox.until(lambda: len(effects(bots.file)) == CARDS, timeout=60)
     finally:
         bots.close()
     check(street)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 from pathlib import Path
-from time import perf_counter
 
 import pytest
 from pydantic_ai.messages import (
@@ -182,7 +181,7 @@ async def test_i11_a_state_does_not_grow_with_the_history() -> None:
 
 
 async def test_i11_a_hundred_calls_one_by_one() -> None:
-    """The bar is one second; slow machines get some slack, quadratic growth does not."""
+    """How long it takes is measured by the benchmarks."""
     calls: list[Json] = []
     pay = Plain("pay", lambda arguments: calls.append(arguments["x"]))
     script: list[Turn] = [
@@ -190,7 +189,6 @@ async def test_i11_a_hundred_calls_one_by_one() -> None:
         say("done"),
     ]
     world = World(script, [approval_gate(pay)])
-    begin = perf_counter()
     pending = list(contexts(await world.run()).values())
     events = []
     for context in pending:
@@ -199,7 +197,6 @@ async def test_i11_a_hundred_calls_one_by_one() -> None:
     assert brief(events)[-1] == "says done"
     assert calls == list(range(100))
     assert sum(model.calls for model in world.models) == 2
-    assert perf_counter() - begin < 10
 
 
 @pytest.mark.parametrize("change", ["no gate", "removed"])
