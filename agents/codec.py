@@ -36,6 +36,8 @@ _TYPE = "$type"
 _DICT = "dict"
 _TUPLE = "tuple"
 _FLOAT = "float"
+_DEEP = (dict, list)
+"""JSON data that holds other data; all else is what it is."""
 _PLAIN = (bool, int, float, str, list, dict, tuple, type(None))
 
 
@@ -154,11 +156,14 @@ class TypeRegistry:
             CheckpointDecodeError: It is damaged, or names a type that nobody registered.
         """
         if isinstance(data, list):
-            return [self.decode(item) for item in data]
+            return [self.decode(item) if type(item) in _DEEP else item for item in data]
         if not isinstance(data, dict):
             return data
         if _TYPE not in data:
-            return {key: self.decode(item) for key, item in data.items()}
+            return {
+                key: self.decode(item) if type(item) in _DEEP else item
+                for key, item in data.items()
+            }
         return self._decode_tagged(data)
 
     def _check_name(self, name: str) -> None:
@@ -172,7 +177,10 @@ class TypeRegistry:
         for key in value:
             if type(key) is not str:
                 raise UnregisteredTypeError(f"dict with a {type(key).__name__} key")
-        data = {cast("str", key): self.encode(item) for key, item in value.items()}
+        data = {
+            cast("str", key): cast("Json", item) if type(item) is str else self.encode(item)
+            for key, item in value.items()
+        }
         return _tagged(_DICT, data) if _TYPE in data else data
 
     def _decode_tagged(self, data: dict[str, Json]) -> object:
