@@ -194,8 +194,15 @@ class Turns:
                 return await self._resume(thread)
 
     async def _start(self, thread: Thread, admitted: Sequence[str]) -> Progress:
-        await self.storage.inbox.take(admitted, turn=thread.turn)
+        """Run the agent on the new messages; on those of the first attempt, if there was one.
+
+        Who began the turn before may be asleep, not dead, and store its run at any moment. So its
+        messages are taken once: what came later waits for the next turn, whoever stores the run.
+        """
         messages = await self.storage.inbox.of_turn(thread.thread_id, thread.turn)
+        if not messages:
+            await self.storage.inbox.take(admitted, turn=thread.turn)
+            messages = await self.storage.inbox.of_turn(thread.thread_id, thread.turn)
         if not messages:
             return Progress.ENDED
         runner = await self.runners(thread)

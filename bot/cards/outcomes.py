@@ -146,7 +146,7 @@ def option_words(option: Option) -> str:
 
 def option_label(option: Option, number: int, most: int) -> str:
     """An option as a label, behind its number: what a model wrote never stands alone."""
-    if isinstance(option.value, bool):
+    if isinstance(option.value, bool) and option.label.strip():
         return clip(mask_text(option.label), most)
     return f"{number}. {clip(mask_text(option.label), most - 5)}"
 

@@ -89,11 +89,6 @@ def test_i1_i3_i4_i5_i8_any_history(seed: int, can_sleep: bool) -> None:
         history.end()
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="bot/turns.py, Turns._start: messages are taken into a turn before its run is stored; "
-    "when a process that was asleep stores the run without them, no agent ever gets them",
-)
 def test_i4_a_message_that_comes_while_a_turn_begins_twice() -> None:
     history = History(is_strict=True)
     history.somebody_acts("ask", 0, ROSA, 0, pace="checkpoints", then="sleep")

@@ -103,6 +103,14 @@ def test_more_options_than_a_menu_takes() -> None:
     assert "no form" in json.dumps(modals.choose_modal(many(101)))
 
 
+def test_yes_and_no_without_words_have_their_numbers() -> None:
+    options = (Option(id="a", label="", value=True), Option(id="b", label=" ", value=False))
+    view = modals.choose_modal(a_choice(Ask(form=Form.CHOICE, options=options)))
+    assert view_errors(view) == []
+    made = view["blocks"][1]["element"]["options"]
+    assert [option["text"]["text"].strip() for option in made] == ["1.", "2."]
+
+
 def test_menu_for_several_of_many() -> None:
     ask = replace(
         CHOICE, multiple=True, options=tuple(Option(id=str(n), label="x") for n in range(11))
