@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 _ESCAPES = str.maketrans({sign: f"\\{sign}" for sign in "\\:;"})
 
@@ -70,12 +71,16 @@ class Address:
         Raises:
             ValueError: The text is not one that `str(address)` writes.
         """
-        found = cls(tuple(_segment(part) for part in _split(text, ";")) if text else ())
-        if str(found) != text:
-            raise ValueError(
-                f"not an address: {text!r}; expected for example 'agent:A;tool:pay:c1'"
-            )
-        return found
+        return _parsed(text)
+
+
+@lru_cache(maxsize=4_096)
+def _parsed(text: str) -> Address:
+    """Read an address; those of a batch are read again with each answer to one of its calls."""
+    found = Address(tuple(_segment(part) for part in _split(text, ";")) if text else ())
+    if str(found) != text:
+        raise ValueError(f"not an address: {text!r}; expected for example 'agent:A;tool:pay:c1'")
+    return found
 
 
 def _segment(text: str) -> Segment:

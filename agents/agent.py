@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeAlias, cast
 from pydantic_ai.messages import ModelMessage
 
 from agents.address import Address, Segment
-from agents.calls import Action, ToolCall, ToolOutcome
+from agents.calls import Action, File, ToolCall, ToolOutcome
 from agents.context import Scope, Watch, current_scope, entered, event_key
 from agents.errors import (
     AgentConfigError,
@@ -80,11 +80,13 @@ class ToolEvent(Event):
         call: Which.
         result: What the model is told.
         outcome: What came of it.
+        files: What the model is shown besides.
     """
 
     call: ToolCall
     result: str
     outcome: ToolOutcome
+    files: tuple[File, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

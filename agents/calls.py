@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeAlias
+from typing import TypeAlias, cast
+
+import pydantic
+from pydantic_ai.messages import BinaryContent, MultiModalContent, is_multi_modal_content
 
 from agents.codec import Json, register
+from agents.errors import CheckpointDecodeError, ToolError
+
+MAX_FILE_BYTES = 1_000_000
+"""How many bytes the files of one result may have together: each is stored with its run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +71,16 @@ Action: TypeAlias = Transfer | Exit | BreakLoop
 """What an agent, or a tool of it, wants to happen next."""
 
 
+File: TypeAlias = MultiModalContent
+"""Something for the model that is no text: `BinaryContent`, or the URL of an image, a document, a
+sound or a video (`ImageUrl`, `DocumentUrl`, …), all of pydantic-ai."""
+
+_FILES: pydantic.TypeAdapter[list[File]] = pydantic.TypeAdapter(
+    list[File],
+    config=pydantic.ConfigDict(ser_json_bytes="base64", val_json_bytes="base64", defer_build=True),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class ToolReturn:
     """What a tool gives back when it has more to say than a text.
@@ -73,8 +90,41 @@ class ToolReturn:
         outcome: What came of the call.
         action: What shall happen when all calls of the answer are finished; only when the call
             ran. None goes on with the model.
+        files: What the model shall see besides; together at most `MAX_FILE_BYTES`.
+
+    Raises:
+        ToolError: The files are too large, or are no files.
     """
 
     text: str
     outcome: ToolOutcome = ToolOutcome.RAN
     action: Action | None = None
+    files: tuple[File, ...] = ()
+
+    def __post_init__(self) -> None:
+        for file in self.files:
+            if not is_multi_modal_content(file):
+                raise ToolError(f"a result may have files, not a {type(file).__name__}")
+        size = sum(len(file.data) for file in self.files if isinstance(file, BinaryContent))
+        if size > MAX_FILE_BYTES:
+            raise ToolError(
+                f"the files of a result have {size:,} bytes, and may have {MAX_FILE_BYTES:,} "
+                "together; make them smaller, or give a URL"
+            )
+
+
+def dump_files(files: tuple[File, ...]) -> Json:
+    """Write files as JSON data. Stored: version 1, must stay readable."""
+    return cast("Json", _FILES.dump_python(list(files), mode="json", exclude_none=True))
+
+
+def load_files(data: Json) -> tuple[File, ...]:
+    """Read what `dump_files` wrote.
+
+    Raises:
+        CheckpointDecodeError: It is damaged.
+    """
+    try:
+        return tuple(_FILES.validate_python(data))
+    except pydantic.ValidationError as error:
+        raise CheckpointDecodeError(f"{error.error_count()} faults in stored files") from error

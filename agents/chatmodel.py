@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Collection, Iterator, Mapping, Sequence
 from contextlib import aclosing
+from copy import copy
 from typing import NoReturn, cast
 
 from pydantic_ai.messages import (
@@ -120,6 +121,17 @@ class ChatModelAgent:
         self._sequential_tools = sequential_tools
         self._return_directly = _known(name, return_directly, self._tools)
         self._output_key = output_key
+
+    def with_tools(self, *tools: Tool) -> ChatModelAgent:
+        """The same agent with more tools, behind the same middlewares; this one stays as it is.
+
+        Raises:
+            DuplicateNameError: It has a tool of that name.
+        """
+        found, more = list(self._tools.values()), self._chain.wrap_more(tools)
+        other = copy(self)
+        other._tools = _by_name(self.name, [*found, *more])  # noqa: SLF001 - its own kind
+        return other
 
     def components(self) -> Mapping[Key, Component]:
         """Its tools; see `agents.topology`."""

@@ -16,7 +16,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from agents.calls import Action, ToolOutcome, ToolReturn
+from agents.calls import Action, File, ToolOutcome, ToolReturn, dump_files, load_files
 from agents.codec import Json, encode, register
 from agents.context import SessionValues
 from agents.errors import CheckpointDecodeError, OutsideRunError, ResumeDataError
@@ -84,8 +84,8 @@ class ChatState:
     Attributes:
         messages: What the agent and its tools said in this run.
         rounds: How often the model was asked.
-        results: Text, outcome and, when there is one, action of finished calls of the last answer,
-            by call id.
+        results: Text, outcome and, when there are any, action and files of finished calls of the
+            last answer, by call id.
         gates: Names of the gates around each waiting call, by call id.
         said: What people said meanwhile.
         draft: An answer of the model that the middlewares have not passed yet.
@@ -254,7 +254,7 @@ def _tool_return(planned: PlannedCall, work: Work) -> ToolReturnPart:
     done = work.results[planned.call.id]
     return ToolReturnPart(
         tool_name=planned.call.name,
-        content=well_formed(done.text),
+        content=[well_formed(done.text), *done.files] if done.files else well_formed(done.text),
         tool_call_id=planned.call.id,
         outcome=_MODEL_VIEW[done.outcome],
     )
@@ -262,15 +262,22 @@ def _tool_return(planned: PlannedCall, work: Work) -> ToolReturnPart:
 
 def _dumped(done: ToolReturn) -> list[object]:
     entry: list[object] = [done.text, str(done.outcome)]
+    if done.files:
+        return [*entry, done.action, dump_files(done.files)]
     return [*entry, done.action] if done.action is not None else entry
 
 
 def _result(entry: Sequence[object]) -> ToolReturn:
     try:
         text, outcome, *rest = entry
-        return ToolReturn(str(text), ToolOutcome(str(outcome)), _action(rest[0] if rest else None))
+        action, files, *_ = (*rest, None, None)
+        return ToolReturn(str(text), ToolOutcome(str(outcome)), _action(action), _files_of(files))
     except ValueError as error:
         raise CheckpointDecodeError(f"the result of a call is damaged: {error}") from error
+
+
+def _files_of(data: object) -> tuple[File, ...]:
+    return load_files(cast("Json", data)) if data is not None else ()
 
 
 def _ending(entry: Sequence[object]) -> Ending:

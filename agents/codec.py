@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
+from types import NoneType
 from typing import Any, TypeAlias, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
@@ -36,6 +37,8 @@ _TYPE = "$type"
 _DICT = "dict"
 _TUPLE = "tuple"
 _FLOAT = "float"
+_FLAT = frozenset({NoneType, bool, int, str})
+"""Types of values that are JSON data as they are."""
 _DEEP = (dict, list)
 """JSON data that holds other data; all else is what it is."""
 _PLAIN = (bool, int, float, str, list, dict, tuple, type(None))
@@ -134,12 +137,15 @@ class TypeRegistry:
             UnregisteredTypeError: It is, or holds, a value of an unknown type.
         """
         kind = type(value)
-        if value is None or kind in {bool, int, str}:
+        if kind in _FLAT:
             return cast("Json", value)
         if kind is float:
             return self._encode_float(cast("float", value))
         if kind is list:
-            return [self.encode(item) for item in cast("list[object]", value)]
+            return [
+                cast("Json", item) if type(item) in _FLAT else self.encode(item)
+                for item in cast("list[object]", value)
+            ]
         if kind is tuple:
             return _tagged(_TUPLE, [self.encode(item) for item in cast("tuple[object]", value)])
         if kind is dict:
@@ -178,14 +184,14 @@ class TypeRegistry:
             if type(key) is not str:
                 raise UnregisteredTypeError(f"dict with a {type(key).__name__} key")
         data = {
-            cast("str", key): cast("Json", item) if type(item) is str else self.encode(item)
+            cast("str", key): cast("Json", item) if type(item) in _FLAT else self.encode(item)
             for key, item in value.items()
         }
         return _tagged(_DICT, data) if _TYPE in data else data
 
     def _decode_tagged(self, data: dict[str, Json]) -> object:
         name, value = data[_TYPE], data.get("value")
-        if set(data) != {_TYPE, "value"} or not isinstance(name, str):
+        if len(data) != 2 or "value" not in data or not isinstance(name, str):
             raise CheckpointDecodeError("a typed value has unexpected parts")
         if name == _DICT and isinstance(value, dict):
             return {key: self.decode(item) for key, item in value.items()}

@@ -13,7 +13,16 @@ from datetime import timedelta
 from typing import NoReturn, cast
 
 from agents.address import Address, Segment
-from agents.calls import BreakLoop, Exit, ToolCall, ToolOutcome, ToolReturn, Transfer
+from agents.calls import (
+    BreakLoop,
+    Exit,
+    ToolCall,
+    ToolOutcome,
+    ToolReturn,
+    Transfer,
+    dump_files,
+    load_files,
+)
 from agents.cancel import CancelInfo
 from agents.codec import Json, decode, encode, register
 from agents.context import (
@@ -159,7 +168,8 @@ class _Execution:
         if not isinstance(action, Transfer | Exit | BreakLoop | None):
             raise CheckpointDecodeError(f"the result of {self.at} has a damaged action")
         self.scope.run.session.apply_changes(cast("dict[str, Json]", entry["session"]))
-        return ToolReturn(str(entry["text"]), ToolOutcome(str(entry["outcome"])), action)
+        files = load_files(entry["files"]) if "files" in entry else ()
+        return ToolReturn(str(entry["text"]), ToolOutcome(str(entry["outcome"])), action, files)
 
     async def _new(self, planned: PlannedCall, tools: Mapping[str, Tool]) -> ToolReturn:
         tool, journal = tools.get(self.call.name), self.scope.run.journal
@@ -190,6 +200,8 @@ class _Execution:
         }
         if result.action is not None:
             note["action"] = encode(result.action)
+        if result.files:
+            note["files"] = dump_files(result.files)
         await run.journal.append(FINISHED, self.at, note)
 
     async def _run(self, tool: Tool) -> ToolReturn:

@@ -7,7 +7,7 @@ are looked up, so that nothing that they tell of is done again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from typing import cast
 
@@ -62,6 +62,10 @@ class Journal:
     def find(self, kind: str, at: str) -> dict[str, Json] | None:
         """What a process before this one noted; None when it noted nothing."""
         return self._known.get((kind, at))
+
+    def known(self, kind: str) -> Iterator[tuple[str, dict[str, Json]]]:
+        """All that a process before this one noted of a kind: where, and what."""
+        return ((at, entry) for (one, at), entry in self._known.items() if one == kind)
 
     def has_started(self, at: str) -> bool:
         """Whether this process noted that a gated call has started."""

@@ -138,6 +138,7 @@ class ToolBatch:
             call=call,
             result=result.text,
             outcome=result.outcome,
+            files=result.files,
         )
 
 

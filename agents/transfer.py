@@ -21,6 +21,7 @@ from agents.agent import (
     run_path,
 )
 from agents.calls import ToolCall, ToolOutcome, Transfer
+from agents.chatmodel import ChatModelAgent
 from agents.codec import Json, register
 from agents.context import current_address, event_key, get_interrupt_state, state_slot
 from agents.errors import (
@@ -227,14 +228,23 @@ def with_sub_agents(agent: Agent, sub_agents: Sequence[Agent]) -> TransferAgent:
     """Let an agent hand over to others, and them back to it.
 
     Args:
-        agent: The agent; to hand over, it needs a tool that returns the action `Transfer`, such
-            as `transfer_tool_to` makes.
+        agent: The agent. A `ChatModelAgent` without the tool `transfer_to_agent` gets it; another
+            one hands over when a tool of it returns the action `Transfer`.
         sub_agents: Whom it can hand over to. May have sub-agents themselves.
 
     Raises:
         DuplicateNameError: Two of them have one name.
     """
-    return TransferAgent(agent, sub_agents)
+    return TransferAgent(with_transfer_tool(agent, sub_agents), sub_agents)
+
+
+def with_transfer_tool(agent: Agent, sub_agents: Sequence[Agent]) -> Agent:
+    """Give an agent the tool that it hands over with, if it is a `ChatModelAgent` without one."""
+    if not isinstance(agent, ChatModelAgent) or not sub_agents:
+        return agent
+    key = ("tool", TRANSFER_NAME)
+    has_one = any(found[:2] == key for found in agent.components())
+    return agent if has_one else agent.with_tools(transfer_tool_to(sub_agents))
 
 
 def transfer_tool_to(agents: Sequence[Agent]) -> Tool:

@@ -2,7 +2,7 @@
 
 from agents.graph.agent import GraphAgent, GraphTool, graph_tool
 from agents.graph.answers import Resume
-from agents.graph.builder import CompileOptions, StateGraph
+from agents.graph.builder import CompileOptions, NodeOptions, StateGraph
 from agents.graph.commands import END, START, Answers, Command, Send, StateEdit
 from agents.graph.compiled import CompiledGraph, StreamMode
 from agents.graph.errors import (
@@ -10,6 +10,7 @@ from agents.graph.errors import (
     GotoError,
     GraphBuildError,
     GraphStepLimitError,
+    NodeFailedError,
     NodeRefusedError,
     NoGraphStoreError,
     NotAnsweredError,
@@ -21,6 +22,7 @@ from agents.graph.errors import (
 from agents.graph.nodes import NodeContext
 from agents.graph.once import once
 from agents.graph.questions import Question, node_interrupt
+from agents.graph.retries import RetryPolicy
 from agents.graph.snapshot import GraphResult, Pending, StateSnapshot, TaskView
 from agents.graph.state import GraphInfo
 
@@ -41,6 +43,8 @@ __all__ = [
     "GraphTool",
     "NoGraphStoreError",
     "NodeContext",
+    "NodeFailedError",
+    "NodeOptions",
     "NodeRefusedError",
     "NotAnsweredError",
     "OutsideNodeError",
@@ -48,6 +52,7 @@ __all__ = [
     "Question",
     "QuestionChangedError",
     "Resume",
+    "RetryPolicy",
     "Send",
     "SeveralPendingError",
     "StateEdit",

@@ -8,14 +8,18 @@ from typing import cast
 
 from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, UserPromptPart
 
-from agents.agent import AgentEvent, AgentInput, make_message
+from agents.agent import AgentEvent, AgentInput, make_action, make_message
+from agents.calls import Exit, ToolOutcome, ToolReturn
 from agents.codec import Json
 from agents.context import publish
 from agents.errors import AgentConfigError
 from agents.graph.channels import Values
 from agents.graph.compiled import CompiledGraph
+from agents.graph.errors import NodeRefusedError
 from agents.tools.base import CallText, Tool, ToolSpec
 from agents.tools.function import FunctionTool, result_text, tool
+
+_NO = "Do not try the same call again or work around it."
 
 ToInput = Callable[[AgentInput], Mapping[str, object]]
 ToText = Callable[[Values], str]
@@ -69,11 +73,21 @@ class GraphAgent:
         return self._description
 
     async def run(self, input: AgentInput) -> AsyncIterator[AgentEvent]:  # noqa: A002 - see Agent
-        """Run the graph; see `Agent.run`."""
-        values = await self._graph.run_inside(self._to_input(input))
-        text = self._to_text(values)
+        """Run the graph; see `Agent.run`.
+
+        When people do not let it go on at a breakpoint, it says so, and all workflows around it
+        end as well: what comes after it was not agreed to.
+        """
+        action: Exit | None = None
+        try:
+            values = await self._graph.run_inside(self._to_input(input))
+            text = self._to_text(values)
+        except NodeRefusedError as error:
+            text, action = error.told, Exit()
         yield make_message(text)
         publish(ModelResponse(parts=[TextPart(text)]))
+        if action is not None:
+            yield make_action(action)
 
     def resume(self, input: AgentInput) -> AsyncIterator[AgentEvent]:  # noqa: A002 - see Agent
         """Go on; the graph itself knows where. See `Agent.resume`."""
@@ -120,10 +134,14 @@ class GraphTool:
         """Say in words what a call does; see `Tool.describe`."""
         return self.arguments.describe(arguments)
 
-    async def call(self, arguments: dict[str, Json]) -> str:
-        """Run the graph; see `Tool.call`."""
+    async def call(self, arguments: dict[str, Json]) -> str | ToolReturn:
+        """Run the graph; see `Tool.call`. A breakpoint that people do not pass is no failure."""
         made = self.arguments.function(**self.arguments.parameters.values(arguments))
-        values = await self.graph.run_inside(cast("Mapping[str, object]", made))
+        try:
+            values = await self.graph.run_inside(cast("Mapping[str, object]", made))
+        except NodeRefusedError as error:
+            is_no = error.outcome is ToolOutcome.REJECTED
+            return ToolReturn(f"{error.told}\n{_NO}" if is_no else error.told, error.outcome)
         return self.to_text(values)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import cast
 
+from agents.calls import ToolOutcome
 from agents.cancel import CancelInfo
 from agents.codec import encode
 from agents.context import RunContext, Scope
@@ -59,7 +60,8 @@ class Gatekeeper:
         values = state.values
         for one in gate:
             values = self._topology.channels.replace(values, one.edit, f"the edit at {one.node!r}")
-        return replace(state, gate=(), values=values), []
+        tasks = tuple(replace(task, is_guarded=True) for task in state.tasks)
+        return replace(state, gate=(), values=values, tasks=tasks), []
 
     def _pass(self, one: Break, state: GraphState) -> tuple[Break, Interrupted | None]:
         if one.id:
@@ -73,7 +75,10 @@ class Gatekeeper:
         answer = run.answers[point.id]
         refusal = refuses(answer)
         if refusal:
-            raise NodeRefusedError(self._topology.name, one.node, refusal)
+            outcome, told = _stopped(one, answer)
+            raise NodeRefusedError(
+                self._topology.name, one.node, refusal, outcome=outcome, told=told
+            )
         try:
             edit = read_edit(self._topology, answer)
         except ResumeDataError as error:
@@ -112,6 +117,26 @@ def refuses(answer: object) -> str:
             return "rejected"
         case _:
             return ""
+
+
+def _stopped(one: Break, answer: object) -> tuple[ToolOutcome, str]:
+    """What an answer that lets nothing run is, and how people are told of it."""
+    where = f"Stopped {one.kind} “{one.node}”"
+    match answer:
+        case Expired(waited=waited):
+            told = f"nobody answered in time{f' ({waited})' if waited else ''}."
+            return ToolOutcome.EXPIRED, f"{where}: {told} This is not a rejection."
+        case Cancelled(reason=reason):
+            told = f"{where}: the question was taken back. This is not a rejection."
+            return ToolOutcome.CANCELLED, _with_reason(told, reason)
+        case ApprovalResult(reason=reason):
+            return ToolOutcome.REJECTED, _with_reason(f"{where}, as you asked.", reason or "")
+        case _:
+            return ToolOutcome.REJECTED, f"{where}, as you asked."
+
+
+def _with_reason(told: str, reason: str) -> str:
+    return f"{told} Reason: {reason.strip()}" if reason.strip() else told
 
 
 def read_edit(topology: Topology, answer: object) -> dict[str, object]:

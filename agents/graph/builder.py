@@ -13,6 +13,7 @@ from agents.graph.compiled import CompiledGraph
 from agents.graph.errors import GraphBuildError
 from agents.graph.execution import Options
 from agents.graph.plan import Branch, Draft, Node, NodeFunction, Router, Topology
+from agents.graph.retries import RetryPolicy
 from agents.observe import Observer, Observers
 from agents.runner import Durability, new_uuid
 
@@ -26,7 +27,8 @@ class CompileOptions(TypedDict, total=False):
     Attributes:
         checkpoint_store: Where threads are kept; without one, questions surface, and nothing can
             be resumed. A sub-graph needs none.
-        interrupt_before: Nodes before which people are asked to let the graph go on; "*" for all.
+        interrupt_before: Nodes before which people are asked to let the graph go on; "*" for all
+            but hidden ones.
         interrupt_after: Nodes after which they are.
         name: Part of addresses: never change it while threads are pending; "graph" when left out.
         durability: When things are stored: each node and step ("step", the default), or only where
@@ -46,6 +48,34 @@ class CompileOptions(TypedDict, total=False):
     observers: Sequence[Observer]
 
 
+class NodeOptions(TypedDict, total=False):
+    """How a node shall run; see `StateGraph.add_node`.
+
+    Attributes:
+        destinations: Where its commands may lead; None allows every node. Nodes that only commands
+            lead to must be named here; of a sub-graph, also what its commands to the parent name.
+        to_input: For a graph: makes its input of the state; by default, the keys both have.
+        to_update: For a graph: makes this node's update of its state at the end; by default, what
+            it changed of the keys both have.
+        retry_policy: Lets it run again when it fails; by default, it does not. A sub-graph goes on
+            where it failed.
+        idempotent: Whether running twice has the same effect as once. Then nobody is asked what
+            became of it when its process died after people had let it run at a breakpoint.
+        stateful: For a graph: whether it keeps those of its keys that this graph does not have,
+            from one time that the node runs to the next, also in later turns of the thread. Of
+            several that run side by side, those of the last one count.
+        hidden: Whether breakpoints at "*" pass it over, and streams of updates do not tell of it.
+    """
+
+    destinations: Sequence[str] | None
+    to_input: Callable[[Values], Mapping[str, object]] | None
+    to_update: Callable[[Values], Mapping[str, object]] | None
+    retry_policy: RetryPolicy | None
+    idempotent: bool
+    stateful: bool
+    hidden: bool
+
+
 class StateGraph:
     """A graph whose nodes read and write one state.
 
@@ -62,13 +92,7 @@ class StateGraph:
         self._draft = Draft()
 
     def add_node(
-        self,
-        name: str,
-        node: NodeFunction | CompiledGraph,
-        *,
-        destinations: Sequence[str] | None = None,
-        to_input: Callable[[Values], Mapping[str, object]] | None = None,
-        to_update: Callable[[Values], Mapping[str, object]] | None = None,
+        self, name: str, node: NodeFunction | CompiledGraph, **options: Unpack[NodeOptions]
     ) -> StateGraph:
         """Add a node.
 
@@ -76,11 +100,7 @@ class StateGraph:
             name: Unique; part of addresses: never change it while threads are pending.
             node: A function of the state, or of the state and a `NodeContext`; a plain one runs in
                 a thread of its own. Or a compiled graph.
-            destinations: Where its commands may lead; None allows every node. Nodes that only
-                commands lead to must be named here.
-            to_input: For a graph: makes its input of the state; by default, the keys both have.
-            to_update: For a graph: makes this node's update of its state at the end; by default,
-                what it changed of the keys both have.
+            **options: See `NodeOptions`.
 
         Raises:
             GraphBuildError: The name is taken, or this cannot be a node.
@@ -89,20 +109,25 @@ class StateGraph:
             raise GraphBuildError(f"{name!r} cannot be the name of a node; choose another")
         if name in self._draft.nodes:
             raise GraphBuildError(f"there are two nodes {name!r}; rename one")
-        allowed = None if destinations is None else tuple(destinations)
-        if isinstance(node, CompiledGraph):
-            self._draft.nodes[name] = Node(
-                name=name,
-                graph=node.topology,
-                destinations=allowed,
-                to_input=to_input,
-                to_update=to_update,
+        graph = node.topology if isinstance(node, CompiledGraph) else None
+        to_input, to_update = options.get("to_input"), options.get("to_update")
+        if graph is None and (to_input or to_update or options.get("stateful")):
+            raise GraphBuildError(
+                f"node {name!r} is no graph: it takes no to_input, to_update or stateful"
             )
-            return self
-        if to_input or to_update:
-            raise GraphBuildError(f"node {name!r} is no graph: it takes no to_input or to_update")
+        allowed = options.get("destinations")
         self._draft.nodes[name] = Node(
-            name=name, function=node, takes_context=_takes_context(name, node), destinations=allowed
+            name=name,
+            function=None if isinstance(node, CompiledGraph) else node,
+            graph=graph,
+            takes_context=not isinstance(node, CompiledGraph) and _takes_context(name, node),
+            destinations=None if allowed is None else tuple(allowed),
+            to_input=to_input,
+            to_update=to_update,
+            retry_policy=options.get("retry_policy"),
+            is_idempotent=options.get("idempotent", False),
+            is_stateful=options.get("stateful", False),
+            is_hidden=options.get("hidden", False),
         )
         return self
 
@@ -203,7 +228,7 @@ class StateGraph:
     def _breakpoints(self, what: str, names: str | Sequence[str]) -> frozenset[str]:
         wanted = {names} if isinstance(names, str) else set(names)
         if EVERY in wanted:
-            return frozenset(self._draft.nodes)
+            return frozenset(n.name for n in self._draft.nodes.values() if not n.is_hidden)
         self._check_known(what, wanted)
         return frozenset(wanted)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from agents.codec import register
 
@@ -41,13 +41,21 @@ class Command:
     From a node, `goto` takes the place of its edges. Given with a resume, the update is written
     before anything runs, and the nodes of `goto` run in the step that goes on.
 
+    With `graph=Command.PARENT`, a node of a sub-graph commands the graph around it: the sub-graph
+    ends when its step does, and the node that it is there writes and leads as the command says.
+    What the sub-graph itself wrote counts only as far as the command passes it on.
+
     Attributes:
         goto: A node, a `Send`, `END`, or several; empty follows the edges.
         update: By key of the state, through its reducer.
+        graph: Which graph is meant: empty for that of the node, or `Command.PARENT`.
     """
+
+    PARENT: ClassVar[str] = "__parent__"
 
     goto: Targets = ()
     update: Mapping[str, object] = field(default_factory=dict)
+    graph: str = ""
 
     @property
     def targets(self) -> tuple[Target, ...]:

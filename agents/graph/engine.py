@@ -16,31 +16,18 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import NoReturn, cast
 
-from agents.address import Address
 from agents.agent import stop
-from agents.codec import Json, decode, encode
-from agents.context import RunContext, Scope, Watch, current_scope, entered
-from agents.errors import CheckpointDecodeError, SwallowedInterruptError, TopologyChangedError
+from agents.codec import decode, encode
+from agents.context import RunContext, Scope, current_scope, entered
+from agents.errors import CheckpointDecodeError, TopologyChangedError
 from agents.graph.breakpoints import Gatekeeper, apply_edit, stop_signal
 from agents.graph.channels import Values
 from agents.graph.errors import GraphStepLimitError, StateUpdateError
-from agents.graph.nodes import (
-    NodeContext,
-    call_function,
-    graph_input,
-    graph_update,
-    numbering,
-    read_outcome,
-    unpack_group,
-)
-from agents.graph.plan import Node, Topology
-from agents.graph.questions import NodeRun, running
-from agents.graph.state import Answered, GraphInfo, GraphState, Outcome, Task
+from agents.graph.plan import Around, Topology
+from agents.graph.running import Ending, Place
+from agents.graph.state import GraphInfo, GraphState, Memory, Outcome
 from agents.points import Point
 from agents.signals import Interrupted, composite_interrupt
-
-NODE = "node"
-"""Kind of journal entries: a node has finished."""
 
 
 async def _keep_nothing(_: GraphState) -> None:
@@ -64,38 +51,40 @@ class Hooks:
     tell: Callable[[str, object], None] = _tell_nobody
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
-    """How the run of a node ended.
-
-    Attributes:
-        task: The task, as it is now.
-        signal: What waits in it.
-        error: Why it failed.
-    """
-
-    task: Task
-    signal: Interrupted | None = None
-    error: Exception | None = None
-
-
 class Engine:
     """Runs a graph at the current address.
 
     Args:
         topology: The graph.
         hooks: Who is told what happens.
+        around: The graph around it, when it is a node of one.
+        is_guarded: Whether people let the whole of it run, at a breakpoint around it.
 
     Attributes:
         state: Where it stands; set once it has begun.
     """
 
-    def __init__(self, topology: Topology, hooks: Hooks | None = None) -> None:
+    def __init__(
+        self,
+        topology: Topology,
+        hooks: Hooks | None = None,
+        *,
+        around: Around | None = None,
+        is_guarded: bool = False,
+    ) -> None:
         self._topology = topology
         self._hooks = hooks or Hooks()
         self._scope: Scope = current_scope("a graph")
+        self._place = Place(
+            topology=topology,
+            scope=self._scope,
+            around=around,
+            is_guarded=is_guarded,
+            make_child=_make_child,
+        )
         self._signals: dict[int, Interrupted] = {}
         self._id = ""
+        self._has_begun = False
         self._is_first = True
         self.state = GraphState(graph=topology.name, values={})
 
@@ -103,11 +92,14 @@ class Engine:
     def _run(self) -> RunContext:
         return self._scope.run
 
-    async def run(self, make_input: Callable[[], Mapping[str, object]]) -> Values:
-        """Run to the end, from where it stands.
+    async def run(
+        self, make_input: Callable[[], Mapping[str, object]], memory: Memory | None = None
+    ) -> Values:
+        """Run to the end, from where it stands; after an error, it may be called again.
 
         Args:
             make_input: Makes the input; only called when it has not begun.
+            memory: What it has kept from the last time.
 
         Returns:
             The state at the end.
@@ -118,7 +110,9 @@ class Engine:
             AgentError: The graph cannot go on.
             Exception: A node failed. `kept_point` has what is needed to go on.
         """
-        await self._load(make_input)
+        if not self._has_begun:
+            await self._load(make_input, memory)
+        self._has_begun = True
         while True:
             self._pass_gate()
             if not self.state.tasks:
@@ -142,12 +136,17 @@ class Engine:
             is_hidden=not children,
         )
 
-    async def _load(self, make_input: Callable[[], Mapping[str, object]]) -> None:
+    async def _load(
+        self, make_input: Callable[[], Mapping[str, object]], memory: Memory | None
+    ) -> None:
         point = self._scope.point
         if point is None:
             channels = self._topology.channels
-            values = channels.merge(channels.initial(), [("the input", make_input())])
-            self.state = await self._topology.begin(values, {})
+            kept = deepcopy(memory) if memory is not None else Memory(values={})
+            known = {key: kept.values[key] for key in channels.names if key in kept.values}
+            given = [("the input", make_input())]
+            values = channels.merge({**channels.initial(), **known}, given)
+            self.state = await self._topology.begin(values, memories=kept.below)
             return
         self._id = point.id
         self.state = read_state(self._topology, point)
@@ -173,7 +172,6 @@ class Engine:
 
     async def _run_step(self) -> None:
         """Run what is to run in this step; whoever is finished stays finished."""
-        self._signals = {}
         todo = [at for at in range(len(self.state.tasks)) if self._is_to_run(at)]
         errors: dict[int, Exception] = {}
         async for at, ending in self._side_by_side(todo):
@@ -183,7 +181,7 @@ class Engine:
             if ending.error is not None:
                 errors[at] = ending.error
             if ending.task.outcome is not None:
-                self._hooks.tell("updates", {ending.task.node: ending.task.outcome.update})
+                self._tell_update(ending.task.node, ending.task.outcome)
         self._run.journal.raise_failure()
         if errors:
             self._fail(errors)
@@ -195,14 +193,23 @@ class Engine:
         task = self.state.tasks[at]
         if task.outcome is not None:
             if self._is_first:
-                cached = {task.node: task.outcome.update, "__metadata__": {"cached": True}}
-                self._hooks.tell("updates", cached)
+                self._tell_update(task.node, task.outcome, cached=True)
+            return False
+        if at in self._signals:  # it waits, and one beside it is tried again
             return False
         untouched = self._run.untouched(task.address(self._scope.address))
         if task.status == "waiting" and untouched is not None:
             self._signals[at] = Interrupted(untouched)
             return False
         return True
+
+    def _tell_update(self, name: str, outcome: Outcome, *, cached: bool = False) -> None:
+        if self._topology.nodes[name].is_hidden:
+            return
+        told: dict[str, object] = {name: outcome.update}
+        if cached:
+            told["__metadata__"] = {"cached": True}
+        self._hooks.tell("updates", told)
 
     def _fail(self, errors: dict[int, Exception]) -> NoReturn:
         first, *others = [errors[at] for at in sorted(errors)]
@@ -211,7 +218,10 @@ class Engine:
         raise first
 
     async def _side_by_side(self, todo: list[int]) -> AsyncIterator[tuple[int, Ending]]:
-        tasks = {asyncio.create_task(self._run_node(self.state.tasks[at])): at for at in todo}
+        tasks = {
+            asyncio.create_task(self._place.run(self.state.tasks[at], self.state)): at
+            for at in todo
+        }
         unfinished = set(tasks)
         fatal: BaseException | None = None
         try:
@@ -229,119 +239,35 @@ class Engine:
         if fatal is not None:
             raise fatal
 
-    async def _run_node(self, task: Task) -> Ending:
-        """Run a node in its address; whatever comes out of it has one meaning."""
-        node, address = self._topology.nodes[task.node], task.address(self._scope.address)
-        node_run = self._node_run(task, address)
-        scope = replace(
-            self._scope,
-            address=address,
-            slot="",
-            point=self._run.claim(address, ""),
-            watch=Watch(),
-            granted=None,
-            why="",
-        )
-        with entered(scope), numbering(scope), running(node_run):
-            try:
-                return await self._attempt(task, node, node_run)
-            except BaseExceptionGroup as group:
-                return self._ungrouped(task, node_run, group)
-
-    async def _attempt(self, task: Task, node: Node, node_run: NodeRun) -> Ending:
-        child = Engine(node.graph) if node.graph is not None else None
-        try:
-            outcome = await self._outcome(task, node, node_run, child)
-        except Interrupted as signal:
-            return _waiting(task, node_run, signal)
-        except Exception as error:  # noqa: BLE001 - kept with the task, and raised after the step
-            return self._failed(task, node_run, error, child)
-        answered = _answers(node_run)
-        done = replace(task, status="done", outcome=outcome, answered=answered, kept={}, error="")
-        return Ending(task=done)
-
-    def _ungrouped(
-        self, task: Task, node_run: NodeRun, group: BaseExceptionGroup[BaseException]
-    ) -> Ending:
-        try:
-            error = unpack_group(group)
-        except Interrupted as signal:
-            return _waiting(task, node_run, signal)
-        return self._failed(task, node_run, error, None)
-
-    def _failed(
-        self, task: Task, node_run: NodeRun, error: Exception, child: Engine | None
-    ) -> Ending:
-        """A sub-graph that failed keeps what is finished in it, and what waits in it."""
-        error.add_note(f"in node {task.node!r} of graph {self._topology.name!r}")
-        told = f"{type(error).__name__}: {error}".rstrip(": ")
-        failed = replace(
-            task, status="failed", error=told, answered=_answers(node_run), kept=node_run.kept
-        )
-        signal = (
-            Interrupted(child.kept_point()) if child is not None and child.state.tasks else None
-        )
-        return Ending(task=failed, signal=signal, error=error)
-
-    async def _outcome(
-        self, task: Task, node: Node, node_run: NodeRun, child: Engine | None
-    ) -> Outcome:
-        scope, journal = current_scope("a node"), self._run.journal
-        at = str(scope.address)
-        before = journal.find(NODE, at)
-        if before is not None:
-            self._run.session.apply_changes(cast("dict[str, Json]", before["session"]))
-            return cast("Outcome", decode(before["outcome"]))
-        state = deepcopy(task.sent[0] if task.sent else self.state.values)
-        if child is None:
-            result = await call_function(node, state, self._context(task))
-        else:
-            result = await self._run_child(node, state, child)
-        if scope.watch.raised:
-            raise SwallowedInterruptError(at)
-        node_run.check_finished()
-        outcome = read_outcome(self._topology, node, result)
-        if journal.every_step:
-            changes = self._run.session.take_changes()
-            await journal.append(NODE, at, {"outcome": encode(outcome), "session": changes})
-        return outcome
-
-    async def _run_child(self, node: Node, state: object, child: Engine) -> Values:
-        given = dict(graph_input(node, state))
-        after = await child.run(lambda: given)
-        before = state if isinstance(state, dict) else {}
-        return graph_update(node, self._topology.channels, before, after)
-
-    def _node_run(self, task: Task, address: Address) -> NodeRun:
-        known = {answer.index: answer for answer in task.answered}
-        node_run = NodeRun(
-            run=self._run,
-            address=address,
-            node=task.node,
-            answered=known,
-            kept=dict(task.kept),
-        )
-        node_run.take_answers()
-        return node_run
-
-    def _context(self, task: Task) -> NodeContext:
-        return NodeContext(
-            node=task.node,
-            run=task.run,
-            step=self.state.step,
-            thread_id=self._run.checkpoint_id,
-        )
-
     async def _commit(self) -> None:
         """Write what the nodes of the step return, and see what is next."""
         values = self._topology.channels.merge(self.state.values, self.state.updates)
         done = [(task.node, cast("Outcome", task.outcome).goto) for task in self.state.tasks]
-        state = replace(self.state, step=self.state.step + 1)
-        self.state = await self._topology.advance(state, values, done)
-        self._is_first = False
+        step, memories = self.state.step + 1, self.state.remembered
+        state, leaving = replace(self.state, step=step, memories=memories), self._leaving()
+        if leaving is not None:
+            self.state = self._topology.leave(state, values, leaving)
+        else:
+            self.state = await self._topology.advance(state, values, done)
+        self._is_first, self._signals = False, {}
         if self.state.tasks and not self.state.gate:
             await self._hooks.keep(self.state)
         self._hooks.tell("values", deepcopy(values))
+
+    def _leaving(self) -> Outcome | None:
+        """What a node of the step told the graph around, if one did."""
+        outcomes = [(task.node, task.outcome) for task in self.state.tasks if task.outcome]
+        found = [(node, one) for node, one in outcomes if one.is_for_parent]
+        if len(found) > 1:
+            who = ", ".join(node for node, _ in found)
+            fault = "nodes of one step may give one command to the graph around, not several"
+            raise StateUpdateError(who, fault)
+        return found[0][1] if found else None
+
+
+def _make_child(here: Around, is_guarded: bool) -> Engine:  # noqa: FBT001 - see `MakeChild`
+    """Make the engine of a sub-graph; it stands where its node does."""
+    return Engine(cast("Topology", here.node.graph), around=here, is_guarded=is_guarded)
 
 
 def read_state(topology: Topology, point: Point) -> GraphState:
@@ -375,16 +301,3 @@ def _fatal(task: asyncio.Task[Ending]) -> BaseException:
     if task.cancelled():
         return asyncio.CancelledError("a node was cancelled")
     return cast("BaseException", task.exception())
-
-
-def _answers(node_run: NodeRun) -> tuple[Answered, ...]:
-    return tuple(node_run.answered[index] for index in sorted(node_run.answered))
-
-
-def _waiting(task: Task, node_run: NodeRun, signal: Interrupted) -> Ending:
-    """Who asks, waits; who asked something else than people answered, waits as before."""
-    if node_run.refusals:
-        return Ending(task=replace(task, status="waiting", kept=node_run.kept), signal=signal)
-    answered = _answers(node_run)
-    waiting = replace(task, status="waiting", answered=answered, kept=node_run.kept, error="")
-    return Ending(task=waiting, signal=signal)

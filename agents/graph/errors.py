@@ -15,6 +15,7 @@ AgentError
     QuestionChangedError         a node asks something else than people answered
   ToolError
     NodeRefusedError             people did not let a node run, or nobody answered
+    NodeFailedError              a node that people let run has failed before: it does not run again
     NotAnsweredError             a node wants a typed answer, and nobody gave one
   StateUpdateError               an unknown key, a wrong type, two writers
   GotoError                      there is no such node to go to
@@ -26,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from agents.calls import ToolOutcome
 from agents.errors import (
     AgentConfigError,
     AgentError,
@@ -120,13 +122,44 @@ class QuestionChangedError(ResumeError):
 
 
 class NodeRefusedError(ToolError):
-    """A breakpoint was not passed: people said no, or nobody answered. The node did not go on."""
+    """A breakpoint was not passed: people said no, or nobody answered. The node did not go on.
 
-    def __init__(self, graph: str, node: str, why: str) -> None:
+    Attributes:
+        graph: Which graph has ended.
+        node: At which node.
+        why: What people answered.
+        outcome: The same in one word: rejected, expired, cancelled, or failed when nobody could
+            say whether the node had run.
+        told: A sentence for people in a conversation.
+    """
+
+    def __init__(
+        self,
+        graph: str,
+        node: str,
+        why: str,
+        *,
+        outcome: ToolOutcome = ToolOutcome.REJECTED,
+        told: str = "",
+    ) -> None:
         super().__init__(f"graph {graph!r} ended at node {node!r}: {why}; nothing more ran")
         self.graph = graph
         self.node = node
         self.why = why
+        self.outcome = outcome
+        self.told = told or f"Stopped at “{node}”: {why}."
+
+
+class NodeFailedError(ToolError):
+    """A node that people had let run failed in a process before this one. It does not run again."""
+
+    def __init__(self, node: str, error: str) -> None:
+        super().__init__(
+            f"node {node!r} failed after people had let it run: {error}; it does not run again by "
+            "itself. Begin anew, or give it a retry policy"
+        )
+        self.node = node
+        self.error = error
 
 
 class GraphStepLimitError(StepLimitError):

@@ -10,9 +10,9 @@ from agents.cancel import CancelToken
 from agents.context import RunContext, Scope, SessionValues, address_segment, entered
 from agents.errors import ResumeError
 from agents.graph.channels import Values
-from agents.graph.commands import Command
+from agents.graph.commands import END, Command
 from agents.graph.engine import Engine, Hooks, read_state, shown_values
-from agents.graph.errors import NodeRefusedError
+from agents.graph.errors import GotoError, NodeRefusedError
 from agents.graph.plan import Topology
 from agents.graph.snapshot import GraphResult, Phase, graph_address, pending_of, result_of
 from agents.graph.state import GraphInfo, GraphState
@@ -226,7 +226,7 @@ async def begun(
     channels = topology.channels
     old = head.state if head else None
     values = channels.merge(old.values if old else channels.initial(), [("the input", given)])
-    state = await topology.begin(values, old.counts if old else {})
+    state = await topology.begin(values, old.counts if old else {}, old.memories if old else {})
     if head is not None:
         return replace(head.with_state(state, phase="running"), parent=head.number)
     point = Point(
@@ -258,6 +258,8 @@ async def commanded(
     if command is None:
         return head
     who, state = "the command", head.state
+    if command.graph:
+        raise GotoError(who, command.graph, (*topology.nodes, END))
     targets = tuple(topology.check_target(who, target) for target in command.targets)
     values = topology.channels.merge(state.values, [(who, command.update)])
     if state.tasks or state.gate:

@@ -8,14 +8,14 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from agents.context import Scope
 from agents.graph.channels import Channels, Values
 from agents.graph.commands import END, Command
-from agents.graph.errors import StateUpdateError
-from agents.graph.plan import Node, Topology
+from agents.graph.errors import GotoError, StateUpdateError
+from agents.graph.plan import Around, Node, Topology
 from agents.graph.state import Outcome
 from agents.signals import Interrupted, composite_interrupt
 
@@ -29,12 +29,14 @@ class NodeContext:
         run: Which run of this node in this thread, from 1.
         step: How many steps of this turn were finished before.
         thread_id: Which thread, or which run of an agent around; empty when nothing is kept.
+        attempt: How often its retry policy has let it begin in this process, from 1.
     """
 
     node: str
     run: int
     step: int
     thread_id: str
+    attempt: int = 1
 
 
 async def call_function(node: Node, state: object, context: NodeContext) -> object:
@@ -61,26 +63,41 @@ def is_async(function: Callable[..., object]) -> bool:
     )
 
 
-def read_outcome(topology: Topology, node: Node, result: object) -> Outcome:
+def read_outcome(here: Around, result: object, around: Around | None = None) -> Outcome:
     """Look at what a node returned, before anything of it counts.
+
+    Args:
+        here: The graph, and the node in it.
+        result: What the node returned.
+        around: The same for the graph around, if this is a sub-graph.
 
     Raises:
         StateUpdateError: It does not fit the state.
         GotoError: It leads nowhere.
         UnregisteredTypeError: It cannot be stored.
     """
-    who = f"node {node.name!r}"
+    topology, who = here.topology, f"node {here.node.name!r}"
     if isinstance(result, Command):
-        update = topology.channels.check(result.update, who)
-        allowed = None if node.destinations is None else (*node.destinations, END)
-        targets = tuple(topology.check_target(who, t, allowed) for t in result.targets)
-        return Outcome(update=deepcopy(update), goto=targets or None)
+        if not result.graph:
+            return _commanded(here, who, result)
+        if around is None or result.graph != Command.PARENT:
+            raise GotoError(who, result.graph, (*topology.nodes, END))
+        return replace(_commanded(around, who, result), is_for_parent=True)
     if result is None:
         return Outcome(update={})
     if not isinstance(result, Mapping):
         fault = f"a node returns a dict, a Command or None, not a {type(result).__name__}"
         raise StateUpdateError(who, fault)
     return Outcome(update=deepcopy(topology.channels.check(result, who)))
+
+
+def _commanded(there: Around, who: str, command: Command) -> Outcome:
+    """What a command means for a node of a graph."""
+    topology, named = there.topology, there.node.destinations
+    update = topology.channels.check(command.update, who)
+    allowed = None if named is None else (*named, END)
+    targets = tuple(topology.check_target(who, target, allowed) for target in command.targets)
+    return Outcome(update=deepcopy(update), goto=targets or None)
 
 
 def graph_input(node: Node, state: object) -> Mapping[str, object]:

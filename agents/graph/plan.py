@@ -12,7 +12,8 @@ from agents.codec import encode
 from agents.graph.channels import Channels, Values
 from agents.graph.commands import END, START, Send, Target
 from agents.graph.errors import GotoError, GraphBuildError
-from agents.graph.state import Break, GraphState, Task
+from agents.graph.retries import RetryPolicy
+from agents.graph.state import Break, GraphState, Memory, Outcome, Task
 from agents.signals import Interrupted
 
 NodeFunction: TypeAlias = Callable[..., object]
@@ -33,6 +34,10 @@ class Node:
         destinations: Where its commands may lead; None allows every node.
         to_input: Makes the sub-graph's input; None gives it the keys that both have.
         to_update: Makes the node's update of the sub-graph's state; None writes back what changed.
+        retry_policy: Whether it runs again when it fails; None never does.
+        is_idempotent: Whether running twice has the same effect as once.
+        is_stateful: Whether a sub-graph keeps what only it knows, from one time to the next.
+        is_hidden: Whether "*" does not mean it, and streams of updates do not tell of it.
     """
 
     name: str
@@ -42,6 +47,23 @@ class Node:
     destinations: tuple[str, ...] | None = None
     to_input: Callable[[Values], Mapping[str, object]] | None = None
     to_update: Callable[[Values], Mapping[str, object]] | None = None
+    retry_policy: RetryPolicy | None = None
+    is_idempotent: bool = False
+    is_stateful: bool = False
+    is_hidden: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """The graph around a sub-graph.
+
+    Attributes:
+        topology: That graph.
+        node: The node in it that the sub-graph is.
+    """
+
+    topology: Topology
+    node: Node
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,14 +107,22 @@ class Topology:
     after: frozenset[str] = frozenset()
     step_limit: int = 100
 
-    async def begin(self, values: Values, counts: Mapping[str, int]) -> GraphState:
+    async def begin(
+        self,
+        values: Values,
+        counts: Mapping[str, int] | None = None,
+        memories: Mapping[str, Memory] | None = None,
+    ) -> GraphState:
         """Make the state of a turn that begins.
 
         Args:
             values: The state, with the input in it.
             counts: How often each node ran in turns before.
+            memories: What sub-graphs have kept.
         """
-        state = GraphState(graph=self.name, values=values, counts=dict(counts))
+        state = GraphState(
+            graph=self.name, values=values, counts=dict(counts or {}), memories=dict(memories or {})
+        )
         return await self.advance(state, values, [(START, None)])
 
     async def advance(self, state: GraphState, values: Values, done: Arrivals) -> GraphState:
@@ -122,6 +152,18 @@ class Topology:
             counts=counts,
             gate=tuple(self._gate(after, tasks)),
             queued=(),
+        )
+
+    def leave(self, state: GraphState, values: Values, outcome: Outcome) -> GraphState:
+        """Make the state of a sub-graph that ends with a command to the graph around it."""
+        after = [task.node for task in state.tasks if task.node in self.after]
+        return replace(
+            state,
+            values=values,
+            tasks=(),
+            gate=tuple(self._gate(after, ())),
+            joins={},
+            leaving=outcome,
         )
 
     def check_target(

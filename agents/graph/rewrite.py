@@ -40,9 +40,11 @@ async def edited(
     if not as_node:
         changed = replace(state, values=values, tasks=_reset(state.tasks), gate=_ask_again(state))
     elif as_node == END:
-        changed = replace(state, values=values, tasks=(), gate=(), joins={})
+        kept = state.remembered
+        changed = replace(state, values=values, tasks=(), gate=(), joins={}, memories=kept)
     else:
-        changed = await topology.advance(replace(state, joins={}), values, [(as_node, None)])
+        ended = replace(state, joins={}, memories=state.remembered)
+        changed = await topology.advance(ended, values, [(as_node, None)])
     return _stored(head, changed, ())
 
 
@@ -70,7 +72,8 @@ async def _finish_task(
     if not state.next and not gate:
         values = topology.channels.merge(state.values, state.updates)
         done = [(one.node, one.outcome.goto if one.outcome else None) for one in state.tasks]
-        state = await topology.advance(replace(state, step=state.step + 1), values, done)
+        ended = replace(state, step=state.step + 1, memories=state.remembered)
+        state = await topology.advance(ended, values, done)
         children = ()
     return _stored(head, state, children)
 

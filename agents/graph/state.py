@@ -32,6 +32,20 @@ class Answered:
     value: object
 
 
+@register("countersign.graph_memory/1")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """What a sub-graph keeps for the next time that it runs. Stored: version 1, must stay readable.
+
+    Attributes:
+        values: Its keys that the graph around it does not have.
+        below: The same of sub-graphs in it, by node.
+    """
+
+    values: dict[str, object]
+    below: dict[str, Memory] = field(default_factory=dict)
+
+
 @register("countersign.graph_outcome/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
@@ -40,10 +54,14 @@ class Outcome:
     Attributes:
         update: What it writes.
         goto: Where it leads; None follows the edges.
+        is_for_parent: Whether both are for the graph around: then this one ends.
+        memory: What the node keeps, if it is a sub-graph that does.
     """
 
     update: dict[str, object]
     goto: tuple[str | Send, ...] | None = None
+    is_for_parent: bool = False
+    memory: Memory | None = None
 
 
 @register("countersign.graph_task/1")
@@ -60,6 +78,7 @@ class Task:
         kept: What is finished inside it, and must not run again with it; by key.
         outcome: What it returned; set when it is done.
         error: Why it failed; set when it did.
+        is_guarded: Whether people let this step begin, at a breakpoint.
     """
 
     node: str
@@ -70,6 +89,7 @@ class Task:
     kept: dict[str, object] = field(default_factory=dict)
     outcome: Outcome | None = None
     error: str = ""
+    is_guarded: bool = False
 
     def address(self, graph: Address) -> Address:
         """Where it stands, below its graph."""
@@ -114,6 +134,8 @@ class GraphState:
         joins: Who has arrived at an edge that waits for several; by position of the edge.
         counts: How often each node was to run.
         queued: Where a command leads that was given with a resume; part of the next step.
+        leaving: What a node told the graph around: this one ends with it.
+        memories: What sub-graphs keep, by node.
     """
 
     graph: str
@@ -124,6 +146,8 @@ class GraphState:
     joins: dict[str, list[str]] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     queued: tuple[str | Send, ...] = ()
+    leaving: Outcome | None = None
+    memories: dict[str, Memory] = field(default_factory=dict)
 
     @property
     def next(self) -> tuple[str, ...]:
@@ -132,8 +156,15 @@ class GraphState:
 
     @property
     def updates(self) -> list[tuple[str, dict[str, object]]]:
-        """What the finished nodes of this step write."""
-        return [(f"node {t.node!r}", t.outcome.update) for t in self.tasks if t.outcome]
+        """What the finished nodes of this step write here."""
+        outcomes = [(f"node {task.node!r}", task.outcome) for task in self.tasks if task.outcome]
+        return [(who, one.update) for who, one in outcomes if not one.is_for_parent]
+
+    @property
+    def remembered(self) -> dict[str, Memory]:
+        """The memories, with those of the finished nodes of this step."""
+        outcomes = [(task.node, task.outcome) for task in self.tasks if task.outcome]
+        return {**self.memories, **{node: one.memory for node, one in outcomes if one.memory}}
 
     @property
     def answered_ids(self) -> set[str]:

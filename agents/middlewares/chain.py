@@ -55,7 +55,11 @@ class Chain:
         names = {tool.definition.name for tool in found}
         for one in self._all:
             one.check_tools(names)
-        return [self._wrapped(tool) for tool in found]
+        return self.wrap_more(found)
+
+    def wrap_more(self, tools: Iterable[Tool]) -> list[Tool]:
+        """Put all middlewares around tools that are added to those that are there already."""
+        return [self._wrapped(tool) for tool in tools]
 
     async def before_agent(self, input: AgentInput) -> AgentInput:  # noqa: A002 - see Agent
         """See `Middleware.before_agent`."""

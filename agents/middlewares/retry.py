@@ -154,7 +154,7 @@ class _RetriedTool(ToolWrapper):
 
     async def call(self, arguments: dict[str, Json]) -> str | ToolReturn:
         scope = current_scope("RetryTools")
-        begin = _Beginning.of(scope)
+        begin = Beginning.of(scope)
         pieces: list[str] = []
         failures = 0
         while True:
@@ -180,19 +180,24 @@ class _RetriedTool(ToolWrapper):
 
 
 @dataclass(frozen=True, slots=True)
-class _Beginning:
-    """Which answers a call had found when it began, so that it finds the rest of them again."""
+class Beginning:
+    """Which answers a component had found when it began, so that it finds the rest again.
+
+    For parts of the runtime that run something a second time.
+    """
 
     address: Address
     claimed: frozenset[str]
     entered: frozenset[Address]
 
     @classmethod
-    def of(cls, scope: Scope) -> _Beginning:
+    def of(cls, scope: Scope) -> Beginning:
+        """Remember how things stand where something begins."""
         run = scope.run
         return cls(scope.address, frozenset(run.claimed), frozenset(run.entered))
 
     def restore(self, run: RunContext) -> None:
+        """Forget what was found since, at this address and below."""
         top = run.topmost(self.address)
         for point in top.walk() if top else ():
             if point.id not in self.claimed:

@@ -1,6 +1,7 @@
 """Agents that are put together already."""
 
 from agents.prebuilt.deep import Todo, deep_agent, task_tool, write_todos_tool
+from agents.prebuilt.files import Shell, execute_tool, file_tools, file_values, read_files
 from agents.prebuilt.plan_execute import (
     executor_agent,
     plan_execute,
@@ -25,16 +26,21 @@ __all__ = [
     "PendingToolCall",
     "Plan",
     "ReviewAgent",
+    "Shell",
     "StageInfo",
     "StageResult",
     "Todo",
     "create_react_agent",
     "deep_agent",
+    "execute_tool",
     "executor_agent",
+    "file_tools",
+    "file_values",
     "pending_tool_calls",
     "plan_execute",
     "plan_tool",
     "planner_agent",
+    "read_files",
     "replanner_agent",
     "respond_tool",
     "supervisor",

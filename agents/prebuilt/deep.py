@@ -16,6 +16,7 @@ from agents.codec import Json
 from agents.context import session_values
 from agents.messages import user_message
 from agents.middlewares.base import Middleware
+from agents.prebuilt.files import Shell, execute_tool, file_tools
 from agents.tools.base import CallText, Tool, ToolSpec
 from agents.tools.function import tool
 from agents.tools.schema import Parameters, docstring_parts, parameters
@@ -33,6 +34,10 @@ before you begin, and mark each item when you begin with it and when it is done.
 give a part of the work to another agent, which begins with nothing but what you tell it, and whose
 last words are what you get. Use that for parts that need many steps of their own; tasks that do
 not depend on each other can be given out side by side. Small things you do yourself."""
+
+FILES_INSTRUCTION = """\
+Keep what is long, and what others need, in files: `ls`, `read_file`, `write_file`, `edit_file`. You
+and the agents that you give tasks to share them; tell those agents the paths."""
 
 _GENERAL = "Does whatever the main agent can do, apart from it. For parts that take many steps."
 _WORKER = "You do one task for another agent. Your last words are all that it gets: be complete."
@@ -61,12 +66,15 @@ def deep_agent(  # noqa: PLR0913 - the documented names, all given by keyword
     max_iterations: int = 100,
     middlewares: Sequence[Middleware] = (),
     with_general_purpose: bool = True,
+    with_files: bool = True,
+    shell: Shell | None = None,
 ) -> Agent:
     """Make an agent for tasks of many steps.
 
     It has the tool `write_todos`, which keeps a list in the session value `todos`, and the tool
     `task`, which gives a task to a sub-agent. That runs below the call:
-    `agent:Deep;tool:task:c1;agent:Research`.
+    `agent:Deep;tool:task:c1;agent:Research`. It also has tools for files, which are kept in the
+    session of the run (`agents.prebuilt.files`); other agents see them when they have these tools.
 
     Args:
         name: Its name.
@@ -79,18 +87,21 @@ def deep_agent(  # noqa: PLR0913 - the documented names, all given by keyword
         middlewares: Around its model and tools, and around those of the general-purpose agent.
         with_general_purpose: Whether there is a sub-agent `general-purpose`, with the same model
             and tools.
+        with_files: Whether there are the tools for files.
+        shell: Runs the commands of the tool `execute`, each when a person has approved it; None
+            leaves the tool out.
 
     Raises:
         AgentConfigError: Two agents or two tools have one name.
     """
-    workers = list(sub_agents)
+    workers, own = list(sub_agents), _own_tools(tools, with_files=with_files, shell=shell)
     if with_general_purpose:
         workers.append(
             ChatModelAgent(
                 name=GENERAL_PURPOSE,
                 model=model,
-                instruction=_WORKER,
-                tools=tools,
+                instruction="\n\n".join([_WORKER, *([FILES_INSTRUCTION] if with_files else [])]),
+                tools=own,
                 description=_GENERAL,
                 max_iterations=max_iterations,
                 middlewares=middlewares,
@@ -98,15 +109,21 @@ def deep_agent(  # noqa: PLR0913 - the documented names, all given by keyword
         )
     check_unique_names(name, workers)
     given = [task_tool(workers)] if workers else []
+    told = [INSTRUCTION, FILES_INSTRUCTION if with_files else "", instruction]
     return ChatModelAgent(
         name=name,
         model=model,
-        instruction=f"{INSTRUCTION}\n\n{instruction}".strip(),
-        tools=[*tools, write_todos_tool(), *given],
+        instruction="\n\n".join(part for part in told if part),
+        tools=[*own, write_todos_tool(), *given],
         description=description,
         max_iterations=max_iterations,
         middlewares=middlewares,
     )
+
+
+def _own_tools(tools: Sequence[Tool], *, with_files: bool, shell: Shell | None) -> list[Tool]:
+    files = file_tools() if with_files else []
+    return [*tools, *files, *([execute_tool(shell)] if shell is not None else [])]
 
 
 def write_todos_tool() -> Tool:

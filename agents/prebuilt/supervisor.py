@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 
 from agents.agent import Agent, AgentEvent, AgentInput, run_agent
 from agents.topology import Component, Key, agent_component
-from agents.transfer import TransferAgent
+from agents.transfer import TransferAgent, with_transfer_tool
 
 
 class SupervisedAgents:
@@ -35,9 +35,9 @@ def supervisor(
 ) -> Agent:
     """Let an agent give tasks to others.
 
-    It hands over with its tool (`transfer_tool_to(sub_agents)`). When a sub-agent has ended, also
-    after an interrupt, it hands over back by itself, and the supervisor goes on, told what was
-    said. So an address shows the way that the task has come:
+    It hands over with the tool `transfer_to_agent`; see `with_sub_agents` for how it gets that.
+    When a sub-agent has ended, also after an interrupt, it hands over back by itself, and the
+    supervisor goes on, told what was said. So an address shows the way that the task has come:
     `agent:sup;agent:sup;agent:bank;agent:sup;agent:mail`. A sub-agent may be a workflow, or a
     supervisor with agents of its own. One that exits ends it all.
 
@@ -50,5 +50,6 @@ def supervisor(
     Raises:
         DuplicateNameError: Two of the agents have one name.
     """
-    inner = TransferAgent(supervisor, sub_agents, do_subs_return=True)
-    return SupervisedAgents(name or supervisor.name, description or supervisor.description, inner)
+    head = with_transfer_tool(supervisor, sub_agents)
+    inner = TransferAgent(head, sub_agents, do_subs_return=True)
+    return SupervisedAgents(name or head.name, description or head.description, inner)

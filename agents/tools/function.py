@@ -16,6 +16,7 @@ from contextlib import aclosing, closing, suppress
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, assert_never, cast, overload
 
+from pydantic_ai.messages import is_multi_modal_content
 from pydantic_core import to_json
 
 from agents.calls import ToolOutcome, ToolReturn
@@ -75,7 +76,7 @@ class FunctionTool:
             return await _joined(cast("_Pieces", result))
         if inspect.isgenerator(result):
             return await _joined(_pieces(cast("Generator[object, None, object]", result)))
-        return result if isinstance(result, ToolReturn) else result_text(result)
+        return result if isinstance(result, ToolReturn) else _result(result)
 
     async def _start(self, values: dict[str, object]) -> object:
         if inspect.isasyncgenfunction(self.function) or inspect.isgeneratorfunction(self.function):
@@ -92,6 +93,16 @@ def result_text(result: object) -> str:
         return "done"
     # A result without JSON form is told as text: the call did run, and that is the truth.
     return result if isinstance(result, str) else to_json(result, fallback=str).decode()
+
+
+def _result(result: object) -> str | ToolReturn:
+    """Take files out of what a function returns: it may be one, or a list with some in it."""
+    items = result if isinstance(result, list | tuple) else [result]
+    files = tuple(item for item in items if is_multi_modal_content(item))
+    if not files:
+        return result_text(result)
+    told = [result_text(item) for item in items if not is_multi_modal_content(item)]
+    return ToolReturn("\n".join(told) or f"{len(files)} attached.", files=files)
 
 
 async def _joined(pieces: _Pieces) -> str | ToolReturn:

@@ -26,6 +26,7 @@ from agents.graph import (
     node_interrupt,
 )
 from agents.memory import MemoryCheckpointStore
+from agents.tools.infos import DoubtInfo, DoubtResult
 from tests.unit.agents.support import Died, DyingStore
 
 
@@ -140,8 +141,13 @@ class Trial:
         for at in chosen:
             one = result.interrupts[at]
             self.given.add(str(one.value))
-            answers[one.id] = f"A({one.value})" if one.kind == "node" else "go"
+            answers[one.id] = f"A({one.value})" if one.kind == "node" else _go(one.value)
         return await self.graph().invoke(thread_id="t", resume_map=answers)
+
+
+def _go(asked: object) -> object:
+    """Let it go on; also a node behind a breakpoint whose process died while it ran."""
+    return DoubtResult(choice="again") if isinstance(asked, DoubtInfo) else "go"
 
 
 async def all_at_once(layers: Layers) -> Trial:

@@ -144,13 +144,16 @@ async def test_there_is_a_general_purpose_agent() -> None:
 
     assert brief(last) == ["tool task#c1 ran: paid", "says done"]
     offered = [model.tools for model in team.models["Deep"] if model.tools]
-    assert offered[0][0] == ("pay", "write_todos", "task")
-    assert offered[0][1] == ("pay",)
+    files = ("ls", "read_file", "write_file", "edit_file")
+    assert offered[0][0] == ("pay", *files, "write_todos", "task")
+    assert offered[0][1] == ("pay", *files)
 
 
 async def test_without_agents_there_is_no_task() -> None:
     team = Team(
-        lambda team: deep_agent(name="Deep", model=team.model("Deep"), with_general_purpose=False),
+        lambda team: deep_agent(
+            name="Deep", model=team.model("Deep"), with_general_purpose=False, with_files=False
+        ),
         {"Deep": [say("done")]},
     )
 

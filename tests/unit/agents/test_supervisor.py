@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 
 from agents.agent import Agent, AgentEvent
 from agents.agenttool import AgentTool
 from agents.calls import Exit, Transfer
+from agents.chatmodel import ChatModelAgent
 from agents.errors import DuplicateNameError
 from agents.memory import MemoryCheckpointStore
+from agents.middlewares import approval_middleware
 from agents.models import Turn, call, say
 from agents.prebuilt.supervisor import supervisor
 from agents.tools.gates import approval_gate
-from agents.transfer import transfer_tool_to, with_sub_agents
+from agents.transfer import transfer_tool_to, with_sub_agents, with_transfer_tool
 from agents.workflows import ParallelAgent, SequentialAgent
 from tests.unit.agents.support import Died, DyingStore, Plain, brief, no, yes
 from tests.unit.agents.team import Team, parents, pending
@@ -265,3 +269,41 @@ async def test_i4_a_supervised_run_goes_on_after_a_crash(at: int, before: bool) 
     assert all(len(found) == 1 for found in lines.values())
     assert len(transfer.calls) in (1, 2)
     assert check.calls
+
+
+async def test_the_tool_to_hand_over_comes_by_itself() -> None:
+    def build(team: Team) -> Agent:
+        bank = team.chat("bank")
+        return supervisor(supervisor=team.chat("sup", Plain("look")), sub_agents=[bank])
+
+    scripts: dict[str, list[Turn]] = {
+        "sup": [hand_to("bank", "s1"), say("that was all")],
+        "bank": [say("500")],
+    }
+    team = Team(build, scripts)
+    events = await team.run()
+    assert brief(events)[-1] == "says that was all"
+    assert team.models["sup"][0].tools[0] == ("look", "transfer_to_agent")
+
+
+async def test_it_stands_behind_the_middlewares_of_the_agent() -> None:
+    def build(team: Team) -> Agent:
+        middlewares = [approval_middleware("*")]
+        sup = team.chat("sup", middlewares=middlewares)
+        return with_sub_agents(sup, [team.chat("bank")])
+
+    team = Team(build, {"sup": [hand_to("bank", "s1")], "bank": [say("500")]})
+    one = pending(await team.run())["s1"]
+    assert brief(await team.resume({one.id: yes(one)}))[-1] == "says 500"
+
+
+def test_an_agent_that_has_the_tool_stays_as_it_is() -> None:
+    team = Team(lambda team: supervisor(supervisor=team.chat("sup"), sub_agents=[]), {"sup": []})
+    sup, bank = team.chat("sup"), team.asker("bank")
+    assert with_transfer_tool(sup, []) is sup
+    assert with_transfer_tool(bank, [sup]) is bank
+    more = with_transfer_tool(sup, [bank])
+    assert with_transfer_tool(more, [bank]) is more
+    assert sup.components() == {}
+    with pytest.raises(DuplicateNameError):
+        cast("ChatModelAgent", more).with_tools(transfer_tool_to([bank]))

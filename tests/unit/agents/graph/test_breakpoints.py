@@ -246,3 +246,22 @@ async def test_a_command_does_not_get_round_a_breakpoint() -> None:
     assert (values_of(result), lab.ran["z"]) == (["z"], 1)
     await lab.run(resume=None)
     assert lab.ran["z"] == 2
+
+
+async def test_e139_a_change_of_the_state_in_place_does_not_count() -> None:
+    """Eino keeps it; here only what a node returns, or does `once`, is written."""
+
+    def node(state: State) -> object:
+        lab.notes.append(state["foo"])
+        state["foo"] += "[edited]"
+        return {"b": f"{state['foo']}+{node_interrupt('q')}"}
+
+    lab = Lab(lambda lab: chain(lab, a=lambda s: {"foo": "n1"}, b=node))
+    [question] = (await lab.start()).interrupts
+    assert (await lab.state()).values["foo"] == "n1"
+    parent = question.context.parent
+    assert parent is not None
+    await lab.run(resume_map={parent.id: StateEdit({"foo": "n2"})})
+    result = await lab.run(resume="A")
+    assert (result.values["foo"], result.values["b"]) == ("n2", "n2[edited]+A")
+    assert lab.notes == ["n1", "n2"]

@@ -276,3 +276,31 @@ async def test_stop_iteration_does_not_hang() -> None:
     lab = Lab(lambda lab: fan(a=lambda state: next(iter([]))))
     with pytest.raises(RuntimeError, match="StopIteration"):
         await asyncio.wait_for(lab.start(), 5)
+
+
+async def test_e134_an_error_beside_a_question() -> None:
+    def fails(state: State) -> object:
+        lab.ran["a"] += 1
+        if lab.ran["a"] == 1:
+            raise ValueError("plain")
+        return {"a": "late"}
+
+    lab = Lab(lambda lab: fan(a=fails, b=lab.ask("b", "q"), c=lab.write("c")))
+    with pytest.raises(ValueError, match="plain"):
+        await lab.start()
+    state = await lab.state()
+    assert (state.phase, values_of(state)) == ("failed", ["q"])
+    assert [task.status for task in state.tasks] == ["failed", "waiting", "done"]
+    result = await lab.run(resume="x")
+    assert (result.values["a"], result.values["b"]) == ("late", "x")
+    assert lab.ran == {"a": 2, "b": 2, "b done": 1, "c": 1}
+
+
+async def test_e134_without_a_store_nothing_is_kept() -> None:
+    def fails(state: State) -> object:
+        raise ValueError("plain")
+
+    lab = Lab(lambda lab: fan(a=fails, b=lab.ask("b", "q")))
+    graph = lab.build(lab).compile()
+    with pytest.raises(ValueError, match="plain"):
+        await graph.invoke({})

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agents.cancel import CancelToken
-from agents.graph import StateGraph
+from agents.graph import START, Send, StateGraph
 from agents.observe import RunEvent
 from tests.unit.agents.graph.support import Lab, State, chain, fan, ids
 
@@ -125,3 +125,23 @@ async def test_observers_are_told() -> None:
     with pytest.raises(ValueError, match="boom"):
         await lab.start()
     assert [type(event).__name__ for event in told] == ["RunStarted", "RunFailed"]
+
+
+async def test_e143_a_stop_keeps_the_inputs_of_what_has_not_begun() -> None:
+    token = CancelToken()
+
+    def stop(state: State) -> object:
+        token.cancel("now")
+        return {"foo": "x"}
+
+    def build(lab: Lab) -> StateGraph:
+        graph = StateGraph(State).add_node("a", stop).add_edge(START, "a")
+        graph.add_node("w", lambda sent: {"log": [f"{sent['n']} of {sent['foo']}"]})
+        sends = [Send("w", {"foo": "own", "n": number}) for number in (1, 2)]
+        graph.add_conditional_edges("a", lambda s: sends, ["w"])
+        return graph
+
+    lab = Lab(build)
+    result = await lab.run({"foo": "given"}, cancel=token)
+    assert (result.next, result.values["log"]) == (("w", "w"), [])
+    assert (await lab.run()).values["log"] == ["1 of own", "2 of own"]

@@ -9,8 +9,11 @@ import pytest
 
 from agents.errors import ResumeDataError
 from agents.graph import (
+    END,
     START,
+    Command,
     CompiledGraph,
+    GraphBuildError,
     NodeRefusedError,
     SeveralPendingError,
     StateEdit,
@@ -238,3 +241,103 @@ async def test_a_graph_of_its_own_inside_a_node() -> None:
     )
     assert (await lab.start()).values["n"] == 1
     assert (await lab.flags["other"].get_state("other")).next == ("o",)
+
+
+class Counting(TypedDict, total=False):
+    seen: Annotated[list[str], add]
+    foo: str
+    n: int
+
+
+def counting(lab: Lab) -> CompiledGraph:
+    """A sub-graph that counts in a key of its own how often it ran."""
+
+    def count(state: Counting) -> object:
+        seen = [*state.get("seen", []), state.get("foo", "")]
+        lab.notes.append(seen)
+        return {"seen": [state.get("foo", "")], "n": len(seen)}
+
+    return StateGraph(Counting).add_node("count", count).add_edge(START, "count").compile()
+
+
+def with_memory(lab: Lab, inner: CompiledGraph, *, stateful: bool = True) -> StateGraph:
+    graph = StateGraph(State).add_node("p", inner, stateful=stateful)
+    return graph.add_edge(START, "p").add_edge("p", END)
+
+
+async def test_a_stateful_sub_graph_keeps_what_only_it_knows() -> None:
+    lab = Lab(lambda lab: with_memory(lab, counting(lab)))
+    assert (await lab.start(foo="x")).values["n"] == 1
+    assert (await lab.start(foo="y")).values["n"] == 2
+    assert lab.notes == [["x"], ["x", "y"]]
+    await lab.graph.fork("t", new_thread_id="u")
+    assert (await lab.run({"foo": "z"}, thread_id="u")).values["n"] == 3
+    assert (await lab.run({"foo": "z"}, thread_id="new")).values["n"] == 1
+
+
+async def test_others_begin_anew() -> None:
+    lab = Lab(lambda lab: with_memory(lab, counting(lab), stateful=False))
+    await lab.start(foo="x")
+    assert (await lab.start(foo="y")).values["n"] == 1
+
+
+async def test_a_memory_in_a_loop_and_in_a_sub_graph_of_a_sub_graph() -> None:
+    def build(lab: Lab) -> StateGraph:
+        middle = with_memory(lab, counting(lab)).compile()
+        graph = StateGraph(State).add_node("m", middle, stateful=True).add_edge(START, "m")
+        return graph.add_conditional_edges("m", lambda s: "m" if s["n"] < 3 else END, ["m", END])
+
+    lab = Lab(build)
+    assert (await lab.start(foo="x")).values["n"] == 3
+    assert (await lab.start(foo="y")).values["n"] == 4
+    assert lab.notes[-1] == ["x", "x", "x", "y"]
+
+
+async def test_a_memory_over_a_question_and_a_death() -> None:
+    def build(lab: Lab) -> StateGraph:
+        graph = with_memory(lab, counting(lab)).add_node("q", lab.ask("q", "q?", key="a"))
+        return graph.add_edge(START, "q")
+
+    lab = Lab(build)
+    await lab.start(foo="x")
+    await lab.run(resume="A")
+    await lab.start(foo="y")
+    assert (await lab.run(resume="B")).values["n"] == 2
+    await lab.start(foo="z")
+    await lab.graph.update_state("t", {"a": "by hand"}, as_node="q")
+    assert (await lab.state()).values["n"] == 3
+    assert (await lab.start(foo="w")).values["n"] == 4
+    assert (await lab.run(resume="C")).values["n"] == 4
+
+
+async def test_a_memory_of_a_sub_graph_that_commands_its_parent() -> None:
+    def up(state: Counting) -> object:
+        lab.notes.append(state.get("seen", []))
+        return Command(graph=Command.PARENT, update={"foo": "up"})
+
+    def build(lab: Lab) -> StateGraph:
+        inner = StateGraph(Counting).add_node("a", lambda s: {"seen": ["a"]})
+        inner.add_node("b", up).add_edge(START, "a").add_edge("a", "b")
+        return with_memory(lab, inner.compile())
+
+    lab = Lab(build)
+    await lab.start()
+    assert (await lab.start()).values["foo"] == "up"
+    assert lab.notes == [["a"], ["a", "a"]]
+
+
+def test_only_graphs_have_a_memory() -> None:
+    with pytest.raises(GraphBuildError, match="stateful"):
+        StateGraph(State).add_node("a", lambda s: None, stateful=True)
+
+
+async def test_a_memory_stays_when_somebody_writes_as_another_node() -> None:
+    def build(lab: Lab) -> StateGraph:
+        graph = with_memory(lab, counting(lab)).add_node("q", lab.ask("q", "q?", key="a"))
+        return graph.add_edge(START, "q").add_node("r", lab.write("r")).add_edge("q", "r")
+
+    for name in ("r", END):
+        lab = Lab(build)
+        await lab.start(foo="x")
+        await lab.graph.update_state("t", {"a": "by hand"}, as_node=name)
+        assert (await lab.start(foo="y")).values["n"] == 2

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from typing import cast
 
 import pytest
 
+from agents.checkpoint import CheckpointStatus
+from agents.codec import Json, from_text, to_text
 from agents.errors import (
     CheckpointBusyError,
     CheckpointConflictError,
@@ -335,3 +338,40 @@ async def test_durability_interrupt_keeps_less() -> None:
         assert (await lab.state()).checkpoint == count
         assert (await lab.run(resume="x")).values["log"] == ["a", "b"]
         assert lab.ran == {"a": 1, "b": 1, "c": 2, "c done": 1}
+
+
+async def test_e119_go_on_from_one_thread_under_another_id() -> None:
+    lab = Lab(lambda lab: chain(lab, a=lab.write("a"), b=lab.ask("b", "q")))
+    first = await lab.start()
+    await lab.graph.fork("t", new_thread_id="other")
+    result = await lab.run(resume="x", thread_id="other")
+    assert (result.values["b"], result.thread_id, lab.ran["a"]) == ("x", "other", 1)
+    assert ids(await lab.state()) == ids(first)
+    assert (await lab.graph.get_state("other")).phase == "finished"
+    assert (await lab.run(resume="y")).values["b"] == "y"
+    assert (await lab.graph.get_state("other")).values["b"] == "x"
+
+
+def without(data: object, names: set[str]) -> object:
+    """JSON data without the fields that a version before did not have."""
+    if isinstance(data, list):
+        return [without(item, names) for item in data]
+    if isinstance(data, dict):
+        return {key: without(item, names) for key, item in data.items() if key not in names}
+    return data
+
+
+async def test_a_thread_that_an_earlier_version_stored_goes_on() -> None:
+    newer = {"is_guarded", "is_for_parent", "memory", "leaving", "memories"}
+    lab = Lab(lambda lab: fan(a=lab.write("a"), b=lab.ask("b", "q"), c=lab.ask("c", "r")))
+    await lab.start()
+    await lab.answer({"q": "x"})
+    stored = await lab.store.load("t")
+    old = cast("dict[str, Json]", without(from_text(stored.data), newer))
+    assert all(f'"{name}"' not in to_text(old) and f'"{name}"' in stored.data for name in newer)
+    await lab.store.save(
+        "t", to_text(old), status=CheckpointStatus.PENDING, expected_version=stored.version
+    )
+    result = await lab.answer({"r": "y"})
+    assert (result.values["log"], result.values["b"], result.values["c"]) == (["a"], "x", "y")
+    assert lab.ran["a"] == 1

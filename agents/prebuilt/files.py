@@ -1,0 +1,192 @@
+"""Files of a deep agent: texts in the session of the run, never on the disk of the host.
+
+All agents of a run share them, and they are stored with it. Each file is a session value of its
+own, so that a change of one writes no other. A shell is a port: who wants one supplies it, and
+people approve each command.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Protocol
+
+from agents.context import session_values
+from agents.errors import ToolError
+from agents.tools.base import Tool
+from agents.tools.function import tool
+from agents.tools.gates import approval_gate
+
+PREFIX = "file:"
+"""What keys of session values begin with that are files; the path follows."""
+
+MAX_FILE = 100_000
+"""How many characters one file may have."""
+
+MAX_ALL = 500_000
+"""How many characters all files of a run may have: they are stored with each interrupt."""
+
+MAX_OUTPUT = 20_000
+"""How many characters of a command's output the model is told."""
+
+_PATH = re.compile(r"(/[^/\x00-\x1f\x7f]{1,100})+")
+
+
+class Shell(Protocol):
+    """Runs commands, wherever its author likes: in a container, on another machine."""
+
+    async def run(self, command: str) -> str:
+        """Run a command.
+
+        Args:
+            command: As the model wrote it, and as a person approved it.
+
+        Returns:
+            What it printed, and how it ended, for the model.
+        """
+        ...
+
+
+def file_values(files: Mapping[str, str]) -> dict[str, object]:
+    """Make session values of files, for `Runner.query(…, session_values=…)`.
+
+    Args:
+        files: Texts by path: `/notes/today.md`.
+
+    Raises:
+        ToolError: A path is malformed, or they are too large.
+    """
+    values: dict[str, object] = {PREFIX + _path(path): text for path, text in files.items()}
+    for path in files:
+        _check_size(values, path, files[path])
+    return values
+
+
+def read_files(values: Mapping[str, object]) -> dict[str, str]:
+    """Find the files among session values: texts by path, in order."""
+    found = {key: text for key, text in values.items() if key.startswith(PREFIX)}
+    return {key.removeprefix(PREFIX): str(found[key]) for key in sorted(found)}
+
+
+def file_tools() -> list[Tool]:
+    """Make the tools `ls`, `read_file`, `write_file` and `edit_file`."""
+    # They are coroutines without a pause: two calls side by side never mix.
+
+    @tool(title="List files below {path}", tags=["read-only"])
+    async def ls(path: str = "/") -> str:
+        """Lists the files at and below a path, with their sizes in characters.
+
+        Args:
+            path: Begins with a slash.
+        """
+        top = "/" if path == "/" else _path(path)
+        below = top if top == "/" else f"{top}/"
+        files = read_files(session_values())
+        found = [one for one in files if one == top or one.startswith(below)]
+        return "\n".join(f"{one} ({len(files[one])})" for one in found) or "There are no files."
+
+    @tool(title="Read {path}", tags=["read-only"])
+    async def read_file(path: str, offset: int = 0, limit: int = 500) -> str:
+        """Reads a file; each line has its number before it.
+
+        Args:
+            path: Begins with a slash.
+            offset: How many lines are left out at its beginning.
+            limit: How many lines are read at most.
+        """
+        lines = _read(_path(path)).splitlines()
+        first = max(offset, 0)
+        shown = lines[first : first + max(limit, 1)]
+        told = [f"{number}\t{line}" for number, line in enumerate(shown, start=first + 1)]
+        left = len(lines) - first - len(shown)
+        if left > 0:
+            told.append(f"({left} more lines)")
+        return "\n".join(told) or "(nothing there)"
+
+    @tool(title="Write {path}", idempotent=True)
+    async def write_file(path: str, content: str) -> str:
+        """Writes a file; what was in it before is gone.
+
+        Args:
+            path: Begins with a slash.
+            content: All of its text.
+        """
+        return _write(_path(path), content)
+
+    @tool(title="Edit {path}")
+    async def edit_file(path: str, old: str, new: str, replace_all: bool = False) -> str:  # noqa: FBT001, FBT002 - arguments of a model are named
+        """Replaces a text in a file. The text must be there exactly once, or give `replace_all`.
+
+        Args:
+            path: Begins with a slash.
+            old: What is replaced, with all its spaces and line breaks, without line numbers.
+            new: What takes its place.
+            replace_all: Whether it is replaced everywhere.
+        """
+        text = _read(_path(path))
+        count = text.count(old) if old else 0
+        if not count:
+            raise ToolError("`old` is not in the file; read it, and give the text exactly as it is")
+        if count > 1 and not replace_all:
+            raise ToolError(
+                f"`old` is in the file {count} times; give more of the text around it, or "
+                "`replace_all`"
+            )
+        return _write(_path(path), text.replace(old, new))
+
+    return [ls, read_file, write_file, edit_file]
+
+
+def execute_tool(shell: Shell) -> Tool:
+    """Make the tool `execute`, which runs a command when a person has approved it.
+
+    Args:
+        shell: Runs it.
+    """
+
+    @tool(title="Run the command {command}", tags=["shell"])
+    async def execute(command: str) -> str:
+        """Runs a shell command. A person approves each one before.
+
+        Args:
+            command: The whole command.
+        """
+        output = await shell.run(command)
+        if len(output) <= MAX_OUTPUT:
+            return output
+        return f"{output[:MAX_OUTPUT]}\n({len(output) - MAX_OUTPUT} more characters)"
+
+    return approval_gate(execute)
+
+
+def _path(path: str) -> str:
+    if not _PATH.fullmatch(path) or any(part in {".", ".."} for part in path.split("/")):
+        raise ToolError(
+            f"{path!r} is no path of a file here; it begins with a slash, has no empty part, and "
+            "no . or .. in it: /notes/today.md"
+        )
+    return path
+
+
+def _read(path: str) -> str:
+    text = session_values().get(PREFIX + path)
+    if text is None:
+        known = ", ".join(read_files(session_values())) or "none"
+        raise ToolError(f"there is no file {path!r}; there are: {known}")
+    return str(text)
+
+
+def _write(path: str, text: str) -> str:
+    values = session_values()
+    _check_size(values, path, text)
+    values[PREFIX + path] = text
+    return f"{path} has {len(text)} characters now."
+
+
+def _check_size(values: Mapping[str, object], path: str, text: str) -> None:
+    others = sum(len(one) for at, one in read_files(values).items() if at != path)
+    if len(text) > MAX_FILE or others + len(text) > MAX_ALL:
+        raise ToolError(
+            f"{path} would have {len(text):,} characters, with {others:,} in other files; one may "
+            f"have {MAX_FILE:,}, and all together {MAX_ALL:,}. It stays as it is"
+        )

@@ -1,0 +1,242 @@
+"""Retry policies of nodes, and nodes that nobody sees: feature rows 11 and 30, scenario 59."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, cast
+
+import pytest
+
+from agents.agent import AgentInput, MessageEvent, function_agent, make_message, run_agent
+from agents.context import get_resume_context
+from agents.errors import ModelError, ToolError
+from agents.graph import (
+    GraphBuildError,
+    NodeContext,
+    RetryPolicy,
+    StateGraph,
+    StateUpdateError,
+    node_interrupt,
+    once,
+)
+from agents.signals import Interrupted, interrupt
+from tests.unit.agents.graph.support import Lab, State, fan, ids, values_of
+
+
+def patient(waits: list[float], **more: Any) -> RetryPolicy:
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+
+    return RetryPolicy(sleep=sleep, backoff=lambda n: timedelta(seconds=n), **more)
+
+
+def flaky(
+    lab: Lab, name: str, failures: int, error: Callable[[], Exception] = lambda: OSError("away")
+) -> Callable[[State], object]:
+    """A node that fails so many times, and then writes."""
+
+    def node(state: State) -> object:
+        lab.ran[name] += 1
+        if lab.ran[name] <= failures:
+            raise error()
+        return {"log": [name]}
+
+    return node
+
+
+def one(lab: Lab, node: Any, **options: Any) -> StateGraph:
+    graph = StateGraph(State).add_node("a", node, **options)
+    return graph.add_edge("__start__", "a").add_edge("a", "__end__")
+
+
+async def test_a_node_that_fails_runs_again_after_a_while() -> None:
+    waits: list[float] = []
+    lab = Lab(lambda lab: one(lab, flaky(lab, "a", 2), retry_policy=patient(waits)))
+    assert (await lab.start()).values["log"] == ["a"]
+    assert (lab.ran["a"], waits) == (3, [1, 2])
+
+
+async def test_the_last_error_counts() -> None:
+    waits: list[float] = []
+    lab = Lab(lambda lab: one(lab, flaky(lab, "a", 9), retry_policy=patient(waits, attempts=2)))
+    with pytest.raises(OSError, match="away"):
+        await lab.start()
+    assert (lab.ran["a"], waits) == (2, [1])
+    state = await lab.state()
+    assert (state.phase, state.tasks[0].error) == ("failed", "OSError: away")
+
+
+@pytest.mark.parametrize(
+    ("only", "tries"),
+    [(OSError, 3), ((KeyError, OSError), 3), (KeyError, 1), (lambda e: "away" in str(e), 3)],
+)
+async def test_only_some_errors_are_worth_it(only: Any, tries: int) -> None:
+    lab = Lab(lambda lab: one(lab, flaky(lab, "a", 9), retry_policy=patient([], only=only)))
+    with pytest.raises(OSError, match="away"):
+        await lab.start()
+    assert lab.ran["a"] == tries
+
+
+@pytest.mark.parametrize(
+    ("error", "tries"),
+    [(ToolError("x"), 3), (ModelError("x"), 3), (StateUpdateError("x", "y"), 1)],
+)
+async def test_mistakes_of_the_program_are_not_retried(error: Exception, tries: int) -> None:
+    lab = Lab(lambda lab: one(lab, flaky(lab, "a", 9, lambda: error), retry_policy=patient([])))
+    with pytest.raises(type(error)):
+        await lab.start()
+    assert lab.ran["a"] == tries
+
+
+def test_there_must_be_an_attempt() -> None:
+    with pytest.raises(GraphBuildError, match="at least 1 attempt"):
+        RetryPolicy(attempts=0)
+
+
+async def test_g059_an_interrupt_is_never_retried() -> None:
+    lab = Lab(lambda lab: one(lab, lab.ask("a", "q"), retry_policy=patient([])))
+    assert values_of(await lab.start()) == ["q"]
+    assert lab.ran["a"] == 1
+    assert (await lab.run(resume="x")).values["a"] == "x"
+    assert lab.ran["a"] == 2
+
+
+async def test_g059_nor_is_one_that_comes_out_beside_an_error() -> None:
+    async def asks() -> None:
+        interrupt("q")
+
+    async def fails() -> None:
+        raise OSError("away")
+
+    async def node(state: State) -> object:
+        lab.ran["a"] += 1
+        async with asyncio.TaskGroup() as group:
+            group.create_task(asks())
+            group.create_task(fails())
+        return {}
+
+    lab = Lab(lambda lab: one(lab, node, retry_policy=patient([])))
+    with pytest.raises(ExceptionGroup):
+        await lab.start()
+    assert lab.ran["a"] == 1
+
+
+async def test_a_swallowed_question_is_not_retried() -> None:
+    async def node(state: State) -> object:
+        lab.ran["a"] += 1
+        try:
+            node_interrupt("q")
+        except Interrupted as signal:
+            raise OSError("away") from signal
+        return {}
+
+    lab = Lab(lambda lab: one(lab, node, retry_policy=patient([])))
+    with pytest.raises(OSError, match="away"):
+        await lab.start()
+    assert lab.ran["a"] == 1
+
+
+async def test_answers_stay_with_a_node_that_is_retried() -> None:
+    def node(state: State) -> object:
+        first, second = node_interrupt("q1"), node_interrupt("q2")
+        lab.ran["answered"] += 1
+        if lab.ran["answered"] < 3:
+            raise OSError("away")
+        return {"a": [first, second]}
+
+    lab = Lab(lambda lab: one(lab, node, retry_policy=patient([])))
+    await lab.start()
+    result = await lab.run(resume_list=["x", "y"])
+    assert result.values["a"] == ["x", "y"]
+    assert lab.ran["answered"] == 3
+
+
+async def test_once_is_done_once_over_all_attempts() -> None:
+    async def work() -> int:
+        lab.ran["work"] += 1
+        return lab.ran["work"]
+
+    async def node(state: State, context: NodeContext) -> object:
+        number = await once("work", work)
+        if context.attempt < 3:
+            raise OSError("away")
+        return {"n": number}
+
+    lab = Lab(lambda lab: one(lab, node, retry_policy=patient([])))
+    assert (await lab.start()).values["n"] == 1
+    assert lab.ran["work"] == 1
+
+
+async def test_what_an_agent_inside_was_answered_is_found_again() -> None:
+    async def node(state: State) -> object:
+        async def asks(given: AgentInput) -> Any:
+            _, has_answer, answer = get_resume_context(str)
+            if not has_answer:
+                interrupt("inside?")
+            yield make_message(str(answer))
+
+        async for event in run_agent(function_agent("inner", asks), AgentInput(messages=())):
+            lab.notes.append(cast("MessageEvent", event).text)
+        lab.ran["through"] += 1
+        if lab.ran["through"] == 1:
+            raise OSError("away")
+        return {"log": ["a"]}
+
+    lab = Lab(lambda lab: one(lab, node, retry_policy=patient([])))
+    await lab.start()
+    assert (await lab.run(resume="yes")).values["log"] == ["a"]
+    assert lab.notes == ["yes", "yes"]
+
+
+async def test_siblings_are_left_alone() -> None:
+    def build(lab: Lab) -> StateGraph:
+        graph = fan(b=lab.write("b"), c=lab.ask("c", "q"))
+        graph.add_node("a", flaky(lab, "a", 2), retry_policy=patient([]))
+        return graph.add_edge("__start__", "a")
+
+    lab = Lab(build)
+    assert values_of(await lab.start()) == ["q"]
+    assert lab.ran == {"a": 3, "b": 1, "c": 1}
+    assert sorted((await lab.run(resume="x")).values["log"]) == ["a", "b"]
+    assert lab.ran["a"] == 3
+
+
+async def test_a_sub_graph_goes_on_where_it_failed() -> None:
+    def build(lab: Lab) -> StateGraph:
+        inner = fan(i1=lab.write("i1"), i2=flaky(lab, "i2", 1), i3=lab.ask("i3", "q", key="a"))
+        return one(lab, inner.compile(), retry_policy=patient([]))
+
+    lab = Lab(build)
+    [question] = (await lab.start()).interrupts
+    assert lab.ran == {"i1": 1, "i2": 2, "i3": 1}
+    result = await lab.run(resume_map={question.id: "x"})
+    assert (sorted(result.values["log"]), result.values["a"]) == (["i1", "i2"], "x")
+    assert (lab.ran["i1"], lab.ran["i2"]) == (1, 2)
+
+
+async def test_hidden_nodes_have_no_breakpoints_unless_they_are_named() -> None:
+    def build(lab: Lab) -> StateGraph:
+        graph = StateGraph(State).add_node("a", lab.write("a"), hidden=True)
+        graph.add_node("b", lab.write("b"))
+        return graph.add_edge("__start__", "a").add_edge("a", "b")
+
+    assert values_of(await Lab(build, {"interrupt_before": "*"}).start()) == ["b"]
+    assert values_of(await Lab(build, {"interrupt_before": ["a"]}).start()) == ["a"]
+
+
+async def test_hidden_nodes_are_not_told_of_but_ask_like_others() -> None:
+    def build(lab: Lab) -> StateGraph:
+        graph = StateGraph(State).add_node("a", lab.write("a"), hidden=True)
+        graph.add_node("b", lab.ask("b", "q"), hidden=True).add_node("c", lab.write("c"))
+        for name in "abc":
+            graph.add_edge("__start__", name)
+        return graph
+
+    lab = Lab(build)
+    parts = [part async for part in lab.graph.stream({}, thread_id="t")]
+    assert [list(part) for part in parts] == [["c"], ["__interrupt__"]]  # type: ignore[call-overload]
+    assert len(ids(await lab.state())) == 1
+    parts = [part async for part in lab.graph.stream(thread_id="t", resume="x")]
+    assert [next(iter(part)) for part in parts] == ["c"]  # type: ignore[call-overload]
