@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.errors import NotApproverError
@@ -35,8 +36,8 @@ class Access:
             return
         if is_requester(approval, actor.user_id) and not approval.self_approval:
             raise NotApproverError("you asked for this, so somebody else has to decide it")
-        if not await self._is_named(approval, actor.user_id):
-            raise NotApproverError("you are not among the people who may decide this")
+        if not await self._is_among(decider_names(approval), approval, actor.user_id):
+            raise NotApproverError(await self._why_not(approval, actor.user_id))
 
     async def check_person(self, actor: Actor, *, team_id: str) -> Person:
         """Refuse apps, guests, deactivated people, and people of other workspaces.
@@ -62,8 +63,15 @@ class Access:
         if person.user_id not in await self.directory.channel_members(approval.channel_id):
             raise NotApproverError("only members of this channel can answer here")
 
-    async def _is_named(self, approval: Approval, user_id: str) -> bool:
-        for name in approver_names(approval):
+    async def _why_not(self, approval: Approval, user_id: str) -> str:
+        if approval.escalate_ms is not None and await self._is_among(
+            backup_names(approval), approval, user_id
+        ):
+            return "it is not your turn yet: you will be asked if nobody else decides it in time"
+        return "you are not among the people who may decide this"
+
+    async def _is_among(self, names: Sequence[str], approval: Approval, user_id: str) -> bool:
+        for name in names:
             if name == user_id:
                 return True
             if name == CHANNEL:
@@ -78,17 +86,32 @@ class Access:
 
 
 def approver_names(approval: Approval) -> tuple[str, ...]:
-    """Who may decide, as frozen in the record: user ids, user group ids, or `channel`."""
-    return tuple(name for name in _names(approval) if not name.startswith(EXCLUDED))
+    """Who is asked first, as frozen in the record: user ids, user group ids, or `channel`."""
+    asked = _names(approval.approvers_json)
+    return tuple(name for name in asked if not name.startswith(EXCLUDED))
+
+
+def backup_names(approval: Approval) -> tuple[str, ...]:
+    """Who is asked, too, once it has escalated; as frozen in the record."""
+    return tuple(_names(approval.backups_json))
+
+
+def decider_names(approval: Approval) -> tuple[str, ...]:
+    """Who may decide now: whom it asked first and, once it has escalated, the backup people."""
+    asked = approver_names(approval)
+    if approval.escalated_ms is None:
+        return asked
+    return tuple(dict.fromkeys((*asked, *backup_names(approval))))
 
 
 def is_requester(approval: Approval, user_id: str) -> bool:
     """Whether this person asked for it: alone, or with others in one turn."""
-    return user_id == approval.requester_id or f"{EXCLUDED}{user_id}" in _names(approval)
+    excluded = f"{EXCLUDED}{user_id}"
+    return user_id == approval.requester_id or excluded in _names(approval.approvers_json)
 
 
-def _names(approval: Approval) -> list[str]:
-    return [name for name in json.loads(approval.approvers_json) if isinstance(name, str)]
+def _names(text: str) -> list[str]:
+    return [name for name in json.loads(text) if isinstance(name, str)]
 
 
 def _is_home(actor: Actor, person: Person, team_id: str) -> bool:

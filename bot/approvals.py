@@ -1,4 +1,4 @@
-"""The use cases of approvals: request, decide, attend (redraw, wake, remind, expire).
+"""The use cases of approvals: request, decide, attend (redraw, wake, remind, escalate, expire).
 
 The order is always record, act, redraw: a decision is one conditional write before anything else
 happens; then the thread is woken; then the card is drawn again from the record. Each step may be
@@ -15,7 +15,14 @@ from datetime import timedelta
 
 from bot.access import Access
 from bot.answers import check_decision
-from bot.audit import Act, note, note_decision, note_request
+from bot.audit import (
+    note_decision,
+    note_escalation,
+    note_refusal,
+    note_reminder,
+    note_request,
+    note_undeliverable,
+)
 from bot.errors import (
     ApprovalClosedError,
     DeliveryError,
@@ -198,23 +205,25 @@ class Approvals:
 
     async def _attend_claimed(self, approval: Approval) -> _Outcome:
         """Act on the record as claimed."""
-        now = self.clock()
+        now, was_escalated = self.clock(), approval.escalated_ms is not None
         if approval.drawn_revision == 0:  # whoever put it on record may have died right after
             await note_request(self.storage.audit, approval)
         if approval.status is Status.PENDING and now >= approval.expires_ms:
             approval = await self._expire(approval, now)
+        approval = await self._escalate(approval, now)
         if approval.status is not Status.PENDING:
             await self._tell_thread(approval)
         try:
             approval = await self._draw(approval)
             if approval.status is not Status.PENDING:
                 return _Outcome(approval, None)
+            await self._ask_backups(approval, look_first=was_escalated)
             return _Outcome(approval, await self._remind(approval, now))
         except DeliveryError as error:
             return self._later(approval, error)
 
     def _later(self, approval: Approval, error: DeliveryError) -> _Outcome:
-        """Try again when the fault may have passed; an expiry is never late by that."""
+        """Try again when the fault may have passed; escalation and expiry are never late by it."""
         logger.warning(
             "card not shown: %s",
             error,
@@ -225,7 +234,7 @@ class Approvals:
             wait = milliseconds(error.retry_after)
         due_ms = self.clock() + wait
         if approval.status is Status.PENDING:
-            due_ms = min(due_ms, approval.expires_ms)
+            due_ms = min(due_ms, replace(approval, remind_ms=None).next_ms)
         # A call that only has to wait its turn has not failed.
         return _Outcome(approval, due_ms, failed=error.retry_after is None)
 
@@ -237,6 +246,47 @@ class Approvals:
             )
         except RecordConflictError:
             return await self.storage.approvals.get(approval.approval_id)
+
+    async def _escalate(self, approval: Approval, now: int) -> Approval:
+        """Let the backup people decide, too, if it is time: on record before anybody is told."""
+        if approval.status is Status.PENDING and now >= (approval.escalate_ms or now + 1):
+            store, name = self.storage.approvals, approval.approval_id
+            newest = await store.escalate(name, fence=approval.fence, now_ms=now)
+            newest = newest or await store.get(name)
+            approval = replace(newest, fence=approval.fence)  # never that of who took the lease
+        if approval.escalated_ms is not None and not approval.escalation_told:
+            # Whoever escalated it may have died right after.
+            await note_escalation(self.storage.audit, approval, approval.escalated_ms)
+        return approval
+
+    async def _ask_backups(self, approval: Approval, *, look_first: bool) -> None:
+        """Post the message to the backup people that is not in the thread yet.
+
+        While the card cannot be shown there is nothing that they could click on; it is tried again
+        with what is due anyway, and so is a message that Slack will never take.
+
+        Raises:
+            DeliveryError: Slack did not take it now.
+        """
+        if approval.escalated_ms is None or approval.escalation_told or approval.undeliverable:
+            return
+        store, name, wanted = self.storage.approvals, approval.approval_id, True
+
+        async def is_wanted() -> bool:
+            nonlocal wanted
+            newest = await store.get(name)
+            wanted = newest.status is Status.PENDING and newest.fence == approval.fence
+            return wanted
+
+        try:
+            await self.notifier.escalate(approval, look_first=look_first, go=is_wanted)
+        except DeliveryError as error:
+            if not error.is_permanent:
+                raise
+            logger.warning("not escalated: %s", error, extra={"action": "escalation_failed"})
+            return
+        if wanted:
+            await store.mark_escalation_told(name, fence=approval.fence)
 
     async def _tell_thread(self, approval: Approval) -> None:
         decision = approval.decision
@@ -299,14 +349,8 @@ class Approvals:
             error,
             extra={"action": "card_undeliverable", "approval_id": approval.approval_id},
         )
-        await note(
-            self.storage.audit,
-            Act.UNDELIVERABLE,
-            key=f"{approval.approval_id}:{approval.revision}:{error.reason}",
-            at_ms=self.clock(),
-            about=approval,
-            method=error.method,
-            why=error.reason,
+        await note_undeliverable(
+            self.storage.audit, approval, self.clock(), method=error.method, why=error.reason
         )
         await self.storage.approvals.mark_undeliverable(
             approval.approval_id, fence=approval.fence, reason=error.reason
@@ -332,14 +376,7 @@ class Approvals:
                 approval.approval_id, fence=approval.fence, remind_ms=remind_ms
             )
             if is_marked and not approval.undeliverable:
-                await note(
-                    self.storage.audit,
-                    Act.REMINDED,
-                    key=f"{approval.approval_id}:{approval.reminders + 1}",
-                    at_ms=now,
-                    about=approval,
-                    number=approval.reminders + 1,
-                )
+                await note_reminder(self.storage.audit, approval, now)
             return is_marked
 
         if approval.undeliverable:
@@ -351,7 +388,7 @@ class Approvals:
                 if not is_marked:
                     raise
                 logger.warning("not reminded: %s", error, extra={"action": "reminder_failed"})
-        return approval.expires_ms if remind_ms is None else remind_ms
+        return replace(approval, remind_ms=remind_ms).next_ms
 
     def _check_pending(self, approval: Approval) -> None:
         if approval.status is not Status.PENDING:
@@ -360,13 +397,4 @@ class Approvals:
             raise ApprovalClosedError(approval)
 
     async def _note_refusal(self, approval: Approval, by: str, error: UserFacingError) -> None:
-        now = self.clock()
-        await note(
-            self.storage.audit,
-            Act.REFUSED,
-            key=f"{approval.approval_id}:{by}:{now}",
-            at_ms=now,
-            about=approval,
-            by=by,
-            why=str(error),
-        )
+        await note_refusal(self.storage.audit, approval, self.clock(), by=by, why=str(error))

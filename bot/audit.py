@@ -31,6 +31,7 @@ class Act(StrEnum):
     REQUESTED = "requested"  # people were asked: an approval, a question, a call in doubt
     UNDELIVERABLE = "undeliverable"  # Slack takes a card, or a text, for good not
     REMINDED = "reminded"
+    ESCALATED = "escalated"  # nobody decided for so long that the backup people are asked, too
     REFUSED = "refused"  # a click, a form or a reply that decided nothing
     DECIDED = "decided"  # by a person
     EXPIRED = "expired"  # nobody decided in time
@@ -101,6 +102,8 @@ async def note_request(store: AuditStore, approval: Approval) -> None:
         rule=approval.rule,
         digest=approval.digest,
         deciders=_parsed(approval.approvers_json),
+        backups=_parsed(approval.backups_json) or "",
+        escalates_ms=approval.escalate_ms or "",
         expires_ms=approval.expires_ms,
     )
 
@@ -123,6 +126,48 @@ async def note_decision(store: AuditStore, approval: Approval, decision: Decisio
         reason=decision.reason,
         edited=_parsed(decision.arguments_json),
         answer=_parsed(decision.answer_json),
+    )
+
+
+async def note_escalation(store: AuditStore, approval: Approval, at_ms: int) -> None:
+    """Put on record who may decide, too, from when on."""
+    await note(
+        store,
+        Act.ESCALATED,
+        key=approval.approval_id,
+        at_ms=at_ms,
+        about=approval,
+        backups=_parsed(approval.backups_json),
+    )
+
+
+async def note_reminder(store: AuditStore, approval: Approval, at_ms: int) -> None:
+    """Put on record that people are told again; the approval is as it was before."""
+    number = approval.reminders + 1
+    key = f"{approval.approval_id}:{number}"
+    await note(store, Act.REMINDED, key=key, at_ms=at_ms, about=approval, number=number)
+
+
+async def note_refusal(
+    store: AuditStore, approval: Approval, at_ms: int, *, by: str, why: str
+) -> None:
+    """Put on record that somebody's click or form decided nothing."""
+    key = f"{approval.approval_id}:{by}:{at_ms}"
+    await note(store, Act.REFUSED, key=key, at_ms=at_ms, about=approval, by=by, why=why)
+
+
+async def note_undeliverable(
+    store: AuditStore, approval: Approval, at_ms: int, *, method: str, why: str
+) -> None:
+    """Put on record that Slack does not take a card."""
+    await note(
+        store,
+        Act.UNDELIVERABLE,
+        key=f"{approval.approval_id}:{approval.revision}:{why}",
+        at_ms=at_ms,
+        about=approval,
+        method=method,
+        why=why,
     )
 
 

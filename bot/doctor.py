@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import aiohttp
@@ -148,8 +148,9 @@ async def _look_at_slack(settings: Settings, clock: Clock) -> AsyncIterator[Find
         granted = _header(answer.headers, "x-oauth-scopes")
         yield _compare_scopes(frozenset(scope.strip() for scope in granted.split(",")))
         directory = SlackDirectory(client, team_id=str(answer.get("team_id")), clock=clock)
-        async for finding in _look_at_approvers(settings, directory):
-            yield finding
+        yield await _look_at_people("COUNTERSIGN_APPROVERS", settings.approvers, directory)
+        if settings.escalate_to:
+            yield await _look_at_people("COUNTERSIGN_ESCALATE_TO", settings.escalate_to, directory)
     yield await _look_at_transport(settings, client)
 
 
@@ -171,20 +172,20 @@ def _compare_scopes(granted: frozenset[str]) -> Finding:
     return Finding(subject="scopes", text=f"as in manifest.yml{remark}")
 
 
-async def _look_at_approvers(
-    settings: Settings, directory: SlackDirectory
-) -> AsyncIterator[Finding]:
+async def _look_at_people(
+    variable: str, names: Sequence[str], directory: SlackDirectory
+) -> Finding:
     faults: list[str] = []
-    for name in settings.approvers:
+    for name in names:
         try:
             faults += await _approver_faults(name, directory)
         except DirectoryError as error:
             faults.append(f"{name} cannot be looked up ({error.detail})")
     if faults:
         remedy = "name people of this workspace, or groups with members"
-        yield Finding(subject="COUNTERSIGN_APPROVERS", text="; ".join(faults), remedy=remedy)
-    else:
-        yield Finding(subject="approvers", text=", ".join(settings.approvers))
+        return Finding(subject=variable, text="; ".join(faults), remedy=remedy)
+    subject = "approvers" if variable == "COUNTERSIGN_APPROVERS" else "backup people"
+    return Finding(subject=subject, text=", ".join(names))
 
 
 async def _approver_faults(name: str, directory: SlackDirectory) -> Iterator[str]:

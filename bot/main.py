@@ -121,6 +121,8 @@ async def start(
             approvers=settings.approvers,
             self_approval=settings.self_approval,
             remind_after=settings.remind_after,
+            escalate_after=settings.escalate_after,
+            escalate_to=settings.escalate_to,
             expire_after=settings.expire_after,
         ),
         process=Process(

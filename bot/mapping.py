@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -15,7 +16,7 @@ from bot.ports import EXCLUDED
 from bot.redaction import mask_words
 from bot.results import answer_from, answer_text
 from bot.timing import milliseconds
-from storage.records import Approval, Thread
+from storage.records import Approval, Kind, Thread
 
 __all__ = [
     "Asked",
@@ -43,12 +44,16 @@ class Rules:
         self_approval: Whether the requester may decide.
         remind_after: From the request to the first reminder.
         expire_after: From the request to its expiry.
+        escalate_after: From the request to its escalation; None for none.
+        escalate_to: Who may decide, too, from then on: as `approvers`, and may be empty.
     """
 
     approvers: tuple[str, ...]
     self_approval: bool
     remind_after: timedelta
     expire_after: timedelta
+    escalate_after: timedelta | None = None
+    escalate_to: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,12 +75,29 @@ class Asked:
             rules: The settings.
             named: Whom a policy names; names that are no ids let nobody decide.
         """
-        approvers = [name for name in named if _APPROVER.fullmatch(name)]
+        approvers = _valid(named)
         if not named:
             approvers = list(rules.approvers)
         if rules.self_approval:
             return approvers
         return [*approvers, *(f"{EXCLUDED}{user}" for user in self.requesters)]
+
+    def backups(self, rules: Rules, info: object) -> list[str]:
+        """Who may decide, too, once it has escalated; less everybody who asked.
+
+        Where a policy names who decides, the backup people of the settings are strangers: then
+        only those whom a policy names are asked.
+
+        Args:
+            rules: The settings.
+            info: What waits; a policy may name backup people in it.
+        """
+        names = list(rules.escalate_to)
+        if isinstance(info, CallInfo) and (info.backups or info.approvers):
+            names = _valid(info.backups)
+        if not rules.self_approval:
+            names = [name for name in names if name not in self.requesters]
+        return list(dict.fromkeys(names))
 
 
 def approval_id_of(interrupt_id: str) -> str:
@@ -91,16 +113,20 @@ def approval_from(
     Args:
         context: What waits.
         asked: Where it waits, and who asked for it.
-        rules: Frozen into the record; a policy may name approvers, and shorten the expiry.
+        rules: Frozen into the record; a policy may name approvers and backup people, and shorten
+            the escalation and the expiry.
         position: Its order in the turn; the first is 0.
         now_ms: The time of the request.
     """
     shown, thread, info = shown_of(context.info), asked.thread, context.info
     named = info.approvers if isinstance(info, CallInfo) else ()
     remind_ms, expires_ms = _times(info, rules, now_ms)
+    kind = kind_of(context, shown)
+    # The whole channel can answer a question: nobody is left who could be asked, too.
+    backups = [] if kind is Kind.QUESTION else asked.backups(rules, info)
     return Approval(
         approval_id=approval_id_of(context.id),
-        kind=kind_of(context, shown),
+        kind=kind,
         thread_id=thread.thread_id,
         checkpoint_id=thread.checkpoint_id,
         interrupt_id=context.id,
@@ -124,6 +150,8 @@ def approval_from(
         created_ms=now_ms,
         expires_ms=expires_ms,
         remind_ms=remind_ms if remind_ms < expires_ms else None,
+        backups_json=json.dumps(backups),
+        escalate_ms=_escalation(info, rules, now_ms, expires_ms) if backups else None,
         due_ms=now_ms,
     )
 
@@ -160,3 +188,16 @@ def _times(info: object, rules: Rules, now_ms: int) -> tuple[int, int]:
         now_ms + milliseconds(max(remind, nothing)),
         now_ms + milliseconds(max(expire, nothing)),
     )
+
+
+def _escalation(info: object, rules: Rules, now_ms: int, expires_ms: int) -> int | None:
+    """When the backup people are asked; None when they never are. A policy can make it sooner."""
+    found = [rules.escalate_after, info.escalate_in if isinstance(info, CallInfo) else None]
+    waits = [max(wait, timedelta()) for wait in found if wait is not None]
+    escalate_ms = now_ms + milliseconds(min(waits)) if waits else expires_ms
+    return escalate_ms if escalate_ms < expires_ms else None
+
+
+def _valid(names: Sequence[str]) -> list[str]:
+    """Those of the names that a policy gives that can be somebody."""
+    return [name for name in names if _APPROVER.fullmatch(name)]

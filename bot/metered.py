@@ -84,6 +84,7 @@ class MeteredStorage:
             storage.approvals,
             {
                 "add": self._request,
+                "escalate": self._escalate,
                 "decide": self._decide,
                 "due": self._due,
                 "claim": self._claim("approval"),
@@ -122,6 +123,16 @@ class MeteredStorage:
             return is_new
 
         return add
+
+    def _escalate(self, write: Write) -> Write:
+        async def escalate(approval_id: str, **values: Any) -> Any:
+            approval = await write(approval_id, **values)
+            if approval is not None:
+                with self._span("escalate", approval):
+                    self._told.count(Count.ESCALATED, kind=str(approval.kind))
+            return approval
+
+        return escalate
 
     def _decide(self, write: Write) -> Write:
         async def decide(approval_id: str, decision: Decision, *, digest: str) -> Approval:

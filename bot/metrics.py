@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager
+from typing import Any
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -22,6 +23,7 @@ logger = logging.getLogger(__name__)
 _COUNTERS: Mapping[Count, tuple[str, tuple[str, ...]]] = {
     Count.MESSAGES: ("Messages of people.", ("result",)),
     Count.REQUESTED: ("Approvals that were asked for.", ("kind",)),
+    Count.ESCALATED: ("Approvals that went to the backup people, too.", ("kind",)),
     Count.DECIDED: ("Approvals that were decided.", ("outcome",)),
     Count.REFUSED_CLICKS: ("Clicks of people who may not decide.", ()),
     Count.IN_DOUBT: ("Calls of which nobody knew whether they ran.", ()),
@@ -50,6 +52,9 @@ _GAUGES: Mapping[str, str] = {
     "tasks_running": "Pieces of work that this process is at.",
 }
 
+_MOST_SERIES = 1_000
+"""Series that are found without a look at their labels."""
+
 Levels = Callable[[], Awaitable[Mapping[str, int]]]
 """Reads the gauges; by name."""
 
@@ -59,6 +64,7 @@ class Metrics(Telemetry):
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        self._known: dict[tuple[object, ...], Any] = {}
         self._counters = {
             name: Counter(f"countersign_{name}", text, labels, registry=self.registry)
             for name, (text, labels) in _COUNTERS.items()
@@ -76,13 +82,23 @@ class Metrics(Telemetry):
 
     def count(self, name: Count, **labels: str) -> None:
         """Count one more; see `Telemetry.count`."""
-        counter = self._counters[name]
-        (counter.labels(**_masked(labels)) if labels else counter).inc()
+        counter: Counter = self._series(self._counters[name], name, labels)
+        counter.inc()
 
     def observe(self, name: Time, seconds: float, **labels: str) -> None:
         """Note how long something took; see `Telemetry.observe`."""
-        time = self._times[name]
-        (time.labels(**_masked(labels)) if labels else time).observe(max(seconds, 0.0))
+        time: Histogram = self._series(self._times[name], name, labels)
+        time.observe(max(seconds, 0.0))
+
+    def _series(self, metric: Any, name: str, labels: Mapping[str, str]) -> Any:
+        """The series with these labels; they are few, and masked when one is made."""
+        key = (name, *labels.items())
+        found = self._known.get(key)
+        if found is None:
+            found = metric.labels(**_masked(labels)) if labels else metric
+            if len(self._known) < _MOST_SERIES:
+                self._known[key] = found
+        return found
 
     def level(self, name: str, value: int) -> None:
         """Set a gauge.

@@ -18,8 +18,15 @@ import aiohttp
 from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.access import CHANNEL, approver_names
-from bot.cards import Card, approvers_words, card_for, reminder_text, reply_cards
+from bot.access import CHANNEL, approver_names, backup_names, decider_names
+from bot.cards import (
+    Card,
+    approvers_words,
+    card_for,
+    escalation_text,
+    reminder_text,
+    reply_cards,
+)
 from bot.errors import DeliveryError
 from bot.pacing import Pacer, TooSoonError
 from bot.ports import Began, Clock, Newest, Stream
@@ -32,6 +39,7 @@ logger = logging.getLogger(__name__)
 
 CARD_EVENT = "countersign_card"
 TEXT_EVENT = "countersign_text"
+ESCALATION_EVENT = "countersign_escalation"
 
 PATIENCE = timedelta(seconds=6)
 """How long a call may wait for its turn while a lease is held for it."""
@@ -112,6 +120,19 @@ class SlackNotifier:
             return self._posting(approval, card) if await go() else None
 
         await self._send("chat.postMessage", approval.channel_id, arguments, tries=1)
+
+    async def escalate(
+        self, approval: Approval, *, look_first: bool, go: Callable[[], Awaitable[bool]]
+    ) -> None:
+        event, record_id = ESCALATION_EVENT, approval.approval_id
+        if look_first and await self._find(approval, event, record_id):
+            return
+        card = escalation_text(approval, backup_names(approval))
+
+        async def arguments() -> Arguments | None:
+            return self._posting(approval, card, event, record_id) if await go() else None
+
+        await self._send("chat.postMessage", approval.channel_id, arguments)
 
     async def say(self, thread: Thread, post: Post, *, look_first: bool) -> str:
         ts = post.ts
@@ -353,14 +374,15 @@ def approvers_text(approval: Approval) -> str:
     """Who may decide, in our own words; the ids come from settings, never from a model."""
     if approval.kind is Kind.QUESTION:
         return approvers_words([CHANNEL])
-    return approvers_words(approver_names(approval))
+    return approvers_words(decider_names(approval))
 
 
 def mentions_of(approval: Approval) -> Sequence[str]:
-    """Ids that a reminder mentions; for a question, of the person who asked for the work."""
+    """Ids that a reminder mentions: of all who were told; for a question, of who asked for it."""
     if approval.kind is Kind.QUESTION:
         return [approval.requester_id]
-    return [name for name in approver_names(approval) if name != CHANNEL]
+    asked = decider_names(approval) if approval.escalation_told else approver_names(approval)
+    return [name for name in asked if name != CHANNEL]
 
 
 def _metadata(event: str, record_id: str) -> dict[str, Any]:

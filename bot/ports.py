@@ -123,6 +123,16 @@ class Notifier(Protocol):
         """
         ...
 
+    async def escalate(
+        self, approval: Approval, *, look_first: bool, go: Callable[[], Awaitable[bool]]
+    ) -> None:
+        """Ask the backup people in the thread; each is mentioned once.
+
+        With `look_first`, a message that an earlier try may have posted is searched, and is enough.
+        `go` is asked when nothing is in the way any more; False means that it is not wanted.
+        """
+        ...
+
     async def say(self, thread: Thread, post: Post, *, look_first: bool) -> str:
         """Show a text of the agent, whole; return its `ts`. Goes on where a stream was cut."""
         ...

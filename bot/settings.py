@@ -145,6 +145,16 @@ class Settings(BaseSettings):
         alias="COUNTERSIGN_EXPIRE_AFTER",
         description="From a request to its expiry; later than the reminder.",
     )
+    escalate_after: Annotated[timedelta | None, BeforeValidator(values.optional_duration)] = Field(
+        default=None,
+        alias="COUNTERSIGN_ESCALATE_AFTER",
+        description="From a request to its escalation; before the expiry. Unset, there is none.",
+    )
+    escalate_to: Annotated[tuple[str, ...], BeforeValidator(values.backups)] = Field(
+        default=(),
+        alias="COUNTERSIGN_ESCALATE_TO",
+        description="Who decides, too, after that: like `COUNTERSIGN_APPROVERS`.",
+    )
     approvers: Annotated[tuple[str, ...], BeforeValidator(values.approvers)] = Field(
         default=(values.CHANNEL,),
         alias="COUNTERSIGN_APPROVERS",
@@ -186,6 +196,39 @@ class Settings(BaseSettings):
             values.refuse(
                 "a request would expire before its reminder",
                 "make it longer than COUNTERSIGN_REMIND_AFTER",
+            )
+        return value
+
+    @field_validator("escalate_after", mode="after")
+    @classmethod
+    def _escalates_before_expiry(
+        cls, value: timedelta | None, info: ValidationInfo
+    ) -> timedelta | None:
+        expire_after = info.data.get("expire_after")
+        if value is not None and expire_after is not None and value >= expire_after:
+            values.refuse(
+                "a request would expire before anybody else is asked",
+                "make it shorter than COUNTERSIGN_EXPIRE_AFTER",
+            )
+        return value
+
+    @field_validator("escalate_to", mode="after")
+    @classmethod
+    def _escalates_to_somebody(
+        cls, value: tuple[str, ...], info: ValidationInfo
+    ) -> tuple[str, ...]:
+        # A faulty time is absent from the data, and reported by itself.
+        escalate_after = info.data.get("escalate_after", ...)
+        if value and escalate_after is None:
+            values.refuse(
+                "nobody would ever ask them, as COUNTERSIGN_ESCALATE_AFTER is not set",
+                "set that to a duration such as 1h, or unset this",
+            )
+        if not value and isinstance(escalate_after, timedelta):
+            values.refuse(
+                "it is not set, but COUNTERSIGN_ESCALATE_AFTER is, and nobody would be asked",
+                "name the backup people as in COUNTERSIGN_APPROVERS, or unset "
+                "COUNTERSIGN_ESCALATE_AFTER",
             )
         return value
 

@@ -15,6 +15,7 @@ class Count(StrEnum):
 
     MESSAGES = "messages"  # people's messages; result: kept, known
     REQUESTED = "requested"  # approvals asked for; kind
+    ESCALATED = "escalated"  # approvals that went to the backup people, too; kind
     DECIDED = "decided"  # outcome
     REFUSED_CLICKS = "refused_clicks"  # clicks of people who may not decide
     IN_DOUBT = "in_doubt"  # calls of which nobody knows whether they ran

@@ -94,6 +94,11 @@ def duration(value: str | timedelta) -> timedelta:
         )
 
 
+def optional_duration(value: str | timedelta | None) -> timedelta | None:
+    """Read a duration that may be left out."""
+    return None if value is None else duration(value)
+
+
 def api_url(value: str) -> str:
     """Check the address of a Web API, and end it with one slash."""
     remedy = "give an https address such as https://slack.com/api/ (http only on this machine)"
@@ -208,6 +213,11 @@ def approvers(value: str | tuple[str, ...]) -> tuple[str, ...]:
         if name != CHANNEL and not re.fullmatch(r"[USW][A-Z0-9]{6,30}", name):
             refuse(f"{name!r} is not the id of a person or of a user group", remedy)
     return tuple(dict.fromkeys(names))
+
+
+def backups(value: str | tuple[str, ...]) -> tuple[str, ...]:
+    """Read who may decide, too, once it has escalated; nobody when it is left out."""
+    return approvers(value) if value else ()
 
 
 def one_of(*choices: str) -> Callable[[str], str]:

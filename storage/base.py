@@ -211,6 +211,22 @@ class ApprovalStore(Protocol):
         """
         ...
 
+    async def escalate(self, approval_id: str, *, fence: int, now_ms: int) -> Approval | None:
+        """Let the backup people decide, too: once, and before anybody is told.
+
+        One conditional write: the lease is held, the approval is pending, `escalate_ms <= now_ms`,
+        and `expires_ms > now_ms`. Sets `escalated_ms` to `now_ms` and `escalate_ms` to None, and
+        adds one to `revision`.
+
+        Returns:
+            The approval as escalated; None, and nothing written, otherwise.
+        """
+        ...
+
+    async def mark_escalation_told(self, approval_id: str, *, fence: int) -> bool:
+        """Record that the message to the backup people is posted; False when the lease was lost."""
+        ...
+
     async def release(
         self,
         approval_id: str,

@@ -169,7 +169,19 @@ def _reader(hint: Any) -> Callable[[object], object]:
 DECISIONS = Codec("decision", Decision)
 THREADS = Codec("thread", Thread, key="thread_id")
 MESSAGES = Codec("message", Message, key="message_id")
-APPROVALS = Codec("approval", Approval, key="approval_id", added=("attempts", "undeliverable"))
+APPROVALS = Codec(
+    "approval",
+    Approval,
+    key="approval_id",
+    added=(
+        "attempts",
+        "undeliverable",
+        "backups_json",
+        "escalate_ms",
+        "escalated_ms",
+        "escalation_told",
+    ),
+)
 POSTS = Codec("post", Post, key="post_id", added=("failure",))
 WHISPERS = Codec("whisper", Whisper, key="whisper_id")
 AUDIT = Codec("audit entry", AuditEntry, key="entry_id")

@@ -173,6 +173,15 @@ class Approval:
     """How many attendances in a row ended in a fault that may pass."""
     undeliverable: str = ""
     """Why Slack does not take the card, and will not when asked again; empty while it does."""
+    backups_json: str = "[]"
+    """JSON list of who may decide, too, once it has escalated: as `approvers_json`, and frozen with
+    it. Nobody who asked for it is among them, unless the requester may decide."""
+    escalate_ms: int | None = None
+    """When those are asked, unless it is decided before; None when they will not be."""
+    escalated_ms: int | None = None
+    """Since when they may decide; None when it has not escalated."""
+    escalation_told: bool = False
+    """Whether the message that asks them is in the thread."""
     due_ms: int | None = None
     leased_by: str = ""
     leased_until_ms: int = 0
@@ -180,8 +189,9 @@ class Approval:
 
     @property
     def next_ms(self) -> int:
-        """When a pending approval needs attention: its reminder or its expiry."""
-        return self.expires_ms if self.remind_ms is None else min(self.remind_ms, self.expires_ms)
+        """When a pending approval needs attention: its reminder, its escalation, or its expiry."""
+        soon = (self.remind_ms, self.escalate_ms, self.expires_ms)
+        return min(time_ms for time_ms in soon if time_ms is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

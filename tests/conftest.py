@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pydantic_ai.models
 import pytest
@@ -17,6 +18,18 @@ pydantic_ai.models.ALLOW_MODEL_REQUESTS = False
 settings.register_profile("quick", max_examples=30, deadline=None, derandomize=True)
 settings.register_profile("thorough", max_examples=500, deadline=None)
 settings.load_profile("quick")
+
+
+FAR = ("browser", "chaos", "property", "scenario")
+"""Folders of tests that are far from the code that they try."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Measure coverage where the tests are near the code: it makes them take twice as long."""
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.relative_to(here).parts[0] in FAR:
+            item.add_marker(pytest.mark.no_cover)
 
 
 @pytest.fixture

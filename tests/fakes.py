@@ -100,7 +100,8 @@ class FakeNotifier:
         texts: The agent's texts, by post id.
         whispers: (user id, text).
         reminders: Approval ids.
-        failing: Names of the methods that fail now: card, update, say, remind, whisper.
+        escalations: Approval ids.
+        failing: Names of the methods that fail now: card, update, say, remind, escalate, whisper.
         faults: What those fail with; `fatal_error` unless it is named here.
         lost: Like failing, but the message appears: only its answer is lost.
     """
@@ -110,6 +111,7 @@ class FakeNotifier:
     texts: dict[str, str] = field(default_factory=dict)
     whispers: list[tuple[str, str]] = field(default_factory=list)
     reminders: list[str] = field(default_factory=list)
+    escalations: list[str] = field(default_factory=list)
     streams: list[FakeStream] = field(default_factory=list)
     failing: set[str] = field(default_factory=set)
     faults: dict[str, DeliveryError] = field(default_factory=dict)
@@ -153,6 +155,17 @@ class FakeNotifier:
         if await go():
             self.check("remind")
             self.reminders.append(approval.approval_id)
+
+    async def escalate(
+        self, approval: Approval, *, look_first: bool, go: Callable[[], Awaitable[bool]]
+    ) -> None:
+        self.check("wait to escalate")
+        if (look_first and approval.approval_id in self.escalations) or not await go():
+            return
+        self.check("escalate")
+        self.escalations.append(approval.approval_id)
+        if "escalate" in self.lost:
+            raise DeliveryError("escalate", "no answer in time")
 
     async def say(self, thread: Thread, post: Post, *, look_first: bool) -> str:
         self.check("say")

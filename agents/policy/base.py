@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Literal, Protocol, TypeAlias, get_args, runtime_checkable
@@ -80,6 +80,9 @@ class Ask:
         approvers: Who should decide; empty leaves it to the application.
         expires_in: How long to wait; None leaves it to the application.
         remind_in: When to remind; None leaves it to the application.
+        escalate_in: When to ask the backup people, too; None leaves it to the application.
+        backups: Who should decide, too, once nobody has for so long; empty leaves it to the
+            application.
     """
 
     kind: AskKind = "approval"
@@ -89,6 +92,8 @@ class Ask:
     approvers: tuple[str, ...] = ()
     expires_in: timedelta | None = None
     remind_in: timedelta | None = None
+    escalate_in: timedelta | None = None
+    backups: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(AskKind):
@@ -268,8 +273,8 @@ def strictest(rulings: Collection[object]) -> Ruling:
     """Make one ruling of several: deny before ask before allow.
 
     Of several that ask, one question is made: approval before review, all rule names, the shorter
-    times, and only those approvers who are named by each that names any. When nobody is left, it
-    denies; put one gate around another to ask different people for one call.
+    times, and only those approvers, and backup people, who are named by each that names any. When
+    nobody is left, it denies; put one gate around another to ask different people for one call.
 
     Args:
         rulings: At least one; anything that is no ruling denies.
@@ -286,20 +291,36 @@ def strictest(rulings: Collection[object]) -> Ruling:
 
 
 def _merged(asks: list[Ask]) -> Ruling:
-    named = [ask.approvers for ask in asks if ask.approvers]
-    approvers = tuple(one for one in named[0] if all(one in few for few in named)) if named else ()
+    approvers = _named_by_all([ask.approvers for ask in asks])
+    backups = _named_by_all([ask.backups for ask in asks])
     rules = list(dict.fromkeys(ask.rule for ask in asks))
-    if named and not approvers:
+    if approvers is None:
         return Deny(f"the rules {' and '.join(rules)} ask different people")
+    if backups is None:
+        return Deny(f"the rules {' and '.join(rules)} name different backup people")
     return Ask(
         kind="approval" if any(ask.kind == "approval" for ask in asks) else "review",
         rule=" + ".join(rules),
         title=next((ask.title for ask in asks if ask.title), ""),
         reason="; ".join(dict.fromkeys(ask.reason for ask in asks if ask.reason)),
         approvers=approvers,
-        expires_in=min((ask.expires_in for ask in asks if ask.expires_in), default=None),
-        remind_in=min((ask.remind_in for ask in asks if ask.remind_in), default=None),
+        expires_in=_shortest(ask.expires_in for ask in asks),
+        remind_in=_shortest(ask.remind_in for ask in asks),
+        escalate_in=_shortest(ask.escalate_in for ask in asks),
+        backups=backups,
     )
+
+
+def _named_by_all(lists: Iterable[tuple[str, ...]]) -> tuple[str, ...] | None:
+    """Who is in each list that names anybody; empty when none does, None when nobody is left."""
+    named = [names for names in lists if names]
+    if not named:
+        return ()
+    return tuple(one for one in named[0] if all(one in few for few in named)) or None
+
+
+def _shortest(times: Iterable[timedelta | None]) -> timedelta | None:
+    return min((time for time in times if time), default=None)
 
 
 def _some(policies: tuple[Policy, ...]) -> tuple[Policy, ...]:

@@ -54,6 +54,8 @@ class PolicyGate(DecisionGate):
                     approvers=ask.approvers,
                     expires_in=ask.expires_in,
                     remind_in=ask.remind_in,
+                    escalate_in=ask.escalate_in,
+                    backups=ask.backups,
                 )
 
     def _rule_of(self, info: CallInfo | None) -> str:

@@ -126,6 +126,9 @@ class CallInfo:
         approvers: Who should decide, by a policy; empty leaves it to the application.
         expires_in: How long to wait, by a policy; None leaves it to the application.
         remind_in: When to remind, by a policy; None leaves it to the application.
+        escalate_in: When to ask the backup people, by a policy; None leaves it to the application.
+        backups: Who should decide, too, once it has escalated, by a policy; empty leaves it to the
+            application.
     """
 
     tool_name: str
@@ -143,6 +146,8 @@ class CallInfo:
     approvers: tuple[str, ...] = ()
     expires_in: timedelta | None = None
     remind_in: timedelta | None = None
+    escalate_in: timedelta | None = None
+    backups: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.title}: may this call of {self.tool_name!r} run?"

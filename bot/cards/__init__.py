@@ -1,7 +1,14 @@
 """Cards and modals: pure functions from records to Block Kit. No Slack client, no clock."""
 
 from bot.cards.blocks import Card
-from bot.cards.choose import approvers_words, card_for, reminder_text
+from bot.cards.choose import approvers_words, card_for, escalation_text, reminder_text
 from bot.cards.reply import reply_cards
 
-__all__ = ["Card", "approvers_words", "card_for", "reminder_text", "reply_cards"]
+__all__ = [
+    "Card",
+    "approvers_words",
+    "card_for",
+    "escalation_text",
+    "reminder_text",
+    "reply_cards",
+]

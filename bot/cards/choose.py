@@ -1,4 +1,4 @@
-"""Picks the card of a record by its kind, and writes reminders."""
+"""Picks the card of a record by its kind, and writes reminders and escalations."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from typing import assert_never
 from bot.cards.approval import approval_card
 from bot.cards.blocks import Card, literal, quote, rich, section
 from bot.cards.doubt import doubt_card
-from bot.cards.parts import spoken_title, title_of
+from bot.cards.parts import CHANNEL, MEMBERS, approvers_words, spoken_title, title_of
 from bot.cards.question import question_card
 from bot.cards.text import clip
 from bot.mrkdwn import date, mention
 from storage.records import Approval, Kind
 
+__all__ = ["approvers_words", "card_for", "escalation_text", "reminder_text"]
+
 MOST_MENTIONS = 20
-CHANNEL = "channel"
 
 
 def card_for(approval: Approval, *, approvers_text: str, thread_busy: bool = False) -> Card:
@@ -52,8 +53,7 @@ def reminder_text(approval: Approval, mentions: Sequence[str]) -> Card:
     Returns:
         The message.
     """
-    made = [mention(name) for name in dict.fromkeys(mentions)]
-    people = " ".join([tag for tag in made if tag.startswith("<")][:MOST_MENTIONS])
+    people = _people(mentions)
     what = "an answer" if approval.kind is Kind.QUESTION else "a decision"
     waits = f"This still waits for {what}, until {date(approval.expires_ms)}. The card is above."
     title = quote(literal(clip(title_of(approval), 300)))
@@ -61,14 +61,29 @@ def reminder_text(approval: Approval, mentions: Sequence[str]) -> Card:
     return Card(text=spoken, blocks=[section(f"{people} {waits}".strip()), rich(title)])
 
 
-def approvers_words(names: Sequence[str]) -> str:
-    """Say in words who may decide.
+def escalation_text(approval: Approval, backups: Sequence[str]) -> Card:
+    """Ask the backup people in the thread of a pending approval.
 
     Args:
-        names: As frozen in a record: user ids, user group ids, or `channel`.
+        approval: The record.
+        backups: As frozen in the record: user ids, user group ids, or `channel`. Each is mentioned
+            once, but for the channel, which is named in words.
 
     Returns:
-        Words with mentions, for `approvers_text`.
+        The message.
     """
-    made = ["the members of this channel" if name == CHANNEL else mention(name) for name in names]
-    return ", ".join(made) or "nobody"
+    people = _people(backups)
+    who = " and ".join(["you"] * bool(people) + [MEMBERS] * (CHANNEL in backups))
+    waits = (
+        f"Nobody has decided this yet, so {who} may decide it now, too, until "
+        f"{date(approval.expires_ms)}. The card is above."
+    )
+    title = quote(literal(clip(title_of(approval), 300)))
+    spoken = f"{people} Nobody has decided this yet, and you may, too: {spoken_title(approval)}."
+    return Card(text=spoken.strip(), blocks=[section(f"{people} {waits}".strip()), rich(title)])
+
+
+def _people(names: Sequence[str]) -> str:
+    """Mention people and user groups, each once; other names are left out."""
+    made = [mention(name) for name in dict.fromkeys(names)]
+    return " ".join([tag for tag in made if tag.startswith("<")][:MOST_MENTIONS])

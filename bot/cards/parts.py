@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -27,6 +28,8 @@ WHY = 900
 PREVIEW = 1_200
 REASON = 500
 APPROVERS = 400
+CHANNEL = "channel"
+MEMBERS = "the members of this channel"
 TEXT = 1_200
 """Characters of the text for notifications."""
 
@@ -93,12 +96,15 @@ def notes(about: Body, *, can_open: bool) -> list[Block]:
 
 
 def small_print(approval: Approval, who: str) -> Block:
-    """Who asked, until when, who may decide, and which rule says so."""
+    """Who asked, until when, who may decide, who was asked later, and which rule says so."""
     words = [
         mrkdwn(f"Asked for by {mention(approval.requester_id)}"),
         mrkdwn(f"Expires {date(approval.expires_ms)}"),
         mrkdwn(who),
     ]
+    if approval.escalated_ms is not None:
+        names = own_words(approvers_words(json.loads(approval.backups_json)), APPROVERS)
+        words.append(mrkdwn(f"Also asked since {date(approval.escalated_ms)}: {names}"))
     if approval.rule.strip():
         words.append(plain(f"Rule: {clip(approval.rule, 100)}"))
     if approval.tool.strip():
@@ -114,6 +120,18 @@ def deciders(approval: Approval, approvers_text: str) -> str:
     if approval.self_approval:
         return f"You can decide if you are among: {who}"
     return f"You can decide if you are among: {who}, and did not ask for this yourself"
+
+
+def approvers_words(names: Sequence[str]) -> str:
+    """Say in words who may decide.
+
+    Args:
+        names: As frozen in a record: user ids, user group ids, or `channel`.
+
+    Returns:
+        Words with mentions, for `approvers_text`.
+    """
+    return ", ".join(MEMBERS if name == CHANNEL else mention(name) for name in names) or "nobody"
 
 
 def outcome(approval: Approval, decision: Decision | None, words: str) -> list[Block]:

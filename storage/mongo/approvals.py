@@ -120,6 +120,22 @@ class MongoApprovalStore:
         update: Update = {"$inc": {"reminders": 1}}
         return await self._collection.update(where, put(update, "remind_ms", remind_ms))
 
+    async def escalate(self, approval_id: str, *, fence: int, now_ms: int) -> Approval | None:
+        where: Filter = {
+            **leases.held(approval_id, fence),
+            "status": Status.PENDING.value,
+            "escalate_ms": {"$lte": now_ms},  # meets no missing field
+            "expires_ms": {"$gt": now_ms},
+            "v": SCHEMA_VERSION,
+        }
+        update: Update = {"$set": {"escalated_ms": now_ms}, "$inc": {"revision": 1}}
+        escalated = await self._collection.update_and_get(where, put(update, "escalate_ms", None))
+        return None if escalated is None else to_record(APPROVALS, escalated)
+
+    async def mark_escalation_told(self, approval_id: str, *, fence: int) -> bool:
+        update: Update = {"$set": {"escalation_told": True}}
+        return await self._collection.update(leases.held(approval_id, fence), update)
+
     async def release(
         self,
         approval_id: str,

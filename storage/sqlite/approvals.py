@@ -85,6 +85,19 @@ WHERE approval_id = :id AND fence = :fence AND leased_until_ms > 0 AND status = 
 RETURNING 1
 """
 
+_ESCALATE = """
+UPDATE approvals SET escalated_ms = :now, escalate_ms = NULL, revision = revision + 1
+WHERE approval_id = :id AND fence = :fence AND leased_until_ms > 0 AND status = 'pending'
+    AND escalate_ms <= :now AND expires_ms > :now AND v = :v
+RETURNING *
+"""
+
+_MARK_ESCALATION_TOLD = """
+UPDATE approvals SET escalation_told = 1
+WHERE approval_id = :id AND fence = :fence AND leased_until_ms > 0
+RETURNING 1
+"""
+
 _RELEASE = """
 UPDATE approvals
 SET leased_by = '', leased_until_ms = 0,
@@ -192,6 +205,15 @@ class SqliteApprovalStore:
     async def mark_reminded(self, approval_id: str, *, fence: int, remind_ms: int | None) -> bool:
         values = {"id": approval_id, "fence": fence, "remind_ms": remind_ms}
         return await self._database.change(_MARK_REMINDED, values)
+
+    async def escalate(self, approval_id: str, *, fence: int, now_ms: int) -> Approval | None:
+        values = {"id": approval_id, "fence": fence, "now": now_ms, "v": SCHEMA_VERSION}
+        rows = await self._select(_ESCALATE, values)
+        return rows[0] if rows else None
+
+    async def mark_escalation_told(self, approval_id: str, *, fence: int) -> bool:
+        values = {"id": approval_id, "fence": fence}
+        return await self._database.change(_MARK_ESCALATION_TOLD, values)
 
     async def release(
         self,

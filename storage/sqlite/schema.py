@@ -1,8 +1,8 @@
-"""The tables. Stored: versions 1 and 2, must stay readable."""
+"""The tables. Stored: versions 1 to 3, must stay readable."""
 
 from __future__ import annotations
 
-DATABASE_VERSION = 2
+DATABASE_VERSION = 3
 """Kept as SQLite's `user_version`; one higher with each change of the tables."""
 
 DDL = """
@@ -76,6 +76,10 @@ CREATE TABLE IF NOT EXISTS approvals (
     post_tried INTEGER NOT NULL,
     attempts INTEGER NOT NULL,
     undeliverable TEXT NOT NULL,
+    backups_json TEXT NOT NULL,
+    escalate_ms INTEGER,
+    escalated_ms INTEGER,
+    escalation_told INTEGER NOT NULL,
     due_ms INTEGER,
     leased_by TEXT NOT NULL,
     leased_until_ms INTEGER NOT NULL,
@@ -153,7 +157,7 @@ CREATE TABLE IF NOT EXISTS journal (
     PRIMARY KEY (checkpoint_id, base, position)
 );
 
-PRAGMA user_version = 2;
+PRAGMA user_version = 3;
 COMMIT;
 """
 
@@ -183,6 +187,16 @@ CREATE TABLE IF NOT EXISTS whispers (
 CREATE INDEX IF NOT EXISTS whispers_due ON whispers (due_ms) WHERE due_ms IS NOT NULL;
 
 PRAGMA user_version = 2;
+COMMIT;
+""",
+    2: """
+BEGIN IMMEDIATE;
+ALTER TABLE approvals ADD COLUMN backups_json TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE approvals ADD COLUMN escalate_ms INTEGER;
+ALTER TABLE approvals ADD COLUMN escalated_ms INTEGER;
+ALTER TABLE approvals ADD COLUMN escalation_told INTEGER NOT NULL DEFAULT 0;
+
+PRAGMA user_version = 3;
 COMMIT;
 """,
 }

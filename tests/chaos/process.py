@@ -1,4 +1,4 @@
-"""One bot that dies as planned: python -m tests.chaos.process"""
+"""One bot that dies as planned, in a process of its own."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -38,5 +39,16 @@ async def main() -> None:
         await stop.wait()
 
 
-if __name__ == "__main__":
+def run(environ: dict[str, str], log: Path) -> None:
+    """Be a bot; the entry of a process that was forked from one with all modules loaded.
+
+    Args:
+        environ: Its whole environment.
+        log: A file for what it prints.
+    """
+    os.environ.clear()
+    os.environ.update(environ)
+    with log.open("wb", buffering=0) as file:
+        os.dup2(file.fileno(), sys.stdout.fileno())
+        os.dup2(file.fileno(), sys.stderr.fileno())
     asyncio.run(main())

@@ -28,6 +28,9 @@ async def test_an_approval_is_kept_as_it_was(storage: Storage) -> None:
         status=Status.REJECTED,
         due_ms=None,
         open=False,
+        backups_json='["U7"]',
+        escalated_ms=4_000,
+        escalation_told=True,
     )
 
     assert await storage.approvals.add(approval)
@@ -231,6 +234,97 @@ async def test_nobody_is_reminded_of_a_decided_approval(storage: Storage) -> Non
     assert not await storage.approvals.mark_reminded(APPROVAL_ID, fence=fence, remind_ms=7_000)
     stored = await storage.approvals.get(APPROVAL_ID)
     assert (stored.reminders, stored.remind_ms) == (0, None)
+
+
+async def test_an_approval_escalates_once(storage: Storage) -> None:
+    approval = await claimed(storage, backups_json='["U7"]', escalate_ms=1_200)
+
+    escalated = await storage.approvals.escalate(APPROVAL_ID, fence=approval.fence, now_ms=1_200)
+
+    assert escalated == replace(approval, escalated_ms=1_200, escalate_ms=None, revision=2)
+    assert escalated == await storage.approvals.get(APPROVAL_ID)
+    assert escalated is not None
+    assert escalated.next_ms == 5_000
+    again = await storage.approvals.escalate(APPROVAL_ID, fence=approval.fence, now_ms=1_300)
+    assert again is None
+    assert await storage.approvals.get(APPROVAL_ID) == escalated
+
+
+@pytest.mark.parametrize(
+    ("escalate_ms", "now_ms"), [(None, 1_200), (1_201, 1_200), (1_200, 9_000), (1_200, 9_001)]
+)
+async def test_an_approval_escalates_at_its_time_and_before_its_expiry(
+    storage: Storage, escalate_ms: int | None, now_ms: int
+) -> None:
+    approval = await claimed(storage, escalate_ms=escalate_ms, expires_ms=9_000)
+
+    assert not await storage.approvals.escalate(APPROVAL_ID, fence=approval.fence, now_ms=now_ms)
+    assert await storage.approvals.get(APPROVAL_ID) == approval
+
+
+async def test_a_decided_approval_does_not_escalate(storage: Storage) -> None:
+    approval = await claimed(storage, escalate_ms=1_200)
+    decided = await storage.approvals.decide(APPROVAL_ID, a_decision(at_ms=1_100), digest=DIGEST)
+
+    assert not await storage.approvals.escalate(APPROVAL_ID, fence=approval.fence, now_ms=1_200)
+    assert await storage.approvals.get(APPROVAL_ID) == decided
+
+
+async def test_only_the_holder_of_the_lease_escalates(storage: Storage) -> None:
+    old = (await claimed(storage, escalate_ms=1_200)).fence
+    assert not await storage.approvals.escalate("apr_9", fence=old, now_ms=1_200)
+    second = await storage.approvals.claim(APPROVAL_ID, owner="b", now_ms=1_500, until_ms=2_000)
+    assert second is not None
+
+    assert not await storage.approvals.escalate(APPROVAL_ID, fence=old, now_ms=1_600)
+    assert not await storage.approvals.mark_escalation_told(APPROVAL_ID, fence=old)
+    assert await storage.approvals.get(APPROVAL_ID) == second
+    await storage.approvals.release(
+        APPROVAL_ID, fence=second.fence, revision=1, due_ms=None, now_ms=1_600
+    )
+    assert not await storage.approvals.escalate(APPROVAL_ID, fence=second.fence, now_ms=1_700)
+    assert not await storage.approvals.mark_escalation_told(APPROVAL_ID, fence=second.fence)
+
+
+async def test_two_processes_escalate_once(two_processes: list[Storage]) -> None:
+    await two_processes[0].approvals.add(an_approval(escalate_ms=1_200))
+    claims = await asyncio.gather(
+        *(
+            storage.approvals.claim(APPROVAL_ID, owner=f"p{i}", now_ms=1_200, until_ms=1_900)
+            for i, storage in enumerate(two_processes)
+        )
+    )
+    (fence,) = [each.fence for each in claims if each is not None]
+
+    found = await asyncio.gather(
+        *(
+            two_processes[i % 2].approvals.escalate(APPROVAL_ID, fence=fence, now_ms=1_200)
+            for i in range(20)
+        )
+    )
+
+    assert len([each for each in found if each is not None]) == 1
+    assert (await two_processes[1].approvals.get(APPROVAL_ID)).revision == 2
+
+
+async def test_the_message_of_an_escalation_is_marked(storage: Storage) -> None:
+    approval = await claimed(storage, escalate_ms=1_200)
+    escalated = await storage.approvals.escalate(APPROVAL_ID, fence=approval.fence, now_ms=1_200)
+    assert escalated is not None
+
+    assert await storage.approvals.mark_escalation_told(APPROVAL_ID, fence=approval.fence)
+    told = await storage.approvals.get(APPROVAL_ID)
+    assert told == replace(escalated, escalation_told=True)
+
+
+async def test_an_escalation_during_the_lease_is_drawn(storage: Storage) -> None:
+    approval = await claimed(storage, escalate_ms=1_200)
+    await storage.approvals.escalate(APPROVAL_ID, fence=approval.fence, now_ms=1_200)
+
+    assert not await storage.approvals.release(
+        APPROVAL_ID, fence=approval.fence, revision=1, due_ms=5_000, now_ms=1_300
+    )
+    assert (await storage.approvals.get(APPROVAL_ID)).due_ms == 1_300
 
 
 async def test_who_lost_the_lease_changes_nothing(storage: Storage) -> None:

@@ -12,7 +12,8 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextvars import Context
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any, TypeVar, TypeVarTuple, cast
 
 from pydantic_ai.messages import (
@@ -30,7 +31,7 @@ from agents.models import call, say, stream_pieces
 from agents.tools.base import Tool
 from storage.sqlite import SqliteStorage
 from tests.fakes import FakeClock, FakeDirectory, FakeNotifier, FakeStream, Queue
-from tests.unit.bot.office import KilledError, Office
+from tests.unit.bot.office import RULES, KilledError, Office
 
 READS = frozenset(
     {
@@ -53,7 +54,12 @@ STORES = frozenset(
     {"approvals", "audit", "checkpoints", "inbox", "log", "posts", "threads", "whispers"}
 )
 AFTER_EFFECT = "after an effect"
-CALLS = frozenset({"end_stream", "post_card", "remind", "say", "update_card", "whisper"})
+CLEO = "UCLEO"
+"""The backup: nobody of the channel, and nobody who asks."""
+ESCALATE_AFTER = timedelta(seconds=30)
+CALLS = frozenset(
+    {"end_stream", "escalate", "post_card", "remind", "say", "update_card", "whisper"}
+)
 
 
 T = TypeVar("T")
@@ -178,6 +184,7 @@ class Process:
             directory=world.directory,
             queue=cast(Queue, self),
             owner=name,
+            rules=replace(RULES, escalate_after=ESCALATE_AFTER, escalate_to=(CLEO,)),
         )
 
     # ---- its tasks -----------------------------------------------------------------------------

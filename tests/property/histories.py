@@ -10,10 +10,11 @@ from typing import Any
 from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError, UserFacingError
 from bot.inbox import NO_TURN, Incoming
 from bot.mapping import canonical, edited_digest
+from bot.timing import milliseconds
 from storage.records import Approval, Decision, Kind, Status, Thread, Whisper
 from storage.sqlite import SqliteStorage
 from tests.fakes import FakeClock
-from tests.property.bench import AFTER_EFFECT, JOBS, Loop, Process
+from tests.property.bench import AFTER_EFFECT, CLEO, ESCALATE_AFTER, JOBS, Loop, Process
 from tests.property.watching import Known, Watched, is_about
 from tests.unit.bot.office import ADA, BEN, BOT, GUS, ROOT, ROSA, THREAD_ID, an_actor, an_incoming
 
@@ -28,7 +29,19 @@ PATIENCE_S = 2.5
 """How long people wait for the answer to a click."""
 FAR_MS = 10**15
 """Later than anything is ever due."""
-TROUBLE = ("none", "none", "lost", "lost", "card", "update", "say", "remind", "whisper", "deleted")
+TROUBLE = (
+    "none",
+    "none",
+    "lost",
+    "lost",
+    "card",
+    "update",
+    "say",
+    "remind",
+    "escalate",
+    "whisper",
+    "deleted",
+)
 
 
 POINTS = (
@@ -42,12 +55,14 @@ POINTS = (
     "post_card",
     "update_card",
     "stream",
+    "approvals.escalate",
+    "escalate",
 )
 PACES = ("", "", "", "no step", AFTER_EFFECT, AFTER_EFFECT, *POINTS)
 """How far a bot goes on after something has happened: to the end, or to a step of some kind."""
 ACTS = ("ask", *["decide"] * 4, "click", "reply")
 FATES = ("tick", "tick", "steps", "die", "wait", "wait", "sleep", "slack")
-WHO = (BEN, BEN, ROSA, ADA, GUS, EVE)
+WHO = (BEN, BEN, ROSA, ADA, GUS, EVE, CLEO, CLEO)
 THEN = ("go on", "go on", "die", "sleep")
 
 
@@ -68,6 +83,7 @@ class History:
         assert isinstance(loop, Loop)
         self.world = Watched(SqliteStorage(None), loop)
         self.world.directory.add(EVE, is_external=True, team_id="T9")
+        self.world.directory.add(CLEO)
         self.slack = self.world.notifier
         self.run(self.world.storage.open())
         self.bots = [self.world.start(name) for name in ("a", "b")]
@@ -103,7 +119,10 @@ class History:
         """A person does something, the bot goes on so far, and then may die or fall asleep."""
         if what == "decide" and self.pending:
             approval = self.pending[which % len(self.pending)]
-            work = self._click(bot, approval, BEN if which else ADA, which, approval.digest[:32])
+            decider = BEN if which else ADA
+            if approval.escalated_ms is not None and which > 2:
+                decider = CLEO
+            work = self._click(bot, approval, decider, which, approval.digest[:32])
         elif what == "click" and self.all:
             approval = self.all[-1 - which % len(self.all)]
             work = self._click(bot, approval, who, which, (approval.digest, "0" * 32)[which % 2])
@@ -161,10 +180,11 @@ class History:
         except UserFacingError as error:
             now = await store.get(approval.approval_id)
             self._check_refusal(error, now, is_right=approval.digest.startswith(shown))
-            if isinstance(error, NotApproverError) and await self.world.may_decide(now, who):
+            # As it was before the click: it may have escalated while that was refused.
+            if isinstance(error, NotApproverError) and await self.world.may_decide(approval, who):
                 self.world.faults.append(f"{who} was refused: {error}")
             return
-        if decided.decision != decision or not await self.world.may_decide(approval, who):
+        if decided.decision != decision or not await self.world.may_decide(seen, who):
             self.world.faults.append(f"{who} was told that {decision} is recorded: {decided}")
         process.spawn(use.follow_up(decided))
 
@@ -211,7 +231,7 @@ class History:
         elif what == "sleep" and is_busy:
             self._sleep()
         elif what == "wait":
-            self._pass((16, 16, 16, 16, 16 * 60, 9 * 3600)[picks[0]])
+            self._pass((16, 16, 16, 16 * 60, 16 * 60, 9 * 3600)[picks[0]])
         elif what == "slack":
             self._make_trouble(TROUBLE[sum(picks) % len(TROUBLE)])
         else:
@@ -261,6 +281,7 @@ class History:
         for approval in self.all:
             self._check_decision(approval)
             self._check_card(approval)
+            self._check_escalation(approval)
 
     def _check_decision(self, approval: Approval) -> None:
         name, known = approval.approval_id, self.known
@@ -283,6 +304,21 @@ class History:
         posts = self.slack.posts.count(approval.approval_id)
         deleted = self.known.deleted[approval.approval_id]
         assert posts <= 1 + deleted or self.known.was_asleep
+
+    def _check_escalation(self, approval: Approval) -> None:
+        name, since = approval.approval_id, approval.escalated_ms
+        posts = self.slack.escalations.count(name)
+        assert posts <= 1 or self.known.was_asleep
+        if since is None:
+            assert posts == 0
+            assert name not in self.known.escalated
+            return
+        assert approval.kind is not Kind.QUESTION
+        assert approval.escalate_ms is None
+        assert approval.created_ms + milliseconds(ESCALATE_AFTER) <= since < approval.expires_ms
+        assert self.known.escalated.setdefault(name, since) == since
+        assert posts or not approval.escalation_told
+        assert approval.revision == 2 + (approval.decision is not None)
 
     def end(self) -> None:
         """Let everything come to rest, and see whether it is as it must be then."""
@@ -345,6 +381,9 @@ class History:
             if approval.kind is Kind.APPROVAL:
                 self._check_effects(approval)
         await self._check_jobs()
+        audit = await storage.audit.of_thread(THREAD_ID, limit=10_000)
+        told = [one.approval_id for one in audit if one.action == "escalated"]
+        assert sorted(told) == sorted(self.known.escalated)
 
     def _check_final_card(self, approval: Approval) -> None:
         assert approval.drawn_revision == approval.revision

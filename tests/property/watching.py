@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from storage.records import Approval, Decision, Kind, Status
-from tests.property.bench import Effect, World
+from tests.property.bench import CLEO, Effect, World
 from tests.unit.bot.office import ADA, BEN, ROSA, THREAD_ID
 
 
@@ -23,6 +23,8 @@ class Watched(World):
         """Whether a person may: found out here in another way than in the product."""
         if approval.kind is Kind.QUESTION:
             return user_id in {ROSA, ADA, BEN}
+        if user_id == CLEO:
+            return approval.escalated_ms is not None
         turn = int(approval.checkpoint_id.rpartition("#")[2])
         asked = await self.storage.inbox.of_turn(THREAD_ID, turn)
         return user_id in {ROSA, ADA, BEN} - {message.user_id for message in asked}
@@ -38,6 +40,8 @@ class Watched(World):
         assert decision is not None
         if not await self.may_decide(asked[0], decision.by):
             self.faults.append(f"{effect} happens, and {decision.by!r} may not approve it")
+        if decision.by == CLEO and decision.at_ms < (asked[0].escalated_ms or 0):
+            self.faults.append(f"{effect} happens, and {CLEO} was not yet asked")
         wanted = json.loads(decision.arguments_json or asked[0].arguments_json)
         if wanted != {"ref": effect.ref, "amount": effect.amount}:
             self.faults.append(f"{effect} happens, and people approved {wanted}")
@@ -66,6 +70,7 @@ class Known:
     Attributes:
         decisions: By approval.
         closed: Approvals whose thread was told.
+        escalated: Since when the backup people may decide, by approval.
         jobs: For each job that was acknowledged, its kind.
         deleted: How often somebody deleted a card, by approval.
         was_asleep: Whether a computer was, so long that its leases ended.
@@ -73,6 +78,7 @@ class Known:
 
     decisions: dict[str, Decision] = field(default_factory=dict)
     closed: set[str] = field(default_factory=set)
+    escalated: dict[str, int] = field(default_factory=dict)
     jobs: dict[int, str] = field(default_factory=dict)
     deleted: Counter[str] = field(default_factory=Counter)
     was_asleep: bool = False

@@ -299,6 +299,8 @@ def test_several_questions_become_one() -> None:
         rule="a",
         approvers=("U1", "U2"),
         expires_in=timedelta(hours=2),
+        escalate_in=timedelta(minutes=40),
+        backups=("U8", "U9"),
         reason="dear",
     )
     other = Ask(
@@ -308,6 +310,8 @@ def test_several_questions_become_one() -> None:
         approvers=("U2", "U3"),
         expires_in=timedelta(hours=1),
         remind_in=timedelta(minutes=5),
+        escalate_in=timedelta(minutes=30),
+        backups=("U9", "U7"),
         reason="risky",
     )
     assert strictest([one, Allow(), other]) == Ask(
@@ -318,6 +322,8 @@ def test_several_questions_become_one() -> None:
         approvers=("U2",),
         expires_in=timedelta(hours=1),
         remind_in=timedelta(minutes=5),
+        escalate_in=timedelta(minutes=30),
+        backups=("U9",),
     )
     assert strictest([Ask(rule="a", kind="review"), Ask(rule="a", kind="review")]) == Ask(
         rule="a", kind="review"
@@ -327,3 +333,11 @@ def test_several_questions_become_one() -> None:
 def test_questions_to_different_people_deny() -> None:
     ruling = strictest([Ask(rule="a", approvers=("U1",)), Ask(rule="b", approvers=("U2",))])
     assert ruling == Deny("the rules a and b ask different people")
+
+
+def test_questions_with_different_backup_people_deny() -> None:
+    ruling = strictest([Ask(rule="a", backups=("U1",)), Ask(rule="b", backups=("U2",))])
+    assert ruling == Deny("the rules a and b name different backup people")
+    assert strictest([Ask(rule="a", backups=("U1",)), Ask(rule="a")]) == Ask(
+        rule="a", backups=("U1",)
+    )

@@ -44,6 +44,8 @@ ASK = Ask(
     approvers=("U1", "U2"),
     expires_in=timedelta(hours=1),
     remind_in=timedelta(minutes=5),
+    escalate_in=timedelta(minutes=30),
+    backups=("U3",),
 )
 LIMITS = RulePolicy(
     rules=(
@@ -139,6 +141,7 @@ async def test_question_of_a_policy_shows_its_rule_and_its_hints() -> None:
         timedelta(hours=1),
         timedelta(minutes=5),
     )
+    assert (info.escalate_in, info.backups) == (timedelta(minutes=30), ("U3",))
     assert info.why == "They asked."
     assert decode(encode(info)) == info
     assert info.digest == info.digest_of({"x": 1})

@@ -15,7 +15,7 @@ from bot.asks import Ask, Form, Option
 from bot.cards import modals
 from bot.cards.approval import approval_card
 from bot.cards.blocks import Card
-from bot.cards.choose import card_for, reminder_text
+from bot.cards.choose import card_for, escalation_text, reminder_text
 from bot.cards.reply import reply_cards
 from storage.records import Approval, Decision, Kind, Status
 
@@ -116,6 +116,13 @@ def a_doubt(**changes: Any) -> Approval:
     """A pending doubt."""
     fields: dict[str, Any] = {"kind": Kind.DOUBT, "title": "Did deploy run?", "schema_json": ""}
     return an_approval(**{**fields, **changes})
+
+
+def an_escalated(**changes: Any) -> Approval:
+    """A pending approval that went to the backup people, too."""
+    backups = '["U0BEN", "S0OPS", "channel"]'
+    fields = {"backups_json": backups, "escalated_ms": CREATED + 3_600_000, **changes}
+    return an_approval(**fields)
 
 
 def asking(ask: Ask, **changes: Any) -> Approval:
@@ -339,6 +346,10 @@ CARDS: dict[str, Callable[[], Card]] = {
     "doubt_given_up": lambda: _card(
         decided(a_doubt(), Status.REJECTED, answer_json=json.dumps(GAVE_UP))
     ),
+    "approval_pending_escalated": lambda: _card(an_escalated()),
+    "doubt_pending_escalated": lambda: _card(replace(an_escalated(), kind=Kind.DOUBT)),
+    "escalation": lambda: escalation_text(an_approval(), ["U0BEN", "S0OPS", "U0BEN"]),
+    "escalation_channel": lambda: escalation_text(an_approval(), ["channel"]),
     "reminder": lambda: reminder_text(an_approval(), ["U0BEN", "S0OPS", "U0BEN", "channel"]),
     "reply": lambda: reply_cards(REPLY)[0],
 }

@@ -1,10 +1,12 @@
 """Who may decide, answer, ask: every refusal says why, and a failed look-up refuses."""
 
+from dataclasses import replace
+
 import pytest
 
-from bot.access import Access
+from bot.access import Access, decider_names
 from bot.errors import DirectoryError, NotApproverError
-from storage.records import Kind
+from storage.records import Approval, Kind
 from tests.contract.builders import an_approval
 from tests.fakes import FakeDirectory
 from tests.unit.bot.office import ADA, BEN, GUS, ROSA, an_actor
@@ -92,3 +94,59 @@ async def test_questions_are_for_the_requester_and_the_channel(directory: FakeDi
     await Access(directory).check_decider(question, an_actor(ADA))
     assert "members of this channel" in await refusal(directory, question, an_actor(BEN))
     assert "guests" in await refusal(directory, question, an_actor(GUS))
+
+
+# ---- escalation ----------------------------------------------------------------------------------
+
+WAITING = an_approval(
+    requester_id=ROSA, approvers_json='["UADA","!UROSA"]', backups_json='["SONCALL"]', escalate_ms=1
+)
+ESCALATED = replace(WAITING, escalate_ms=None, escalated_ms=1)
+
+
+async def test_backup_people_may_decide_after_the_escalation_only(directory: FakeDirectory) -> None:
+    assert "not your turn yet" in await refusal(directory, WAITING, an_actor(BEN))
+    await Access(directory).check_decider(ESCALATED, an_actor(BEN))
+    await Access(directory).check_decider(ESCALATED, an_actor(ADA))
+    assert decider_names(WAITING) == ("UADA",)
+    assert decider_names(ESCALATED) == ("UADA", "SONCALL")
+
+
+async def test_the_channel_may_be_the_backup(directory: FakeDirectory) -> None:
+    wide = replace(WAITING, approvers_json='["SONCALL"]', backups_json='["channel"]')
+    assert "not your turn yet" in await refusal(directory, wide, an_actor(ADA))
+    await Access(directory).check_decider(
+        replace(wide, escalate_ms=None, escalated_ms=1), an_actor(ADA)
+    )
+
+
+@pytest.mark.parametrize(
+    ("user_id", "word"),
+    [
+        (ROSA, "you asked"),
+        ("UCLEO", "not among"),
+        (GUS, "guests"),
+        ("UAPP", "apps"),
+        ("UGONE", "deactivated"),
+        ("UEXT", "this workspace"),
+    ],
+)
+@pytest.mark.parametrize("approval", [WAITING, ESCALATED], ids=["before", "after"])
+async def test_an_escalation_lets_nobody_else_in(
+    directory: FakeDirectory, approval: Approval, user_id: str, word: str
+) -> None:
+    directory.add("UCLEO")
+    directory.groups["SONCALL"] = frozenset({BEN, ROSA, GUS, "UAPP", "UGONE", "UEXT"})
+    assert word in await refusal(directory, approval, an_actor(user_id))
+
+
+async def test_without_a_look_up_no_backup_decides(directory: FakeDirectory) -> None:
+    directory.is_down = True
+    for approval in (WAITING, ESCALATED):
+        with pytest.raises(DirectoryError):
+            await Access(directory).check_decider(approval, an_actor(BEN))
+
+
+async def test_an_escalation_opens_no_question_to_strangers(directory: FakeDirectory) -> None:
+    question = replace(ESCALATED, kind=Kind.QUESTION)
+    assert "members of this channel" in await refusal(directory, question, an_actor(BEN))

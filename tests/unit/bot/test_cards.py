@@ -11,14 +11,20 @@ from bot.action_ids import Reference, decode
 from bot.cards import modals
 from bot.cards.approval import approval_card
 from bot.cards.arguments import Budget, list_arguments, list_changes, same
-from bot.cards.choose import approvers_words, card_for, reminder_text
+from bot.cards.choose import approvers_words, card_for, escalation_text, reminder_text
 from bot.cards.doubt import DoubtChoice, doubt_answer, doubt_card, doubt_words
 from bot.cards.outcomes import answers_of, outcome_words, questions_of
 from bot.cards.question import question_card
 from bot.cards.reply import MOST, reply_cards, split_text
-from bot.sandbox.blockkit import view_errors
-from storage.records import Kind, Status
-from tests.unit.bot.card_samples import a_doubt, a_question, an_approval, decided
+from bot.sandbox.blockkit import message_errors, view_errors
+from storage.records import Approval, Kind, Status
+from tests.unit.bot.card_samples import (
+    a_doubt,
+    a_question,
+    an_approval,
+    an_escalated,
+    decided,
+)
 from tests.unit.bot.test_cards_properties import walk
 
 
@@ -192,6 +198,33 @@ def test_reminder_without_people(kind: Kind, words: str) -> None:
     card = reminder_text(an_approval(kind=kind), [])
     assert shown(card.blocks).startswith(f"This still waits for {words}, until <!date^")
     assert card.text.startswith("Reminder: Deploy")
+
+
+def test_escalation_mentions_each_once_and_names_the_channel_in_words() -> None:
+    both = escalation_text(an_approval(), ["U0BEN", "S0OPS", "U0BEN", "channel", "<!here>"])
+    assert shown(both.blocks).startswith(
+        "<@U0BEN> <!subteam^S0OPS> Nobody has decided this yet, so you and the members of this "
+        "channel may decide it now, too, until <!date^"
+    )
+    wide = escalation_text(an_approval(), ["channel"])
+    assert shown(wide.blocks).startswith(
+        "Nobody has decided this yet, so the members of this channel may decide it now, too"
+    )
+    assert wide.text.startswith("Nobody has decided this yet, and")
+
+
+def test_card_says_who_else_was_asked_and_since_when() -> None:
+    words = "Also asked since <!date^"
+    assert words not in shown(_drawn(an_approval(backups_json='["U0BEN"]')))
+    drawn = shown(_drawn(an_escalated()))
+    assert drawn.count(words) == 1
+    assert "<@U0BEN>, <!subteam^S0OPS>, the members of this channel" in drawn
+    many = an_escalated(backups_json=json.dumps([f"U0BEN{number:04}" for number in range(200)]))
+    assert not message_errors({"text": "x", "blocks": _drawn(many)})
+
+
+def _drawn(approval: Approval) -> list[dict[str, Any]]:
+    return card_for(approval, approvers_text="<@U0ADA>").blocks
 
 
 def test_card_is_chosen_by_kind() -> None:

@@ -14,6 +14,7 @@ from bot.sandbox.blockkit import UPDATE_TEXT, message_errors, text_characters, v
 from tests.unit.bot.card_samples import CARDS, FOLDER, MODALS, samples
 
 SAMPLES = samples()
+MESSAGES = {"escalation", "escalation_channel", "reminder", "reply"}
 
 
 @pytest.mark.parametrize("name", sorted(SAMPLES))
@@ -45,7 +46,7 @@ def test_modal_is_taken_by_slack(name: str) -> None:
     assert View(**view).to_dict()["type"] == "modal"
 
 
-@pytest.mark.parametrize("name", sorted(set(CARDS) - {"reminder", "reply"}))
+@pytest.mark.parametrize("name", sorted(set(CARDS) - MESSAGES))
 def test_only_pending_cards_have_buttons(name: str) -> None:
     is_pending = "pending" in name and "nothing" not in name
     assert ("action_id" in dumped(CARDS[name]())) == is_pending

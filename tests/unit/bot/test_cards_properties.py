@@ -14,7 +14,7 @@ from bot.asks import Ask, Form, Option
 from bot.cards import modals
 from bot.cards.approval import approval_card
 from bot.cards.blocks import Card
-from bot.cards.choose import card_for, reminder_text
+from bot.cards.choose import card_for, escalation_text, reminder_text
 from bot.cards.details import fits_details
 from bot.cards.reply import MOST, reply_cards
 from bot.sandbox.blockkit import UPDATE_TEXT, message_errors, text_characters, view_errors
@@ -171,6 +171,12 @@ def test_modals_are_safe(approval: Approval) -> None:
 @given(approval=approvals)
 def test_reminder_is_safe(approval: Approval) -> None:
     check(reminder_text(approval, ["U0BEN", "<!channel>", "channel"]))
+
+
+@quick
+@given(approval=approvals)
+def test_escalation_is_safe(approval: Approval) -> None:
+    check(escalation_text(approval, ["U0BEN", "<!channel>", "channel"]))
 
 
 @quick

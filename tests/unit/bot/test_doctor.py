@@ -240,3 +240,12 @@ async def test_approvers_who_can_never_decide(environ: dict[str, str], sandbox: 
     assert f"{GUS} is a guest" in text
     assert f"{BOT_USER} is an app" in text
     assert "S0NOGROUPX cannot be looked up" in text
+
+
+async def test_backup_people_are_looked_at_too(environ: dict[str, str]) -> None:
+    escalating = {**environ, "COUNTERSIGN_ESCALATE_AFTER": "1h"}
+    good = await look({**escalating, "COUNTERSIGN_ESCALATE_TO": f"{ADA},{ONCALL}"})
+    assert str(good["backup people"]) == f"ok  backup people: {ADA}, {ONCALL}"
+    assert good["approvers"].is_ok
+    (line,) = lines(await look({**escalating, "COUNTERSIGN_ESCALATE_TO": GUS}))
+    assert line.startswith(f"!!  COUNTERSIGN_ESCALATE_TO: {GUS} is a guest, and may never decide")

@@ -33,7 +33,7 @@ from bot.mapping import (
     answer_from,
     asks_people,
 )
-from storage.records import Kind, Status
+from storage.records import Approval, Kind, Status
 from tests.unit.bot.info_samples import (
     ARGUMENTS,
     BREAK,
@@ -180,6 +180,63 @@ def test_policy_can_only_shorten_the_wait(
     until = (approval.expires_ms - NOW) / 60_000
     remind = None if approval.remind_ms is None else (approval.remind_ms - NOW) / 60_000
     assert (until, remind) == minutes
+
+
+ESCALATING = replace(
+    RULES, escalate_after=timedelta(hours=1), escalate_to=("S0OPS", "UROSA", "S0OPS")
+)
+
+
+def plan_of(approval: Approval) -> tuple[object, float | None]:
+    """Who else will be asked, and after how many minutes."""
+    after = approval.escalate_ms
+    return json.loads(approval.backups_json), None if after is None else (after - NOW) / 60_000
+
+
+@pytest.mark.parametrize(
+    ("hints", "plan"),
+    [
+        ({}, (["S0OPS"], 60)),
+        ({"escalate_in": timedelta(minutes=20)}, (["S0OPS"], 20)),
+        ({"escalate_in": timedelta(hours=3)}, (["S0OPS"], 60)),
+        ({"escalate_in": timedelta(minutes=-1)}, (["S0OPS"], 0)),
+        ({"expires_in": timedelta(hours=1)}, (["S0OPS"], None)),
+        ({"backups": ("UBEN", "channel")}, (["UBEN", "channel"], 60)),
+        ({"backups": ("UROSA",)}, ([], None)),
+        ({"backups": ("<!here>", "!UROSA", "ben")}, ([], None)),
+        # Those of the settings are strangers to a policy that says who decides.
+        ({"approvers": ("UBEN",)}, ([], None)),
+        ({"approvers": ("UBEN",), "backups": ("UADA",)}, (["UADA"], 60)),
+    ],
+)
+def test_policy_can_only_hasten_an_escalation(
+    hints: dict[str, object], plan: tuple[list[str], int | None]
+) -> None:
+    assert plan_of(approval_of(ApprovalInfo(**call_fields(**hints)), ESCALATING)) == plan
+
+
+def test_an_escalation_that_only_a_policy_asks_for() -> None:
+    hints = {"escalate_in": timedelta(minutes=20), "backups": ("UBEN",)}
+    assert plan_of(approval_of(ApprovalInfo(**call_fields(**hints)))) == (["UBEN"], 20)
+    assert plan_of(approval_of(ApprovalInfo(**call_fields(backups=("UBEN",))))) == (["UBEN"], None)
+
+
+def test_who_may_decide_alone_may_be_the_backup() -> None:
+    rules = replace(ESCALATING, self_approval=True)
+    approval = approval_of(ApprovalInfo(**call_fields()), rules)
+    assert plan_of(approval) == (["S0OPS", "UROSA"], 60)
+
+
+@pytest.mark.parametrize("info", [FEEDBACK, "What?", MISSING])
+def test_questions_do_not_escalate(info: object) -> None:
+    approval = approval_of(info, ESCALATING)
+    assert approval.kind is Kind.QUESTION
+    assert plan_of(approval) == ([], None)
+
+
+def test_a_doubt_escalates() -> None:
+    info = DoubtInfo(tool_name="deploy", arguments=ARGUMENTS, title="Deploy", call_id="c1")
+    assert plan_of(approval_of(info, ESCALATING)) == (["S0OPS"], 60)
 
 
 def test_reason_of_a_policy_is_kept() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,7 +13,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.app import Identity, Slack
 from bot.errors import DeliveryError
-from bot.notifier import SlackNotifier, mentions_of
+from bot.notifier import SlackNotifier, approvers_text, mentions_of
 from bot.pacing import Pacer
 from bot.ports import Began, Newest, Stream
 from bot.sandbox.server import Sandbox
@@ -248,6 +249,72 @@ async def test_a_reminder_mentions_who_may_decide(scene: Scene) -> None:
     assert list(mentions_of(scene.approval)) == []
     question = replace(scene.approval, kind=Kind.QUESTION)
     assert list(mentions_of(question)) == [scene.thread.requester_id]
+
+
+def escalated(scene: Scene, backups: str) -> Approval:
+    ada = scene.sandbox.user_id("Ada")
+    return replace(
+        scene.approval,
+        approvers_json=f'["{ada}"]',
+        backups_json=json.dumps([backups, "channel", backups]),
+        escalated_ms=1_200,
+    )
+
+
+async def test_an_escalation_mentions_the_backup_people_once(scene: Scene) -> None:
+    ben = scene.sandbox.user_id("Ben")
+    approval = escalated(scene, ben)
+    await scene.notifier.escalate(approval, look_first=False, go=yes)
+    message = scene.sandbox.messages(scene.thread.channel_id)[1]
+    assert str(message["blocks"]).count(f"<@{ben}>") == message["text"].count(f"<@{ben}>") == 1
+    assert scene.sandbox.user_id("Ada") not in str(message["blocks"])
+    assert message["thread_ts"] == scene.thread.thread_ts
+    assert message["metadata"] == {
+        "event_type": "countersign_escalation",
+        "event_payload": {"id": APPROVAL_ID},
+    }
+
+
+async def test_a_reminder_mentions_the_backup_people_once_they_were_asked(scene: Scene) -> None:
+    ada, ben = scene.sandbox.user_id("Ada"), scene.sandbox.user_id("Ben")
+    approval = escalated(scene, ben)
+    assert list(mentions_of(approval)) == [ada]
+    told = replace(approval, escalation_told=True)
+    assert list(mentions_of(told)) == [ada, ben]
+    assert list(mentions_of(replace(told, kind=Kind.QUESTION))) == [scene.thread.requester_id]
+
+
+async def test_an_escalation_that_is_not_wanted_any_more(scene: Scene) -> None:
+    async def no() -> bool:
+        return False
+
+    approval = escalated(scene, scene.sandbox.user_id("Ben"))
+    await scene.notifier.escalate(approval, look_first=True, go=no)
+    assert scene.texts() == []
+
+
+async def test_an_escalation_is_told_once_though_its_answer_was_lost(scene: Scene) -> None:
+    approval = escalated(scene, scene.sandbox.user_id("Ben"))
+    await scene.post_card()  # has metadata, too, and the same id
+    scene.sandbox.fail("chat.postMessage", drop=True)
+    with pytest.raises(DeliveryError):
+        await scene.notifier.escalate(approval, look_first=False, go=yes)
+    await scene.notifier.escalate(approval, look_first=True, go=yes)
+    assert len(scene.texts()) == 2
+
+
+async def test_an_escalation_that_was_never_posted_is_posted(scene: Scene) -> None:
+    await scene.post_card()
+    approval = escalated(scene, scene.sandbox.user_id("Ben"))
+    await scene.notifier.escalate(approval, look_first=True, go=yes)
+    assert len(scene.texts()) == 2
+
+
+async def test_a_card_names_all_who_may_decide(scene: Scene) -> None:
+    ada, ben = scene.sandbox.user_id("Ada"), scene.sandbox.user_id("Ben")
+    approval = escalated(scene, ben)
+    assert approvers_text(replace(approval, escalated_ms=None)) == f"<@{ada}>"
+    assert approvers_text(approval) == f"<@{ada}>, <@{ben}>, the members of this channel"
 
 
 async def test_a_text_is_said_once_though_its_answer_was_lost(scene: Scene) -> None:

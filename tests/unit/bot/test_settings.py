@@ -37,6 +37,7 @@ def test_defaults() -> None:
     assert settings.remind_after < settings.expire_after == timedelta(hours=8)
     assert settings.approvers == ("channel",)
     assert settings.self_approval is False
+    assert (settings.escalate_after, settings.escalate_to) == (None, ())
     assert settings.log == Log(level="INFO", as_json=False)
 
 
@@ -114,6 +115,11 @@ def test_all_faults_are_reported_at_once() -> None:
         ("COUNTERSIGN_REMIND_AFTER", "15", "not a duration"),
         ("COUNTERSIGN_EXPIRE_AFTER", "0m", "zero"),
         ("COUNTERSIGN_EXPIRE_AFTER", "15m", "longer than COUNTERSIGN_REMIND_AFTER"),
+        ("COUNTERSIGN_ESCALATE_AFTER", "0m", "zero"),
+        ("COUNTERSIGN_ESCALATE_AFTER", "8h", "shorter than COUNTERSIGN_EXPIRE_AFTER"),
+        ("COUNTERSIGN_ESCALATE_TO", ",", "names nobody"),
+        ("COUNTERSIGN_ESCALATE_TO", "@ben", "'@ben' is not the id"),
+        ("COUNTERSIGN_ESCALATE_TO", "U0ADALINDQ", "COUNTERSIGN_ESCALATE_AFTER is not set"),
         ("COUNTERSIGN_SELF_APPROVAL", "maybe", "write yes or no"),
         ("COUNTERSIGN_LOG", "loud", "write a level"),
         ("COUNTERSIGN_LOG", "info,debug", "write a level"),
@@ -136,6 +142,30 @@ def test_an_empty_value_is_refused(variable: str) -> None:
     assert (
         faults(**{variable: "  "})[variable] == "it is set, but empty; give it a value, or unset it"
     )
+
+
+def test_an_escalation() -> None:
+    given = {"COUNTERSIGN_ESCALATE_AFTER": "7h59m", "COUNTERSIGN_ESCALATE_TO": "channel S0ONCALL01"}
+    settings = Settings.load({**SOCKET, **given})
+    assert settings.escalate_after == timedelta(hours=7, minutes=59)
+    assert settings.escalate_to == ("channel", "S0ONCALL01")
+
+
+def test_an_escalation_needs_somebody() -> None:
+    assert faults(COUNTERSIGN_ESCALATE_AFTER="1h") == {
+        "COUNTERSIGN_ESCALATE_TO": "it is not set, but COUNTERSIGN_ESCALATE_AFTER is, and nobody "
+        "would be asked; name the backup people as in COUNTERSIGN_APPROVERS, or unset "
+        "COUNTERSIGN_ESCALATE_AFTER"
+    }
+
+
+@pytest.mark.parametrize(
+    ("variable", "after"),
+    [("COUNTERSIGN_ESCALATE_AFTER", "soon"), ("COUNTERSIGN_EXPIRE_AFTER", "9h")],
+)
+def test_a_fault_of_an_escalation_is_told_once(variable: str, after: str) -> None:
+    given = {"COUNTERSIGN_ESCALATE_AFTER": after, "COUNTERSIGN_ESCALATE_TO": "U0ADALINDQ"}
+    assert list(faults(**{**given, variable: "soon"})) == [variable]
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ LABELS = {
     Count.MESSAGES: {"result": "kept"},
     Count.REQUESTED: {"kind": "approval"},
     Count.DECIDED: {"outcome": "approved"},
+    Count.ESCALATED: {"kind": "approval"},
     Count.REFUSED_CLICKS: {},
     Count.IN_DOUBT: {},
     Count.TURNS: {},

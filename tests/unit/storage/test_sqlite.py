@@ -14,6 +14,7 @@ from storage.codec import APPROVALS, AUDIT, MESSAGES, POSTS, THREADS, Codec
 from storage.errors import RecordFormatError, StoreBusyError, StoreUnavailableError
 from storage.sqlite import SqliteStorage, database
 from storage.sqlite.lock import LOCK_NAME, DirectoryLock
+from storage.sqlite.schema import DATABASE_VERSION
 from tests.contract.builders import (
     APPROVAL_ID,
     DIGEST,
@@ -266,8 +267,12 @@ async def test_leases_of_a_dead_process_end_with_the_next_start(tmp_path: Path) 
     await second.close()
 
 
-async def test_a_database_of_the_first_release_is_brought_up_to_date(tmp_path: Path) -> None:
-    script = (Path(__file__).parents[2] / "data" / "database-v1.sql").read_text("utf-8")
+@pytest.mark.parametrize("version", range(1, DATABASE_VERSION))
+async def test_a_database_of_an_earlier_release_is_brought_up_to_date(
+    tmp_path: Path, version: int
+) -> None:
+    name = f"database-v{version}.sql"
+    script = (Path(__file__).parents[2] / "data" / name).read_text("utf-8")
     with sqlite3.connect(tmp_path / "countersign.db") as old:
         old.executescript(script)
     old.close()
@@ -276,11 +281,14 @@ async def test_a_database_of_the_first_release_is_brought_up_to_date(tmp_path: P
         await storage.open()
         approval = await storage.approvals.get(APPROVAL_ID)
         assert (approval.attempts, approval.undeliverable) == (0, "")
+        assert (approval.backups_json, approval.escalate_ms) == ("[]", None)
+        assert (approval.escalated_ms, approval.escalation_told) == (None, False)
         assert approval.card_ts == "1.2"
         assert [post.failure for post in await storage.posts.unfinished(THREAD_ID)] == [""]
         assert await storage.whispers.due(now_ms=1, limit=5) == []
         assert (await storage.threads.get(THREAD_ID)).due_ms == 5
-        assert await storage._database.fetch("PRAGMA user_version") == [{"user_version": 2}]
+        found = await storage._database.fetch("PRAGMA user_version")
+        assert found == [{"user_version": DATABASE_VERSION}]
         await storage.close()
     fresh = SqliteStorage(None)
     await fresh.open()
@@ -307,7 +315,8 @@ async def _tables(path: Path | None = None, *, storage: SqliteStorage | None = N
 
 def test_a_record_of_the_first_release_is_read() -> None:
     row = APPROVALS.encode(an_approval())
-    for name in ("attempts", "undeliverable"):
+    escalation = ("backups_json", "escalate_ms", "escalated_ms", "escalation_told")
+    for name in ("attempts", "undeliverable", *escalation):
         del row[name]
     assert APPROVALS.decode(row) == an_approval()
     del row["status"]

@@ -1,0 +1,92 @@
+"""The silence ladder through Slack's own payloads: reminder, escalation, and who may click when."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.stage import Stage, a_stage, buttons
+
+APPROVE = "countersign:approve"
+ADA, BEN = "U0ADALINDQ", "U0BENOKAFO"
+
+
+@pytest.fixture(params=["socket", "http"])
+async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Stage]:
+    settings = {
+        "COUNTERSIGN_APPROVERS": ADA,
+        "COUNTERSIGN_REMIND_AFTER": "20m",
+        "COUNTERSIGN_ESCALATE_AFTER": "50m",
+        "COUNTERSIGN_ESCALATE_TO": BEN,
+        "COUNTERSIGN_EXPIRE_AFTER": "2h",
+    }
+    async with a_stage(tmp_path, request.param, **settings) as opened:
+        assert (opened.user("Ada"), opened.user("Ben")) == (ADA, BEN)
+        yield opened
+
+
+def mentions(stage: Stage) -> list[tuple[int, int]]:
+    """How often Ada and Ben are mentioned in each message of the bot that is no card."""
+    cards = {card["ts"] for card in stage.cards()}
+    posts = [
+        str(message["blocks"])
+        for message in stage.messages()
+        if message["ts"] not in cards and "The card is above" in str(message["blocks"])
+    ]
+    return [(post.count(f"<@{ADA}>"), post.count(f"<@{BEN}>")) for post in posts]
+
+
+async def after(stage: Stage, minutes: int, pattern: str, posts: int) -> None:
+    """Time passes, the bot looks for due work, and says something."""
+    stage.clock.forward(minutes=minutes)
+    await stage.tick()
+    await stage.sandbox.until(lambda: len(mentions(stage)) == posts)
+    await stage.said(pattern)
+
+
+async def test_the_ladder(stage: Stage) -> None:
+    await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
+    card = await stage.card(word=APPROVE)
+    await stage.click("Ben", card, APPROVE)
+    await stage.whispered("Ben", "not your turn yet")
+
+    await after(stage, 21, "Reminder", 1)
+    await after(stage, 30, "Nobody has decided this yet", 2)
+    card = await stage.card(word="Also asked since")
+    assert f"<@{ADA}>, <@{BEN}>" in str(card)
+    await after(stage, 11, "Reminder", 3)
+    assert mentions(stage) == [(1, 0), (0, 1), (1, 1)]
+
+    await stage.click("Mia", card, APPROVE)
+    await stage.whispered("Mia", "not among")
+    await stage.click("Ben", card, APPROVE)
+    await stage.said("1.4.2.*production")
+    final = await stage.card(word="Approved")
+    assert BEN in str(final)
+    assert buttons(final) == []
+    stage.clock.forward(hours=3)
+    await stage.tick()
+    assert len(mentions(stage)) == 3
+
+
+async def test_a_restart_after_a_lost_answer(stage: Stage) -> None:
+    """The message took effect, its answer was lost, and the bot is another one now."""
+    await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
+    await stage.card(word=APPROVE)
+    stage.sandbox.faults.add("lost_answer", "chat.postMessage", times=1)
+    stage.clock.forward(minutes=51)
+    await stage.tick()
+    await stage.sandbox.until(lambda: mentions(stage) != [])
+    await stage.stop_bot()
+    await stage.start_bot()
+    stage.clock.forward(minutes=1)
+    await stage.tick()
+    calls = stage.sandbox.calls
+    await stage.sandbox.until(lambda: "conversations.replies" in {call.method for call in calls})
+    stage.clock.forward(minutes=1)
+    await stage.tick()
+    await stage.click("Ben", await stage.card(word="Also asked since"), APPROVE)
+    await stage.said("1.4.2.*production")
+    assert len([text for text in stage.texts() if "Nobody has decided this yet" in text]) == 1
