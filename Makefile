@@ -7,7 +7,7 @@
 # The set-up happens by itself in .venv, and again when pyproject.toml or constraints.txt change.
 
 SHELL := /bin/sh
-JOBS ?= 3
+JOBS ?= 4
 VENV := .venv
 BIN := $(VENV)/bin
 PINS := pyproject.toml constraints.txt
@@ -31,7 +31,7 @@ demo: $(VENV)/.run
 
 test: $(VENV)/.dev
 	@rm -f .coverage .coverage.*
-	$(BIN)/pytest -n $(JOBS) --cov --cov-report=
+	$(BIN)/pytest -n $(JOBS) --dist worksteal --cov --cov-report=
 	@$(BIN)/coverage report --skip-covered --fail-under=$(COVERED)
 	@set -f; for part in $(PARTS); do \
 		$(BIN)/coverage report --include="$$part" --fail-under=$(COVERED) >/dev/null \

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -22,7 +21,7 @@ from bot.catalog import Catalog
 from bot.directory import SlackDirectory
 from bot.errors import SettingsError
 from bot.inbox import Inbox
-from bot.listeners import Desk, register
+from bot.listeners import Desk, FrontApp, register
 from bot.mapping import Rules
 from bot.metered import MeteredClient, MeteredStorage
 from bot.notifier import SlackNotifier
@@ -222,17 +221,27 @@ def build(
         desk=desk,
         sweep=sweep,
         tasks=tasks,
-        answering=lambda: _answering(tasks, telemetry),
+        answering=lambda: _Answering(tasks, telemetry),
     )
 
 
-@contextmanager
-def _answering(tasks: Tasks, telemetry: Telemetry) -> Iterator[None]:
+class _Answering:
     """Somebody at Slack waits for an answer while this lasts."""
-    begin = steady_clock()
-    with tasks.urgent():
-        yield
-    telemetry.observe(Time.ACKNOWLEDGEMENT, (steady_clock() - begin) / 1000)
+
+    def __init__(self, tasks: Tasks, telemetry: Telemetry) -> None:
+        self._tasks = tasks
+        self._telemetry = telemetry
+        self._begin = 0
+
+    def __enter__(self) -> None:
+        self._begin = steady_clock()
+        self._tasks.begin_urgent()
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        self._tasks.end_urgent()
+        if kind is None:
+            took = (steady_clock() - self._begin) / 1000
+            self._telemetry.observe(Time.ACKNOWLEDGEMENT, took)
 
 
 class _Waker:
@@ -256,7 +265,7 @@ def _bolt(slack: Slack) -> AsyncApp:
             bot_user_id=identity.bot_user_id,
         )
 
-    app = AsyncApp(
+    app = FrontApp(
         name="countersign",
         # Its token comes with each request, from `authorize`.
         client=AsyncWebClient(base_url=slack.api_url, timeout=PATIENT_S, retry_handlers=[]),

@@ -13,7 +13,7 @@ Sources:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 REDACTED = "•••• redacted"
@@ -42,7 +42,7 @@ class Look:
 
     def mask(self, text: str) -> str:
         """Mask it in a text."""
-        if self.needles and not any(needle in text for needle in self.needles):
+        if self.needles and not has_any(self.needles, text):
             return text
         if self.hint is not None and self.hint.search(text) is None:
             return text
@@ -56,9 +56,19 @@ class Look:
 
 def mask_looks(text: str) -> str:
     """Mask everything in a text that has the form of a secret."""
+    if not has_any(_NEEDLES, text) and not any(hint.search(text) for hint in _HINTS):
+        return text  # as nearly all texts are
     for look in LOOKS:
         text = look.mask(text)
     return text
+
+
+def has_any(needles: Sequence[str], text: str) -> bool:
+    """Tell whether a text holds one of the needles."""
+    for needle in needles:  # noqa: SIM110 - three times as quick as `any`, and asked of every text
+        if needle in text:
+            return True
+    return False
 
 
 def is_random(text: str, *, longest: int = 20) -> bool:
@@ -183,3 +193,7 @@ LOOKS = (
     ),
 )
 """In the order in which they are tried: what is longer and surer first."""
+
+_NEEDLES = tuple(dict.fromkeys(needle for look in LOOKS for needle in look.needles))
+_HINTS = tuple(look.hint or look.pattern for look in LOOKS if not look.needles)
+"""A text that has none of these has no secret's form."""

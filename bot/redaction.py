@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from bot.looks import REDACTED, is_card, is_random, mask_looks
+from bot.looks import REDACTED, has_any, is_card, is_random, mask_looks
 from bot.maskrules import NO_RULES, Rules, words_of
 
 __all__ = ["REDACTED", "in_force", "is_secret_key", "mask", "mask_text", "mask_words"]
@@ -257,7 +257,7 @@ def mask_text(text: str) -> str:
     """Mask what is, or looks like, a secret inside a text."""
     text = mask_looks(_rules.mask_values(text))
     lower = text.lower()
-    if _rules.keys or any(needle in lower for needle in _NEEDLES):
+    if _rules.keys or has_any(_NEEDLES, lower):
         for place in _PLACES:
             text = place.mask(text)
     if "curl" in lower:

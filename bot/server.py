@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 
 from aiohttp import web
-from slack_bolt.adapter.aiohttp import to_aiohttp_response, to_bolt_request
 from slack_bolt.async_app import AsyncApp
 
 from bot.errors import SettingsError
+from bot.listeners.reading import read_request, write_response
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ def web_app(
         if not request.headers.get(_STAMP, "").isdecimal():
             return web.Response(status=401)
         try:
-            received = await to_bolt_request(request)
+            received = await read_request(request)
         except UNREADABLE as error:
             return _unreadable(error, status=400)
         try:
@@ -57,7 +57,7 @@ def web_app(
             # The signature was right. Sent again, it would be no better: it is taken, as over a
             # socket.
             return _unreadable(error, status=200)
-        return await to_aiohttp_response(answer)
+        return await write_response(answer)
 
     async def on_health(_: web.Request) -> web.Response:
         return web.json_response({"ok": True})

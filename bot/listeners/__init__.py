@@ -6,11 +6,12 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.listeners import actions, errors, events, views
 from bot.listeners.desk import CheckCall, Desk
+from bot.listeners.front import FrontApp
 
 EVENTS = ("app_mention", "message")
 """The events that the app subscribes to; manifest.yml names the same (`message.*` by place)."""
 
-__all__ = ["EVENTS", "CheckCall", "Desk", "register"]
+__all__ = ["EVENTS", "CheckCall", "Desk", "FrontApp", "register"]
 
 
 def register(app: AsyncApp, desk: Desk) -> None:
@@ -22,3 +23,5 @@ def register(app: AsyncApp, desk: Desk) -> None:
     actions.register(app, desk)
     views.register(app, desk)
     errors.register(app, desk)
+    if isinstance(app, FrontApp):
+        app.take_clicks(desk)

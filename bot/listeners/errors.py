@@ -18,6 +18,7 @@ from slack_bolt.response import BoltResponse
 from bot.audit import Act, note
 from bot.cards import modals
 from bot.errors import (
+    DeliveryError,
     InvalidInputError,
     NotRecordedError,
     UnknownApprovalError,
@@ -42,34 +43,42 @@ def register(app: AsyncApp, desk: Desk) -> None:
     """Bind the handler."""
 
     @app.error
-    async def on_error(
-        error: Exception, body: dict[str, Any], context: AsyncBoltContext, request: AsyncBoltRequest
-    ) -> BoltResponse:
-        if isinstance(error, BoltUnhandledRequestError):
-            return BoltResponse(status=200)
-        kind = body.get("type")
-        if not isinstance(error, UserFacingError):
-            logger.error(
-                "a %s failed: %s",
-                kind,
-                type(error).__name__,
-                # A database that is away is no fault of the program: its trace says nothing.
-                exc_info=None if isinstance(error, StoreUnavailableError) else error,
-                extra={"action": "listener_failed", "user_id": context.user_id},
-            )
-        telling = Telling(body, context)
-        if kind == "event_callback":
-            return await _answer_event(desk, error, telling, request)
-        if isinstance(error, InvalidInputError | UnknownApprovalError):
-            await _note_refusal(desk, error, telling)
-        if kind == "view_submission":
-            answer = {
-                "response_action": "update",
-                "view": modals.notice_modal("Please check the card", explain(error)),
-            }
-            return BoltResponse(status=200, body=json.dumps(answer), headers=_JSON)
-        await _answer_privately(desk, error, telling, explain(error))
+    async def on_error(error: Exception, request: AsyncBoltRequest) -> BoltResponse:
+        return await answer(desk, error, request)
+
+
+async def answer(desk: Desk, error: Exception, request: AsyncBoltRequest) -> BoltResponse:
+    """Answer a payload whose listener failed; tell the person why.
+
+    Args:
+        desk: The use cases.
+        error: What happened.
+        request: The payload, and what Bolt read from it.
+    """
+    if isinstance(error, BoltUnhandledRequestError):
         return BoltResponse(status=200)
+    body, context = request.body, request.context
+    kind = body.get("type")
+    if not isinstance(error, UserFacingError):
+        logger.error(
+            "a %s failed: %s",
+            kind,
+            error if isinstance(error, DeliveryError) else type(error).__name__,
+            # Databases that are away, a refusal of Slack's: the trace says nothing.
+            exc_info=None if isinstance(error, StoreUnavailableError | DeliveryError) else error,
+            extra={"action": "listener_failed", "user_id": context.user_id},
+        )
+    telling = Telling(body, context)
+    if kind == "event_callback":
+        return await _answer_event(desk, error, telling, request)
+    if isinstance(error, InvalidInputError | UnknownApprovalError):
+        await _note_refusal(desk, error, telling)
+    if kind == "view_submission":
+        view = modals.notice_modal("Please check the card", explain(error))
+        text = json.dumps({"response_action": "update", "view": view})
+        return BoltResponse(status=200, body=text, headers=_JSON)
+    await _answer_privately(desk, error, telling, explain(error))
+    return BoltResponse(status=200)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +180,8 @@ def explain(error: Exception) -> str:
             "This is too large, or has characters that I cannot keep. Nothing was done; please "
             "make it shorter."
         )
+    if isinstance(error, DeliveryError):
+        return "Slack did not open the form, most often because it was late. Please try again."
     return (
         "Something went wrong on my side. Please look at the card; if it still has its buttons, "
         "try again."

@@ -205,7 +205,7 @@ async def test_who_asked_fills_in_what_is_missing_but_no_guest_does(
         ("staged", "Stopped: nobody answered in time. This is not a rejection."),
         ("feedback", "Nobody gave feedback in time. Nobody has agreed to the text, either."),
         ("machine", "Got Expired(waited='8 hours')"),
-        ("graph_break", "I could not finish this"),
+        ("graph_break", "Stopped before “pay”: nobody answered in time"),
     ],
 )
 async def test_nobody_answers(storage: SqliteStorage, agent: str, says: str) -> None:

@@ -1,0 +1,64 @@
+"""What is quick about masking and counting changes nothing of what they do."""
+
+from __future__ import annotations
+
+from hypothesis import given, strategies as st
+
+from bot.looks import LOOKS, REDACTED, has_any, mask_looks
+from bot.metrics import _MOST_SERIES, Metrics
+from bot.telemetry import Count, Time
+
+PARTS = [
+    *(needle for look in LOOKS for needle in look.needles),
+    *("4111 1111 1111 1111", "4111111111111111", "2", "12", " ", "\n", "abc", "0123456789" * 4),
+    *("-----BEGIN PRIVATE KEY-----", "A" * 40, "://me:pass@host", "Bearer abcdef0123456789abc"),
+]
+
+
+@given(st.lists(st.one_of(st.sampled_from(PARTS), st.text(max_size=5)), max_size=6).map("".join))
+def test_no_look_is_left_out(text: str) -> None:
+    expected = text
+    for look in LOOKS:
+        expected = look.mask(expected)
+    assert mask_looks(text) == expected
+
+
+def test_has_any() -> None:
+    assert has_any(("x", "b"), "abc")
+    assert not has_any(("x", "y"), "abc")
+    assert not has_any((), "abc")
+
+
+def test_a_series_is_masked_when_it_is_made_and_then_found_again() -> None:
+    metrics = Metrics()
+    secret = "xoxb-" + "1" * 20
+    for _ in range(3):
+        metrics.count(Count.DECIDED, outcome=secret)
+        metrics.observe(Time.SLACK, 0.1, method="chat.update")
+        metrics.observe(Time.SLACK, 0.1, method="chat.postMessage")
+        metrics.observe(Time.REDRAW, -1.0)
+    text = metrics.text().decode()
+    assert secret not in text
+    assert f'countersign_decided_total{{outcome="{REDACTED}"}} 3.0' in text
+    assert 'countersign_slack_call_seconds_count{method="chat.update"} 3.0' in text
+    assert 'countersign_slack_call_seconds_count{method="chat.postMessage"} 3.0' in text
+    assert "countersign_click_to_redraw_seconds_count 3.0" in text
+
+
+def test_one_label_of_two_metrics_is_two_series() -> None:
+    metrics = Metrics()
+    metrics.count(Count.TAKEOVERS, record="thread")
+    metrics.count(Count.RETRIES, record="thread")
+    metrics.count(Count.RETRIES, record="thread")
+    text = metrics.text().decode()
+    assert 'countersign_lease_takeovers_total{record="thread"} 1.0' in text
+    assert 'countersign_retries_total{record="thread"} 2.0' in text
+
+
+def test_only_so_many_series_are_remembered() -> None:
+    metrics = Metrics()
+    for number in range(_MOST_SERIES + 5):
+        metrics.count(Count.DECIDED, outcome=f"o{number}")
+    assert len(metrics._known) == _MOST_SERIES
+    metrics.count(Count.DECIDED, outcome=f"o{_MOST_SERIES + 1}")
+    assert f'outcome="o{_MOST_SERIES + 1}"}} 2.0' in metrics.text().decode()
