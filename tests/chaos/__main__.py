@@ -72,7 +72,7 @@ async def play(arguments: argparse.Namespace, seed: int, points: tuple[str, ...]
             points=points,
             kills=arguments.kills,
             trouble=not arguments.calm,
-            expire_s=40 + arguments.threads // 2,  # people need their time
+            expire_s=40 + arguments.threads // 4,  # people need their time
         )
         playing = Play(setting)
         await playing.run()

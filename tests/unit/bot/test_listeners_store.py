@@ -114,6 +114,7 @@ async def test_an_event_does_not_wait_for_ever(
     again = an_event(ts="1800000000.000009", thread_ts=ROOT)
     async with asyncio.timeout(5):
         assert (await slow.send(again)).status == 503
+    monkeypatch.undo()
     assert (await counter.send(again)).status == 200
 
 
