@@ -1,5 +1,5 @@
 # make demo    the bot and a stand-in for Slack, in a browser; needs nothing but Python
-# make test    all tests, with coverage
+# make test    all tests, with coverage; PROFILE=thorough looks for longer, and at random
 # make check   format, lint, types, and who imports whom
 # make bench   the benchmarks
 # make chaos   bots that die, a Slack that misbehaves, people who click; SEEDS=20 THREADS=200
@@ -7,7 +7,8 @@
 # The set-up happens by itself in .venv, and again when pyproject.toml or constraints.txt change.
 
 SHELL := /bin/sh
-JOBS ?= 4
+JOBS ?= 3
+PROFILE ?= quick
 VENV := .venv
 BIN := $(VENV)/bin
 PINS := pyproject.toml constraints.txt
@@ -31,7 +32,7 @@ demo: $(VENV)/.run
 
 test: $(VENV)/.dev
 	@rm -f .coverage .coverage.*
-	$(BIN)/pytest -n $(JOBS) --dist worksteal --cov --cov-report=
+	$(BIN)/pytest -n $(JOBS) --dist worksteal --cov --cov-report= --hypothesis-profile $(PROFILE)
 	@$(BIN)/coverage report --skip-covered --fail-under=$(COVERED)
 	@set -f; for part in $(PARTS); do \
 		$(BIN)/coverage report --include="$$part" --fail-under=$(COVERED) >/dev/null \

@@ -15,9 +15,9 @@ from storage.sqlite import SqliteStorage
 pydantic_ai.models.ALLOW_MODEL_REQUESTS = False
 
 # For each change: the same examples each time, so that what fails is what was changed. To look
-# for what nobody has thought of: `--hypothesis-profile=thorough`, random and longer.
-settings.register_profile("quick", max_examples=30, deadline=None, derandomize=True)
-settings.register_profile("thorough", max_examples=500, deadline=None)
+# for what nobody has thought of: `make test PROFILE=thorough`, random and longer.
+settings.register_profile("quick", max_examples=15, deadline=None, derandomize=True)
+settings.register_profile("thorough", max_examples=300, deadline=None)
 settings.load_profile("quick")
 
 

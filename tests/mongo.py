@@ -9,7 +9,6 @@ the test itself must stop and start it.
 import gc
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import uuid
@@ -20,6 +19,8 @@ from typing import Any
 import pytest
 from pymongo import MongoClient
 from pymongo.errors import OperationFailure, PyMongoError
+
+from tests.ports import free_port
 
 URI_VARIABLE = "COUNTERSIGN_TEST_MONGODB_URI"
 PREFIX = "countersign_test_"
@@ -66,7 +67,7 @@ class MongoServer:
         assert self._directory is not None, "a server named by the environment cannot be started"
         for attempt in range(5):  # another process may take the port before the server does
             if not self._port:
-                self._port = _free_port()
+                self._port = free_port()
             self.uri = f"mongodb://127.0.0.1:{self._port}/"
             if self.kind == "mongod":
                 self.uri += "?replicaSet=rs0"
@@ -169,10 +170,3 @@ def collected() -> Iterator[None]:
     """Let go of garbage while its warnings are still the business of the same test."""
     yield
     gc.collect()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port

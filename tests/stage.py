@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import socket
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -16,6 +15,7 @@ from bot.main import start
 from bot.sandbox.server import Sandbox
 from bot.settings import Settings
 from tests.fakes import FakeClock
+from tests.ports import free_port
 
 Transport = Literal["socket", "http"]
 
@@ -173,9 +173,3 @@ async def a_stage(tmp_path: Path, transport: Transport, **environ: str) -> Async
     finally:
         await stage.stop_bot()
         await sandbox.stop()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

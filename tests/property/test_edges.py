@@ -40,9 +40,7 @@ SIS = "W8SISTER01"
 LEAKS = re.compile(r"Traceback|File \"|\b[A-Z][A-Za-z]+(Error|Exception)\b|site-packages")
 """What nobody outside may see."""
 FEW = settings(
-    max_examples=25,
     deadline=None,
-    derandomize=True,
     database=None,
     phases=[Phase.generate, Phase.shrink],
     suppress_health_check=[

@@ -33,7 +33,6 @@ from tests.property.trees import Effects, Node, Planned, build, result_of, trees
 from tests.unit.agents.support import Died
 
 QUICK = settings(
-    derandomize=True,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
@@ -241,7 +240,7 @@ def some_of(random: Random) -> Choose:
     return choose
 
 
-@settings(QUICK, max_examples=25)
+@QUICK
 @given(tree=trees(), random=st.randoms(use_true_random=False))
 async def test_i1_i6_answers_in_any_order_come_to_the_same(tree: Node, random: Random) -> None:
     at_once = await Game(tree, all_of).play()
@@ -254,7 +253,7 @@ async def test_i1_i6_answers_in_any_order_come_to_the_same(tree: Node, random: R
     assert game.gated == dict.fromkeys(game.effects.allowed.keys() & game.gated.keys(), 1)
 
 
-@settings(QUICK, max_examples=30)
+@QUICK
 @given(
     tree=trees(),
     random=st.randoms(use_true_random=False),
@@ -277,7 +276,7 @@ async def test_i4_i5_a_process_may_die_at_any_step(
         assert await outcome_of(game) == await outcome_of(at_once)
 
 
-@settings(QUICK, max_examples=30)
+@QUICK
 @given(
     tree=trees(),
     random=st.randoms(use_true_random=False),

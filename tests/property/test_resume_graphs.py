@@ -169,7 +169,7 @@ async def bit_by_bit(trial: Trial, draw: Any) -> list[str]:
     return list(result.values["log"])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(deadline=None)
 @given(layers=graphs, data=st.data())
 def test_the_order_of_answers_does_not_matter(layers: Layers, data: st.DataObject) -> None:
     async def check() -> None:
@@ -183,7 +183,7 @@ def test_the_order_of_answers_does_not_matter(layers: Layers, data: st.DataObjec
     asyncio.run(check())
 
 
-@settings(max_examples=25, deadline=None)
+@settings(deadline=None)
 @given(layers=graphs, at=st.integers(1, 25), before=st.booleans(), data=st.data())
 def test_deaths_do_not_matter_either(
     layers: Layers, at: int, before: bool, data: st.DataObject

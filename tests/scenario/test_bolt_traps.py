@@ -28,6 +28,7 @@ from storage.base import InboxStore
 from storage.errors import StoreUnavailableError
 from storage.records import Message
 from tests.mongo import MongoServer, mongo_server
+from tests.ports import free_port
 from tests.stage import (
     APP_TOKEN,
     BOT_TOKEN,
@@ -36,7 +37,6 @@ from tests.stage import (
     Transport,
     a_stage,
     buttons,
-    free_port,
     stage_clock,
 )
 

@@ -23,7 +23,8 @@ from bot.sandbox.records import Channel
 from bot.sandbox.server import Sandbox
 from tests.chaos.agent import EFFECTS, KINDS, effects
 from tests.mongo import MongoServer, mongo_server
-from tests.stage import APP_TOKEN, BOT_TOKEN, SECRET, buttons, free_port
+from tests.ports import free_port
+from tests.stage import APP_TOKEN, BOT_TOKEN, SECRET, buttons
 
 __all__ = ["mongo_server"]
 

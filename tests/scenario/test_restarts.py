@@ -20,7 +20,8 @@ from bot.sandbox.server import Sandbox
 from storage.mongo import MongoStorage
 from tests.fakes import FakeClock
 from tests.mongo import MongoServer, mongo_server, spawn_mongo_server
-from tests.stage import APP_TOKEN, BOT_TOKEN, SECRET, Stage, buttons, free_port
+from tests.ports import free_port
+from tests.stage import APP_TOKEN, BOT_TOKEN, SECRET, Stage, buttons
 
 __all__ = ["mongo_server"]
 

@@ -151,7 +151,7 @@ class Game:
         return no(context)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     data=st.data(),
     gated=st.lists(st.booleans(), min_size=1, max_size=6),

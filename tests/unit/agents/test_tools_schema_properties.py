@@ -68,7 +68,7 @@ def signatures(draw: st.DrawFn) -> tuple[Parameters, dict[str, Json], dict[str, 
 
 
 # Each example builds a pydantic model, which takes long on a busy machine.
-SLOW = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+SLOW = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @SLOW

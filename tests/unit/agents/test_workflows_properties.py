@@ -163,7 +163,7 @@ def _drawn(waiting: Sequence[InterruptContext], data: st.DataObject | None) -> R
     return ResumeParams(targets={one.id: answer_for(one) for one in chosen}, untargeted=untargeted)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(tree=TREES, data=st.data())
 async def test_i6_answers_bit_by_bit_give_what_all_at_once_give(
     tree: Tree, data: st.DataObject
@@ -175,7 +175,7 @@ async def test_i6_answers_bit_by_bit_give_what_all_at_once_give(
     assert at_once.heard.startswith("says Fin heard hi")
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(tree=TREES, dies_at=st.integers(1, 30))
 async def test_i4_a_process_may_die_in_any_tree(tree: Tree, dies_at: int) -> None:
     at_once = await play(tree, None)

@@ -116,9 +116,7 @@ approvals = st.builds(
     created_ms=st.integers(-10, 10**18),
     expires_ms=st.integers(-10, 10**18),
 )
-quick = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None
-)
+quick = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None)
 OURS = {"<@U0ROSA>", "<@W0GRID>", "<@U0BEN>"}
 
 

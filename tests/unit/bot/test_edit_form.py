@@ -137,7 +137,7 @@ nodes = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None, database=None)
+@settings(deadline=None, database=None)
 @given(
     properties=st.dictionaries(st.text(max_size=6), nodes, max_size=5),
     data=st.data(),

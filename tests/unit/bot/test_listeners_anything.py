@@ -56,9 +56,7 @@ def spoiled(draw: st.DrawFn, payload: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-ANYTHING = settings(
-    deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+ANYTHING = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 async def survives(counter: Counter, payload: dict[str, Any]) -> BoltResponse | None:

@@ -168,7 +168,7 @@ async def test_channels_that_are_quiet_are_forgotten() -> None:
         max_size=120,
     )
 )
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None)
 def test_no_window_ever_has_too_many(calls: list[tuple[str, str, int]]) -> None:
     time = Time()
     pacer = Pacer(time, time.sleep)

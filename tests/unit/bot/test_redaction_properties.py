@@ -112,7 +112,7 @@ AROUND = st.text(st.sampled_from("abc XYZ 019 .,:;!?()[]{}\"'\n\t/=&<>äß🙂")
 
 @pytest.mark.parametrize("kind", TOKENS)
 @given(data=st.data())
-@settings(max_examples=25, deadline=None)
+@settings(deadline=None)
 def test_a_token_is_masked_wherever_it_stands(kind: str, data: st.DataObject) -> None:
     secret = data.draw(TOKENS[kind])
     before, after = data.draw(AROUND), data.draw(AROUND)
@@ -182,7 +182,7 @@ PLACES = [
 @given(password=PASSWORD)
 @example(password="hunter2")
 @example(password="Tr0ub4dor&3"[:9])
-@settings(max_examples=25, deadline=None)
+@settings(deadline=None)
 def test_a_password_in_its_place_is_masked(place: str, password: str) -> None:
     assume(password.lower() not in redaction._UNSAID)
     masked = mask_text(place.format(password))
@@ -264,7 +264,7 @@ HARMLESS: dict[str, st.SearchStrategy[str]] = {
 
 @pytest.mark.parametrize("kind", HARMLESS)
 @given(data=st.data())
-@settings(max_examples=100, deadline=None)
+@settings(deadline=None)
 def test_what_an_approver_must_see_stays(kind: str, data: st.DataObject) -> None:
     shown = data.draw(HARMLESS[kind])
     text = f"Deploy {shown} to production, as said."
@@ -316,7 +316,7 @@ def test_plain_prose_stays(text: str) -> None:
 
 
 @given(st.text(max_size=400))
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None)
 @example("password: password: x")
 @example("password=password=x=y")
 @example('token="a" token=\'b')

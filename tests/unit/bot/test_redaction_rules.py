@@ -124,7 +124,7 @@ def test_a_pattern_that_can_match_nothing_between_does_no_harm() -> None:
 
 
 @given(st.integers(0, 3 * WINDOW), st.integers(0, 3 * WINDOW), st.integers(1, WINDOW // 2))
-@settings(max_examples=200, deadline=None)
+@settings(deadline=None)
 def test_no_window_hides_a_secret(before: int, after: int, size: int) -> None:
     secret = "Z" * size
     with in_force(Rules(patterns=rules("Z{1,300}").patterns)):

@@ -134,7 +134,6 @@ class LeaseMachine(RuleBasedStateMachine):
 
 TestLeases = LeaseMachine.TestCase
 TestLeases.settings = settings(
-    max_examples=40,
     stateful_step_count=30,
     deadline=None,
     database=None,
