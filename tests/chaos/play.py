@@ -369,7 +369,11 @@ class Play:
         ]
         ends = [one for one in said if f"job {number} done" in str(one.get("text"))]
         if len(ends) != 1:
-            self.report.wrong.append(f"job {number}: said {len(ends)} times that it is done")
+            names = ("ts", "text", "metadata", "streaming_state", "edited")
+            told = [{name: one.get(name) for name in names} for one in ends]
+            self.report.wrong.append(
+                f"job {number} ({ts}): said {len(ends)} times that it is done: {told}"
+            )
 
     def _check_card(self, channel: str, ts: str, approval: Approval) -> None:
         name = f"card of {approval.title!r}"
