@@ -186,9 +186,14 @@ class SlackNotifier:
             clock=self._clock,
         )
 
-    async def end_stream(self, thread: Thread, ts: str) -> None:
+    async def end_stream(self, thread: Thread, ts: str, record_id: str) -> None:
+        arguments: Arguments = {
+            "channel": thread.channel_id,
+            "ts": ts,
+            "metadata": _metadata(TEXT_EVENT, record_id),  # or nobody would know it any more
+        }
         try:
-            await self._call("chat.stopStream", {"channel": thread.channel_id, "ts": ts})
+            await self._call("chat.stopStream", arguments)
         except DeliveryError as error:
             logger.info("stream not ended: %s", error, extra={"action": "stream_failed"})
 
@@ -211,7 +216,7 @@ class SlackNotifier:
                 return False
             if error.reason != "streaming_state_conflict":
                 raise
-            await self.end_stream(thread, ts)
+            await self.end_stream(thread, ts, record_id)
             await self._update_text(thread, ts, card, record_id)
         return True
 

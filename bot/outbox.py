@@ -84,7 +84,7 @@ class Outbox:
         for post in await self.storage.posts.unfinished(thread.thread_id):
             if not post.text:
                 if post.ts:
-                    await self.notifier.end_stream(thread, post.ts)
+                    await self.notifier.end_stream(thread, post.ts, post.post_id)
                 await self.storage.posts.fail(post.post_id, reason="its turn was ended")
 
     async def whisper(

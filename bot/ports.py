@@ -141,8 +141,8 @@ class Notifier(Protocol):
         """Begin a text that grows. Nothing is sent before its first piece."""
         ...
 
-    async def end_stream(self, thread: Thread, ts: str) -> None:
-        """A text will not grow any more: leave what is shown. Never raises."""
+    async def end_stream(self, thread: Thread, ts: str, record_id: str) -> None:
+        """A text will not grow any more: leave what is shown, marked as ours. Never raises."""
         ...
 
     async def whisper(

@@ -211,7 +211,7 @@ class NativeStream:
         if not self._ts:
             return
         try:
-            await self._stop()
+            await self._stop(metadata=self.metadata)  # or nobody would know it any more
         except DeliveryError as error:
             logger.info("stream not ended: %s", error, extra={"action": "stream_failed"})
 

@@ -179,7 +179,7 @@ class FakeNotifier:
         self.streams.append(stream)
         return stream
 
-    async def end_stream(self, thread: Thread, ts: str) -> None:
+    async def end_stream(self, thread: Thread, ts: str, record_id: str) -> None:
         self.ended.append(ts)
 
     async def whisper(

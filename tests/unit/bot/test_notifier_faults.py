@@ -226,6 +226,28 @@ async def test_a_finished_stream_is_found_by_its_mark(scene: Scene) -> None:
     assert await scene.notifier.say(scene.thread, post, look_first=True) == ts
 
 
+async def test_a_cut_stream_that_was_ended_is_still_known(scene: Scene) -> None:
+    """It is found because it grows; it must be found once more when the update then fails."""
+    ts = await growing(scene, "All is ")
+    scene.sandbox.fail("chat.update", error="streaming_state_conflict")
+    scene.sandbox.fail("chat.update", error="fatal_error", status=503)
+    post = a_text(scene, "p1", "All is well.")
+    with pytest.raises(DeliveryError):
+        await scene.notifier.say(scene.thread, post, look_first=True)
+    assert await still_growing(scene) == []
+    assert await scene.notifier.say(scene.thread, post, look_first=True) == ts
+    assert scene.texts() == ["All is well."]
+
+
+async def test_a_stream_that_was_let_go_is_known(scene: Scene) -> None:
+    stream = scene.stream("p1")
+    await stream.append("All is ")
+    await stream.abandon()
+    post = a_text(scene, "p1", "All is well.")
+    await scene.notifier.say(scene.thread, post, look_first=True)
+    assert scene.texts() == ["All is well."]
+
+
 async def test_code_in_a_stream_is_drawn_without_escapes(scene: Scene) -> None:
     stream = scene.stream("p1")
     await stream.append("use `a[0]` ")
@@ -237,8 +259,8 @@ async def test_code_in_a_stream_is_drawn_without_escapes(scene: Scene) -> None:
 
 async def test_ending_a_stream_never_raises(scene: Scene) -> None:
     ts = await growing(scene)
-    await scene.notifier.end_stream(scene.thread, ts)
-    await scene.notifier.end_stream(scene.thread, ts)
+    await scene.notifier.end_stream(scene.thread, ts, "p1")
+    await scene.notifier.end_stream(scene.thread, ts, "p1")
     assert await still_growing(scene) == []
 
 
