@@ -7,7 +7,12 @@ from enum import StrEnum
 from typing import TypeAlias, cast
 
 import pydantic
-from pydantic_ai.messages import BinaryContent, MultiModalContent, is_multi_modal_content
+from pydantic_ai.messages import (
+    BinaryContent,
+    MultiModalContent,
+    UploadedFile,
+    is_multi_modal_content,
+)
 
 from agents.codec import Json, register
 from agents.errors import CheckpointDecodeError, ToolError
@@ -105,12 +110,23 @@ class ToolReturn:
         for file in self.files:
             if not is_multi_modal_content(file):
                 raise ToolError(f"a result may have files, not a {type(file).__name__}")
-        size = sum(len(file.data) for file in self.files if isinstance(file, BinaryContent))
+        size = sum(map(_size, self.files))
         if size > MAX_FILE_BYTES:
             raise ToolError(
                 f"the files of a result have {size:,} bytes, and may have {MAX_FILE_BYTES:,} "
                 "together; make them smaller, or give a URL"
             )
+
+
+def _size(file: File) -> int:
+    """Bytes of a file; of one elsewhere, those of its URL, which may hold all of it."""
+    match file:
+        case BinaryContent():
+            return len(file.data)
+        case UploadedFile():
+            return len(file.file_id)
+        case _:
+            return len(file.url)
 
 
 def dump_files(files: tuple[File, ...]) -> Json:

@@ -151,7 +151,8 @@ class _Execution:
         """Give its result: the one that the journal knows, or a new one."""
         try:
             before = self.scope.run.journal.find(FINISHED, self.at)
-            return self._known(before) if before else await self._new(planned, tools)
+            done = self._known(before) if before else self._kept()
+            return await self._new(planned, tools) if done is None else done
         except ResumeError as error:
             point = self.scope.run.topmost(self.scope.address)
             if point is None:
@@ -170,6 +171,14 @@ class _Execution:
         self.scope.run.session.apply_changes(cast("dict[str, Json]", entry["session"]))
         files = load_files(entry["files"]) if "files" in entry else ()
         return ToolReturn(str(entry["text"]), ToolOutcome(str(entry["outcome"])), action, files)
+
+    def _kept(self) -> ToolReturn | None:
+        """What came of it in this process: a retry around it runs no gated call a second time."""
+        match self.scope.run.journal.kept(FINISHED, self.at):
+            case (ToolCall() as call, ToolReturn() as result) if call == self.call:
+                return result
+            case _:
+                return None
 
     async def _new(self, planned: PlannedCall, tools: Mapping[str, Tool]) -> ToolReturn:
         tool, journal = tools.get(self.call.name), self.scope.run.journal
@@ -203,6 +212,8 @@ class _Execution:
         if result.files:
             note["files"] = dump_files(result.files)
         await run.journal.append(FINISHED, self.at, note)
+        if run.journal.has_started(self.at):
+            run.journal.keep(FINISHED, self.at, (self.call, result))
 
     async def _run(self, tool: Tool) -> ToolReturn:
         settled = settle_doubt(tool, self.call)

@@ -47,6 +47,7 @@ class Journal:
         self._index = 0
         self._known: dict[tuple[str, str], dict[str, Json]] = {}
         self._started: dict[str, dict[str, Json]] = {}
+        self._kept: dict[tuple[str, str], object] = {}
         self._failure: Exception | None = None
         self._is_unsure = False
         self._lock = asyncio.Lock()
@@ -74,6 +75,19 @@ class Journal:
     def started(self, at: str) -> dict[str, Json] | None:
         """What this process noted when a gated call started; None when it has not."""
         return self._started.get(at)
+
+    def keep(self, kind: str, at: str, what: object) -> None:
+        """Keep what this process noted, for a component that is entered once more in this run."""
+        self._kept[kind, at] = what
+
+    def kept(self, kind: str, at: str) -> object | None:
+        """What this process kept of a component; None when it kept nothing."""
+        return self._kept.get((kind, at))
+
+    def forget_below(self, kind: str, at: str) -> None:
+        """Forget what this process kept of components below an address."""
+        for one in [one for one in self._kept if one[0] == kind and _is_below(one[1], at)]:
+            del self._kept[one]
 
     def knows_below(self, at: str) -> bool:
         """Whether a process before this one noted anything of components below an address."""

@@ -198,6 +198,7 @@ class Turns:
 
         Who began the turn before may be asleep, not dead, and store its run at any moment. So its
         messages are taken once: what came later waits for the next turn, whoever stores the run.
+        And who is asleep until others have taken over begins nothing: they may just be taking more.
         """
         messages = await self.storage.inbox.of_turn(thread.thread_id, thread.turn)
         if not messages:
@@ -206,6 +207,7 @@ class Turns:
         if not messages:
             return Progress.ENDED
         runner = await self.runners(thread)
+        thread = await self._set_turn(thread, turn=thread.turn, turn_open=True)  # still ours?
         events = runner.query(
             [message.text for message in messages],
             checkpoint_id=thread.checkpoint_id,

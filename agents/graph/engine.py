@@ -195,8 +195,9 @@ class Engine:
             if self._is_first:
                 self._tell_update(task.node, task.outcome, cached=True)
             return False
-        if at in self._signals:  # it waits, and one beside it is tried again
+        if task.status == "waiting" and at in self._signals:  # one beside it is tried again
             return False
+        self._signals.pop(at, None)
         untouched = self._run.untouched(task.address(self._scope.address))
         if task.status == "waiting" and untouched is not None:
             self._signals[at] = Interrupted(untouched)

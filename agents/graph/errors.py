@@ -151,7 +151,7 @@ class NodeRefusedError(ToolError):
 
 
 class NodeFailedError(ToolError):
-    """A node that people had let run failed in a process before this one. It does not run again."""
+    """A node that people had let run has failed before. It does not run again."""
 
     def __init__(self, node: str, error: str) -> None:
         super().__init__(

@@ -2,8 +2,9 @@
 
 A node behind a breakpoint is noted in the journal before its code begins, like a gated tool call.
 When its process dies meanwhile, nobody can know what it did, and people are asked. When it fails,
-that is noted as well: a run that is recovered, or resumed again by a program that got an error,
-does not run it a second time. The latter also holds for nodes whose questions people answered.
+that is noted as well: a run that is recovered, or resumed again by a program that got an error, or
+a retry around its graph, does not run it a second time. The same holds for nodes whose questions
+people answered.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from agents.graph.once import ONCE
 from agents.graph.plan import Around
 from agents.graph.questions import NodeRun
 from agents.graph.state import Outcome
-from agents.journal import STARTED
+from agents.journal import STARTED, Journal
 from agents.signals import stateful_interrupt
 from agents.tools.infos import Cancelled, DoubtInfo, DoubtResult, Expired
 
@@ -76,9 +77,9 @@ def refuse_failed(here: Around) -> None:
         NodeFailedError: It is.
     """
     scope = current_scope("refuse_failed()")
-    before = scope.run.journal.find(FAILED, str(scope.address))
-    if before is not None:
-        raise NodeFailedError(here.node.name, str(before["error"]))
+    told = _failure(scope.run.journal, str(scope.address))
+    if told is not None:
+        raise NodeFailedError(here.node.name, str(told))
 
 
 async def note_failure(node_run: NodeRun, error: Exception, *, is_guarded: bool) -> None:
@@ -89,12 +90,21 @@ async def note_failure(node_run: NodeRun, error: Exception, *, is_guarded: bool)
         error: Why it failed.
         is_guarded: Whether it stands behind a breakpoint.
     """
-    journal = node_run.run.journal
+    journal, at = node_run.run.journal, str(node_run.address)
     is_open = isinstance(error, _UNDECIDED) or journal.has_failed
     if is_open or not (is_guarded or (node_run.answered and _is_own(error))):
         return
+    if _failure(journal, at) is not None:  # it was refused because of that
+        return
     told = f"{type(error).__name__}: {error}".rstrip(": ")
-    await journal.append(FAILED, str(node_run.address), {"error": told})
+    await journal.append(FAILED, at, {"error": told})
+    journal.keep(FAILED, at, told)
+
+
+def _failure(journal: Journal, at: str) -> object | None:
+    """Why a node failed before, in this process or one before it; None when it did not."""
+    before = journal.find(FAILED, at)
+    return journal.kept(FAILED, at) if before is None else before["error"]
 
 
 def _is_own(error: Exception) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from agents.errors import AgentError, ModelError, ToolError
-from agents.graph.errors import GraphBuildError
+from agents.graph.errors import GraphBuildError, NodeFailedError, NodeRefusedError
 from agents.middlewares.retry import Backoff, Sleep, doubling
 
 Only: TypeAlias = type[Exception] | tuple[type[Exception], ...] | Callable[[Exception], bool]
@@ -19,10 +19,11 @@ Only: TypeAlias = type[Exception] | tuple[type[Exception], ...] | Callable[[Exce
 class RetryPolicy:
     """Lets a node run again when it raises an error; the last error counts.
 
-    A question to people is never retried, nor is a mistake of the program, such as an update that
-    does not fit. Answers that the node has stay with it, and so does what it did in `once`. Nodes
-    beside it are not touched. A node that people let run at a breakpoint is retried as well: its
-    author says with the policy that it bears that.
+    A question to people is never retried, nor is their no, nor a mistake of the program, such as an
+    update that does not fit. Answers that the node has stay with it, and so does what it did in
+    `once`. Nodes beside it are not touched. A node that people let run at a breakpoint is retried
+    as well: its author says with the policy that it bears that. The policy of a sub-graph says
+    nothing of the nodes in it that people let run, or that got their answers.
 
     Attributes:
         attempts: How often the node runs at most, without an answer in between.
@@ -50,7 +51,7 @@ class RetryPolicy:
             error: What it raised.
             failures: How often it has failed, with this time.
         """
-        if failures >= self.attempts:
+        if failures >= self.attempts or isinstance(error, NodeRefusedError | NodeFailedError):
             return False
         if isinstance(error, AgentError) and not isinstance(error, ToolError | ModelError):
             return False

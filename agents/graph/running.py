@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias, cast
 
 from agents.address import Address
@@ -12,7 +12,7 @@ from agents.codec import Json, decode, encode
 from agents.context import RunContext, Scope, Watch, entered
 from agents.errors import SwallowedInterruptError
 from agents.graph.channels import Values
-from agents.graph.guards import begin_guarded, note_failure, refuse_failed
+from agents.graph.guards import FAILED, begin_guarded, note_failure, refuse_failed
 from agents.graph.nodes import (
     NodeContext,
     call_function,
@@ -78,6 +78,7 @@ class Place:
         around: The graph around it, if it is a sub-graph.
         is_guarded: Whether people let the whole of it run.
         make_child: Makes engines of sub-graphs.
+        children: Those that were made; one that is tried again goes on where it failed.
     """
 
     topology: Topology
@@ -85,6 +86,7 @@ class Place:
     around: Around | None
     is_guarded: bool
     make_child: MakeChild
+    children: dict[Address, SubGraph] = field(default_factory=dict)
 
     async def run(self, task: Task, state: GraphState) -> Ending:
         """Run a node in its address.
@@ -123,8 +125,13 @@ class Place:
             node_run=node_run,
             scope=scope,
             is_guarded=is_guarded,
-            child=self.make_child(here, is_guarded) if node.graph is not None else None,
+            child=self._child(here, scope.address, is_guarded) if node.graph is not None else None,
         )
+
+    def _child(self, here: Around, address: Address, is_guarded: bool) -> SubGraph:  # noqa: FBT001 - see `MakeChild`
+        if address not in self.children:
+            self.children[address] = self.make_child(here, is_guarded)
+        return self.children[address]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,6 +176,9 @@ class _Begun:
         if before is not None:
             run.session.apply_changes(cast("dict[str, Json]", before["session"]))
             return cast("Outcome", decode(before["outcome"]))
+        kept = run.journal.kept(NODE, str(self.scope.address))
+        if isinstance(kept, Outcome):  # a retry around the graph enters it once more
+            return kept
         if self.child is not None:
             return None  # its own nodes are noted one by one
         refuse_failed(self.here)
@@ -181,6 +191,8 @@ class _Begun:
             changes = self.scope.run.session.take_changes()
             note = {"outcome": encode(outcome), "session": cast("Json", changes)}
             await journal.append(NODE, str(self.scope.address), note)
+        if self.is_guarded:
+            journal.keep(NODE, str(self.scope.address), outcome)
         return outcome
 
     async def _tried(self) -> Outcome:
@@ -195,6 +207,8 @@ class _Begun:
             attempt += 1
             self.node_run.asked = 0
             begin.restore(self.scope.run)
+            if self.is_guarded:  # what people let run as a whole may fail more than once in it
+                self.scope.run.journal.forget_below(FAILED, str(self.scope.address))
 
     def _may_repeat(self) -> bool:
         """Not after it swallowed a question, or when somebody else may work on this run."""

@@ -275,6 +275,7 @@ def strictest(rulings: Collection[object]) -> Ruling:
     Of several that ask, one question is made: approval before review, all rule names, the shorter
     times, and only those approvers, and backup people, who are named by each that names any. When
     nobody is left, it denies; put one gate around another to ask different people for one call.
+    Whoever is unknown to a rule that names approvers is no backup person either.
 
     Args:
         rulings: At least one; anything that is no ruling denies.
@@ -298,6 +299,9 @@ def _merged(asks: list[Ask]) -> Ruling:
         return Deny(f"the rules {' and '.join(rules)} ask different people")
     if backups is None:
         return Deny(f"the rules {' and '.join(rules)} name different backup people")
+    # To a rule that says who decides, the backup people of another rule are strangers.
+    known = [{*ask.approvers, *ask.backups} for ask in asks if ask.approvers]
+    backups = tuple(one for one in backups if all(one in few for few in known))
     return Ask(
         kind="approval" if any(ask.kind == "approval" for ask in asks) else "review",
         rule=" + ".join(rules),

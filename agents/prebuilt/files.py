@@ -24,7 +24,8 @@ MAX_FILE = 100_000
 """How many characters one file may have."""
 
 MAX_ALL = 500_000
-"""How many characters all files of a run may have: they are stored with each interrupt."""
+"""How many characters all files of a run may have, with their paths: they are stored with each
+interrupt."""
 
 MAX_OUTPUT = 20_000
 """How many characters of a command's output the model is told."""
@@ -57,8 +58,8 @@ def file_values(files: Mapping[str, str]) -> dict[str, object]:
         ToolError: A path is malformed, or they are too large.
     """
     values: dict[str, object] = {PREFIX + _path(path): text for path, text in files.items()}
-    for path in files:
-        _check_size(values, path, files[path])
+    for path, text in files.items():
+        _check_size(values, path, len(text))
     return values
 
 
@@ -132,7 +133,8 @@ def file_tools() -> list[Tool]:
                 f"`old` is in the file {count} times; give more of the text around it, or "
                 "`replace_all`"
             )
-        return _write(_path(path), text.replace(old, new))
+        _check_size(session_values(), path, len(text) + count * (len(new) - len(old)))
+        return _write(path, text.replace(old, new))
 
     return [ls, read_file, write_file, edit_file]
 
@@ -178,15 +180,16 @@ def _read(path: str) -> str:
 
 def _write(path: str, text: str) -> str:
     values = session_values()
-    _check_size(values, path, text)
+    _check_size(values, path, len(text))
     values[PREFIX + path] = text
     return f"{path} has {len(text)} characters now."
 
 
-def _check_size(values: Mapping[str, object], path: str, text: str) -> None:
-    others = sum(len(one) for at, one in read_files(values).items() if at != path)
-    if len(text) > MAX_FILE or others + len(text) > MAX_ALL:
+def _check_size(values: Mapping[str, object], path: str, size: int) -> None:
+    """Refuse a file of so many characters, before there is a text so long. Paths count, too."""
+    others = sum(len(at) + len(one) for at, one in read_files(values).items() if at != path)
+    if size > MAX_FILE or others + len(path) + size > MAX_ALL:
         raise ToolError(
-            f"{path} would have {len(text):,} characters, with {others:,} in other files; one may "
+            f"{path} would have {size:,} characters, with {others:,} in other files; one may "
             f"have {MAX_FILE:,}, and all together {MAX_ALL:,}. It stays as it is"
         )

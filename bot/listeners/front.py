@@ -4,7 +4,9 @@ A click is what people wait for, and Bolt's way to a listener (a context, a clie
 each request, its middlewares, its listeners one by one) takes longer than all that we do with it.
 What is taken here is what Bolt would have taken: the signature is checked by the same code of
 Slack's, the payload is read by Bolt's own request, and the same listener and the same error handler
-answer. Whatever is not beyond doubt such a click is left to Bolt, bad signatures too.
+answer. Whatever is not beyond doubt such a click is left to Bolt, bad signatures too. Only proofs
+that Slack's code stumbles over are refused here: Bolt would hand its error to the error handler,
+and that would act on a payload of which nobody knows who sent it.
 """
 
 from __future__ import annotations
@@ -19,11 +21,13 @@ from slack_sdk.signature import SignatureVerifier
 from bot.listeners import actions, errors
 from bot.listeners.desk import Desk
 
+_LONGEST_STAMP = 20
+
 
 class FrontApp(AsyncApp):
     """Bolt's app, with a short way for clicks on our buttons.
 
-    Until `take_clicks`, it is Bolt's app and nothing else.
+    Until `take_clicks`, all that it takes is left to Bolt.
     """
 
     def __init__(self, *, signing_secret: str, **options: Any) -> None:
@@ -48,6 +52,8 @@ class FrontApp(AsyncApp):
 
     async def async_dispatch(self, req: AsyncBoltRequest) -> BoltResponse:
         """Answer a request of Slack; see `AsyncApp.async_dispatch`."""
+        if req.mode == "http" and not _has_form_of_proof(req):
+            return BoltResponse(status=401)
         desk = self._desk
         if desk is None or not actions.is_ours(req.body) or not self._is_from_slack(req):
             return await super().async_dispatch(req)
@@ -63,8 +69,18 @@ class FrontApp(AsyncApp):
             return True
         if self._verifier is None:
             return False
-        stamp, signature = (
-            req.headers.get(name, [""])[0]
-            for name in ("x-slack-request-timestamp", "x-slack-signature")
-        )
-        return stamp.isdecimal() and self._verifier.is_valid(req.raw_body, stamp, signature)
+        stamp, signature = _proof(req)
+        return self._verifier.is_valid(req.raw_body, stamp or "0", signature)
+
+
+def _proof(req: AsyncBoltRequest) -> tuple[str, str]:
+    """The time and the signature that a request came with; empty where they are missing."""
+    stamp = req.headers.get("x-slack-request-timestamp", [""])[0]
+    return stamp, req.headers.get("x-slack-signature", [""])[0]
+
+
+def _has_form_of_proof(req: AsyncBoltRequest) -> bool:
+    """Whether a time and a signature can be compared at all; what is missing is told by Bolt."""
+    stamp, signature = _proof(req)
+    is_time = not stamp or (stamp.isdecimal() and len(stamp) <= _LONGEST_STAMP)
+    return is_time and stamp.isascii() and signature.isascii()

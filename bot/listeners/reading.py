@@ -21,6 +21,9 @@ from yarl import URL
 
 _FORM = "application/x-www-form-urlencoded"
 _PAYLOAD = "payload="
+_CHARSETS = ("utf-8", "utf8", "us-ascii")
+"""Others may take minutes to decode, or make texts that no signature can be compared with; and the
+name is not signed."""
 _HEADERS = ("Content-Type", "X-Slack-Request-Timestamp", "X-Slack-Signature")
 
 
@@ -56,6 +59,8 @@ async def read_request(request: web.Request) -> AsyncBoltRequest:
     Raises:
         ValueError: It cannot be read; also TypeError, AttributeError, LookupError, RecursionError.
     """
+    if (request.charset or "utf-8").lower() not in _CHARSETS:
+        raise ValueError("Slack writes UTF-8")
     if request.content_type == _FORM and not request.query_string:
         text = await request.text()
         body = payload_in(text)

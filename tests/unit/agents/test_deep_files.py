@@ -122,12 +122,29 @@ async def test_files_have_a_size() -> None:
     with pytest.raises(ToolError, match="It stays as it is"):
         await files.use("write_file", path="/a", content="x" * (MAX_FILE + 1))
     for number in range(MAX_ALL // MAX_FILE):
-        await files.use("write_file", path=f"/f{number}", content="x" * (MAX_FILE - 1))
+        await files.use("write_file", path=f"/f{number}", content="x" * (MAX_FILE - 10))
     with pytest.raises(ToolError, match="all together"):
         await files.use("write_file", path="/more", content="x" * 100)
     assert files.all["/a"] == "old"
     with pytest.raises(ToolError, match="may have"):
         file_values({f"/{n}": "x" * MAX_FILE for n in range(6)})
+
+
+async def test_paths_count_as_well() -> None:
+    files = Files()
+    with pytest.raises(ToolError, match="all together"):
+        await files.use("write_file", path="/abcdefghi" * (MAX_ALL // 10 + 1), content="")
+    assert files.all == {}
+
+
+async def test_an_edit_is_measured_before_it_is_made() -> None:
+    """Ten thousand millions of characters would be the end of the process."""
+    files = Files(a="a" * MAX_FILE)
+    with pytest.raises(ToolError, match="would have 10,000,000,000 characters"):
+        await files.use("edit_file", path="/a", old="a", new="b" * MAX_FILE, replace_all=True)
+    assert files.all == {"/a": "a" * MAX_FILE}
+    await files.use("edit_file", path="/a", old="a" * 50_000, new="b", replace_all=True)
+    assert files.all == {"/a": "bb"}
 
 
 async def test_one_change_writes_one_value() -> None:

@@ -335,6 +335,17 @@ def test_questions_to_different_people_deny() -> None:
     assert ruling == Deny("the rules a and b ask different people")
 
 
+def test_i1_the_backup_people_of_one_rule_are_strangers_to_another() -> None:
+    strict, loose = Ask(rule="a", approvers=("U1",)), Ask(rule="b", backups=("U9", "U1"))
+    merged = strictest([strict, loose])
+    assert isinstance(merged, Ask)
+    assert (merged.approvers, merged.backups) == (("U1",), ("U1",))
+    knows_them = Ask(rule="a", approvers=("U1",), backups=("U9",))
+    merged = strictest([knows_them, Ask(rule="b", approvers=("U1", "U9"))])
+    assert isinstance(merged, Ask)
+    assert (merged.approvers, merged.backups) == (("U1",), ("U9",))
+
+
 def test_questions_with_different_backup_people_deny() -> None:
     ruling = strictest([Ask(rule="a", backups=("U1",)), Ask(rule="b", backups=("U2",))])
     assert ruling == Deny("the rules a and b name different backup people")

@@ -5,10 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from pydantic_ai.messages import BinaryContent, ImageUrl, ModelMessage, ModelRequest, ToolReturnPart
+from pydantic_ai.messages import (
+    BinaryContent,
+    ImageUrl,
+    ModelMessage,
+    ModelRequest,
+    ToolReturnPart,
+    UploadedFile,
+)
 
 from agents.agent import ToolEvent
-from agents.calls import MAX_FILE_BYTES, ToolOutcome, ToolReturn, dump_files, load_files
+from agents.calls import MAX_FILE_BYTES, File, ToolOutcome, ToolReturn, dump_files, load_files
 from agents.errors import CheckpointDecodeError, ToolError
 from agents.models import call, say
 from agents.tools.base import Tool
@@ -131,6 +138,18 @@ def test_damaged_files() -> None:
     assert plain(load_files(dump_files((PICTURE, LINK)))) == ALL[1:]
     with pytest.raises(CheckpointDecodeError):
         load_files([{"kind": "binary"}])
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        ImageUrl(url="data:image/png;base64," + "A" * MAX_FILE_BYTES),
+        UploadedFile(file_id="f" * (MAX_FILE_BYTES + 1), provider_name="openai"),
+    ],
+)
+def test_what_a_url_holds_counts_as_well(file: File) -> None:
+    with pytest.raises(ToolError, match="and may have 1,000,000 together"):
+        ToolReturn("", files=(file,))
 
 
 def test_the_error_says_what_to_do() -> None:

@@ -274,3 +274,69 @@ async def test_a_query_in_the_address_changes_nothing(counter: Counter, url: str
         assert answer.status == 200
     await counter.office.queue.run()
     assert len(counter.office.ran) == 1
+
+
+@pytest.mark.parametrize("kind", ["block_actions", "view_submission", "event_callback", "other"])
+@pytest.mark.parametrize(
+    ("header", "values"),
+    [
+        ("X-Slack-Signature", ["v0=\xe9"]),
+        ("X-Slack-Signature", ["v0=0", "v0=\xe9"]),
+        ("X-Slack-Request-Timestamp", ["9" * 5_000]),
+        ("X-Slack-Request-Timestamp", ["1", "x"]),
+        ("X-Slack-Request-Timestamp", ["\u0661" * 10]),
+    ],
+)
+async def test_a_proof_that_cannot_be_compared_moves_nothing(
+    counter: Counter, url: str, kind: str, header: str, values: list[str]
+) -> None:
+    """Not even a private answer: nobody knows who sent it."""
+    click = a_click(await counter.office.the_approval(), ActionId.APPROVE) | {"type": kind}
+    body = urlencode({"payload": json.dumps(click)})
+    proof = [pair for pair in _plain(signed("x", FORM)).items() if pair[0] != header]
+    headers = [*proof, *((header, value) for value in values)]
+    async with (
+        aiohttp.ClientSession() as session,
+        session.post(url, data=body, headers=headers) as answer,
+    ):
+        assert answer.status == 401
+    await counter.office.queue.run()
+    assert told(counter) == []
+    await is_untouched(counter)
+
+
+@pytest.mark.parametrize(
+    ("charset", "body"),
+    [
+        ("punycode", "a" * 200_000 + "-" + "ba" * 100_000),  # quadratic: many seconds
+        ("utf-7", '{"type": "x", "user": {"id": "UADA"}, "channel": {"id": "C1"}, "y": "+2AA-"}'),
+        ("utf-16-le", "payload=%7B%7D"),
+    ],
+)
+async def test_a_charset_that_slack_does_not_write_is_not_decoded(
+    counter: Counter, url: str, charset: str, body: str
+) -> None:
+    """It is nobody's yet, and the charset is never signed."""
+    kind = "application/json" if body.startswith("{") else FORM
+    headers = _plain(signed(body, kind)) | {"Content-Type": f"{kind}; charset={charset}"}
+    async with (
+        aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=2)) as session,
+        session.post(url, data=body.encode(), headers=headers) as answer,
+    ):
+        assert answer.status == 400
+    await counter.office.queue.run()
+    assert told(counter) == []
+
+
+@pytest.mark.parametrize("charset", ["utf-8", "UTF-8"])
+async def test_utf8_may_be_named(counter: Counter, url: str, charset: str) -> None:
+    click = a_click(await counter.office.the_approval(), ActionId.APPROVE)
+    body = urlencode({"payload": json.dumps(click)})
+    headers = _plain(signed(body, FORM)) | {"Content-Type": f"{FORM}; charset={charset}"}
+    async with (
+        aiohttp.ClientSession() as session,
+        session.post(url, data=body, headers=headers) as answer,
+    ):
+        assert answer.status == 200
+    await counter.office.queue.run()
+    assert len(counter.office.ran) == 1

@@ -240,3 +240,33 @@ async def test_hidden_nodes_are_not_told_of_but_ask_like_others() -> None:
     assert len(ids(await lab.state())) == 1
     parts = [part async for part in lab.graph.stream(thread_id="t", resume="x")]
     assert [next(iter(part)) for part in parts] == ["c"]  # type: ignore[call-overload]
+
+
+async def test_a_sub_graph_in_a_sub_graph_goes_on_where_it_failed() -> None:
+    def build(lab: Lab) -> StateGraph:
+        innermost = fan(i1=lab.write("i1"), i2=flaky(lab, "i2", 1), i3=lab.ask("i3", "q", key="a"))
+        between = one(lab, innermost.compile())
+        return one(lab, between.compile(), retry_policy=patient([]))
+
+    lab = Lab(build)
+    [question] = (await lab.start()).interrupts
+    assert lab.ran == {"i1": 1, "i2": 2, "i3": 1}
+    result = await lab.run(resume_map={question.id: "x"})
+    assert (sorted(result.values["log"]), result.values["a"]) == (["i1", "i2"], "x")
+    assert (lab.ran["i1"], lab.ran["i2"]) == (1, 2)
+
+
+@pytest.mark.parametrize("failures", [2, 3])
+async def test_an_error_two_graphs_deep_is_retried_and_never_lost(failures: int) -> None:
+    def build(lab: Lab) -> StateGraph:
+        innermost = fan(i1=lab.write("i1"), i2=flaky(lab, "i2", failures))
+        between = one(lab, innermost.compile())
+        return one(lab, between.compile(), retry_policy=patient([]))
+
+    lab = Lab(build)
+    if failures == 3:
+        with pytest.raises(OSError, match="away"):
+            await lab.start()
+    else:
+        assert sorted((await lab.start()).values["log"]) == ["i1", "i2"]
+    assert lab.ran == {"i1": 1, "i2": 3}
