@@ -67,7 +67,7 @@ class Access:
         if approval.escalate_ms is not None and await self._is_among(
             backup_names(approval), approval, user_id
         ):
-            return "it is not your turn yet: you will be asked if nobody else decides it in time"
+            return "it is not your turn yet; you will be asked if nobody else decides it in time"
         return "you are not among the people who may decide this"
 
     async def _is_among(self, names: Sequence[str], approval: Approval, user_id: str) -> bool:

@@ -22,6 +22,7 @@ _NO_EDIT = re.compile(r"no need to edit[.! ]*", re.IGNORECASE)
 _INTEGER = re.compile(r"-?\d{1,15}", re.ASCII)
 _SPEAKING = frozenset({"title", "description", "default"})
 """Keys of a JSON schema that ask nothing of a value."""
+_SPOKEN = frozenset({"string", "integer", "number"})
 
 
 def yes_status(approval: Approval) -> Status:
@@ -127,10 +128,26 @@ def read_reply(approval: Approval, text: str) -> str:
             return feedback_json("" if _NO_EDIT.fullmatch(words) else text)
         case Form.CHOICE if not is_yes_or_no(ask):
             return _named(ask, words)
-        case Form.FIELDS if ask.is_wrapped and not approval.tool:
-            return _typed(ask, text)
+        case Form.FIELDS:
+            return _typed(spoken_type(approval), text)
         case _:
             return ""
+
+
+def spoken_type(approval: Approval) -> str:
+    """Which JSON type a reply in the thread can give to a typed question.
+
+    Returns:
+        `string`, or `integer` or `number` for a whole number; empty when only the form answers.
+    """
+    ask = ask_of(approval)
+    if ask.form is not Form.FIELDS or not ask.is_wrapped or approval.tool:
+        return ""
+    schema = _properties(ask).get("answer")
+    if not isinstance(schema, dict) or set(schema) - _SPEAKING - {"type"}:
+        return ""
+    kind = schema.get("type")
+    return kind if isinstance(kind, str) and kind in _SPOKEN else ""
 
 
 def reply_hint(approval: Approval) -> str:
@@ -159,13 +176,10 @@ def _named(ask: Ask, words: str) -> str:
     return selected_json([*found]) if len(found) == 1 else ""
 
 
-def _typed(ask: Ask, text: str) -> str:
+def _typed(kind: str, text: str) -> str:
     """A text or a whole number, where any will do; all else has a form, which checks it."""
-    (schema,) = _properties(ask).values()
-    if not isinstance(schema, dict) or set(schema) - _SPEAKING - {"type"}:
-        return ""
     words = text.strip()
-    match schema.get("type"):
+    match kind:
         case "string":
             return values_json({"answer": text})
         case "integer" | "number" if _INTEGER.fullmatch(words):

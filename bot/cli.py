@@ -25,7 +25,7 @@ from bot.sandbox import Sandbox
 from bot.settings import Settings, variables
 from bot.timing import steady_clock, system_clock
 from bot.trial import PORT, RunBot, try_out
-from storage.errors import StorageError
+from storage.errors import StorageError, StoreUnavailableError
 
 FAILED = 1
 WRONG_SETTINGS = 2
@@ -76,6 +76,8 @@ def main(
         asyncio.run(arguments.command(call))
     except (InvalidSettingsError, SettingsError) as error:
         return _complain(error, WRONG_SETTINGS)
+    except StoreUnavailableError as error:
+        return _complain(f"the database cannot be used: {error.detail}", FAILED)
     except (BotError, StorageError) as error:
         return _complain(error, FAILED)
     except KeyboardInterrupt:  # before the command listens to signals itself
@@ -168,7 +170,10 @@ async def _backup(call: Call) -> None:
             "this command copies the embedded one"
         )
     target = Path(call.arguments.file)
-    size = await composition.back_up(_data_dir(call), target)
+    try:
+        size = await composition.back_up(_data_dir(call), target)
+    except StoreUnavailableError as error:
+        raise BotError(error.detail) from error
     call.say(f"{target}: {size:,} bytes, checked. Keep it as safe as the original.")
 
 
@@ -285,6 +290,6 @@ def _say(text: str) -> None:
     sys.stdout.flush()
 
 
-def _complain(error: Exception, code: int) -> int:
+def _complain(error: Exception | str, code: int) -> int:
     sys.stderr.write(f"{error}\n")
     return code

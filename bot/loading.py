@@ -34,7 +34,8 @@ def load_model(name: str) -> Model:
     try:
         return resolve_model(name)
     except AgentConfigError as error:
-        raise SettingsError("COUNTERSIGN_MODEL", f"{name!r} cannot be used", str(error)) from error
+        remedy = "give provider:model with its package and its key, or demo"
+        raise SettingsError("COUNTERSIGN_MODEL", str(error).rstrip("."), remedy) from error
 
 
 def load_agents(path: str, model: Model) -> Mapping[str, Agent]:
@@ -74,7 +75,8 @@ def _imported(path: str) -> object:
     except ImportError as error:
         raise _fault(
             f"the module {module_name!r} does not import: {error}",
-            "give module:attribute of a module that Python finds",
+            "give module:attribute of a module that Python finds; for a file in the current "
+            "directory, set PYTHONPATH=.",
         ) from error
     except AttributeError as error:
         raise _fault(f"the module {module_name!r} has no {attribute!r}", _REMEDY) from error

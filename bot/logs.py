@@ -27,6 +27,8 @@ OUR_PACKAGES = ("agents", "bot", "storage")
 _QUIET = ("apscheduler", "asyncio", "httpx", "httpx2", "aiohttp.access")
 """Libraries that have something to say at every tick or call."""
 
+_ADVICE = "As you gave `client` as well, `token` will be unused."
+
 _SHORTEST_SECRET = 6
 """A shorter value would be masked inside ordinary words; patterns still find it in its place."""
 
@@ -48,6 +50,7 @@ def configure(log: Log, *, secrets: Sequence[str] = (), stream: TextIO | None = 
     masker = _Masker(secrets)
     handler.setFormatter(_JsonFormatter(masker) if log.as_json else _TextFormatter(masker))
     handler.addFilter(_without_bodies)
+    handler.addFilter(_without_advice)
     handler.addFilter(_with_action_and_ids)
     level = logging.getLevelNamesMapping()[log.level]
     root = logging.getLogger()
@@ -84,6 +87,11 @@ def _without_bodies(record: logging.LogRecord) -> bool:
     if record.name.startswith("slack_bolt.") and "RequestVerification" in record.name:
         record.msg, record.args = "a request with a wrong signature or time was refused", None
     return True
+
+
+def _without_advice(record: logging.LogRecord) -> bool:
+    """Leave out that Bolt found a token in the environment, and took ours, which is the same."""
+    return not (record.name.startswith("slack_bolt") and record.msg == _ADVICE)
 
 
 def _with_action_and_ids(record: logging.LogRecord) -> bool:

@@ -251,24 +251,25 @@ async def _start(
     scheduler = Scheduler(countersign.sweep)
     scheduler.start()
     stack.callback(scheduler.stop)
+    app_token = settings.slack_app_token
     handler: SocketMode | None = None
-    if settings.slack_app_token is not None:
-        token = settings.slack_app_token.get_secret_value()
-        handler = SocketMode(countersign.bolt, token, answering=countersign.answering)
 
     async def missing() -> str:
         try:
             await storage.ping()
         except StoreUnavailableError:
             return "the database does not answer"
-        if handler is not None and not await handler.client.is_connected():
+        is_up = handler is not None and await handler.client.is_connected()
+        if app_token is not None and not is_up:
             return "the Slack connection is down"
         return ""
 
-    bolt = countersign.bolt if handler is None else None
+    bolt = countersign.bolt if app_token is None else None
     app = web_app(bolt, missing, answering=countersign.answering)
     port = await serve(app, host=settings.host, port=settings.port, stack=stack)
-    if handler is not None:
+    if app_token is not None:  # only now: it opens a session, which nobody closes if that fails
+        token = app_token.get_secret_value()
+        handler = SocketMode(countersign.bolt, token, answering=countersign.answering)
         await _connect(handler, stack)
     await countersign.sweep.tick()
     logger.info("ready on port %d", port, extra={"action": "ready"})

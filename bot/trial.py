@@ -12,6 +12,7 @@ from typing import Protocol
 
 from bot.demo import PATTERNS
 from bot.errors import BotError
+from bot.loading import DEMO_MODEL
 from bot.manifest import bot_scopes, manifest_text, read_manifest
 from bot.sandbox import Sandbox
 from bot.settings import OURS, Settings
@@ -35,6 +36,18 @@ Then switch to Ada and decide on the card.  Ctrl-C stops everything.
 Each of these channels has another agent. What to write there is at its top:
 
     {channels}
+"""
+WELCOME_YOURS = """\
+Countersign is ready, with {agent}. Open this page:
+
+    {url}
+
+Write to it as Rosa: @countersign, and what you want. Then switch to Ada and decide
+on the card.  Ctrl-C stops everything.
+"""
+DEMO_MODEL_NOTE = """
+COUNTERSIGN_MODEL is not set. An agent that is given the model gets the demo's rules, which
+only know the demo's own tools.
 """
 
 
@@ -84,15 +97,21 @@ async def try_out(
             settings = Settings.load(
                 _environment(environ, sandbox.api_url, sandbox.bot_token, sandbox.app_token)
             ).model_copy(update={"data_dir": Path(directory)})
-            await _run(settings, run_bot, stop, lambda: say(welcome(sandbox.url)))
+            words = welcome(sandbox.url, agent=settings.agent, model=settings.model)
+            await _run(settings, run_bot, stop, lambda: say(words))
 
 
-def welcome(url: str) -> str:
+def welcome(url: str, *, agent: str = AGENTS, model: str = DEMO_MODEL) -> str:
     """What people at the terminal are told.
 
     Args:
         url: Address of the page.
+        agent: Which agents work, as `COUNTERSIGN_AGENT` names them.
+        model: With which model, as `COUNTERSIGN_MODEL` names it.
     """
+    if not agent.startswith("bot.demo:"):
+        note = DEMO_MODEL_NOTE if model == DEMO_MODEL else ""
+        return WELCOME_YOURS.format(url=url, agent=agent) + note
     names = [pattern.channel for pattern in PATTERNS]
     half = (len(names) + 1) // 2
     rows = ["  ".join(names[:half]), "  ".join(names[half:])]

@@ -25,7 +25,7 @@ from bot.cards.blocks import (
     rich,
 )
 from bot.cards.buttons import choices
-from bot.cards.outcomes import answered, missing_of, options_of, outcome_words
+from bot.cards.outcomes import answered, missing_of, options_of, outcome_words, questions_of
 from bot.cards.parts import (
     PREVIEW,
     REASON,
@@ -46,8 +46,9 @@ from bot.cards.parts import (
     title_hidden,
     title_of,
 )
+from bot.cards.text import clip
 from bot.mrkdwn import escape, mention, utc
-from bot.redaction import REDACTED
+from bot.redaction import REDACTED, mask_text
 from storage.records import Approval, Kind, Status
 
 ARGUMENTS = Budget(whole=3_200, value=700)
@@ -91,14 +92,21 @@ def describe(approval: Approval) -> Body:
             Listed(hidden=title_hidden(approval), masked=REDACTED in title_of(approval)),
             said("Why, in the agent's own words", approval.why, WHY),
             said("Why you are asked", ask.reason, REASON),
-            said("What will happen", approval.preview, PREVIEW),
+            said(_happening(approval), approval.preview, PREVIEW),
             _arguments(approval, ask),
             _asked(ask),
         )
     )
 
 
+def _happening(approval: Approval) -> str:
+    """What stands above the preview; it is of what was asked for, whatever was decided."""
+    return "What will happen" if approval.status is Status.PENDING else "What was to happen"
+
+
 def _arguments(approval: Approval, ask: Ask) -> Listed:
+    if asked := _only_questions(approval, ask):
+        return said(ask.label, asked, PREVIEW)
     label = ask.label or "Arguments"
     if approval.decision is not None and approval.decision.arguments_json:
         label = f"{label} as first asked for" if not ask.label else f"{label} as it was"
@@ -107,6 +115,13 @@ def _arguments(approval: Approval, ask: Ask) -> Listed:
         words = "Nothing more is shown" if ask.label else "No arguments"
         return Listed(elements=(line(literal(words, "italic")),))
     return replace(listed, elements=(line(literal(label, "bold")), *listed.elements))
+
+
+def _only_questions(approval: Approval, ask: Ask) -> str:
+    """The questions of a node that wants approval, as text; empty when there is more to show."""
+    is_node = ask.form is Form.CALL and ask.label and not approval.tool
+    found = read_object(approval.arguments_json) if is_node else None
+    return "\n".join(questions_of(approval)) if found and set(found) == {"questions"} else ""
 
 
 def _asked(ask: Ask) -> Listed:
@@ -137,7 +152,9 @@ def _changes(approval: Approval) -> list[Block]:
 
 
 def _pending_text(approval: Approval) -> str:
-    arguments = short_text(read_pairs(approval.arguments_json), TEXT // 4)
+    asked = _only_questions(approval, ask_of(approval))
+    listed = short_text(read_pairs(approval.arguments_json), TEXT // 4)
+    arguments = clip(mask_text(" ".join(asked.split())), TEXT // 4) if asked else listed
     needed = "Approval needed" if approval.kind is Kind.APPROVAL else "Something is missing"
     return spoken(
         f"{needed}: {spoken_title(approval)}.",

@@ -5,7 +5,14 @@ from __future__ import annotations
 import json
 
 from bot.asks import Ask, Form, Option, ask_of, is_yes_or_no
-from bot.cards.arguments import Budget, Listed, list_arguments, read_object, text_width
+from bot.cards.arguments import (
+    Budget,
+    Listed,
+    list_arguments,
+    read_object,
+    text_width,
+    value_text,
+)
 from bot.cards.blocks import Block, line, literal
 from bot.cards.parts import REASON, said
 from bot.cards.text import clip, more, show
@@ -73,7 +80,7 @@ def answered(approval: Approval) -> Listed:
             chosen = "\n".join(option.label for option in chosen_of(approval, ask))
             return said("Choice", chosen, REASON)
         case Form.FIELDS:
-            return _labelled("Answer", _filled(approval))
+            return _filled(approval, ask)
         case Form.FEEDBACK:
             feedback = _told(approval).get("feedback")
             return said("Feedback", feedback if isinstance(feedback, str) else "", 4 * REASON)
@@ -166,10 +173,12 @@ def _raw_words(option: Option) -> str:
     return f"{option.label}: {option.description}" if option.description else option.label
 
 
-def _filled(approval: Approval) -> Listed:
-    values = _told(approval).get("values")
-    pairs = list(values.items()) if isinstance(values, dict) else []
-    return list_arguments(pairs, FILLED)
+def _filled(approval: Approval, ask: Ask) -> Listed:
+    found = _told(approval).get("values")
+    values = found if isinstance(found, dict) else {}
+    if ask.is_wrapped and set(values) == {"answer"}:  # our own name of the field says nothing
+        return said("Answer", value_text("answer", values["answer"]), 4 * REASON)
+    return _labelled("Answer", list_arguments(values.items(), FILLED))
 
 
 def _labelled(label: str, listed: Listed) -> Listed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bot.answers import spoken_type
 from bot.asks import Ask, Form, ask_of, is_yes_or_no
 from bot.cards.arguments import Budget, Listed, list_arguments, read_object
 from bot.cards.blocks import Block, Card, header, line, literal, quote, rich, section
@@ -45,6 +46,7 @@ ANSWER = 2_000
 CONTENT = 3_000
 SHOWN = Budget(whole=2_400, value=700)
 _BUTTONS_ONLY = "Choose a button below."
+_FORM_ONLY = "Choose *Answer…* for a short form."
 _HINTS = {
     Form.CALL: _BUTTONS_ONLY,
     Form.HUMAN: _BUTTONS_ONLY,
@@ -52,7 +54,7 @@ _HINTS = {
     Form.TEXTS: "Reply in this thread, or choose *Answer…*",
     Form.FEEDBACK: "Reply in this thread with what should be different, or choose a button.",
     Form.CHOICE: "Choose below, or reply in this thread with one number or label.",
-    Form.FIELDS: "Choose *Answer…* for a short form.",
+    Form.FIELDS: _FORM_ONLY,
     Form.PROGRAM: "This cannot be answered here.",
 }
 
@@ -79,7 +81,7 @@ def question_card(approval: Approval, *, approvers_text: str, thread_busy: bool 
     busy = busy_note(thread_busy=thread_busy)
     title = header(title_of(approval))
     if approval.status is Status.PENDING:
-        hint = section(_BUTTONS_ONLY if is_yes_or_no(ask) else _HINTS[ask.form])
+        hint = section(_hint(approval, ask))
         small = small_print(approval, deciders(approval, approvers_text))
         blocks = [title, *about.blocks, hint, small, *notes(about, can_open=True), *busy]
         blocks += choices(approval, hidden=bool(about.hidden))
@@ -93,6 +95,18 @@ def question_card(approval: Approval, *, approvers_text: str, thread_busy: bool 
         text=spoken(f"{spoken_title(approval)}:", spoken_outcome(approval, words)),
         blocks=[*blocks, final_print(approval), *notes(about, can_open=False), *busy],
     )
+
+
+def _hint(approval: Approval, ask: Ask) -> str:
+    if is_yes_or_no(ask):
+        return _BUTTONS_ONLY
+    match spoken_type(approval):
+        case "string":
+            return _HINTS[Form.TEXTS]
+        case "integer" | "number":
+            return "Reply in this thread with a whole number, or choose *Answer…*"
+        case _:
+            return _HINTS[ask.form]
 
 
 def _asked(approval: Approval, ask: Ask) -> tuple[Listed, ...]:
@@ -116,8 +130,8 @@ def _below(approval: Approval) -> Listed:
 
 def _exchange(approval: Approval) -> Listed:
     questions = questions_of(approval)
-    answers = answers_of(approval) if ask_of(approval).form is Form.TEXTS else []
     shown_questions = questions[:MOST_QUESTIONS]
+    answers = _placed(approval, len(shown_questions))
     most = QUESTION // len(shown_questions)
     elements: list[Block] = []
     hidden = sum(map(len, questions[MOST_QUESTIONS:]))
@@ -129,11 +143,19 @@ def _exchange(approval: Approval) -> Listed:
         elements.append(line(*label, literal(shown.text or "…"), *_rest(shown.hidden)))
         hidden += shown.hidden
         masked, altered = masked or clean != question, altered or shown.altered
-        if index < len(answers):
-            answer = show(mask_text(answers[index]), ANSWER // len(shown_questions) - 40, lines=20)
+        if (given := answers.get(index)) is not None:
+            answer = show(mask_text(given), ANSWER // len(shown_questions) - 40, lines=20)
             elements.append(quote(literal(answer.text or "…"), *_rest(answer.hidden)))
             hidden += answer.hidden
     return Listed(elements=tuple(elements), hidden=hidden, masked=masked, altered=altered)
+
+
+def _placed(approval: Approval, questions: int) -> dict[int, str]:
+    """The answers, by their question; a single one, such as a reply, is below the last."""
+    answers = answers_of(approval) if ask_of(approval).form is Form.TEXTS else []
+    if len(answers) == 1:
+        return {questions - 1: answers[0]}
+    return dict(enumerate(answers))
 
 
 def _rest(hidden: int) -> list[Block]:

@@ -51,8 +51,8 @@ SWITCHES: Final = (
     Switch(
         key="busy",
         label="Too many requests",
-        note="Every second call is refused with 429: try again after 2 seconds.",
-        faults=(Fault(effect="ratelimited", every=2, retry_after=2),),
+        note="One call in two is refused with 429, by chance: try again after 2 seconds.",
+        faults=(Fault(effect="ratelimited", chance=1 / 2, retry_after=2),),
     ),
     Switch(
         key="errors",

@@ -26,6 +26,10 @@ RANDOM: Final = "C0RANDOM01"
 _PROJECT = (
     "set up the project Customer Portal with $150000 from engineering, team Alice, Bob, Charlie"
 )
+_GRAPHS = (
+    "delete record 42, or: onboard Nora, or: newsletter about our new office, "
+    "or: slogan for a bakery, or: release 2.0.0"
+)
 _PATTERNS = (
     ("approval", "book a ticket for Martin, to Beijing, phone 1234567"),
     ("review-edit", "book a ticket for Martin, to Beijing, phone 1234567"),
@@ -38,7 +42,7 @@ _PATTERNS = (
     ("plan", "plan a trip from Berlin to Tokyo on 2027-10-15 for 3 nights"),
     ("deep", "analyse the market for electric bicycles"),
     ("project", _PROJECT),
-    ("graph", "delete record 42"),
+    ("graph", _GRAPHS),
     ("react", "write to nora@acme.example: the office moves on Monday"),
 )
 """Channels with everybody in them, and what to write there to the bot."""

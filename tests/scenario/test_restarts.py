@@ -209,7 +209,7 @@ async def test_mongodb_restarted_while_pending(stage: Stage, tmp_path: Path) -> 
     [
         ({"COUNTERSIGN_REMIND_AFTER": "soon"}, 2, "COUNTERSIGN_REMIND_AFTER"),
         ({"COUNTERSIGN_EXPIRES": "1h"}, 2, "COUNTERSIGN_EXPIRE_AFTER"),
-        ({"MONGODB_URI": "mongodb://u:secret@127.0.0.1:1/x"}, 1, "the database does not answer"),
+        ({"MONGODB_URI": "mongodb://u:secret@127.0.0.1:1/x"}, 1, "the database cannot be used"),
         ({"SLACK_BOT_TOKEN": "xoxb-wrong"}, 2, "invalid_auth"),
         ({"COUNTERSIGN_AGENT": "no.such:agent"}, 2, "does not import"),
         ({"COUNTERSIGN_MODEL": "nobody:gpt"}, 2, "COUNTERSIGN_MODEL"),

@@ -81,7 +81,7 @@ def build(model: Model) -> Agent:
 
 def lead(seen: Seen) -> Reply:
     """Ask, give out two tasks, report; the list is written anew before each."""
-    topic = found(r"\banaly[sz]e\s+(?:the\s+)?(.+)", seen.request).rstrip(".")
+    topic = found(r"\banaly[sz]e\s+(.+)", seen.request).rstrip(".")
     if not topic:
         return Reply(hint(EXAMPLE))
     answers, results = seen.results_of(FOLLOW_UP_NAME), seen.results_of(TASK_TOOL)

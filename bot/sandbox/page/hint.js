@@ -9,11 +9,14 @@ const EXAMPLES = [
 ];
 
 const WRITE = "Write: ";
+const OR = ", or: ";
 
 /** What can be tried: what the channel's topic says, or else what is understood everywhere. */
 function examples(store) {
   const topic = store.channels.get(store.channel)?.topic ?? "";
-  return topic.startsWith(WRITE) ? [[topic.slice(WRITE.length), ""]] : EXAMPLES;
+  if (!topic.startsWith(WRITE)) return EXAMPLES;
+  const [first, ...more] = topic.slice(WRITE.length).split(OR);
+  return [first, ...more.map((text) => `@${store.bot.name} ${text}`)].map((text) => [text, ""]);
 }
 
 /** Whether the panel should be shown. */

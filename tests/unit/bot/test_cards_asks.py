@@ -268,3 +268,71 @@ def test_trip_form_names_what_is_missing() -> None:
     assert "What is missing" in said(card)
     assert all(name in said(card) for name in TRIP["properties"])
     assert card.text.startswith("Something is missing: Book.")
+
+
+def test_a_node_asks_in_plain_words() -> None:
+    asked = json.dumps({"questions": ["May <!here> 2.0.0 be released?", "Really?"]})
+    node = Ask(form=Form.CALL, label="What it asks")
+    card = draw(asking(node, tool="", preview="", arguments_json=asked))
+    quotes = [part for part in quotes_of(card) if "released" in part]
+    assert quotes == ["May <!here> 2.0.0 be released?\nReally?"]
+    assert "questions" not in said(card)
+    assert card.text.endswith("May &lt;!here&gt; 2.0.0 be released? Really?")
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [("ask", {"questions": ["Really?"]}), ("", {"questions": ["Really?"], "shown": {"a": 1}})],
+)
+def test_more_than_the_questions_of_a_node_is_shown_as_arguments(
+    tool: str, arguments: dict[str, Any]
+) -> None:
+    node = Ask(form=Form.CALL, label="What it asks")
+    card = draw(asking(node, tool=tool, preview="", arguments_json=json.dumps(arguments)))
+    assert '"questions: "' in said(card)
+
+
+@pytest.mark.parametrize(
+    ("schema", "hint"),
+    [
+        ({"type": "string", "title": "Answer"}, "Reply in this thread, or choose *Answer…*"),
+        (
+            {"type": "integer"},
+            "Reply in this thread with a whole number, or choose *Answer…*",
+        ),
+        ({"type": "integer", "minimum": 2}, "Choose *Answer…* for a short form."),
+        ({"type": "boolean"}, "Choose *Answer…* for a short form."),
+    ],
+)
+def test_hint_says_what_a_reply_can_answer(schema: dict[str, Any], hint: str) -> None:
+    wrapped: dict[str, Any] = {
+        "type": "object",
+        "properties": {"answer": schema},
+        "required": ["answer"],
+    }
+    ask = Ask(form=Form.FIELDS, schema=wrapped, is_wrapped=True)
+    asked = json.dumps({"questions": ["Well?"]})
+    approval = asking(ask, kind=Kind.QUESTION, tool="", arguments_json=asked)
+    assert hint in said(draw(approval))
+    card = draw(decided(approval, Status.ANSWERED, answer_json='{"values": {"answer": 7}}'))
+    assert "7" in quotes_of(card)
+    assert '"answer: "' not in said(card)
+
+
+def test_one_reply_to_several_questions_is_below_the_last() -> None:
+    asked = json.dumps({"questions": ["Which period?", "Which region?"]})
+    approval = asking(Ask(form=Form.TEXTS), kind=Kind.QUESTION, tool="", arguments_json=asked)
+    texts = said(draw(decided(approval, Status.ANSWERED, answer_json='["2027, Europe"]')))
+    assert texts.index("Which region?") < texts.index("2027, Europe")
+    each = said(draw(decided(approval, Status.ANSWERED, answer_json='["2027", "Europe"]')))
+    assert each.index('"2027"') < each.index("Which region?") < each.index('"Europe"')
+
+
+def quotes_of(card: Card) -> list[str]:
+    """The text of each quote of a card."""
+    parts = [part for block in card.blocks for part in block.get("elements", [])]
+    return [
+        "".join(one["text"] for one in part["elements"])
+        for part in parts
+        if part["type"] == "rich_text_quote"
+    ]

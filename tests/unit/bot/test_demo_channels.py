@@ -40,7 +40,8 @@ async def test_other_words_get_a_hint(channel: str, text: str) -> None:
 def test_the_sandbox_has_the_channel_and_says_what_to_write(channel: str) -> None:
     cast = first_cast("countersign")
     (room,) = [one for one in cast.channels if f"#{one.name}" == channel]
-    assert room.topic == f"Write: @countersign {EXAMPLES[channel]}"
+    others = [f", or: {text}" for text in graphs.EXAMPLES[1:]] if channel == "#graph" else []
+    assert room.topic == "".join([f"Write: @countersign {EXAMPLES[channel]}", *others])
     assert len(room.topic) <= 250
     assert set(room.members) == {person.id for person in cast.people}
 
@@ -105,3 +106,13 @@ def test_only_what_came_since_the_last_request_counts() -> None:
     )
     assert (seen.request, seen.heard, seen.done) == ("second", [("A", "hello")], [])
     assert (seen.words_of("A"), seen.words_of("B")) == ("hello", "")
+
+
+def test_the_welcome_of_your_own_agent_names_it_and_warns_of_the_rules() -> None:
+    url = "http://127.0.0.1:8900"
+    told = welcome(url, agent="wifi:build", model="openai:gpt-5")
+    assert "wifi:build" in told
+    assert url in told
+    assert "#approval" not in told
+    assert "COUNTERSIGN_MODEL" not in told
+    assert "COUNTERSIGN_MODEL is not set" in welcome(url, agent="wifi:build")

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from slack_bolt.async_app import AsyncApp
+from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.request.async_request import AsyncBoltRequest
+from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.logs import configure
 from bot.values import Log
@@ -174,3 +176,22 @@ async def test_a_bad_signature_does_not_put_its_body_into_the_log(
     assert answer.status == 401
     assert "a request with a wrong signature or time was refused" in stream.getvalue()
     assert "stranger" not in stream.getvalue()
+
+
+def test_what_bolt_says_of_a_token_that_it_does_not_use_is_left_out(
+    log: Callable[..., io.StringIO], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLACK_BOT_TOKEN", "xoxb-of-the-environment")
+    stream = log()
+    AsyncApp(
+        client=AsyncWebClient(),
+        signing_secret="s",
+        authorize=_nobody,
+        logger=logging.getLogger("slack_bolt"),
+    )
+    assert "token" not in stream.getvalue()
+
+
+async def _nobody() -> AuthorizeResult:
+    """Stands for who may do what."""
+    return AuthorizeResult(enterprise_id=None, team_id="T1")
