@@ -217,7 +217,7 @@ class Approvals:
             approval = await self._draw(approval)
             if approval.status is not Status.PENDING:
                 return _Outcome(approval, None)
-            await self._ask_backups(approval, look_first=was_escalated)
+            approval = await self._ask_backups(approval, look_first=was_escalated)
             return _Outcome(approval, await self._remind(approval, now))
         except DeliveryError as error:
             return self._later(approval, error)
@@ -259,21 +259,27 @@ class Approvals:
             await note_escalation(self.storage.audit, approval, approval.escalated_ms)
         return approval
 
-    async def _ask_backups(self, approval: Approval, *, look_first: bool) -> None:
+    async def _ask_backups(self, approval: Approval, *, look_first: bool) -> Approval:
         """Post the message to the backup people that is not in the thread yet.
 
         While the card cannot be shown there is nothing that they could click on; it is tried again
         with what is due anyway, and so is a message that Slack will never take.
 
+        Returns:
+            The approval; as told when the message stood there before, so that a reminder that is
+            due now mentions the backup people, too.
+
         Raises:
             DeliveryError: Slack did not take it now.
         """
         if approval.escalated_ms is None or approval.escalation_told or approval.undeliverable:
-            return
-        store, name, wanted = self.storage.approvals, approval.approval_id, True
+            return approval
+        store, name = self.storage.approvals, approval.approval_id
+        wanted, is_new = True, False
 
         async def is_wanted() -> bool:
-            nonlocal wanted
+            nonlocal wanted, is_new
+            is_new = True
             newest = await store.get(name)
             wanted = newest.status is Status.PENDING and newest.fence == approval.fence
             return wanted
@@ -284,9 +290,10 @@ class Approvals:
             if not error.is_permanent:
                 raise
             logger.warning("not escalated: %s", error, extra={"action": "escalation_failed"})
-            return
+            return approval
         if wanted:
             await store.mark_escalation_told(name, fence=approval.fence)
+        return approval if is_new else replace(approval, escalation_told=True)
 
     async def _tell_thread(self, approval: Approval) -> None:
         decision = approval.decision

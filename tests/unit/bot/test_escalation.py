@@ -188,6 +188,22 @@ async def test_a_reminder_of_the_same_moment_leaves_the_backup_people_out(
     assert diary.entries[2:] == [(180, "reminder to all")]
 
 
+async def test_a_reminder_mentions_who_was_asked_before_its_answer_was_lost(
+    storage: SqliteStorage,
+) -> None:
+    clock = FakeClock()
+    diary = Diary(clock)
+    rules = replace(LADDER, remind_after=timedelta(minutes=59, seconds=50))
+    office = an_office(storage, rules=rules, clock=clock, notifier=diary)
+    await asked(office)
+    diary.lost.add("escalate")
+    await tick(office, hours=1)
+    diary.lost.clear()
+    await tick(office, hours=2)
+    assert diary.escalations == [(await office.the_approval()).approval_id]
+    assert diary.entries[-1] == (180, "reminder to all")
+
+
 async def test_questions_do_not_escalate(storage: SqliteStorage) -> None:
     asks = call("ask_people", {"questions": ["How much?"]}, id="q1")
     office = Office(storage, [asks, say("x")], rules=QUIET)
