@@ -59,15 +59,7 @@ async def answer(desk: Desk, error: Exception, request: AsyncBoltRequest) -> Bol
         return BoltResponse(status=200)
     body, context = request.body, request.context
     kind = body.get("type")
-    if not isinstance(error, UserFacingError):
-        logger.error(
-            "a %s failed: %s",
-            kind,
-            error if isinstance(error, DeliveryError) else type(error).__name__,
-            # Databases that are away, a refusal of Slack's: the trace says nothing.
-            exc_info=None if isinstance(error, StoreUnavailableError | DeliveryError) else error,
-            extra={"action": "listener_failed", "user_id": context.user_id},
-        )
+    _log(error, kind, context.user_id)
     telling = Telling(body, context)
     if kind == "event_callback":
         return await _answer_event(desk, error, telling, request)
@@ -79,6 +71,26 @@ async def answer(desk: Desk, error: Exception, request: AsyncBoltRequest) -> Bol
         return BoltResponse(status=200, body=text, headers=_JSON)
     await _answer_privately(desk, error, telling, explain(error))
     return BoltResponse(status=200)
+
+
+def _log(error: Exception, kind: object, user_id: str | None) -> None:
+    """Say in the log what happened; what a person may read is no fault."""
+    if isinstance(error, StoreUnavailableError | DeliveryError):
+        # A database that is away, a refusal of Slack's: the trace would say nothing.
+        logger.warning(
+            "a %s failed: %s",
+            kind,
+            error if isinstance(error, DeliveryError) else type(error).__name__,
+            extra={"action": "listener_failed", "user_id": user_id},
+        )
+    elif not isinstance(error, UserFacingError):
+        logger.error(
+            "a %s failed: %s",
+            kind,
+            type(error).__name__,
+            exc_info=error,
+            extra={"action": "listener_failed", "user_id": user_id},
+        )
 
 
 @dataclass(frozen=True, slots=True)
