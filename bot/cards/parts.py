@@ -116,10 +116,10 @@ def deciders(approval: Approval, approvers_text: str) -> str:
     """Say who may decide, and why the reader may be one of them."""
     who = own_words(approvers_text, APPROVERS).strip() or "the people named in the settings"
     if approval.kind is Kind.QUESTION:
-        return f"You can answer if you are among: {who}"
+        return f"Who can answer: {who}"
     if approval.self_approval:
-        return f"You can decide if you are among: {who}"
-    return f"You can decide if you are among: {who}, and did not ask for this yourself"
+        return f"Who can decide: {who}"
+    return f"Who can decide: {who}, but not who asked for this"
 
 
 def approvers_words(names: Sequence[str]) -> str:
