@@ -71,12 +71,10 @@ class History:
 
     Args:
         can_sleep: Whether a computer may be asleep so long that its leases end, and wake up again.
-        is_strict: Whether even that loses nothing; see the expected failures among the tests.
     """
 
-    def __init__(self, *, can_sleep: bool = True, is_strict: bool = False) -> None:
+    def __init__(self, *, can_sleep: bool = True) -> None:
         self.can_sleep = can_sleep
-        self.is_strict = is_strict
         clock = FakeClock()
         self.runner = asyncio.Runner(loop_factory=lambda: Loop(clock))
         loop = self.runner.get_loop()
@@ -420,15 +418,4 @@ class History:
                     one for one in self.all if one.tool == tool and words in one.arguments_json
                 ]
                 kinds = [one.kind for one in found if one.kind is not Kind.DOUBT]
-                is_excused = not kinds and self._is_excused and await self._was_late(text)
-                assert len(kinds) == 1 or is_excused, f"{text}: {found}"
-
-    @property
-    def _is_excused(self) -> bool:
-        return self.known.was_asleep and not self.is_strict
-
-    async def _was_late(self, text: str) -> bool:
-        """Whether a message was not the first of its turn."""
-        turn = (await self.world.storage.threads.get(THREAD_ID)).turn
-        inputs = [await self.world.storage.inbox.of_turn(THREAD_ID, at + 1) for at in range(turn)]
-        return any(text in {one.text for one in found[1:]} for found in inputs)
+                assert len(kinds) == 1, f"{text}: {found}"

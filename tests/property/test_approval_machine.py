@@ -90,7 +90,7 @@ def test_i1_i3_i4_i5_i8_any_history(seed: int, can_sleep: bool) -> None:
 
 
 def test_i4_a_message_that_comes_while_a_turn_begins_twice() -> None:
-    history = History(is_strict=True)
+    history = History()
     history.somebody_acts("ask", 0, ROSA, 0, pace="checkpoints", then="sleep")
     history.somebody_acts("ask", 1, ROSA, 0, pace="checkpoints", then="go on")
     steps = [[name for name, _ in bot.waiting] for bot in history.bots]
@@ -101,7 +101,7 @@ def test_i4_a_message_that_comes_while_a_turn_begins_twice() -> None:
 
 
 def test_i6_a_turn_that_ends_twice_leaves_the_next_one_alone() -> None:
-    history = History(is_strict=True)
+    history = History()
     history.somebody_acts("ask", 0, ROSA, 0, pace="", then="go on")
     history.check()
     history.somebody_acts("decide", 0, ADA, 0, pace="stream", then="sleep")

@@ -143,17 +143,22 @@ def flaky(ran: Counter[str], name: str, failures: int) -> Callable[[State], obje
     return node
 
 
-async def test_i5_a_policy_around_a_graph_does_not_run_a_guarded_node_again() -> None:
-    waits: list[float] = []
+def guarded(failures: int, waits: list[float]) -> Lab:
+    """A graph with a breakpoint, inside a node that is retried; notes how long it waits."""
 
     async def wait(seconds: float) -> None:
         waits.append(seconds)
 
     def build(lab: Lab) -> StateGraph:
-        inner = chain(lab, pay=flaky(lab.ran, "pay", 1)).compile(interrupt_before=["pay"])
+        inner = chain(lab, pay=flaky(lab.ran, "pay", failures)).compile(interrupt_before=["pay"])
         return one(inner, retry_policy=RetryPolicy(sleep=wait))(lab)
 
-    lab = Lab(build)
+    return Lab(build)
+
+
+async def test_i5_a_policy_around_a_graph_does_not_run_a_guarded_node_again() -> None:
+    waits: list[float] = []
+    lab = guarded(1, waits)
     await lab.start()
     with pytest.raises(NodeFailedError, match=r"^[^:]*: OSError: away"):
         await lab.run(resume=True)
@@ -163,15 +168,7 @@ async def test_i5_a_policy_around_a_graph_does_not_run_a_guarded_node_again() ->
 @pytest.mark.parametrize("answer", [False, Expired(waited="1 h")])
 async def test_i1_a_no_at_a_breakpoint_is_not_retried(answer: object) -> None:
     waits: list[float] = []
-
-    async def wait(seconds: float) -> None:
-        waits.append(seconds)
-
-    def build(lab: Lab) -> StateGraph:
-        inner = chain(lab, pay=flaky(lab.ran, "pay", 0)).compile(interrupt_before=["pay"])
-        return one(inner, retry_policy=RetryPolicy(sleep=wait))(lab)
-
-    lab = Lab(build)
+    lab = guarded(0, waits)
     await lab.start()
     with pytest.raises(NodeRefusedError):
         await lab.run(resume=answer)

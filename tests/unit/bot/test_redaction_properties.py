@@ -170,7 +170,7 @@ PLACES = [
     "authorization: Basic {}",
     "X-Api-Key: {}",
     "Cookie: session={}; theme=dark",
-    "//registry.npmjs.org/:_authToken={}",
+    "//packages.example/:_authToken={}",
     "<password>{}</password>",
     "curl -u rosa:{} https://example.com",
     'env: "TOKEN={}"',
