@@ -165,9 +165,11 @@ def mongo(settings: Settings) -> Storage:
 
 
 async def test_the_database_is_closed_again(environ: dict[str, str], tmp_path: Path) -> None:
-    await look(environ)
+    found = await look(environ)
+    assert found["database"].is_ok
     storage = SqliteStorage(tmp_path / "data")
-    await storage.open()
+    await storage.open()  # refused while another process, or the doctor, has it
+    assert await storage.approvals.count_pending() == 0
     await storage.close()
 
 

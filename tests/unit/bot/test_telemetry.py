@@ -8,9 +8,11 @@ from collections.abc import Mapping
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
+from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from prometheus_client import REGISTRY, generate_latest
 
 from bot.errors import SettingsError
 from bot.metrics import Both, Gauges, Metrics, metrics_app
@@ -192,7 +194,10 @@ def test_both_are_told() -> None:
 
 
 def test_nothing_is_told_by_default() -> None:
+    before = generate_latest(REGISTRY)
     NO_TELEMETRY.count(Count.IN_DOUBT)
     NO_TELEMETRY.observe(Time.REDRAW, 1.0)
     with NO_TELEMETRY.span("redraw", "x#1"):
-        pass
+        assert not trace.get_current_span().is_recording()
+    assert b"countersign" not in before
+    assert b"countersign" not in generate_latest(REGISTRY)
