@@ -40,6 +40,8 @@ LEASE = timedelta(seconds=15)
 RETRY = timedelta(seconds=5)
 LONGEST_RETRY = timedelta(minutes=5)
 MAX_ATTEMPTS = 6
+MAX_LOOKS = 60
+"""Of a run that others go on with. Slack's failures count as attempts, too, and may be many."""
 _OVERTAKEN = (
     CheckpointBusyError,
     CheckpointClosedError,
@@ -187,7 +189,8 @@ class Threads:
             extra={"action": "thread_failed", "thread_id": thread.thread_id},
         )
         is_slack = isinstance(error, DeliveryError | DirectoryError)
-        if not is_slack and thread.attempts + 1 >= MAX_ATTEMPTS:
+        most = MAX_LOOKS if isinstance(error, _OVERTAKEN) else MAX_ATTEMPTS
+        if not is_slack and thread.attempts + 1 >= most:
             await self._give_up(thread, error)
             return None
         wait = backoff(thread.attempts, first=RETRY, most=LONGEST_RETRY, key=thread.thread_id)

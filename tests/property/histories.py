@@ -406,11 +406,13 @@ class History:
         """What was acknowledged has reached the agent, once; or it was taken as an answer."""
         aside = {one.text for one in await self.world.storage.inbox.of_turn(THREAD_ID, NO_TURN)}
         answers = "".join(one.decision.answer_json for one in self.all if one.decision)
-        told = any("more than one open question" in text for _, text in self.slack.whispers)
+        refusals = ("more than one open question", "did not take this as the answer")
+        told = {who for who, text in self.slack.whispers if any(one in text for one in refusals)}
+        author = {one.text.removeprefix(f"<@{BOT}> "): one.user_id for one in self.sent}
         for job, kind in self.known.jobs.items():
             text = f"job {job} {kind}"
             if text in aside:
-                assert text in answers or told
+                assert text in answers or author[text] in told
                 continue
             for tool in {"ask": [""], "both": ["pay", "restart"]}.get(kind, [kind]):
                 words = f"job {job}?" if kind == "ask" else f'"job-{job}"'

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from agents import AgentEvent, Cancelled, CheckpointStatus, ResumeParams
-from agents.errors import ResumeDataError, ResumeError, TopologyChangedError
+from agents.errors import (
+    CheckpointConflictError,
+    ResumeDataError,
+    ResumeError,
+    TopologyChangedError,
+)
 from agents.messages import read_log
 from agents.models import call, say
-from bot.threads import explain
+from bot.threads import MAX_ATTEMPTS, explain
 from storage.errors import RecordRefusedError
-from storage.records import Decision, MessageStatus, Status
+from storage.records import Decision, MessageStatus, Post, Status
 from storage.sqlite import SqliteStorage
 from tests.contract.builders import a_post
 from tests.unit.bot.office import ADA, BEN, THREAD_ID, KilledError, Office
@@ -44,6 +49,27 @@ async def test_what_people_wrote_meanwhile_is_read_at_once(storage: SqliteStorag
     assert "how it went" in str(office.model.inputs[-1])
     thread = await storage.threads.get(THREAD_ID)
     assert (thread.turn, thread.turn_open, thread.due_ms) == (2, False, None)
+
+
+async def test_i4_who_was_overtaken_after_a_long_outage_ends_no_turn(
+    storage: SqliteStorage,
+) -> None:
+    """Slack was away for many attempts; then another process writes first, once."""
+    office = Office(storage, [say("I read it.")])
+    office.notifier.failing.add("say")
+    await office.hear(ASK)
+    await pass_time(office)
+    office.notifier.failing.clear()
+    assert (await storage.threads.get(THREAD_ID)).attempts >= MAX_ATTEMPTS
+    with_conflict = storage.posts.unfinished
+
+    async def overtaken(thread_id: str) -> Sequence[Post]:
+        storage.posts.unfinished = with_conflict  # type: ignore[method-assign]
+        raise CheckpointConflictError(thread_id)
+
+    storage.posts.unfinished = overtaken  # type: ignore[method-assign]
+    await pass_time(office, times=2)
+    assert office.shown() == ["I read it."]
 
 
 async def test_the_next_turn_knows_of_the_one_that_was_given_up(storage: SqliteStorage) -> None:
