@@ -48,7 +48,7 @@ class Codec(Generic[Record]):
     ) -> None:
         self.kind = kind
         self.key = key
-        self._added = frozenset(added)
+        self.added = frozenset(added)
         self._record = record
         hints = get_type_hints(record)
         self._readers = {field.name: _reader(hints[field.name]) for field in fields(record)}
@@ -75,7 +75,7 @@ class Codec(Generic[Record]):
         check_version(self.kind, row.get("v"))
         values: dict[str, Any] = {}
         for name, read in self._readers.items():
-            if name in self._added and name not in row:
+            if name in self.added and name not in row:
                 continue  # written before there was such a field: its default holds
             try:
                 values[name] = read(row.get(name))
@@ -167,7 +167,7 @@ def _reader(hint: Any) -> Callable[[object], object]:
 
 
 DECISIONS = Codec("decision", Decision)
-THREADS = Codec("thread", Thread, key="thread_id")
+THREADS = Codec("thread", Thread, key="thread_id", added=("requesters_json",))
 MESSAGES = Codec("message", Message, key="message_id")
 APPROVALS = Codec(
     "approval",
@@ -180,6 +180,17 @@ APPROVALS = Codec(
         "escalate_ms",
         "escalated_ms",
         "escalation_told",
+        "requesters_json",
+        "members_json",
+        "ruling_json",
+        "original_json",
+        "edited_by",
+        "seen_json",
+        "said_json",
+        "run_json",
+        "asked_again",
+        "reminder_ts",
+        "escalation_ts",
     ),
 )
 POSTS = Codec("post", Post, key="post_id", added=("failure",))

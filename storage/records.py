@@ -63,6 +63,8 @@ class Thread:
     """How often somebody asked for work; tells a release whether more came meanwhile."""
     attempts: int = 0
     """How many claims in a row ended in an error."""
+    requesters_json: str = "[]"
+    """JSON list of user ids: everybody whose words the agent has read here, in no order."""
     due_ms: int | None = None
     leased_by: str = ""
     leased_until_ms: int = 0
@@ -182,6 +184,30 @@ class Approval:
     """Since when they may decide; None when it has not escalated."""
     escalation_told: bool = False
     """Whether the message that asks them is in the thread."""
+    requesters_json: str = "[]"
+    """JSON list of user ids: everybody whose words led to this; frozen when it is made."""
+    members_json: str = ""
+    """JSON list of user ids: who was a member of the channel when it was asked; empty when the
+    channel does not decide."""
+    ruling_json: str = ""
+    """The ruling that people are asked under, as canonical JSON; empty for a question."""
+    original_json: str = ""
+    """The arguments as first asked for, when an edit has bound the card to others; else empty."""
+    edited_by: str = ""
+    """Slack user id of who made that edit; empty when there is none."""
+    seen_json: str = "[]"
+    """JSON list of user ids: who has opened what the card masks."""
+    said_json: str = "[]"
+    """JSON list of objects with `by`, `text` and `at_ms`: what requesters wrote while it waits."""
+    run_json: str = ""
+    """What became of the approved call: a JSON object with `state`, `text` and `at_ms`; empty until
+    it starts."""
+    asked_again: str = ""
+    """Why people are asked anew about a call that was decided before; empty when they are not."""
+    reminder_ts: str = ""
+    """`ts` of the newest reminder; empty while there is none."""
+    escalation_ts: str = ""
+    """`ts` of the message to the backup people; empty while it is not known."""
     due_ms: int | None = None
     leased_by: str = ""
     leased_until_ms: int = 0

@@ -1,8 +1,8 @@
-"""The tables. Stored: versions 1 to 3, must stay readable."""
+"""The tables. Stored: versions 1 to 4, must stay readable."""
 
 from __future__ import annotations
 
-DATABASE_VERSION = 3
+DATABASE_VERSION = 4
 """Kept as SQLite's `user_version`; one higher with each change of the tables."""
 
 DDL = """
@@ -20,6 +20,7 @@ CREATE TABLE IF NOT EXISTS threads (
     turn_open INTEGER NOT NULL,
     wakes INTEGER NOT NULL,
     attempts INTEGER NOT NULL,
+    requesters_json TEXT NOT NULL,
     due_ms INTEGER,
     leased_by TEXT NOT NULL,
     leased_until_ms INTEGER NOT NULL,
@@ -80,6 +81,17 @@ CREATE TABLE IF NOT EXISTS approvals (
     escalate_ms INTEGER,
     escalated_ms INTEGER,
     escalation_told INTEGER NOT NULL,
+    requesters_json TEXT NOT NULL,
+    members_json TEXT NOT NULL,
+    ruling_json TEXT NOT NULL,
+    original_json TEXT NOT NULL,
+    edited_by TEXT NOT NULL,
+    seen_json TEXT NOT NULL,
+    said_json TEXT NOT NULL,
+    run_json TEXT NOT NULL,
+    asked_again TEXT NOT NULL,
+    reminder_ts TEXT NOT NULL,
+    escalation_ts TEXT NOT NULL,
     due_ms INTEGER,
     leased_by TEXT NOT NULL,
     leased_until_ms INTEGER NOT NULL,
@@ -157,7 +169,7 @@ CREATE TABLE IF NOT EXISTS journal (
     PRIMARY KEY (checkpoint_id, base, position)
 );
 
-PRAGMA user_version = 3;
+PRAGMA user_version = 4;
 COMMIT;
 """
 
@@ -197,6 +209,24 @@ ALTER TABLE approvals ADD COLUMN escalated_ms INTEGER;
 ALTER TABLE approvals ADD COLUMN escalation_told INTEGER NOT NULL DEFAULT 0;
 
 PRAGMA user_version = 3;
+COMMIT;
+""",
+    3: """
+BEGIN IMMEDIATE;
+ALTER TABLE threads ADD COLUMN requesters_json TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE approvals ADD COLUMN requesters_json TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE approvals ADD COLUMN members_json TEXT NOT NULL DEFAULT '';
+ALTER TABLE approvals ADD COLUMN ruling_json TEXT NOT NULL DEFAULT '';
+ALTER TABLE approvals ADD COLUMN original_json TEXT NOT NULL DEFAULT '';
+ALTER TABLE approvals ADD COLUMN edited_by TEXT NOT NULL DEFAULT '';
+ALTER TABLE approvals ADD COLUMN seen_json TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE approvals ADD COLUMN said_json TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE approvals ADD COLUMN run_json TEXT NOT NULL DEFAULT '';
+ALTER TABLE approvals ADD COLUMN asked_again TEXT NOT NULL DEFAULT '';
+ALTER TABLE approvals ADD COLUMN reminder_ts TEXT NOT NULL DEFAULT '';
+ALTER TABLE approvals ADD COLUMN escalation_ts TEXT NOT NULL DEFAULT '';
+
+PRAGMA user_version = 4;
 COMMIT;
 """,
 }
