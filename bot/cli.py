@@ -23,7 +23,7 @@ from bot.maskrules import NO_RULES, RuleError, Rules, read_rules
 from bot.redaction import in_force
 from bot.sandbox import Sandbox
 from bot.settings import Settings, variables
-from bot.timing import steady_clock, system_clock
+from bot.timing import system_clock
 from bot.trial import PORT, RunBot, try_out
 from storage.errors import StorageError, StoreUnavailableError
 
@@ -193,7 +193,7 @@ async def _audit(call: Call) -> None:
 def _redact(call: Call) -> Rules:
     text = call.environ.get("COUNTERSIGN_REDACT", "").strip()
     try:
-        return read_rules(text, steady_clock) if text else NO_RULES
+        return read_rules(text) if text else NO_RULES
     except RuleError as error:
         raise SettingsError("COUNTERSIGN_REDACT", error.fault, error.remedy) from error
 

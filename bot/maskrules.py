@@ -1,30 +1,20 @@
-"""What the operator wants masked beside what is masked anyway: read, checked, applied.
-
-A pattern is somebody else's, so it is never let loose on a whole text: it sees one window after the
-other. That bounds its time, whatever the text, once the check has shown that one window is quick.
-"""
+"""What the operator wants masked beside what is masked anyway: read, checked, applied."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from agents.patterns import Pattern, PatternError
 from bot.looks import REDACTED
 
 MOST_RULES = 50
 MOST_CHARACTERS = 200
 """Of one rule."""
-WINDOW = 512
-"""Characters that a pattern sees at once. Half of it is what it finds for sure."""
-PATIENCE_MS = 20
-"""Milliseconds that a pattern may take for one window of a text made to be hard for it."""
-TRIES = 3
-"""A machine that is busy is no fault of the pattern: the quickest try counts."""
 
 _KEY = re.compile(r"[^\W\d_][\w-]*")
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
-_SAMPLES = "a0 A_-.,:/@\n"
 
 
 class RuleError(ValueError):
@@ -52,7 +42,7 @@ class Rules:
     """
 
     keys: tuple[tuple[str, ...], ...] = ()
-    patterns: tuple[re.Pattern[str], ...] = ()
+    patterns: tuple[Pattern, ...] = ()
     values: tuple[str, ...] = ()
 
     def has_key(self, words: Sequence[str]) -> bool:
@@ -85,7 +75,7 @@ def words_of(name: str) -> list[str]:
     return [word.lower() for word in _WORDS.findall(name)]
 
 
-def read_rules(text: str, clock: Callable[[], int]) -> Rules:
+def read_rules(text: str) -> Rules:
     """Read rules, separated by line ends, or by commas that are in no brackets.
 
     What consists of letters, digits, `_` and `-` alone is the name of a key; all else is a regular
@@ -93,10 +83,9 @@ def read_rules(text: str, clock: Callable[[], int]) -> Rules:
 
     Args:
         text: The rules.
-        clock: Milliseconds that go steadily; measures the patterns.
 
     Raises:
-        RuleError: There are too many, or one is too long, broken, too slow, or matches nothing.
+        RuleError: There are too many, or one is too long, broken, or matches nothing.
     """
     entries = list(dict.fromkeys(entry for entry in map(str.strip, _split(text)) if entry))
     if not entries:
@@ -104,7 +93,7 @@ def read_rules(text: str, clock: Callable[[], int]) -> Rules:
     if len(entries) > MOST_RULES:
         raise RuleError(f"it has {len(entries)} rules", f"write at most {MOST_RULES}")
     keys = [entry for entry in entries if _KEY.fullmatch(entry)]
-    patterns = [_compiled(entry, clock) for entry in entries if not _KEY.fullmatch(entry)]
+    patterns = [_compiled(entry) for entry in entries if not _KEY.fullmatch(entry)]
     return Rules(keys=tuple(tuple(words_of(key)) for key in keys), patterns=tuple(patterns))
 
 
@@ -126,56 +115,23 @@ def _split(text: str) -> Iterator[str]:
     yield entry
 
 
-def _compiled(entry: str, clock: Callable[[], int]) -> re.Pattern[str]:
+def _compiled(entry: str) -> Pattern:
     named = f"{entry[:40]!r}{'…' if len(entry) > 40 else ''}"
     if len(entry) > MOST_CHARACTERS:
         fault = f"{named} has {len(entry)} characters"
         raise RuleError(fault, f"write at most {MOST_CHARACTERS} for each rule")
     try:
-        pattern = re.compile(entry)
-    except (re.error, OverflowError, RecursionError) as error:
+        pattern = Pattern(entry)
+    except PatternError as error:
         raise RuleError(
-            f"{named} is no regular expression: {error}", "see docs/configuration.md, Secrets"
+            f"{named} cannot be used: {error}", "see docs/configuration.md, Secrets"
         ) from error
-    if pattern.search("") or all(pattern.fullmatch(char) for char in "a0 -"):
+    if pattern.matches("") or all(pattern.matches(char) for char in "a0 -"):
         raise RuleError(f"{named} matches nothing, or everything", "say what the secret looks like")
-    if _is_slow(pattern, clock):
-        raise RuleError(
-            f"{named} takes too long on some texts",
-            "do not repeat what is repeated already, and bound what is repeated, as in {1,40}",
-        )
     return pattern
 
 
-def _is_slow(pattern: re.Pattern[str], clock: Callable[[], int]) -> bool:
-    """Try the pattern on texts that grow, so that the first slow one is not yet a very slow one."""
-    seeds = _seeds(pattern.pattern)
-    for size in (*range(4, 40), 64, 128, 256, WINDOW):
-        for seed in seeds:
-            text = (seed * (size // len(seed) + 1))[: size - 1] + "\x00"
-            if all(_duration(pattern, text, clock) > PATIENCE_MS for _ in range(TRIES)):
-                return True
-    return False
-
-
-def _duration(pattern: re.Pattern[str], text: str, clock: Callable[[], int]) -> int:
-    began = clock()
-    for _ in pattern.finditer(text):
-        pass
-    return clock() - began
-
-
-def _seeds(source: str) -> list[str]:
-    """What hard texts are made of: single characters, and the pattern's own words."""
-    plain = re.sub(r"\\[a-zA-Z]", "", source)
-    singles = dict.fromkeys(_SAMPLES + "".join(char for char in plain if char.isalnum()))
-    runs = dict.fromkeys([*re.findall(r"\w{2,20}", plain), *re.findall(r"[\w@:/ -]{2,20}", plain)])
-    alphabet = "".join(dict.fromkeys(char for char in plain if char.isalnum()))
-    several = [*list(runs)[:16], alphabet, "a0", "a ", "aA0"]
-    return [*list(singles)[:40], *(seed for seed in several if seed)]
-
-
-def _masked(pattern: re.Pattern[str], text: str) -> str:
+def _masked(pattern: Pattern, text: str) -> str:
     pieces: list[str] = []
     end = 0
     for first, last in _spans(pattern, text):
@@ -184,19 +140,12 @@ def _masked(pattern: re.Pattern[str], text: str) -> str:
     return "".join([*pieces, text[end:]])
 
 
-def _spans(pattern: re.Pattern[str], text: str) -> list[tuple[int, int]]:
-    """What the pattern finds, window by window; what touches or overlaps is one."""
-    step = WINDOW // 2
-    found = sorted(
-        match.span()
-        for start in range(0, max(len(text) - step, 1), step)
-        for match in pattern.finditer(text, start, start + WINDOW)
-        if match.end() > match.start()
-    )
+def _spans(pattern: Pattern, text: str) -> list[tuple[int, int]]:
+    """What the pattern finds; what touches is one."""
     spans: list[tuple[int, int]] = []
-    for first, last in found:
+    for first, last in pattern.spans(text):
         if spans and first <= spans[-1][1]:
-            spans[-1] = (spans[-1][0], max(last, spans[-1][1]))
+            spans[-1] = (spans[-1][0], last)
         else:
             spans.append((first, last))
     return spans

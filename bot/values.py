@@ -15,7 +15,6 @@ from pydantic_core import PydanticCustomError
 
 from bot.durations import parse_duration
 from bot.maskrules import RuleError, Rules, read_rules
-from bot.timing import steady_clock
 
 CHANNEL = "channel"
 """Among the approvers: the members of the thread's channel."""
@@ -180,7 +179,7 @@ def redact(value: str | Rules) -> Rules:
     if isinstance(value, Rules):
         return value
     try:
-        return read_rules(value, steady_clock)
+        return read_rules(value)
     except RuleError as error:
         refuse(error.fault, error.remedy)
 

@@ -8,15 +8,16 @@ counts as holding where the rule asks or denies, and as not holding where it all
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Literal, get_args
 
 from agents.codec import Json
 from agents.errors import AgentConfigError
+from agents.patterns import Pattern, PatternError
 from agents.policy.base import Allow, Ask, Deny, PolicyCall, Ruling
 
 Operator = Literal["equals", "not_equals", "in", "not_in", ">", ">=", "<", "<=", "matches"]
@@ -24,7 +25,7 @@ Operator = Literal["equals", "not_equals", "in", "not_in", ">", ">=", "<", "<=",
 _PATTERN_LIMIT = 200
 """The longest pattern, in characters."""
 _TEXT_LIMIT = 1000
-"""The longest text that is compared with a pattern: a slow pattern must not stop the bot."""
+"""The longest text that is compared with a pattern."""
 _DIGITS = 100
 """The longest text that is read as a number."""
 
@@ -45,7 +46,8 @@ class Condition:
             star stands for every item of a list. An argument that is not there holds no condition,
             and for `not_equals` and `not_in` it cannot be decided.
         operator: How it is compared. A number is compared with a number, also when the argument
-            is a text of digits, as decimals are. A pattern has to match the whole text.
+            is a text of digits, as decimals are. A pattern has to match the whole text; it is one
+            of RE2, without look-around and back-references.
         value: With what: a list for `in` and `not_in`, a number for comparisons, a regular
             expression of at most 200 characters for `matches`, and JSON data for the rest.
 
@@ -91,7 +93,7 @@ class Condition:
     def _matches(self, value: object) -> bool | None:
         if not isinstance(value, str) or len(value) > _TEXT_LIMIT:
             return None
-        return re.fullmatch(str(self.value), value, re.DOTALL) is not None
+        return _compiled(str(self.value)).matches(value)
 
     def _compared(self, value: object) -> bool | None:
         number, limit = _number(value), _number(self.value)
@@ -224,7 +226,12 @@ def _pattern_fault(pattern: object) -> str:
     if not isinstance(pattern, str) or len(pattern) > _PATTERN_LIMIT:
         return f"`matches` takes a regular expression of at most {_PATTERN_LIMIT} characters"
     try:
-        re.compile(pattern, re.DOTALL)
-    except re.error as error:
-        return f"the regular expression is malformed: {error}"
+        _compiled(pattern)
+    except PatternError as error:
+        return f"the regular expression {pattern!r} cannot be used: {error}"
     return ""
+
+
+@lru_cache(maxsize=1_000)
+def _compiled(pattern: str) -> Pattern:
+    return Pattern(pattern, dot_is_all=True)

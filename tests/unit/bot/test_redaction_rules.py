@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+import re
 import time
 
 import pytest
@@ -14,8 +14,6 @@ from bot.maskrules import (
     MOST_CHARACTERS,
     MOST_RULES,
     NO_RULES,
-    PATIENCE_MS,
-    WINDOW,
     RuleError,
     Rules,
     read_rules,
@@ -23,14 +21,13 @@ from bot.maskrules import (
 )
 from bot.redaction import in_force, is_secret_key, mask, mask_text
 from bot.settings import Settings
-from bot.timing import steady_clock
 
 GIVEN = {"SLACK_BOT_TOKEN": "xoxb-1-2-abc", "SLACK_APP_TOKEN": "xapp-1-A-2-abc"}
 IBAN = r"\b[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?\b"
 
 
 def rules(text: str) -> Rules:
-    return read_rules(text, steady_clock)
+    return read_rules(text)
 
 
 def refusal(text: str) -> str:
@@ -45,7 +42,7 @@ def refusal(text: str) -> str:
 def test_names_and_patterns_are_told_apart() -> None:
     read = rules(r"employee_id, salary-band" + "\nEMP-[0-9]{6}")
     assert read.keys == (("employee", "id"), ("salary", "band"))
-    assert [one.pattern for one in read.patterns] == ["EMP-[0-9]{6}"]
+    assert [one.text for one in read.patterns] == ["EMP-[0-9]{6}"]
 
 
 @pytest.mark.parametrize(
@@ -63,7 +60,7 @@ def test_names_and_patterns_are_told_apart() -> None:
     ],
 )
 def test_commas_in_brackets_separate_nothing(text: str, patterns: list[str]) -> None:
-    assert [one.pattern for one in rules(text).patterns] == patterns
+    assert [one.text for one in rules(text).patterns] == patterns
 
 
 @pytest.mark.parametrize("name", ["employeeId", "EMPLOYEE_ID", "employee-id", "the_employee_id_2"])
@@ -119,15 +116,15 @@ def test_what_touches_is_one() -> None:
 
 
 def test_a_pattern_that_can_match_nothing_between_does_no_harm() -> None:
-    with in_force(rules("(?=x)|y+z")):
+    with in_force(rules(r"y+z|\b")):
         assert mask_text("x yz x") == f"x {REDACTED} x"
 
 
-@given(st.integers(0, 3 * WINDOW), st.integers(0, 3 * WINDOW), st.integers(1, WINDOW // 2))
+@given(st.integers(0, 1_500), st.integers(0, 1_500), st.integers(1, 400))
 @settings(deadline=None)
-def test_no_window_hides_a_secret(before: int, after: int, size: int) -> None:
+def test_a_secret_is_found_wherever_it_stands(before: int, after: int, size: int) -> None:
     secret = "Z" * size
-    with in_force(Rules(patterns=rules("Z{1,300}").patterns)):
+    with in_force(Rules(patterns=rules("Z{1,400}").patterns)):
         text = f"{'a ' * before}{secret}{' b' * after}"
         assert mask_text(text) == f"{'a ' * before}{REDACTED}{' b' * after}"
 
@@ -154,7 +151,7 @@ def test_several_may_be_in_force_and_end_in_any_order() -> None:
 
 
 def test_a_broken_pattern() -> None:
-    assert refusal("a(b").startswith("'a(b' is no regular expression: missing )")
+    assert refusal("a(b").startswith("'a(b' cannot be used: missing )")
 
 
 def test_a_long_pattern() -> None:
@@ -179,64 +176,56 @@ def test_what_matches_nothing_or_everything(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "fault"),
     [
-        "(a+)+$",
-        "(a*)*b",
-        "(a|a)*b",
-        "(a|aa)+$",
-        r"(\d+)*x",
-        r"(\w+\s?)+!",
-        r"^(([a-z])+.)+[A-Z]([a-z])+$",
-        r"([a-zA-Z0-9]+)*@",
-        "(x+x+)+y",
-        "(ab|a|b)+c",
-        r"\w+\w+\w+\w+!",
-        "(?:(?:foo)+)+bar",
+        ("(?=x)y", "look-around"),
+        ("(?<!x)y", "look-around"),
+        (r"(['x])a+\1", "back-reference"),
+        ("(?P<q>x)y(?P=q)", "back-reference"),
+        ("a++b", "neither possible nor needed"),
+        (r"KD-[0-9]+\Z", r"write \\z"),
+        (r"\u0416+", "write the character itself"),
+        (r"\pL{1,900}x", "repeat less often"),
+        ("(?:a{1,90}){1,90}", "bad repetition|invalid repetition|repeat less often"),
     ],
 )
-def test_what_takes_too_long(text: str) -> None:
-    began = time.process_time()
-    assert "takes too long on some texts" in refusal(text)
-    assert time.process_time() - began < 20
+def test_what_re2_has_not_is_refused_by_name(text: str, fault: str) -> None:
+    said = refusal(text)
+    assert re.search(fault, said)
+    assert said.startswith(repr(text)[:20])
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        IBAN,
-        r"EMP-\d+",
-        r"[a-z]+@corp\.example",
-        r"\b\d{3}-\d{2}-\d{4}\b",
-        "(?i)project [a-z]+",
-        "a+b",
-    ],
-)
-def test_what_is_quick_enough(text: str) -> None:
-    assert rules(text).patterns
+HARD = [
+    "(a+)+$",
+    "(a*)*b",
+    "(a|a)*b",
+    "(a|aa)+$",
+    r"(\w+\s?)+!",
+    r"([a-zA-Z0-9]+)*@",
+    "(x+x+)+y",
+    r"\w+\w+\w+\w+!",
+    "(?:(?:foo)+)+bar",
+    "(#+)+;",
+    "(~+)+=",
+    "([{]+)+[}]",
+    r"(\x01+)+b",
+    "(Ж+)+я",
+]
+"""Each takes a backtracking engine for ever on some text."""
 
 
-def test_a_busy_machine_is_no_fault_of_the_pattern() -> None:
-    """One slow look at the clock, as when the process had to wait: the next try counts."""
-    ticks = itertools.count()
-
-    def clock() -> int:
-        return PATIENCE_MS * 50 if next(ticks) == 1 else 0
-
-    assert read_rules("EMP-[0-9]{6}", clock).patterns
-
-
-def test_a_clock_that_says_slow_each_time() -> None:
-    ticks = itertools.count(step=PATIENCE_MS + 1)
-    with pytest.raises(RuleError, match="takes too long"):
-        read_rules("EMP-[0-9]{6}", lambda: next(ticks))
-
-
-def test_the_time_of_a_slow_but_accepted_pattern_is_in_proportion() -> None:
-    with in_force(rules("a+b")):
+@pytest.mark.parametrize("text", HARD)
+def test_no_pattern_hangs(text: str) -> None:
+    with in_force(rules(text)):
         began = time.process_time()
-        assert mask_text("a" * 100_000) == "a" * 100_000
-        assert time.process_time() - began < 6
+        for piece in ("a", "#", "~", "{", "\x01", "Ж", "foo", "a ", "xx"):
+            mask_text(piece * 50_000 + "\x00")
+        assert time.process_time() - began < 10
+
+
+def test_half_of_a_character_stops_no_pattern() -> None:
+    with in_force(rules("[x-z]{3}")):
+        assert mask_text("\ud800xyz") == f"\ud800{REDACTED}"
 
 
 # ---- the setting -------------------------------------------------------------------------------
@@ -248,7 +237,7 @@ def test_the_setting() -> None:
     assert settings.redact.keys == (("employee", "id"),)
 
 
-@pytest.mark.parametrize("text", ["a(b", "(a+)+$", "x" * 300 + "+", "a*"])
+@pytest.mark.parametrize("text", ["a(b", "(?=a)b", "x" * 300 + "+", "a*"])
 def test_a_wrong_setting_is_told_at_start(text: str) -> None:
     with pytest.raises(InvalidSettingsError) as caught:
         Settings.load({**GIVEN, "COUNTERSIGN_REDACT": text})

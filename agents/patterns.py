@@ -1,0 +1,103 @@
+"""Regular expressions of operators and policies, on RE2: their time is in proportion to the text.
+
+RE2 has no look-around and no back-references; what it refuses is refused when it is compiled.
+
+Sources:
+    https://github.com/google/re2/wiki/Syntax, https://github.com/google/re2/wiki/WhyRE2
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Protocol, cast
+
+import re2
+
+MOST_STEPS = 1_000
+"""Of a compiled expression: each may cost a little for each character of a text."""
+
+_LARGE = "it is too large; repeat less often, as in {1,40}"
+_SURROGATES = re.compile("[\ud800-\udfff]")
+_FAULTS = (
+    (r"\(\?<?[=!]", "look-around such as (?=…) is not possible"),
+    (r"\\[1-9]|\(\?P=", r"a back-reference such as \1 is not possible"),
+    (r"\(\?>|[*+?}]\+", "possessive and atomic groups such as a++ are neither possible nor needed"),
+    (r"\\Z", r"\Z is not known; write \z for the end of the text"),
+    (r"\\[uUN]", r"\u and \N are not known; write the character itself, or \x{416}"),
+)
+
+
+class PatternError(ValueError):
+    """A regular expression that cannot be used. The text is a clause that says why."""
+
+
+class _Match(Protocol):
+    def span(self) -> tuple[int, int]: ...
+
+
+class _Compiled(Protocol):
+    @property
+    def programsize(self) -> int: ...
+    def finditer(self, text: str) -> Iterator[_Match]: ...
+    def fullmatch(self, text: str) -> _Match | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    r"""A compiled regular expression; equal to another with the same text.
+
+    `\d`, `\w`, `\s` and `\b` know ASCII alone; `\pL` is a letter of any script.
+
+    Attributes:
+        text: As it was written.
+        dot_is_all: Whether a dot matches line ends, too.
+    """
+
+    text: str
+    dot_is_all: bool = False
+    _compiled: _Compiled = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_compiled", _compile(self.text, dot_is_all=self.dot_is_all))
+
+    def spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield begin and end of all that it finds and that is not empty, in order."""
+        for found in self._compiled.finditer(_SURROGATES.sub("\ufffd", text)):
+            begin, end = found.span()
+            if end > begin:
+                yield begin, end
+
+    def matches(self, text: str) -> bool:
+        """Tell whether it matches a whole text; half of a character is read as U+FFFD."""
+        return self._compiled.fullmatch(_SURROGATES.sub("\ufffd", text)) is not None
+
+
+def _compile(text: str, *, dot_is_all: bool) -> _Compiled:
+    """Compile a regular expression.
+
+    Raises:
+        PatternError: It is malformed, too large, or uses what RE2 has not.
+    """
+    options = re2.Options()
+    options.log_errors = False
+    options.dot_nl = dot_is_all
+    try:
+        compiled = cast("_Compiled", re2.compile(text, options))
+    except re2.error as error:
+        raise PatternError(_fault(text, error)) from error
+    except UnicodeEncodeError as error:
+        raise PatternError("it has half of a character in it") from error
+    if compiled.programsize > MOST_STEPS:
+        raise PatternError(_LARGE)
+    return compiled
+
+
+def _fault(text: str, error: Exception) -> str:
+    for form, fault in _FAULTS:
+        if re.search(form, text):
+            return fault
+    told = error.args[0] if error.args else ""
+    words = told.decode(errors="replace") if isinstance(told, bytes) else str(told)
+    return _LARGE if words.startswith(("pattern too large", "invalid repetition")) else words
