@@ -228,9 +228,13 @@ def encode(value: object) -> Json:
     """Write a value as JSON data, with the registry of this program.
 
     Raises:
-        UnregisteredTypeError: It is, or holds, a value of an unknown type.
+        UnregisteredTypeError: It is, or holds, a value of an unknown type, or holds itself.
     """
-    return types.encode(value)
+    try:
+        return types.encode(value)
+    except RecursionError:
+        kind = f"{type(value).__name__} that holds itself, or is nested too deeply"
+        raise UnregisteredTypeError(kind) from None
 
 
 def decode(data: Json) -> object:

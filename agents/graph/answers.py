@@ -26,6 +26,7 @@ from agents.errors import (
 from agents.graph.breakpoints import read_edit
 from agents.graph.commands import Answers, Command
 from agents.graph.errors import AlreadyAnsweredError, SeveralPendingError
+from agents.graph.options import refuse_unknown
 from agents.graph.plan import Topology
 from agents.graph.questions import Question
 from agents.graph.state import GraphInfo, GraphState
@@ -71,7 +72,9 @@ def check_request(request: Resume) -> None:
 
     Raises:
         AgentConfigError: It has none, or several.
+        TypeError: There is no such argument.
     """
+    refuse_unknown("invoke()", request, Resume)
     given = [key for key in ("resume", "resume_map", "resume_list") if key in request]
     if len(given) > 1:
         raise AgentConfigError(f"give one of {', '.join(given)}, not several")
@@ -83,6 +86,49 @@ def check_request(request: Resume) -> None:
         isinstance(request["resume_list"], str) or not request["resume_list"]
     ):
         raise AgentConfigError("`resume_list` is a list of answers, with at least one")
+    _check_expected(request)
+    _check_command(request)
+
+
+def _check_expected(request: Resume) -> None:
+    wanted: object = request.get("expect", "-")
+    if not isinstance(wanted, str) or not wanted:
+        raise AgentConfigError(
+            f"`expect` is {wanted!r}; give the id of the question that the answer is for, or leave "
+            "`expect` out"
+        )
+
+
+def _check_command(request: Resume) -> None:
+    if "command" not in request:
+        return
+    command: object = request["command"]
+    if not isinstance(command, Command):
+        raise AgentConfigError(
+            f"`command` is a Command, got a {type(command).__name__}; an answer is `resume=…`"
+        )
+    if not command.targets and not command.update:
+        raise AgentConfigError(
+            "the command is empty; give it a `goto` or an `update`, or leave `command` out"
+        )
+
+
+def check_input(given: object) -> None:
+    """Make sure that what a turn begins with is one.
+
+    Raises:
+        AgentConfigError: It is something else.
+    """
+    if given is None or isinstance(given, Mapping):
+        return
+    if isinstance(given, Command):
+        raise AgentConfigError(
+            "a Command is no input; give it as `command=…`, and an answer as `resume=…`"
+        )
+    raise AgentConfigError(
+        f"the input is a dict by key of the state, got a {type(given).__name__}; an answer is "
+        "`resume=…`"
+    )
 
 
 def has_answers(request: Resume) -> bool:

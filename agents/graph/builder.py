@@ -12,6 +12,7 @@ from agents.graph.commands import END, START
 from agents.graph.compiled import CompiledGraph
 from agents.graph.errors import GraphBuildError
 from agents.graph.execution import Options
+from agents.graph.options import refuse_unknown
 from agents.graph.plan import Branch, Draft, Node, NodeFunction, Router, Topology
 from agents.graph.retries import RetryPolicy
 from agents.observe import Observer, Observers
@@ -104,7 +105,9 @@ class StateGraph:
 
         Raises:
             GraphBuildError: The name is taken, or this cannot be a node.
+            TypeError: There is no such option.
         """
+        refuse_unknown("add_node()", options, NodeOptions)
         if not name or name in {START, END, EVERY}:
             raise GraphBuildError(f"{name!r} cannot be the name of a node; choose another")
         if name in self._draft.nodes:
@@ -199,7 +202,9 @@ class StateGraph:
         Raises:
             GraphBuildError: An edge or a breakpoint names no node, nothing leads from `START`, or
                 nothing leads to a node.
+            TypeError: There is no such option.
         """
+        refuse_unknown("compile()", options, CompileOptions)
         self._check()
         step_limit = options.get("step_limit", 100)
         if step_limit < 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import types as pytypes
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
@@ -26,6 +27,7 @@ from pydantic.errors import PydanticUserError
 from agents.codec import Json, encode
 from agents.errors import UnregisteredTypeError
 from agents.graph.errors import GraphBuildError, StateUpdateError
+from agents.graph.options import is_async
 
 Values: TypeAlias = dict[str, Any]
 Reducer: TypeAlias = Callable[[Any, Any], object]
@@ -225,9 +227,24 @@ def _make(name: str, hint: object, default: Callable[[], object] | None) -> Chan
         kind, *metadata = get_args(hint)
     found = [item for item in metadata if callable(item) and not isinstance(item, type)]
     reducer = found[-1] if found else None
+    if reducer is not None:
+        _check_reducer(name, reducer)
     if reducer is not None and default is None:
         default = _EMPTY.get(get_origin(kind) or kind)
     return Channel(name=name, kind=kind, reducer=reducer, fault=type_fault(kind), default=default)
+
+
+def _check_reducer(name: str, reducer: Reducer) -> None:
+    """Make sure that it can be called with the old value and the update, and gives the new one."""
+    wanted = f"the reducer of {name!r} must be a plain function of the old value and the update"
+    if is_async(reducer):
+        raise GraphBuildError(f"{wanted}; {reducer!r} is async")
+    try:
+        inspect.signature(reducer).bind(None, None)
+    except ValueError:  # some builtins have no signature
+        return
+    except TypeError as error:
+        raise GraphBuildError(f"{wanted}; {reducer!r} does not take both: {error}") from error
 
 
 def type_fault(kind: object) -> Callable[[object], str]:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextvars import copy_context
-from dataclasses import replace
 from typing import Literal, TypeAlias, Unpack, cast
 
 from agents.agent import stop
 from agents.cancel import CancelToken
-from agents.checkpoint import CheckpointStore
 from agents.context import address_segment, current_scope
 from agents.errors import (
     AgentConfigError,
@@ -22,6 +20,7 @@ from agents.errors import (
 from agents.graph.answers import (
     Resume,
     can_go_on,
+    check_input,
     check_request,
     has_answers,
     late_error,
@@ -30,22 +29,21 @@ from agents.graph.answers import (
     stopped_ids,
 )
 from agents.graph.channels import Values
-from agents.graph.engine import Engine, read_state, shown_values
+from agents.graph.engine import Engine, read_state
 from agents.graph.errors import NoGraphStoreError
-from agents.graph.execution import Execution, Options, Tell, Work, begun, commanded, shown
+from agents.graph.execution import Execution, Tell, Work, begun, commanded, shown
 from agents.graph.nodes import graph_number
 from agents.graph.once import kept
-from agents.graph.plan import Topology
-from agents.graph.rewrite import edited, forked
-from agents.graph.snapshot import GraphResult, StateSnapshot, graph_address, pending_of, task_views
-from agents.graph.thread import GraphClaim, Thread, ThreadDocument
+from agents.graph.snapshot import GraphResult
+from agents.graph.thread import GraphClaim, Thread
+from agents.graph.threads import GraphThreads
 from agents.journal import RECOVERED
 
 StreamMode: TypeAlias = Literal["updates", "values", "interrupts"]
 _MODES = ("updates", "values", "interrupts")
 
 
-class CompiledGraph:
+class CompiledGraph(GraphThreads):
     """A graph that can run. Made by `StateGraph.compile`.
 
     Args:
@@ -53,18 +51,6 @@ class CompiledGraph:
         store: Where threads are kept; None keeps nothing.
         options: What else it was compiled with.
     """
-
-    def __init__(
-        self, topology: Topology, *, store: CheckpointStore | None, options: Options
-    ) -> None:
-        self.topology = topology
-        self._store = store
-        self._options = options
-
-    @property
-    def name(self) -> str:
-        """Its name: a part of addresses."""
-        return self.topology.name
 
     async def invoke(
         self,
@@ -83,7 +69,8 @@ class CompiledGraph:
 
         Args:
             input: By key of the state.
-            thread_id: Which thread; without one nothing is kept, and nothing can be resumed.
+            thread_id: Which thread. A graph without a store needs none: nothing is kept then, and
+                nothing can be resumed.
             cancel: With it, somebody else can stop the run between two steps.
             **resume: See `Resume`.
 
@@ -91,7 +78,9 @@ class CompiledGraph:
             The state, and what waits.
 
         Raises:
-            NoGraphStoreError: A resume needs a store and a thread id. Nothing ran.
+            NoGraphStoreError: A resume needs a store and a thread id, and a graph with a store
+                needs a thread id. Nothing ran.
+            TypeError: There is no such argument. Nothing ran.
             ResumeError: An answer is for nothing that waits; nothing ran. Or some answers do not
                 fit: the others are used, and the thread is stored.
             CheckpointError: The thread never ran, is being worked on, or cannot be read.
@@ -195,120 +184,6 @@ class CompiledGraph:
         work = Work(answers=claim.answers, resumed=True, cancel=cancel or CancelToken())
         return await self._execution(thread, _drop).run(head, work)
 
-    async def get_state(self, thread_id: str, checkpoint: int | None = None) -> StateSnapshot:
-        """Read where a thread stands.
-
-        Args:
-            thread_id: The thread.
-            checkpoint: Number of an earlier checkpoint: where it stood then.
-
-        Raises:
-            NoGraphStoreError: The graph has no store.
-            CheckpointNotFoundError: It never ran, or has no such checkpoint.
-        """
-        thread = self._thread(thread_id, "get_state()")
-        head = await thread.need_head(self.topology)
-        found = head if checkpoint is None else await thread.read(checkpoint)
-        return self._snapshot(thread_id, found)
-
-    async def history(self, thread_id: str, *, limit: int | None = None) -> list[StateSnapshot]:
-        """Read where a thread stood: its checkpoints, newest first.
-
-        Args:
-            thread_id: The thread.
-            limit: How many at most.
-
-        Raises:
-            NoGraphStoreError: The graph has no store.
-            CheckpointNotFoundError: It never ran.
-        """
-        thread = self._thread(thread_id, "history()")
-        head = await thread.need_head(self.topology)
-        last = 0 if limit is None else max(head.number - limit, 0)
-        numbers = range(head.number, last, -1)
-        return [self._snapshot(thread_id, await thread.read(number)) for number in numbers]
-
-    async def update_state(
-        self, thread_id: str, update: Mapping[str, object], *, as_node: str = ""
-    ) -> StateSnapshot:
-        """Write to the state of a thread that nobody works on.
-
-        Without `as_node`, questions that wait are withdrawn, as they were about another state: the
-        nodes ask again, under new ids, when the thread goes on. With it, it is as if that node had
-        finished with this update, and others wait on; one that is not part of the step takes the
-        place of all that are.
-
-        Args:
-            thread_id: The thread.
-            update: By key of the state, through its reducers.
-            as_node: Whose update it is; `END` ends the turn.
-
-        Raises:
-            NoGraphStoreError: The graph has no store.
-            CheckpointError: It never ran, is being worked on, or somebody else wrote first.
-            AgentConfigError: There is no such node.
-            StateUpdateError: The update does not fit; nothing was written.
-        """
-        thread = self._thread(thread_id, "update_state()")
-        head = await thread.need_head(self.topology)
-        thread.refuse_running()
-        document = await edited(self.topology, head, update, as_node)
-        return self._snapshot(thread_id, await thread.save(document))
-
-    async def fork(
-        self, thread_id: str, *, at: int | None = None, new_thread_id: str = ""
-    ) -> StateSnapshot:
-        """Go back to a checkpoint, or copy it to another thread.
-
-        Questions that waited there wait again, under new ids. The history stays.
-
-        Args:
-            thread_id: The thread.
-            at: Number of the checkpoint; the newest when it is left out.
-            new_thread_id: A thread that does not exist yet; empty goes back in the same one.
-
-        Raises:
-            NoGraphStoreError: The graph has no store.
-            CheckpointError: There is no such checkpoint, the thread is being worked on, the new
-                one exists, or somebody else wrote first.
-        """
-        thread = self._thread(thread_id, "fork()")
-        head = await thread.need_head(self.topology)
-        thread.refuse_running()
-        source = head if at is None else await thread.read(at)
-        document = forked(source, head, self._options.new_id)
-        if new_thread_id and new_thread_id != thread_id:
-            thread = self._thread(new_thread_id, "fork()")
-            if await thread.load() is not None:
-                raise CheckpointConflictError(new_thread_id, "this thread exists already")
-            document = replace(document, number=1, parent=None)
-        return self._snapshot(thread.thread_id, await thread.save(document))
-
-    async def cancel(self, thread_id: str, reason: str) -> StateSnapshot:
-        """End the turn of a thread: nothing more runs, and nothing waits any more.
-
-        Args:
-            thread_id: The thread.
-            reason: Why; never empty.
-
-        Raises:
-            NoGraphStoreError: The graph has no store.
-            NothingPendingError: The turn has ended.
-            CheckpointError: It never ran, is being worked on, or somebody else wrote first.
-            AgentConfigError: There is no reason.
-        """
-        if not reason:
-            raise AgentConfigError("cancel() needs a reason: people will ask")
-        thread = self._thread(thread_id, "cancel()")
-        head = await thread.need_head(self.topology)
-        thread.refuse_running()
-        if head.phase in {"finished", "cancelled"}:
-            raise NothingPendingError(thread_id)
-        state = replace(head.state, tasks=(), gate=(), joins={})
-        document = head.with_state(state, phase="cancelled", reason=reason)
-        saved = await thread.save(replace(document, parent=head.number))
-        return self._snapshot(thread_id, saved)
-
     async def _go(
         self,
         given: Mapping[str, object] | None,
@@ -318,12 +193,15 @@ class CompiledGraph:
         tell: Tell,
     ) -> GraphResult:
         check_request(request)
+        check_input(given)
         goes_on = given is None or bool(request)
         if not thread_id and not goes_on and given is not None and _is_inside():
             return GraphResult(values=await self.run_inside(given))
         token = cancel or CancelToken()
         if goes_on:
             return await self._resume(self._thread(thread_id, "a resume"), request, token, tell)
+        if self._store is not None and not thread_id:
+            raise NoGraphStoreError(self.name, "invoke()")
         thread = Thread(self._store, thread_id)
         head = await thread.load()
         thread.refuse_running()
@@ -363,26 +241,6 @@ class CompiledGraph:
 
     def _execution(self, thread: Thread, tell: Tell) -> Execution:
         return Execution(self.topology, self._options, thread, tell)
-
-    def _thread(self, thread_id: str, what: str) -> Thread:
-        if self._store is None or not thread_id:
-            raise NoGraphStoreError(self.name, what)
-        return Thread(self._store, thread_id)
-
-    def _snapshot(self, thread_id: str, document: ThreadDocument) -> StateSnapshot:
-        state, waiting = document.state, pending_of(document.point)
-        return StateSnapshot(
-            thread_id=thread_id,
-            checkpoint=document.number,
-            parent=document.parent,
-            phase=document.phase,
-            reason=document.reason,
-            step=state.step,
-            values=shown_values(self.topology, state),
-            next=state.next,
-            tasks=task_views(state, graph_address(document.graph), waiting),
-            interrupts=waiting,
-        )
 
 
 def _drop(_: str, __: object) -> None:

@@ -207,7 +207,7 @@ class Engine:
     def _tell_update(self, name: str, outcome: Outcome, *, cached: bool = False) -> None:
         if self._topology.nodes[name].is_hidden:
             return
-        told: dict[str, object] = {name: outcome.update}
+        told: dict[str, object] = {name: deepcopy(outcome.update)}
         if cached:
             told["__metadata__"] = {"cached": True}
         self._hooks.tell("updates", told)

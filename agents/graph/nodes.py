@@ -15,6 +15,7 @@ from agents.context import Scope
 from agents.graph.channels import Channels, Values
 from agents.graph.commands import END, Command
 from agents.graph.errors import GotoError, StateUpdateError
+from agents.graph.options import is_async
 from agents.graph.plan import Around, Node, Topology
 from agents.graph.state import Outcome
 from agents.signals import Interrupted, composite_interrupt
@@ -54,13 +55,6 @@ async def call_function(node: Node, state: object, context: NodeContext) -> obje
 
     result = await asyncio.to_thread(run)
     return await result if inspect.isawaitable(result) else result
-
-
-def is_async(function: Callable[..., object]) -> bool:
-    """Whether calling it gives something to await."""
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
-        getattr(function, "__call__", None)  # noqa: B004 - an object with an async __call__
-    )
 
 
 def read_outcome(here: Around, result: object, around: Around | None = None) -> Outcome:

@@ -176,6 +176,11 @@ def bare_point(before: Point, state: GraphState) -> Point:
     )
 
 
+def stored_id(thread_id: str) -> str:
+    """Under which id a thread is stored: its own, unless that ends like the id of a copy."""
+    return f"{thread_id}@" if re.search(r"@\d+@*$", thread_id) else thread_id
+
+
 class Thread:
     """One thread in a store, as this process knows it.
 
@@ -188,16 +193,14 @@ class Thread:
         thread_id: Its id; empty when nothing is kept.
 
     Raises:
-        AgentConfigError: The id looks like that of a copy.
+        AgentConfigError: The id is no text.
     """
 
     def __init__(self, store: CheckpointStore | None, thread_id: str) -> None:
-        if re.search(r"@\d+$", thread_id):
-            raise AgentConfigError(
-                f"the thread id {thread_id!r} ends like the copies of a thread; use one without "
-                "an @ before its last digits"
-            )
+        if not isinstance(thread_id, str):
+            raise AgentConfigError(f"a thread id is a text, got a {type(thread_id).__name__}")
         self._store = store if thread_id else None
+        self._key = stored_id(thread_id)
         self._stored: StoredCheckpoint | None = None
         self._version = 0
         self._base = 0
@@ -211,7 +214,7 @@ class Thread:
         Raises:
             CheckpointError: It cannot be read.
         """
-        stored = await self._store.load(self.thread_id) if self._store else None
+        stored = await self._store.load(self._key) if self._store else None
         if stored is None:
             return None
         self._stored, self._version, self._base = stored, stored.version, stored.base
@@ -273,9 +276,7 @@ class Thread:
         """
         if self._store is not None:
             text = claim.to_text()
-            self._version = await self._store.claim(
-                self.thread_id, text, expected_version=self._version
-            )
+            self._version = await self._store.claim(self._key, text, expected_version=self._version)
 
     async def save(self, document: ThreadDocument, *, is_new: bool = True) -> ThreadDocument:
         """Replace the head, which becomes a part of the history.
@@ -300,7 +301,7 @@ class Thread:
             running = document.phase == "running"
             text = document.to_text()
             self._version = await self._store.save(
-                self.thread_id,
+                self._key,
                 text,
                 status=CheckpointStatus.RUNNING if running else CheckpointStatus.PENDING,
                 expected_version=self._version,
@@ -319,7 +320,7 @@ class Thread:
         entries = self._stored.journal if resumed and self._stored else ()
         return Journal(
             self._store,
-            self.thread_id,
+            self._key,
             base=self._base,
             entries=entries,
             every_step=every_step,
@@ -351,4 +352,4 @@ class Thread:
             )
 
     def _copy_id(self, number: int) -> str:
-        return f"{self.thread_id}@{number}"
+        return f"{self._key}@{number}"
