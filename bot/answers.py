@@ -80,10 +80,16 @@ def chosen_digest(approval: Approval, ids: Sequence[str]) -> str:
         raise InvalidInputError("this choice")
     if approval.kind is not Kind.APPROVAL:
         return approval.digest
-    values = [option.value for option in options]
-    return edited_digest(
-        approval, {**arguments_of(approval), ask.parameter: values if ask.multiple else values[0]}
-    )
+    return edited_digest(approval, chosen_arguments(approval, ids))
+
+
+def chosen_arguments(approval: Approval, ids: Sequence[str]) -> dict[str, object]:
+    """A call's arguments with what people chose in them; empty when there is no such option."""
+    ask = ask_of(approval)
+    values = [option.value for option in _options(ask, ids)]
+    if not values:
+        return {}
+    return {**arguments_of(approval), ask.parameter: values if ask.multiple else values[0]}
 
 
 def filled_digest(approval: Approval, values: Mapping[str, object]) -> str:

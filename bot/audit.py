@@ -124,6 +124,7 @@ async def note_decision(store: AuditStore, approval: Approval, decision: Decisio
         shown=approval.digest,
         digest=decision.digest,
         reason=decision.reason,
+        title=decision.title,
         edited=_parsed(decision.arguments_json),
         answer=_parsed(decision.answer_json),
     )

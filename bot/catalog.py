@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Any, cast
 
@@ -10,7 +11,11 @@ from agents.agent import function_agent
 from agents.document import RunDocument
 from agents.tools.base import Tool
 from agents.topology import Component, Described, Key, agent_component
+from bot.ports import CheckedCall
+from bot.redaction import mask_words
 from storage.records import Approval, Thread
+
+logger = logging.getLogger(__name__)
 
 EVERYWHERE = "*"
 """Stands for all channels that have no agent of their own."""
@@ -64,8 +69,10 @@ class Catalog:
         agent = await self._agent(thread.checkpoint_id, thread.channel_id)
         return self._runners[agent.name]
 
-    async def check_call(self, approval: Approval, arguments: dict[str, Any]) -> dict[str, Any]:
+    async def check_call(self, approval: Approval, arguments: dict[str, Any]) -> CheckedCall:
         """Bring arguments that a person edited into the canonical form of their tool.
+
+        What is shown of the call from then on is in the tool's own words for these arguments.
 
         What is no call of a tool, such as the state of a graph, and what belongs to an agent that
         does not say what it is made of, is checked by the runtime alone, with the resume.
@@ -80,16 +87,16 @@ class Catalog:
             CheckpointError: What the turn has stored cannot be read.
         """
         if not approval.tool:
-            return arguments
+            return CheckedCall(arguments=arguments)
         agent = await self._agent(approval.checkpoint_id, approval.channel_id)
         address = Address.parse(approval.address)
         tool = tool_at(agent, address)
         if tool is not None:
-            return tool.validate(arguments)
+            return _described(tool, tool.validate(arguments))
         validate = getattr(agent, "validate_call", None)
         if callable(validate) and len(address) == _DIRECT:
-            return cast("dict[str, Any]", validate(approval.tool, arguments))
-        return arguments
+            return CheckedCall(arguments=cast("dict[str, Any]", validate(approval.tool, arguments)))
+        return CheckedCall(arguments=arguments)
 
     async def _agent(self, checkpoint_id: str, channel_id: str) -> Agent:
         if len(self._by_name) == 1:
@@ -132,6 +139,25 @@ def tool_at(agent: Agent, address: Address) -> Tool | None:
         parts = found.inner.components() if isinstance(found.inner, Described) else {}
     is_tool = found is not None and address.segments[-1].type == "tool"
     return cast("Tool", found.inner) if found is not None and is_tool else None
+
+
+def _described(tool: Tool, arguments: dict[str, Any]) -> CheckedCall:
+    """The tool's words for arguments; without them where its author's code fails."""
+    try:
+        told = tool.describe(arguments)
+    except Exception as error:  # noqa: BLE001 - code of a tool's author; the card says less then
+        logger.warning(
+            "an edited call of %r has no title: %s",
+            tool.definition.name,
+            type(error).__name__,
+            extra={"action": "describe_failed"},
+        )
+        return CheckedCall(arguments=arguments)
+    return CheckedCall(
+        arguments=arguments,
+        title=mask_words(told.title, arguments),
+        preview=mask_words(told.preview, arguments),
+    )
 
 
 def nobody() -> Agent:

@@ -63,6 +63,21 @@ class Person:
     is_deleted: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedCall:
+    """A waiting call with arguments that people changed or completed, as its tool reads them.
+
+    Attributes:
+        arguments: In canonical form.
+        title: Verb and object, in the tool's words; empty where it has none.
+        preview: What will happen; empty where the tool does not say.
+    """
+
+    arguments: dict[str, Any]
+    title: str = ""
+    preview: str = ""
+
+
 class Directory(Protocol):
     """Looks people up. A look-up that fails raises `DirectoryError`; it never guesses."""
 

@@ -166,7 +166,7 @@ def _reader(hint: Any) -> Callable[[object], object]:
     return _READERS[hint]
 
 
-DECISIONS = Codec("decision", Decision)
+DECISIONS = Codec("decision", Decision, added=("title", "preview"))
 THREADS = Codec("thread", Thread, key="thread_id", added=("requesters_json",))
 MESSAGES = Codec("message", Message, key="message_id")
 APPROVALS = Codec(

@@ -110,6 +110,11 @@ class Decision:
     `ran`, `again`, or `give_up`, and the result that a person gave, as a JSON object."""
     digest: str = ""
     """What this decision covers: the digest of the shown, or of the edited arguments."""
+    title: str = ""
+    """Verb and object of what runs when people changed or completed its arguments, in the words of
+    its tool; empty when nothing was changed, or the tool has no words for it."""
+    preview: str = ""
+    """What that will do, from the tool's author; empty as `title` is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

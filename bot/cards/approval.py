@@ -25,6 +25,7 @@ from bot.cards.blocks import (
     rich,
 )
 from bot.cards.buttons import choices
+from bot.cards.final import what_runs
 from bot.cards.outcomes import answered, missing_of, options_of, outcome_words, questions_of
 from bot.cards.parts import (
     PREVIEW,
@@ -67,7 +68,8 @@ def approval_card(approval: Approval, *, approvers_text: str, thread_busy: bool 
     Returns:
         The card: with buttons while it is pending, without any afterwards.
     """
-    about = describe(approval)
+    final = what_runs(approval)
+    about = describe(final)
     busy = busy_note(thread_busy=thread_busy)
     if approval.status is Status.PENDING:
         blocks = [*about.blocks, small_print(approval, deciders(approval, approvers_text))]
@@ -80,8 +82,8 @@ def approval_card(approval: Approval, *, approvers_text: str, thread_busy: bool 
     blocks += [rich(*told.elements)] if told.elements else []
     blocks += about.blocks
     blocks += [final_print(approval), *notes(about, can_open=False), *busy]
-    text = spoken(f"{spoken_title(approval)}:", spoken_outcome(approval, words))
-    return Card(text=text, blocks=[header(title_of(approval)), *blocks])
+    text = spoken(f"{spoken_title(final)}:", spoken_outcome(approval, words))
+    return Card(text=text, blocks=[header(title_of(final)), *blocks])
 
 
 def describe(approval: Approval) -> Body:
@@ -100,7 +102,7 @@ def describe(approval: Approval) -> Body:
 
 
 def _happening(approval: Approval) -> str:
-    """What stands above the preview; it is of what was asked for, whatever was decided."""
+    """What stands above the preview; it is of what was asked for, or of what an edit made of it."""
     return "What will happen" if approval.status is Status.PENDING else "What was to happen"
 
 
@@ -108,8 +110,6 @@ def _arguments(approval: Approval, ask: Ask) -> Listed:
     if asked := _only_questions(approval, ask):
         return said(ask.label, asked, PREVIEW)
     label = ask.label or "Arguments"
-    if approval.decision is not None and approval.decision.arguments_json:
-        label = f"{label} as first asked for" if not ask.label else f"{label} as it was"
     listed = list_arguments(read_pairs(approval.arguments_json), ARGUMENTS)
     if not listed.elements:
         words = "Nothing more is shown" if ask.label else "No arguments"

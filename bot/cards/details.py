@@ -19,6 +19,7 @@ from bot.cards.blocks import (
     rich,
     section,
 )
+from bot.cards.final import what_runs
 from bot.cards.outcomes import option_words
 from bot.cards.text import chunks, clip, width
 from bot.mrkdwn import date, mention
@@ -35,7 +36,8 @@ _OPTIONS = frozenset({"question", "questions", "options", "multiple"})
 
 
 def details_modal(approval: Approval) -> Block:
-    """Show title, why, preview and all arguments whole."""
+    """Show title, why, preview and all arguments whole; after a decision, of what it lets run."""
+    approval = what_runs(approval)
     blocks, left_out = _fitting(approval)
     if left_out:
         words = "*The rest is too long for Slack and is not shown.* It cannot be approved here."

@@ -15,8 +15,8 @@ from bot.answers import chosen_digest, feedback_json, no_status, selected_json, 
 from bot.asks import Form, ask_of
 from bot.cards import modals
 from bot.errors import InvalidInputError
-from bot.listeners.desk import OURS, Desk, actor_of, settle_doubt
-from bot.ports import Actor
+from bot.listeners.desk import OURS, Desk, actor_of, chosen_call, settle_doubt
+from bot.ports import Actor, CheckedCall
 from storage.records import Approval, Decision, Kind, Status
 
 
@@ -101,8 +101,15 @@ async def _look_at(desk: Desk, click: Click, *forms: Form) -> Approval:
     return approval
 
 
-async def _record(
-    desk: Desk, click: Click, approval: Approval, status: Status, *, answer: str = "", digest: str
+async def _record(  # noqa: PLR0913 - what a click means, given by keyword
+    desk: Desk,
+    click: Click,
+    approval: Approval,
+    status: Status,
+    *,
+    digest: str,
+    answer: str = "",
+    call: CheckedCall | None = None,
 ) -> None:
     decision = Decision(
         status=status,
@@ -110,6 +117,8 @@ async def _record(
         at_ms=desk.clock(),
         answer_json=answer,
         digest=digest,
+        title=call.title if call is not None else "",
+        preview=call.preview if call is not None else "",
     )
     decided = await desk.approvals.decide(approval, decision)
     desk.spawn(desk.approvals.follow_up(decided))
@@ -164,6 +173,7 @@ async def _pick(desk: Desk, click: Click) -> None:
         yes_status(approval),
         answer=selected_json(ids),
         digest=chosen_digest(approval, ids),
+        call=await chosen_call(desk, approval, ids),
     )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -14,12 +15,14 @@ from slack_bolt.context.async_context import AsyncBoltContext
 from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from agents import AgentError
+from bot.answers import chosen_arguments
 from bot.approvals import Approvals
-from bot.errors import DeliveryError, NotRecordedError
+from bot.errors import DeliveryError, DirectoryError, NotRecordedError
 from bot.inbox import Inbox
 from bot.mapping import canonical
 from bot.outbox import Outbox
-from bot.ports import Actor, Clock, Spawn
+from bot.ports import Actor, CheckedCall, Clock, Spawn
 from bot.slackcalls import slack_fault
 from bot.threads import Threads
 from storage.base import Storage
@@ -27,7 +30,7 @@ from storage.records import Approval, Decision, Status
 
 T = TypeVar("T")
 
-CheckCall = Callable[[Approval, dict[str, Any]], Awaitable[dict[str, Any]]]
+CheckCall = Callable[[Approval, dict[str, Any]], Awaitable[CheckedCall]]
 """Takes a call and its new arguments; raises `InvalidArgumentsError` where they do not fit."""
 
 OURS = re.compile(r"^countersign:")
@@ -46,7 +49,7 @@ class Desk:
         approvals: Decisions.
         inbox: Messages.
         threads: The agents' work.
-        check_call: Brings edited arguments of a call into their canonical form.
+        check_call: Brings edited arguments of a call into their canonical form, and words it.
         outbox: Private answers.
         client: Opens modals; never waits long.
         clock: The time now.
@@ -94,6 +97,19 @@ def actor_of(context: AsyncBoltContext) -> Actor:
         team_id=context.actor_team_id or "",
         enterprise_id=context.actor_enterprise_id or "",
     )
+
+
+async def chosen_call(desk: Desk, approval: Approval, ids: Sequence[str]) -> CheckedCall | None:
+    """The call with the options that people chose; None where it is no call.
+
+    Without words of its tool the choice is taken all the same: the runtime checks it.
+    """
+    arguments = chosen_arguments(approval, ids)
+    if not approval.tool or not arguments:
+        return None
+    with suppress(AgentError, DirectoryError):
+        return await desk.check_call(approval, arguments)
+    return None
 
 
 async def settle_doubt(

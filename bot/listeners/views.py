@@ -26,9 +26,9 @@ from bot.asks import Form, arguments_of, ask_of
 from bot.cards import forms, modals
 from bot.cards.arguments import same
 from bot.errors import InvalidInputError
-from bot.listeners.desk import OURS, Desk, actor_of, settle_doubt
+from bot.listeners.desk import OURS, Desk, actor_of, chosen_call, settle_doubt
 from bot.mapping import edited_digest, in_order
-from bot.ports import Actor
+from bot.ports import Actor, CheckedCall
 from storage.records import Approval, Decision, Kind, Status
 
 
@@ -93,7 +93,13 @@ async def _record(desk: Desk, approval: Approval, decision: Decision) -> None:
 
 
 async def _record_answer(
-    desk: Desk, submission: Submission, approval: Approval, answer: str, *, digest: str
+    desk: Desk,
+    submission: Submission,
+    approval: Approval,
+    *,
+    answer: str,
+    digest: str,
+    call: CheckedCall | None = None,
 ) -> None:
     decision = Decision(
         status=yes_status(approval),
@@ -101,6 +107,8 @@ async def _record_answer(
         at_ms=desk.clock(),
         answer_json=answer,
         digest=digest,
+        title=call.title if call is not None else "",
+        preview=call.preview if call is not None else "",
     )
     await _record(desk, approval, decision)
 
@@ -126,18 +134,20 @@ async def _edit(desk: Desk, submission: Submission) -> forms.Errors:
     if form.arguments is None:
         return form.errors
     try:
-        arguments = await desk.check_call(approval, form.arguments)
+        call = await desk.check_call(approval, form.arguments)
     except InvalidArgumentsError as error:
         return forms.place_errors(approval, error)
-    edited, digest = in_order(arguments), edited_digest(approval, arguments)
-    if same(arguments, forms.current(approval)):
-        edited, digest = "", approval.digest
+    edited, digest = in_order(call.arguments), edited_digest(approval, call.arguments)
+    if same(call.arguments, forms.current(approval)):
+        edited, digest, call = "", approval.digest, CheckedCall(arguments=call.arguments)
     decision = Decision(
         status=Status.APPROVED,
         by=submission.actor.user_id,
         at_ms=desk.clock(),
         arguments_json=edited,
         digest=digest,
+        title=call.title,
+        preview=call.preview,
     )
     await _record(desk, approval, decision)
     return {}
@@ -157,7 +167,7 @@ async def _answer(desk: Desk, submission: Submission) -> forms.Errors:
         case _:
             raise InvalidInputError("this form")
     if not errors:
-        await _record_answer(desk, submission, approval, answer, digest=approval.digest)
+        await _record_answer(desk, submission, approval, answer=answer, digest=approval.digest)
     return errors
 
 
@@ -166,15 +176,15 @@ async def _fill(desk: Desk, submission: Submission, approval: Approval) -> forms
     form = forms.read_fields(approval, submission.values)
     if form.arguments is None:
         return form.errors
-    values = form.arguments
+    values, call = form.arguments, None
     if approval.tool:
         try:
-            whole = await desk.check_call(approval, {**arguments_of(approval), **values})
+            call = await desk.check_call(approval, {**arguments_of(approval), **values})
         except InvalidArgumentsError as error:
             return forms.place_errors(approval, error)
-        values = {name: whole.get(name, value) for name, value in values.items()}
-    digest = filled_digest(approval, values)
-    await _record_answer(desk, submission, approval, values_json(values), digest=digest)
+        values = {name: call.arguments.get(name, value) for name, value in values.items()}
+    answer, digest = values_json(values), filled_digest(approval, values)
+    await _record_answer(desk, submission, approval, answer=answer, digest=digest, call=call)
     return {}
 
 
@@ -184,8 +194,9 @@ async def _choose(desk: Desk, submission: Submission) -> forms.Errors:
         raise InvalidInputError("this form")
     ids, errors = forms.read_choice(approval, submission.values)
     if not errors:
-        digest = chosen_digest(approval, ids)
-        await _record_answer(desk, submission, approval, selected_json(ids), digest=digest)
+        answer, digest = selected_json(ids), chosen_digest(approval, ids)
+        call = await chosen_call(desk, approval, ids)
+        await _record_answer(desk, submission, approval, answer=answer, digest=digest, call=call)
     return errors
 
 

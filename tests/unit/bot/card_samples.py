@@ -232,7 +232,13 @@ def a_program() -> Approval:
 def _edited() -> Approval:
     after = {**ARGUMENTS, "version": "1.4.3", "replicas": 5, "note": "One\nTwo\nThree"}
     del after["day"]
-    return decided(an_approval(), Status.APPROVED, arguments_json=json.dumps(after))
+    return decided(
+        an_approval(),
+        Status.APPROVED,
+        arguments_json=json.dumps(after),
+        title="Deploy payments 1.4.3 to production",
+        preview="Replaces payments 1.4.1 on 5 replicas.",
+    )
 
 
 def _card(approval: Approval, **changes: Any) -> Card:

@@ -20,6 +20,7 @@ from agents.models import Turn, call, say
 from bot.action_ids import encode
 from bot.app import Identity, Slack, _bolt
 from bot.listeners import CheckCall, Desk, register
+from bot.ports import CheckedCall
 from storage.base import Storage
 from storage.records import Approval, Status
 from storage.sqlite import SqliteStorage
@@ -56,9 +57,9 @@ class Proxy:
         return self.changes.get(name) or getattr(self.storage, name)
 
 
-async def _as_it_is(_: Approval, arguments: dict[str, object]) -> dict[str, object]:
-    """No tool has a say about edited arguments."""
-    return arguments
+async def _as_it_is(_: Approval, arguments: dict[str, Any]) -> CheckedCall:
+    """No tool has a say about edited arguments, nor words for them."""
+    return CheckedCall(arguments=arguments)
 
 
 @dataclass

@@ -10,6 +10,7 @@ import pytest
 
 from agents.errors import ArgumentError, InvalidArgumentsError
 from bot.action_ids import PICKS, ActionId
+from bot.ports import CheckedCall
 from storage.records import Approval, Status
 from storage.sqlite import SqliteStorage
 from tests.scenario import asking
@@ -150,11 +151,11 @@ async def test_tool_has_the_last_word_about_what_is_filled_in(
     counter, approval = await opened("complete")
     seen: list[dict[str, Any]] = []
 
-    async def check(_: Approval, arguments: dict[str, Any]) -> dict[str, Any]:
+    async def check(_: Approval, arguments: dict[str, Any]) -> CheckedCall:
         seen.append(arguments)
         if arguments["seats"] > 4:
             raise InvalidArgumentsError([ArgumentError(("seats",), "There are only four.")])
-        return {**arguments, "meals": ["rice"]}
+        return CheckedCall(arguments={**arguments, "meals": ["rice"]}, title="Book 4 seats")
 
     counter = Counter.on(counter.office, check)
     empty = typed("argument_1", "")
@@ -166,3 +167,6 @@ async def test_tool_has_the_last_word_about_what_is_filled_in(
     fine = a_submission(approval, ActionId.ANSWER_MODAL, {**typed("argument_0", "4"), **empty})
     await counter.send(fine)
     assert RAN == [("book", "Rome", 4, ["rice"], False)]
+    done = await counter.office.storage.approvals.get(approval.approval_id)
+    assert done.decision is not None
+    assert done.decision.title == "Book 4 seats"

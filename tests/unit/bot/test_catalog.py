@@ -25,6 +25,7 @@ from agents.agent import function_agent
 from agents.models import call
 from bot.catalog import Catalog, nobody, tool_at
 from bot.errors import DirectoryError
+from bot.ports import CheckedCall
 from storage.records import Approval, Thread
 from tests.contract.builders import an_approval
 
@@ -203,9 +204,44 @@ async def test_edited_arguments_are_checked_by_the_tool_itself(town: Town, addre
         name="boss", model=ScriptedModel([]), tools=[pay, AgentTool(an_agent("worker"))]
     )
     catalog = town.catalog(finance=boss, every=an_agent("rest"))
-    assert await catalog.check_call(an_edit(address), {"amount": 5}) == {"amount": 5}
+    found = await catalog.check_call(an_edit(address), {"amount": 5})
+    assert found == CheckedCall(arguments={"amount": 5}, title="Pay")
     with pytest.raises(InvalidArgumentsError):
         await catalog.check_call(an_edit(address), {"amount": "many"})
+
+
+def _broken(amount: int) -> str:
+    raise RuntimeError(f"no words for {amount}")
+
+
+async def test_an_edited_call_is_told_in_the_words_of_its_tool(town: Town) -> None:
+    @tool(
+        title="Pay {amount} with {password}", preview=lambda amount, password: f"{amount} leave us."
+    )
+    def transfer(amount: int, password: str) -> str:
+        """Transfer."""
+        return f"{amount}{password}"
+
+    boss = ChatModelAgent(name="boss", model=ScriptedModel([]), tools=[transfer])
+    edit = an_edit("agent:boss;tool:transfer:c1", "transfer")
+    found = await town.catalog(every=boss).check_call(edit, {"amount": 7, "password": "hunter2"})
+    assert found.title == "Pay 7 with •••• redacted"
+    assert found.preview == "7 leave us."
+
+
+async def test_a_tool_that_fails_at_its_own_words_takes_the_edit_without_them(
+    town: Town, caplog: pytest.LogCaptureFixture
+) -> None:
+    @tool(title="Pay {amount}", preview=_broken)
+    def transfer(amount: int) -> str:
+        """Transfer."""
+        return str(amount)
+
+    boss = ChatModelAgent(name="boss", model=ScriptedModel([]), tools=[transfer])
+    edit = an_edit("agent:boss;tool:transfer:c1", "transfer")
+    found = await town.catalog(every=boss).check_call(edit, {"amount": 7})
+    assert found == CheckedCall(arguments={"amount": 7})
+    assert "'transfer' has no title: RuntimeError" in caplog.text
 
 
 async def test_a_tool_that_is_gone_takes_no_edit(town: Town) -> None:
@@ -221,7 +257,7 @@ async def test_what_is_no_call_and_what_nobody_describes_is_left_to_the_runtime(
         an_edit("agent:plain;tool:pay:c1"),
         an_edit("agent:plain;runnable:g;node:n", tool_name=""),
     ):
-        assert await catalog.check_call(approval, {"x": [1]}) == {"x": [1]}
+        assert await catalog.check_call(approval, {"x": [1]}) == CheckedCall(arguments={"x": [1]})
 
 
 @pytest.mark.parametrize("address", ["", "agent:boss", "agent:other;tool:pay:c1"])
