@@ -1,5 +1,6 @@
 # make demo    the bot and a stand-in for Slack, in a browser; needs nothing but Python
 # make test    all tests, with coverage; PROFILE=thorough looks for longer, and at random
+# make test-mongo   what talks to MongoDB, on another server; SERVER=mongod, nx, or java (needs mvn)
 # make check   format, lint, types, and who imports whom
 # make bench   the benchmarks
 # make chaos   bots that die, a Slack that misbehaves, people who click; SEEDS=20 THREADS=200
@@ -22,7 +23,7 @@ COVERED := 95
 USE_CASES := bot/access.py,bot/approvals.py,bot/inbox.py,bot/mapping.py,bot/threads.py,bot/turns.py
 PARTS := agents/* storage/* $(USE_CASES)
 
-.PHONY: help demo test check bench chaos format clean
+.PHONY: help demo test test-mongo check bench chaos format clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -37,6 +38,15 @@ test: $(VENV)/.dev
 	@set -f; for part in $(PARTS); do \
 		$(BIN)/coverage report --include="$$part" --fail-under=$(COVERED) >/dev/null \
 		|| { echo "less than $(COVERED) % of $$part is covered by tests" >&2; exit 1; }; done
+
+test-mongo: $(VENV)/.dev $(if $(filter java,$(SERVER)),.javaserver/.there)
+	COUNTERSIGN_TEST_MONGODB_SERVER=$(SERVER) $(BIN)/pytest -n $(JOBS) --dist worksteal -m mongo
+
+# A second server, by other people: mongo-java-server, from Maven Central.
+.javaserver/.there: tests/javaserver/pom.xml
+	mvn --quiet --batch-mode --file $< dependency:copy-dependencies \
+		-DoutputDirectory=$(CURDIR)/.javaserver
+	@touch $@
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check
@@ -58,7 +68,7 @@ chaos: $(VENV)/.dev
 		--database sqlite
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache \
+	rm -rf $(VENV) .javaserver .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache \
 		.coverage .coverage.* htmlcov build dist *.egg-info
 
 # What `make demo` needs.

@@ -1,9 +1,11 @@
 """A server that speaks MongoDB's protocol, for tests.
 
-`COUNTERSIGN_TEST_MONGODB_URI` names one; else `mongod` is started when it is on the PATH; else the
-package nx-27017, which is wrong in places but installs anywhere. If none works, tests fail; nothing
-is ever skipped. Use the fixture `mongo_server` to have some server, and `spawn_mongo_server` where
-the test itself must stop and start it.
+`COUNTERSIGN_TEST_MONGODB_URI` names one; else `COUNTERSIGN_TEST_MONGODB_SERVER` says which kind is
+started: `mongod`, `java` (mongo-java-server, an implementation of its own, whose jars
+`make test-mongo SERVER=java` fetches), or `nx` (the package nx-27017, which is wrong in places but
+installs anywhere). Unset, it is `mongod` when that is on the PATH, else `nx`. If none works, tests
+fail; nothing is ever skipped. Use the fixture `mongo_server` to have some server, and
+`spawn_mongo_server` where the test itself must stop and start it.
 """
 
 import gc
@@ -20,11 +22,18 @@ import pytest
 from pymongo import MongoClient
 from pymongo.errors import OperationFailure, PyMongoError
 
+from storage.mongo import Driver
 from tests.ports import free_port
 
 URI_VARIABLE = "COUNTERSIGN_TEST_MONGODB_URI"
+KIND_VARIABLE = "COUNTERSIGN_TEST_MONGODB_SERVER"
+JARS = Path(__file__).parents[1] / ".javaserver"
+"""Where `make` puts what the Java server needs."""
 PREFIX = "countersign_test_"
 START_MS = 20_000
+
+DRIVERS: tuple[Driver, ...] = ("motor", "pymongo")
+"""All that talks to MongoDB is tried with both; where several bots run, they take turns."""
 
 MAY_LEAK = [
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
@@ -38,7 +47,7 @@ class MongoServer:
     """A server for tests.
 
     Attributes:
-        kind: `named` (by the environment), `mongod`, or `nx-27017`.
+        kind: `uri` (named by the environment), `mongod`, `java`, or `nx`.
         uri: How to reach it; the same after a restart.
     """
 
@@ -61,6 +70,15 @@ class MongoServer:
         name = PREFIX + uuid.uuid4().hex
         self._databases.append(name)
         return name
+
+    def new_uri(self) -> str:
+        """Give the address of a database that no other test uses."""
+        return self.uri_of(self.new_database())
+
+    def uri_of(self, database: str) -> str:
+        """Give the address of a database on this server."""
+        address, _, options = self.uri.partition("?")
+        return f"{address.rstrip('/')}/{database}" + (f"?{options}" if options else "")
 
     def start(self) -> None:
         """Start, and wait until it answers. It keeps its port and its data over restarts."""
@@ -116,14 +134,7 @@ class MongoServer:
         assert self._directory is not None
         port, data = str(self._port), self._directory / "data"
         data.mkdir(parents=True, exist_ok=True)
-        if self.kind == "mongod":
-            command = ["mongod", "--replSet", "rs0", "--bind_ip", "127.0.0.1"]
-            command += ["--port", port, "--dbpath", str(data)]
-        else:
-            command = [sys.executable, "-m", "nx_27017.nx_27017", "--host", "127.0.0.1"]
-            command += ["--port", port, "--data-dir", str(data)]
-            command += ["--log-file", str(self._directory / "log")]
-            command += ["--pid-file", str(self._directory / "pid")]
+        command = COMMANDS[self.kind](port, data)
         with (self._directory / "output").open("ab") as output:
             self._process = subprocess.Popen(  # noqa: S603 - the command is made above
                 command, stdin=subprocess.DEVNULL, stdout=output, stderr=output
@@ -145,9 +156,32 @@ class MongoServer:
                 client.admin.command("ping")
 
 
+def _mongod(port: str, data: Path) -> list[str]:
+    command = ["mongod", "--replSet", "rs0", "--bind_ip", "127.0.0.1"]
+    return [*command, "--port", port, "--dbpath", str(data)]
+
+
+def _java(port: str, data: Path) -> list[str]:
+    source = Path(__file__).parent / "javaserver" / "Server.java"
+    return ["java", "-cp", f"{JARS}/*", str(source), port, str(data / "file")]
+
+
+def _nx(port: str, data: Path) -> list[str]:
+    command = [sys.executable, "-m", "nx_27017.nx_27017", "--host", "127.0.0.1"]
+    command += ["--port", port, "--data-dir", str(data)]
+    command += ["--log-file", str(data.with_name("log"))]
+    return [*command, "--pid-file", str(data.with_name("pid"))]
+
+
+COMMANDS = {"mongod": _mongod, "java": _java, "nx": _nx}
+
+
 def spawn_mongo_server(directory: Path) -> MongoServer:
     """Start a server of our own in a directory; the caller stops it."""
-    server = MongoServer("mongod" if shutil.which("mongod") else "nx-27017", directory)
+    found = "mongod" if shutil.which("mongod") else "nx"
+    server = MongoServer(os.environ.get(KIND_VARIABLE, "") or found, directory)
+    assert server.kind in COMMANDS, f"{KIND_VARIABLE}: there is no {server.kind!r}"
+    assert server.kind != "java" or JARS.is_dir(), "run `make test-mongo SERVER=java`"
     server.start()
     return server
 
@@ -157,7 +191,7 @@ def mongo_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MongoServ
     """The server of this test session (with pytest-xdist: of this worker)."""
     uri = os.environ.get(URI_VARIABLE, "")
     if uri:
-        server = MongoServer("named", None, uri)
+        server = MongoServer("uri", None, uri)
     else:
         server = spawn_mongo_server(tmp_path_factory.mktemp("mongo"))
     yield server

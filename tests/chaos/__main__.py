@@ -17,7 +17,7 @@ from pathlib import Path
 from storage.mongo import MongoStorage
 from storage.sqlite import SqliteStorage
 from tests.chaos.play import Play, Readable, Report, Setting
-from tests.mongo import spawn_mongo_server
+from tests.mongo import DRIVERS, spawn_mongo_server
 
 COMMON = (
     "approvals.add <",
@@ -69,6 +69,7 @@ async def play(arguments: argparse.Namespace, seed: int, points: tuple[str, ...]
             seed=seed,
             threads=arguments.threads,
             processes=1 if arguments.database == "sqlite" else arguments.processes,
+            drivers=() if arguments.database == "sqlite" else arguments.drivers,
             points=points,
             kills=arguments.kills,
             trouble=not arguments.calm,
@@ -102,10 +103,8 @@ def _database(
         return lambda: SqliteStorage(path), {"COUNTERSIGN_DATA_DIR": str(path)}
     server = spawn_mongo_server(directory / "mongo")
     stack.callback(server.stop)
-    address, _, options = server.uri.partition("?")
-    uri = f"{address.rstrip('/')}/chaos" + (f"?{options}" if options else "")
-    environ = {"MONGODB_URI": uri, "COUNTERSIGN_MONGO_DRIVER": "pymongo"}
-    return lambda: MongoStorage(uri, driver="pymongo"), environ
+    uri = server.uri_of("chaos")
+    return lambda: MongoStorage(uri, driver="pymongo"), {"MONGODB_URI": uri}
 
 
 async def main() -> int:
@@ -117,6 +116,9 @@ async def main() -> int:
     parser.add_argument("--processes", type=int, default=3)
     parser.add_argument("--kills", type=int, default=4)
     parser.add_argument("--database", choices=("sqlite", "mongo"), default="mongo")
+    parser.add_argument(
+        "--drivers", nargs="+", choices=DRIVERS, default=DRIVERS, help="the bots take turns"
+    )
     parser.add_argument("--every-point", action="store_true", help="die at each known point once")
     parser.add_argument("--calm", action="store_true", help="Slack behaves")
     parser.add_argument("--keep", action="store_true", help="show the logs of a bad run")

@@ -20,6 +20,7 @@ from bot.sandbox.records import Channel
 from bot.sandbox.server import Sandbox
 from storage.base import Storage
 from storage.errors import RecordNotFoundError
+from storage.mongo import Driver
 from storage.records import Approval, Kind, Status
 from tests.chaos import process
 from tests.chaos.agent import EFFECTS, effects
@@ -58,6 +59,7 @@ class Setting:
         seed: Of everything that is random.
         threads: How many jobs.
         processes: How many bots at once.
+        drivers: Of MongoDB, for one bot after the other; none for the embedded database.
         points: At which each bot dies, one after the other; then they live.
         kills: How many more are killed from outside, at random times.
         trouble: Whether Slack misbehaves.
@@ -70,6 +72,7 @@ class Setting:
     seed: int = 1
     threads: int = 24
     processes: int = 3
+    drivers: Sequence[Driver] = ()
     points: Sequence[str] = ()
     kills: int = 3
     trouble: bool = True
@@ -268,6 +271,10 @@ class Play:
         self._names: dict[str, str] = {}
         self.bots = [self._start_bot() for _ in range(self.setting.processes)]
 
+    def _driver(self, number: int) -> dict[str, str]:
+        drivers = self.setting.drivers
+        return {"COUNTERSIGN_MONGO_DRIVER": drivers[number % len(drivers)]} if drivers else {}
+
     def _start_bot(self) -> ForkServerProcess:
         point = self.points.pop(0) if self.points else ""
         plan = {
@@ -289,6 +296,7 @@ class Play:
             EFFECTS: str(self.file),
             process.PLAN: json.dumps(plan),
             **self.setting.database,
+            **self._driver(len(self._names)),
         }
         name = f"bot-{len(self._names)}"
         log = self.setting.directory / f"{name}.log"

@@ -9,7 +9,7 @@ import pytest
 from storage.mongo import MongoStorage
 from storage.sqlite import SqliteStorage
 from tests.chaos.play import Play, Setting
-from tests.mongo import MongoServer, mongo_server
+from tests.mongo import DRIVERS, MongoServer, mongo_server
 
 __all__ = ["mongo_server"]
 
@@ -46,15 +46,14 @@ async def test_sqlite_one_process(tmp_path: Path) -> None:
 
 @pytest.mark.mongo
 async def test_mongodb_three_processes(tmp_path: Path, mongo_server: MongoServer) -> None:
-    name = mongo_server.new_database()
-    address, _, options = mongo_server.uri.partition("?")
-    uri = f"{address.rstrip('/')}/{name}" + (f"?{options}" if options else "")
+    uri = mongo_server.new_uri()
     setting = Setting(
         directory=tmp_path,
-        database={"MONGODB_URI": uri, "COUNTERSIGN_MONGO_DRIVER": "pymongo"},
+        database={"MONGODB_URI": uri},
         open_storage=lambda: MongoStorage(uri, driver="pymongo"),
         threads=8,
         expire_s=20,
+        drivers=DRIVERS,
         points=POINTS,
         kills=1,
         seed=12,

@@ -104,12 +104,19 @@ async def test_a_server_that_is_away_is_reported_in_time(
             await mongo.ping()
 
 
+async def stop(pid: int) -> None:
+    """Stop a child, and wait until all of its threads have stopped: the signal only begins it."""
+    os.kill(pid, signal.SIGSTOP)
+    _, status = await asyncio.to_thread(os.waitpid, pid, os.WUNTRACED)
+    assert os.WIFSTOPPED(status)
+
+
 @pytest.mark.mongo
 async def test_a_server_that_hangs_is_reported_in_time(
     own_server: MongoServer, mongo: Storage
 ) -> None:
     await mongo.threads.ensure(a_thread())
-    os.kill(own_server.pid, signal.SIGSTOP)
+    await stop(own_server.pid)
 
     async with asyncio.timeout(WITHIN_S):
         with pytest.raises(StoreUnavailableError):

@@ -27,7 +27,7 @@ from bot.sandbox.server import Sandbox
 from storage.base import InboxStore
 from storage.errors import StoreUnavailableError
 from storage.records import Message
-from tests.mongo import MongoServer, mongo_server
+from tests.mongo import DRIVERS, MongoServer, mongo_server
 from tests.ports import free_port
 from tests.stage import (
     APP_TOKEN,
@@ -632,14 +632,14 @@ async def test_c_message_written_while_nobody_listens_comes_later(on_socket: Sta
 async def test_d_two_bots_share_the_envelopes(
     tmp_path: Path, mongo_server: MongoServer, seed: int
 ) -> None:
-    address, _, options = mongo_server.uri.partition("?")
-    uri = f"{address.rstrip('/')}/{mongo_server.new_database()}" + (
-        f"?{options}" if options else ""
+    uri = mongo_server.new_uri()
+    motor, pymongo = (
+        {"MONGODB_URI": uri, "COUNTERSIGN_MONGO_DRIVER": driver} for driver in DRIVERS
     )
     async with (
         a_sandbox() as sandbox,
-        a_bot(sandbox, tmp_path / "a", "socket", MONGODB_URI=uri) as stage,
-        a_bot(sandbox, tmp_path / "b", "socket", MONGODB_URI=uri) as other,
+        a_bot(sandbox, tmp_path / "a", "socket", **motor) as stage,
+        a_bot(sandbox, tmp_path / "b", "socket", **pymongo) as other,
     ):
         stage.clock.follow()
         other.clock.follow()

@@ -26,7 +26,7 @@ from agents.tools.base import Tool
 from bot.errors import ApprovalClosedError, NotApproverError, UserFacingError
 from bot.tasks import Tasks
 from storage.errors import StoreUnavailableError
-from storage.mongo import MongoStorage
+from storage.mongo import Driver, MongoStorage
 from storage.records import Approval, Decision, Kind, Status
 from tests.fakes import FakeClock, FakeDirectory, FakeNotifier
 from tests.mongo import MongoServer, mongo_server
@@ -80,10 +80,10 @@ class Town:
 class Bot:
     """One process, as far as its use cases and its connection go."""
 
-    def __init__(self, town: Town, name: str) -> None:
+    def __init__(self, town: Town, name: str, driver: Driver) -> None:
         self.town = town
         self.tasks = Tasks()
-        self.storage = MongoStorage(town.uri, driver="pymongo", timeout=timedelta(seconds=20))
+        self.storage = MongoStorage(town.uri, driver=driver, timeout=timedelta(seconds=20))
         self._many = asyncio.Semaphore(AT_ONCE)
         model = FunctionModel(_answer, stream_function=_stream, model_name="race")
         agent = ChatModelAgent(name="A", model=model, tools=[self._pay()])
@@ -210,7 +210,7 @@ class Race:
         for task in tasks:
             task.cancel()
         await self.bots[number].kill()
-        self.bots[number] = Bot(self.town, "b, again")
+        self.bots[number] = Bot(self.town, "b, again", "motor")
         await self.bots[number].storage.open()
 
     async def rest(self) -> None:
@@ -272,10 +272,10 @@ def clicks_of_everybody(random: Random) -> list[Click]:
 async def test_i3_i5_i7_two_hundred_clicks_on_each_of_twenty_cards(
     mongo_server: MongoServer,
 ) -> None:
-    town = Town(database_of(mongo_server))
+    town = Town(mongo_server.new_uri())
     town.directory.add(EVE, is_external=True, team_id="T9")
     town.directory.add(MAX)
-    bots = [Bot(town, "a"), Bot(town, "b")]
+    bots = [Bot(town, "a", "motor"), Bot(town, "b", "pymongo")]
     for bot in bots:
         await bot.storage.open()
     await asyncio.gather(*(bots[number % 2].ask(number) for number in range(CARDS)))
@@ -292,12 +292,6 @@ async def test_i3_i5_i7_two_hundred_clicks_on_each_of_twenty_cards(
         await check_card(race, number, await bots[0].storage.approvals.get(card.approval_id))
     for bot in race.bots:
         await bot.storage.close()
-
-
-def database_of(server: MongoServer) -> str:
-    """Address of a database of our own on the server."""
-    address, _, options = server.uri.partition("?")
-    return f"{address.rstrip('/')}/{server.new_database()}" + (f"?{options}" if options else "")
 
 
 async def the_card(bot: Bot, number: int) -> Approval:

@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from itertools import cycle
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -22,7 +23,7 @@ from bot.sandbox.errors import RefusedError
 from bot.sandbox.records import Channel
 from bot.sandbox.server import Sandbox
 from tests.chaos.agent import EFFECTS, KINDS, effects
-from tests.mongo import MongoServer, mongo_server
+from tests.mongo import DRIVERS, MongoServer, mongo_server
 from tests.ports import free_port
 from tests.stage import APP_TOKEN, BOT_TOKEN, SECRET, buttons
 
@@ -41,6 +42,7 @@ class Bots:
     def __init__(self, sandbox: Sandbox, uri: str, directory: Path) -> None:
         self._sandbox = sandbox
         self._uri = uri
+        self._drivers = cycle(DRIVERS)
         self._directory = directory
         self.file = directory / "effects"
         self._running: list[tuple[subprocess.Popen[bytes], int]] = []
@@ -58,6 +60,7 @@ class Bots:
             "COUNTERSIGN_PORT": str(port),
             "COUNTERSIGN_LOG": "warning",
             "MONGODB_URI": self._uri,
+            "COUNTERSIGN_MONGO_DRIVER": next(self._drivers),
             EFFECTS: str(self.file),
         }
         with (self._directory / f"bot-{port}.log").open("wb") as log:
@@ -163,11 +166,7 @@ def channels_of(sandbox: Sandbox) -> list[str]:
 async def test_i3_i5_i7_forty_clicks_on_each_of_five_cards_during_a_rolling_restart(
     sandbox: Sandbox, mongo_server: MongoServer, tmp_path: Path
 ) -> None:
-    address, _, options = mongo_server.uri.partition("?")
-    uri = f"{address.rstrip('/')}/{mongo_server.new_database()}" + (
-        f"?{options}" if options else ""
-    )
-    bots = Bots(sandbox, uri, tmp_path)
+    bots = Bots(sandbox, mongo_server.new_uri(), tmp_path)
     street = Street(sandbox, channels_of(sandbox))
     try:
         await asyncio.gather(bots.start(), bots.start())

@@ -17,9 +17,9 @@ import aiohttp
 import pytest
 
 from bot.sandbox.server import Sandbox
-from storage.mongo import MongoStorage
+from storage.mongo import Driver, MongoStorage
 from tests.fakes import FakeClock
-from tests.mongo import MongoServer, mongo_server, spawn_mongo_server
+from tests.mongo import DRIVERS, MongoServer, mongo_server, spawn_mongo_server
 from tests.ports import free_port
 from tests.stage import APP_TOKEN, BOT_TOKEN, SECRET, Stage, buttons
 
@@ -114,20 +114,18 @@ def environ_of(stage: Stage, data: Path) -> dict[str, str]:
     }
 
 
-def database_of(server: MongoServer) -> str:
-    """Address of a database of our own on the server."""
-    address, _, options = server.uri.partition("?")
-    return f"{address.rstrip('/')}/{server.new_database()}" + (f"?{options}" if options else "")
+BY_MONGODB = [pytest.param(driver, marks=pytest.mark.mongo) for driver in DRIVERS]
 
 
-@pytest.fixture(params=["sqlite", pytest.param("mongo", marks=pytest.mark.mongo)])
+@pytest.fixture(params=["sqlite", *BY_MONGODB])
 async def process(
     request: pytest.FixtureRequest, stage: Stage, tmp_path: Path
 ) -> AsyncIterator[Process]:
     environ = environ_of(stage, tmp_path / "data")
-    if request.param == "mongo":
+    if request.param in DRIVERS:
         server: MongoServer = request.getfixturevalue("mongo_server")
-        environ["MONGODB_URI"] = database_of(server)
+        environ["MONGODB_URI"] = server.new_uri()
+        environ["COUNTERSIGN_MONGO_DRIVER"] = request.param
     running = Process(stage, environ)
     await running.start()
     yield running
@@ -182,9 +180,15 @@ async def click_until_recorded(stage: Stage, card: dict[str, Any]) -> None:
 
 
 @pytest.mark.mongo
-async def test_mongodb_restarted_while_pending(stage: Stage, tmp_path: Path) -> None:
+@pytest.mark.parametrize("driver", DRIVERS)
+async def test_mongodb_restarted_while_pending(
+    stage: Stage, tmp_path: Path, driver: Driver
+) -> None:
     server = spawn_mongo_server(tmp_path / "mongo")
-    environ = environ_of(stage, tmp_path / "data") | {"MONGODB_URI": database_of(server)}
+    environ = environ_of(stage, tmp_path / "data") | {
+        "MONGODB_URI": server.new_uri(),
+        "COUNTERSIGN_MONGO_DRIVER": driver,
+    }
     process = Process(stage, environ)
     try:
         await process.start()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 
@@ -133,8 +132,7 @@ def test_one_of_both_is_asked_for(argv: list[str], capsys: pytest.CaptureFixture
 @pytest.mark.mongo
 @pytest.mark.parametrize("driver", ["motor", "pymongo"])
 def test_with_mongodb(driver: str, mongo_server: MongoServer) -> None:
-    parts = urlsplit(mongo_server.uri)
-    uri = urlunsplit(parts._replace(path=f"/{mongo_server.new_database()}"))
+    uri = mongo_server.new_uri()
     asyncio.run(fill_and_close(MongoStorage(uri)))
     environ = {"MONGODB_URI": uri, "COUNTERSIGN_MONGO_DRIVER": driver}
     lines = printed("--thread", APPROVAL.thread_id, **environ)
