@@ -94,6 +94,13 @@ class Middleware:
             AgentConfigError: One that this middleware needs is not there.
         """
 
+    def check_tags(self, tags: Collection[str]) -> None:
+        """Look at the tags that the agent's tools have, when the agent is made.
+
+        Raises:
+            AgentConfigError: No tool has one that this middleware needs.
+        """
+
     def wrap_tool(self, tool: Tool) -> Tool:
         """Put something around a tool, such as a gate; the tool itself leaves it as it is."""
         return tool

@@ -53,8 +53,10 @@ class Chain:
         """
         found = list(tools)
         names = {tool.definition.name for tool in found}
+        tags = {tag for tool in found for tag in tool.definition.tags}
         for one in self._all:
             one.check_tools(names)
+            one.check_tags(tags)
         return self.wrap_more(found)
 
     def wrap_more(self, tools: Iterable[Tool]) -> list[Tool]:

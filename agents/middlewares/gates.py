@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection, Iterable
 from agents.errors import AgentConfigError
 from agents.middlewares.base import Middleware
 from agents.middlewares.matching import ALL, Choice, Tools
-from agents.policy.base import TIME_LIMIT, Policy, check_names
+from agents.policy.base import TIME_LIMIT, Policy
+from agents.policy.checks import check_names, check_tags
 from agents.tools.base import Tool
 from agents.tools.gates import DEFAULT_RULE, approval_gate, review_edit_gate
 from agents.tools.guard import guard
@@ -67,6 +68,10 @@ class PolicyMiddleware(Middleware):
         """See `Middleware.check_tools`."""
         check_names(self._policy, names)
 
+    def check_tags(self, tags: Collection[str]) -> None:
+        """See `Middleware.check_tags`."""
+        check_tags(self._policy, tags)
+
     def wrap_tool(self, tool: Tool) -> Tool:
         """See `Middleware.wrap_tool`."""
         return guard(tool, self._policy, time_limit=self._time_limit)
@@ -113,12 +118,13 @@ def policy_middleware(policy: Policy, *, time_limit: float = TIME_LIMIT) -> Midd
 
     Args:
         policy: Asked once for each call; see `Policy.evaluate`. The tools that it names must be
-            tools of the agent.
+            tools of the agent, the tags those of some of them, and the arguments those of each
+            tool that a rule is about.
         time_limit: How long it may take for a call, in seconds; more than 0.
 
     Raises:
         AgentConfigError: It is no policy, or has no time; or, when the agent is made, it names a
-            tool that is not there.
+            tool, a tag or an argument that is not there.
     """
     if not callable(getattr(policy, "evaluate", None)):
         raise AgentConfigError(f"{policy!r} is no policy: it has no method `evaluate`")

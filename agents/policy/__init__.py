@@ -6,16 +6,13 @@ from agents.policy.base import (
     Ask,
     BlockList,
     Deny,
-    NamesTools,
     Policy,
     PolicyCall,
     Ruling,
-    all_of,
-    check_names,
-    first_of,
     ruling_of,
-    strictest,
 )
+from agents.policy.checks import NamesTools, check_names
+from agents.policy.combine import all_of, first_of, strictest
 from agents.policy.rules import Condition, Rule, RulePolicy
 
 __all__ = [

@@ -8,11 +8,12 @@ denies: nothing is allowed by accident.
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Literal, Protocol, TypeAlias, get_args, runtime_checkable
+from typing import Literal, Protocol, TypeAlias, get_args
 
 from agents.codec import Json
 from agents.errors import AgentConfigError
@@ -83,6 +84,8 @@ class Ask:
         escalate_in: When to ask the backup people, too; None leaves it to the application.
         backups: Who should decide, too, once nobody has for so long; empty leaves it to the
             application.
+        exclude_editors: Whether who edits the arguments cannot approve them, too: somebody else
+            has to.
     """
 
     kind: AskKind = "approval"
@@ -94,6 +97,7 @@ class Ask:
     remind_in: timedelta | None = None
     escalate_in: timedelta | None = None
     backups: tuple[str, ...] = ()
+    exclude_editors: bool = False
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(AskKind):
@@ -102,6 +106,28 @@ class Ask:
             )
         if not self.rule:
             raise AgentConfigError("a rule that asks needs a name; give it: `Ask(rule=…)`")
+
+    def to_text(self, *, kind: str = "") -> str:
+        """Write the whole ruling in its one form: what a decision is made under, and bound to.
+
+        The title is not in it: it is made of the arguments, which a digest has anyway. Nor is the
+        time of reminders: nobody may decide, or not, because of them.
+
+        Args:
+            kind: Name of the gate that asks, where no policy does.
+        """
+        ruling = {
+            "effect": "ask",
+            "kind": kind or self.kind,
+            "rule": self.rule,
+            "reason": self.reason,
+            "approvers": list(self.approvers),
+            "backups": list(self.backups),
+            "expires_in": _seconds(self.expires_in),
+            "escalate_in": _seconds(self.escalate_in),
+            "exclude_editors": self.exclude_editors,
+        }
+        return json.dumps(ruling, sort_keys=True, separators=(",", ":"))
 
 
 Ruling: TypeAlias = Allow | Deny | Ask
@@ -117,22 +143,6 @@ class Policy(Protocol):
         It is called once for a call, and not again after people were asked; when a person edits
         the arguments, it is called for the edited call. An error, a time-out, or anything but a
         ruling denies the call.
-        """
-        ...
-
-
-@runtime_checkable
-class NamesTools(Protocol):
-    """A policy that names tools, and can check that they exist."""
-
-    def check_names(self, known: Collection[str]) -> None:
-        """Refuse names of tools that do not exist: a misspelled name would guard nothing.
-
-        Args:
-            known: Names of all tools that the policy is asked about.
-
-        Raises:
-            AgentConfigError: It names a tool that is not among them.
         """
         ...
 
@@ -161,20 +171,6 @@ async def ruling_of(policy: Policy, call: PolicyCall, *, time_limit: float = TIM
     if not isinstance(ruling, Allow | Deny | Ask):
         return Deny(f"the policy answered with {type(ruling).__name__}, which is no ruling")
     return ruling
-
-
-def check_names(policy: Policy, known: Collection[str]) -> None:
-    """Refuse a policy that names tools that do not exist; others pass.
-
-    Args:
-        policy: The policy.
-        known: Names of all tools that it is asked about.
-
-    Raises:
-        AgentConfigError: It names a tool that is not among them.
-    """
-    if isinstance(policy, NamesTools):
-        policy.check_names(known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,114 +219,8 @@ class BlockList:
         _check_known("block-list", self.names, known)
 
 
-@dataclass(frozen=True, slots=True)
-class _AllOf:
-    policies: tuple[Policy, ...]
-
-    async def evaluate(self, call: PolicyCall) -> Ruling:
-        return strictest([await policy.evaluate(call) for policy in self.policies])
-
-    def check_names(self, known: Collection[str]) -> None:
-        for policy in self.policies:
-            check_names(policy, known)
-
-
-@dataclass(frozen=True, slots=True)
-class _FirstOf:
-    policies: tuple[Policy, ...]
-
-    async def evaluate(self, call: PolicyCall) -> Ruling:
-        for policy in self.policies:
-            ruling = await policy.evaluate(call)
-            if not isinstance(ruling, Allow):
-                return ruling
-        return Allow()
-
-    def check_names(self, known: Collection[str]) -> None:
-        for policy in self.policies:
-            check_names(policy, known)
-
-
-def all_of(*policies: Policy) -> Policy:
-    """Ask all of these; the strictest ruling counts: see `strictest`.
-
-    Raises:
-        AgentConfigError: None is given.
-    """
-    return _AllOf(_some(policies))
-
-
-def first_of(*policies: Policy) -> Policy:
-    """Ask these in order, up to the first that does not allow; its ruling counts.
-
-    Raises:
-        AgentConfigError: None is given.
-    """
-    return _FirstOf(_some(policies))
-
-
-def strictest(rulings: Collection[object]) -> Ruling:
-    """Make one ruling of several: deny before ask before allow.
-
-    Of several that ask, one question is made: approval before review, all rule names, the shorter
-    times, and only those approvers, and backup people, who are named by each that names any. When
-    nobody is left, it denies; put one gate around another to ask different people for one call.
-    Whoever is unknown to a rule that names approvers is no backup person either.
-
-    Args:
-        rulings: At least one; anything that is no ruling denies.
-    """
-    asks: list[Ask] = []
-    for ruling in rulings:
-        if isinstance(ruling, Deny):
-            return ruling
-        if isinstance(ruling, Ask):
-            asks.append(ruling)
-        elif not isinstance(ruling, Allow):
-            return Deny(f"a policy answered with {type(ruling).__name__}, which is no ruling")
-    return _merged(asks) if asks else Allow()
-
-
-def _merged(asks: list[Ask]) -> Ruling:
-    approvers = _named_by_all([ask.approvers for ask in asks])
-    backups = _named_by_all([ask.backups for ask in asks])
-    rules = list(dict.fromkeys(ask.rule for ask in asks))
-    if approvers is None:
-        return Deny(f"the rules {' and '.join(rules)} ask different people")
-    if backups is None:
-        return Deny(f"the rules {' and '.join(rules)} name different backup people")
-    # To a rule that says who decides, the backup people of another rule are strangers.
-    known = [{*ask.approvers, *ask.backups} for ask in asks if ask.approvers]
-    backups = tuple(one for one in backups if all(one in few for few in known))
-    return Ask(
-        kind="approval" if any(ask.kind == "approval" for ask in asks) else "review",
-        rule=" + ".join(rules),
-        title=next((ask.title for ask in asks if ask.title), ""),
-        reason="; ".join(dict.fromkeys(ask.reason for ask in asks if ask.reason)),
-        approvers=approvers,
-        expires_in=_shortest(ask.expires_in for ask in asks),
-        remind_in=_shortest(ask.remind_in for ask in asks),
-        escalate_in=_shortest(ask.escalate_in for ask in asks),
-        backups=backups,
-    )
-
-
-def _named_by_all(lists: Iterable[tuple[str, ...]]) -> tuple[str, ...] | None:
-    """Who is in each list that names anybody; empty when none does, None when nobody is left."""
-    named = [names for names in lists if names]
-    if not named:
-        return ()
-    return tuple(one for one in named[0] if all(one in few for few in named)) or None
-
-
-def _shortest(times: Iterable[timedelta | None]) -> timedelta | None:
-    return min((time for time in times if time), default=None)
-
-
-def _some(policies: tuple[Policy, ...]) -> tuple[Policy, ...]:
-    if not policies:
-        raise AgentConfigError("a combination of policies needs at least one policy")
-    return policies
+def _seconds(time: timedelta | None) -> float | None:
+    return time.total_seconds() if time is not None else None
 
 
 def _check_collection(names: object) -> None:

@@ -1,24 +1,27 @@
 """Rules over the name, the arguments and the tags of a call.
 
-A condition holds, does not hold, or cannot be decided: a text where a number should be, a text too
-long for a pattern, some items of a list but not others. What cannot be decided never allows: it
-counts as holding where the rule asks or denies, and as not holding where it allows.
+A condition holds, does not hold, or cannot be decided: there is nothing at its path, or a value of
+another type, a text that is the same but for its case, a text too long for a pattern, some items of
+a list but not others. Where a rule cannot be decided, the call is judged as in all possible worlds:
+with it and without it, and the strictest of these rulings counts.
 """
 
 from __future__ import annotations
 
-import json
+import unicodedata
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 from agents.codec import Json
 from agents.errors import AgentConfigError
 from agents.patterns import Pattern, PatternError
 from agents.policy.base import Allow, Ask, Deny, PolicyCall, Ruling
+from agents.policy.checks import KnownTool, check_rule_names, has_path
+from agents.policy.combine import strictest
 
 Operator = Literal["equals", "not_equals", "in", "not_in", ">", ">=", "<", "<=", "matches"]
 
@@ -43,11 +46,13 @@ class Condition:
 
     Attributes:
         path: Where: field names and list positions with dots between, such as `items.0.price`; a
-            star stands for every item of a list. An argument that is not there holds no condition,
-            and for `not_equals` and `not_in` it cannot be decided.
+            star stands for every item of a list. Where nothing is, no condition can be decided,
+            nor where the value is of another type than what it is compared with.
         operator: How it is compared. A number is compared with a number, also when the argument
-            is a text of digits, as decimals are. A pattern has to match the whole text; it is one
-            of RE2, without look-around and back-references.
+            is a text of digits, as decimals are. Texts are compared exactly; when they only differ
+            in case, in spaces around them or in the form of their characters, that cannot be
+            decided. A pattern has to match the whole text; it is one of RE2, without look-around
+            and back-references.
         value: With what: a list for `in` and `not_in`, a number for comparisons, a regular
             expression of at most 200 characters for `matches`, and JSON data for the rest.
 
@@ -73,22 +78,28 @@ class Condition:
         return results.pop() if len(results) == 1 else None
 
     def _check(self, value: object) -> bool | None:
-        negative = self.operator in {"not_equals", "not_in"}
         if isinstance(value, _Absent):
-            return None if negative else False
+            return None
         if isinstance(value, _Many):  # a star in a star
             results = {self._check(item) for item in value.values} or {False}
             return results.pop() if len(results) == 1 else None
-        match self.operator:
-            case "equals" | "not_equals":
-                return _same(value, self.value) is not negative
-            case "in" | "not_in":
-                wanted = self.value if isinstance(self.value, list) else []
-                return any(_same(value, one) for one in wanted) is not negative
-            case "matches":
-                return self._matches(value)
-            case _:
-                return self._compared(value)
+        operator, is_negative = self.operator, self.operator.startswith("not_")
+        if operator in {"in", "not_in"}:
+            result = self._is_in(value)
+        elif operator in {"equals", "not_equals"}:
+            result = _same(value, self.value)
+        else:
+            is_text = operator == "matches"
+            result = self._matches(value) if is_text else self._compared(value)
+        return not result if is_negative and result is not None else result
+
+    def _is_in(self, value: object) -> bool | None:
+        wanted = self.value if isinstance(self.value, list) else []
+        # In a list of texts and numbers, those of another type say nothing.
+        results = {_same(value, one) for one in wanted if _is_like(value, one)}
+        if True in results:
+            return True
+        return False if results == {False} or not wanted else None
 
     def _matches(self, value: object) -> bool | None:
         if not isinstance(value, str) or len(value) > _TEXT_LIMIT:
@@ -139,31 +150,91 @@ class Rule:
         if not isinstance(self.then, Allow | Deny | Ask):
             raise AgentConfigError(f"the rule for {self.tool!r} says {self.then!r}; use a ruling")
 
-    def matches(self, call: PolicyCall) -> bool:
-        """Whether it is about this call; what cannot be decided never allows."""
-        if not fnmatchcase(call.tool, self.tool) or not set(self.tags) <= set(call.tags):
+    def matches(self, call: PolicyCall) -> bool | None:
+        """Whether it is about this call; None when that cannot be decided."""
+        if not self.is_about(call.tool, call.tags):
             return False
         results = {condition.holds(call.arguments) for condition in self.when}
         if False in results:
             return False
-        return None not in results or not isinstance(self.then, Allow)
+        return None if None in results else True
+
+    def is_about(self, tool: str, tags: Collection[str]) -> bool:
+        """Whether it is about some calls of a tool of this name, with these tags."""
+        return fnmatchcase(tool, self.tool) and set(self.tags) <= set(tags)
+
+    def check_tool(self, tool: KnownTool) -> None:
+        """Refuse an argument, or a tag, that the tool does not have; see `NamesArguments`."""
+        missing = sorted(set(self.tags) - set(tool.tags))
+        if self.tool == tool.name and missing:
+            raise AgentConfigError(
+                f"a rule is about {tool.name!r} with the tag {missing[0]!r}, and the tool does not "
+                f"have it; its tags are: {', '.join(tool.tags) or 'none'}"
+            )
+        if not self.is_about(tool.name, tool.tags):
+            return
+        for condition in self.when:
+            if not has_path(tool.schema, condition.path.split(".")):
+                known = tool.schema.get("properties")
+                fields = ", ".join(known) if isinstance(known, dict) and known else "none"
+                raise AgentConfigError(
+                    f"a rule about {self.tool!r} names the argument {condition.path!r}, and "
+                    f"{tool.name!r} has no such argument; its arguments are: {fields}. Name in "
+                    "`tool` or `tags` only the tools that have it"
+                )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RulePolicy:
     """Rules in order: the first that matches counts.
 
+    One that cannot be decided is taken into account, and the search goes on: the strictest of what
+    was found then counts.
+
     Attributes:
         rules: In order.
         default: What is said when none matches; there is no implicit one.
+
+    Raises:
+        AgentConfigError: Two rulings that ask have one name.
     """
 
     rules: tuple[Rule, ...]
     default: Ruling
 
+    def __post_init__(self) -> None:
+        check_rule_names(self.rule_names())
+
     async def evaluate(self, call: PolicyCall) -> Ruling:
         """Say what the first matching rule says; see `Policy.evaluate`."""
-        return next((rule.then for rule in self.rules if rule.matches(call)), self.default)
+        found: list[Ruling] = []
+        for rule in self.rules:
+            matches = rule.matches(call)
+            if matches is not False:
+                found.append(rule.then)
+            if matches:
+                return strictest(found)
+        return strictest([*found, self.default])
+
+    def rule_names(self) -> tuple[str, ...]:
+        """By which names it asks; see `NamesRules`."""
+        rulings = (*(rule.then for rule in self.rules), self.default)
+        return tuple(ruling.rule for ruling in rulings if isinstance(ruling, Ask))
+
+    def check_tool(self, tool: KnownTool) -> None:
+        """Refuse rules about arguments that the tool does not have; see `NamesArguments`."""
+        for rule in self.rules:
+            rule.check_tool(tool)
+
+    def check_tags(self, known: Collection[str]) -> None:
+        """Refuse tags that no tool has; see `NamesTags`."""
+        for rule in self.rules:
+            for tag in rule.tags:
+                if tag not in known:
+                    raise AgentConfigError(
+                        f"a rule is about tools with the tag {tag!r}, and no tool has it; "
+                        f"tags that tools have: {', '.join(sorted(known)) or 'none'}"
+                    )
 
     def check_names(self, known: Collection[str]) -> None:
         """Refuse a rule that is about no tool that exists; see `NamesTools`."""
@@ -214,12 +285,45 @@ def _number(value: object) -> Decimal | None:
     return number if number.is_finite() else None
 
 
-def _same(value: object, wanted: Json) -> bool:
-    if isinstance(wanted, int | float) and not isinstance(wanted, bool):
-        number = _number(value)
-        return number is not None and number == _number(wanted)
-    # As JSON: for Python, True equals 1.
-    return json.dumps(value, sort_keys=True) == json.dumps(wanted, sort_keys=True)
+def _same(value: object, wanted: Json) -> bool | None:
+    """Whether a value is what is wanted; None when it is of another type, or almost the same."""
+    if not _is_like(value, wanted):
+        return False if wanted is None else None
+    match wanted:
+        case list():
+            return _same_items(cast("list[object]", value), wanted)
+        case dict():
+            found = cast("dict[str, object]", value)
+            items = [found.get(name) for name in wanted]
+            return set(found) == set(wanted) and _same_items(items, list(wanted.values()))
+        case str(text) if value != text:
+            return None if _folded(str(value)) == _folded(text) else False
+        case _:
+            is_number = isinstance(wanted, int | float) and not isinstance(wanted, bool)
+            return _number(value) == _number(wanted) if is_number else value == wanted
+
+
+def _same_items(values: list[object], wanted: list[Json]) -> bool | None:
+    if len(values) != len(wanted):
+        return False
+    results = {_same(one, other) for one, other in zip(values, wanted, strict=True)}
+    if False in results:
+        return False
+    return None if None in results else True
+
+
+def _is_like(value: object, wanted: Json) -> bool:
+    """Whether two values are of one type, so that they can be compared; digits are a number."""
+    if isinstance(wanted, bool) or wanted is None or isinstance(value, bool):
+        return type(value) is type(wanted)
+    if isinstance(wanted, int | float):
+        return _number(value) is not None
+    return isinstance(value, type(wanted))
+
+
+def _folded(text: str) -> str:
+    """A text without what people overlook."""
+    return unicodedata.normalize("NFKC", text).casefold().strip()
 
 
 def _pattern_fault(pattern: object) -> str:

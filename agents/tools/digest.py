@@ -8,8 +8,10 @@ from collections.abc import Mapping
 
 from agents.errors import ToolError
 
-DIGEST_TAG = "countersign.call/1"
-"""Which rule a digest was made by. Stored: version 1, must stay readable."""
+DIGEST_TAG = "countersign.call/2"
+"""Which rule a digest was made by: with the whole ruling in it. Stored: must stay readable."""
+OLD_TAG = "countersign.call/1"
+"""The rule before that: of the ruling it had the name alone. Stored: must stay readable."""
 
 
 def canonical_json(value: object) -> str:
@@ -29,7 +31,13 @@ def canonical_json(value: object) -> str:
 
 
 def call_digest(
-    *, thread: str, address: str, tool: str, arguments: Mapping[str, object], rule: str
+    *,
+    thread: str,
+    address: str,
+    tool: str,
+    arguments: Mapping[str, object],
+    rule: str,
+    ruling: str = "",
 ) -> str:
     """Compute what a decision is bound to: 64 hexadecimal digits.
 
@@ -41,15 +49,19 @@ def call_digest(
         tool: Name of the tool.
         arguments: Canonical arguments, as `Tool.validate` returns them.
         rule: Name of the rule that asked for a decision.
+        ruling: The whole ruling, as `Ask.to_text` writes it; empty where nobody was asked, and in
+            what was asked before rulings were a part of digests.
     """
-    call = {
-        "schema": DIGEST_TAG,
+    call: dict[str, object] = {
+        "schema": DIGEST_TAG if ruling else OLD_TAG,
         "thread": thread,
         "address": address,
         "tool": tool,
         "arguments": dict(arguments),
         "rule": rule,
     }
+    if ruling:
+        call["ruling"] = ruling
     return hashlib.sha256(canonical_json(call).encode("ascii")).hexdigest()
 
 

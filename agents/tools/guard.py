@@ -8,6 +8,7 @@ from functools import partial
 from agents.calls import ToolOutcome, ToolReturn
 from agents.codec import Json
 from agents.policy.base import TIME_LIMIT, Allow, Ask, Deny, Policy, ruling_of
+from agents.policy.checks import check_tool
 from agents.tools.asking import CallGate, GateState, judged_by, outer_objection
 from agents.tools.base import Tool
 from agents.tools.gates import DecisionGate
@@ -97,9 +98,13 @@ def guard(tool: Tool, policy: Policy, *, time_limit: float = TIME_LIMIT) -> Tool
         tool: What is guarded; any tool, also one that asks people itself.
         policy: Asked once for each call; see `Policy.evaluate`.
         time_limit: How long it may take for a call, in seconds.
+
+    Raises:
+        AgentConfigError: The policy names an argument, or a tag, that the tool does not have.
     """
     if isinstance(tool, CallGate) and tool.completes_arguments:
         return replace(tool, tool=guard(tool.tool, policy, time_limit=time_limit))
+    check_tool(policy, tool.definition)
     return PolicyGate(tool, policy, time_limit)
 
 

@@ -244,3 +244,26 @@ async def test_a_policy_goes_by_tags() -> None:
     assert told[1].startswith(f"tool transfer#t1 {ToolOutcome.REFUSED}:")
     assert "no money today" in told[1]
     assert told[2] == "tool balance#b1 ran: 100"
+
+
+@pytest.mark.parametrize(
+    ("rule", "fault"),
+    [
+        (Rule(tags=("mony",), then=Deny()), "the tag 'mony', and no tool has it"),
+        (
+            Rule(tags=("money",), when=(Condition("amuont", ">", 5),), then=Deny()),
+            "'transfer' has no such argument; its arguments are: amount",
+        ),
+        (
+            Rule(when=(Condition("amount", ">", 5),), then=Deny()),
+            "'balance' has no such argument; its arguments are: none",
+        ),
+    ],
+)
+async def test_f11_misspelled_word_of_a_rule_is_a_mistake(rule: Rule, fault: str) -> None:
+    policy = RulePolicy(rules=(rule,), default=Allow())
+    world = World(
+        [say("done")], [transfer, balance], options={"middlewares": [policy_middleware(policy)]}
+    )
+    with pytest.raises(AgentConfigError, match=fault):
+        await world.run()

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
+from typing import get_args
 
 import pytest
 
@@ -29,6 +32,7 @@ from agents.policy import (
     ruling_of,
     strictest,
 )
+from agents.policy.checks import check_tags, check_tool
 from agents.policy.rules import Operator
 from agents.signals import Interrupted
 
@@ -143,8 +147,38 @@ def test_policy_without_names_passes_the_check() -> None:
     [
         (("x", "equals", "prod"), "prod", True),
         (("x", "equals", "prod"), "staging", False),
-        (("x", "equals", True), 1, False),
-        (("x", "equals", 1), True, False),
+        (("x", "equals", True), 1, None),
+        (("x", "equals", 1), True, None),
+        (("x", "equals", True), True, True),
+        (("x", "equals", True), False, False),
+        (("x", "equals", 1), 1.0, True),
+        (("x", "equals", 1), 2, False),
+        (("x", "equals", 1), "one", None),
+        (("x", "equals", None), None, True),
+        (("x", "equals", None), "prod", False),
+        (("x", "equals", "prod"), None, None),
+        (("x", "equals", "prod"), ["prod"], None),
+        (("x", "equals", "prod"), "PROD", None),
+        (("x", "equals", "prod"), " prod\n", None),
+        (("x", "equals", "prod"), "\uff50rod", None),
+        (("x", "equals", ["a", 1]), ["a", 1.0], True),
+        (("x", "equals", ["a", 1]), ["a", 2], False),
+        (("x", "equals", ["a", 1]), ["A", 1], None),
+        (("x", "equals", ["a", 1]), ["A", 2], False),
+        (("x", "equals", ["a"]), ["a", "a"], False),
+        (("x", "equals", ["a"]), "a", None),
+        (("x", "equals", {"a": 1}), {"a": 1.0}, True),
+        (("x", "equals", {"a": 1}), {"b": 1}, False),
+        (("x", "equals", {"a": 1}), {"a": "?"}, None),
+        (("x", "not_equals", "prod"), "Prod", None),
+        (("x", "not_equals", "prod"), 5, None),
+        (("x", "in", ["a", "b"]), "B", None),
+        (("x", "in", ["a", "b"]), 5, None),
+        (("x", "in", ["a", 5]), 6, False),
+        (("x", "in", ["a", 5]), True, None),
+        (("x", "in", []), "a", False),
+        (("x", "not_in", ["a"]), "A", None),
+        (("x", "not_in", ["a"]), None, None),
         (("x", "equals", 100), "100.0", True),
         (("x", "equals", {"a": [1]}), {"a": [1]}, True),
         (("x", "not_equals", "prod"), "staging", True),
@@ -169,12 +203,14 @@ def test_policy_without_names_passes_the_check() -> None:
         (("x", "matches", "a*"), "a" * 1001, None),
         (("x", "matches", "a*"), 5, None),
         (("x.y.0", "equals", "z"), {"y": ["z"]}, True),
-        (("x.y.1", "equals", "z"), {"y": ["z"]}, False),
-        (("x.y", "equals", "z"), "text", False),
+        (("x.y.1", "equals", "z"), {"y": ["z"]}, None),
+        (("x.y", "equals", "z"), "text", None),
         (("x.y", "not_equals", "z"), {}, None),
         (("x.y", "not_in", ["z"]), {}, None),
         (("x.*.to", "equals", "us"), [{"to": "us"}, {"to": "us"}], True),
         (("x.*.to", "equals", "us"), [{"to": "them"}], False),
+        (("x.*.to", "equals", "us"), {"0": {"to": "us"}}, None),
+        (("x.*.to", "equals", "us"), [{"at": "us"}], None),
         (("x.*.to", "equals", "us"), [{"to": "us"}, {"to": "them"}], None),
         (("x.*", "equals", "us"), [], False),
         (("x.*.*", "equals", 1), [[1], [1, 1]], True),
@@ -215,19 +251,101 @@ def test_condition_that_makes_no_sense(
 DEAR = Condition("euros", ">", 100)
 
 
+# Each operator at its boundary, just below and just above it, as a number and as digits.
 @pytest.mark.parametrize(
-    ("then", "euros", "matches"),
+    ("operator", "below", "at", "above"),
     [
-        (Deny(), 101, True),
-        (Deny(), "?", True),
-        (Ask(), "?", True),
-        (Allow(), 101, True),
-        (Allow(), "?", False),
-        (Deny(), 5, False),
+        (">", False, False, True),
+        (">=", False, True, True),
+        ("<", True, False, False),
+        ("<=", True, True, False),
+        ("equals", False, True, False),
+        ("not_equals", True, False, True),
     ],
 )
-def test_what_cannot_be_decided_never_allows(then: Ruling, euros: Json, matches: bool) -> None:
-    assert Rule(when=(DEAR,), then=then).matches(a_call(euros=euros)) is matches
+@pytest.mark.parametrize("limit", [500, 500.0, -500, 0])
+def test_each_operator_knows_its_boundary(
+    operator: Operator, below: bool, at: bool, above: bool, limit: float
+) -> None:
+    condition = Condition("x", operator, limit)
+    for offset, holds in ((-1, below), (0, at), (1, above)):
+        assert condition.holds({"x": limit + offset}) is holds
+        assert condition.holds({"x": str(limit + offset)}) is holds
+    assert condition.holds({"x": limit - 0.001}) is below
+    assert condition.holds({"x": limit + 0.001}) is above
+
+
+@pytest.mark.parametrize(("length", "holds"), [(1000, True), (1001, None)])
+def test_a_text_at_the_limit_of_patterns(length: int, holds: bool | None) -> None:
+    assert Condition("x", "matches", "a*").holds({"x": "a" * length}) is holds
+    assert Condition("x", "matches", "a" * 200).holds({"x": "a" * 200}) is True
+
+
+@pytest.mark.parametrize(("length", "holds"), [(100, True), (101, None)])
+def test_a_number_of_digits_at_the_limit(length: int, holds: bool | None) -> None:
+    assert Condition("x", ">", 1).holds({"x": "9" * length}) is holds
+
+
+@pytest.mark.parametrize("operator", get_args(Operator))
+def test_f11_nothing_at_the_path_is_undecided(operator: Operator) -> None:
+    wanted: Json = [1] if operator in {"in", "not_in"} else ("a" if operator == "matches" else 1)
+    assert Condition("x.y", operator, wanted).holds({}) is None
+    assert Condition("x.y", operator, wanted).holds({"x": 5}) is None
+
+
+DEAR = Condition("euros", ">", 100)
+
+
+@pytest.mark.parametrize(("euros", "matches"), [(101, True), ("?", None), (5, False)])
+def test_rule_holds_or_not_or_cannot_be_decided(euros: Json, matches: bool | None) -> None:
+    for then in (Allow(), Deny(), Ask()):
+        assert Rule(when=(DEAR,), then=then).matches(a_call(euros=euros)) is matches
+
+
+RULES = RulePolicy(
+    rules=(Rule(tool="pay", tags=("money",), when=(DEAR,), then=Ask(rule="dear")),),
+    default=Ask(),
+)
+BIG = Ask(rule="big", approvers=("UMIA",))
+
+
+@pytest.mark.parametrize(
+    ("rulings", "default", "said"),
+    [
+        ((Allow(),), Deny("no"), Deny("no")),
+        ((Deny("no"),), Allow(), Deny("no")),
+        ((BIG,), Allow(), BIG),
+        ((Allow(),), BIG, BIG),
+        ((Allow(),), Allow(), Allow()),
+        ((BIG,), Ask(rule="rest"), Ask(rule="big + rest", approvers=("UMIA",))),
+        (
+            (BIG,),
+            Ask(rule="rest", approvers=("UADA",)),
+            Deny("the rules big and rest ask different people"),
+        ),
+    ],
+)
+async def test_f11_undecided_rule_counts_with_all_that_follows(
+    rulings: tuple[Ruling, ...], default: Ruling, said: Ruling
+) -> None:
+    rules = tuple(Rule(when=(DEAR,), then=then) for then in rulings)
+    policy = RulePolicy(rules=rules, default=default)
+    for arguments in ({"euros": "?"}, {"euro": 5}, {}):
+        assert await policy.evaluate(a_call(**arguments)) == said
+
+
+async def test_search_ends_at_the_first_rule_that_holds() -> None:
+    policy = RulePolicy(
+        rules=(
+            Rule(when=(DEAR,), then=Allow()),
+            Rule(when=(Condition("to", "equals", "us"),), then=BIG),
+        ),
+        default=Deny("no"),
+    )
+    assert await policy.evaluate(a_call(euros="?", to="us")) == BIG
+    assert await policy.evaluate(a_call(euros=500, to="us")) == Allow()
+    assert await policy.evaluate(a_call(euros=5, to="us")) == BIG
+    assert await policy.evaluate(a_call(euros="?", to="them")) == Deny("no")
 
 
 def test_all_conditions_of_a_rule_count() -> None:
@@ -352,6 +470,110 @@ def test_i1_the_backup_people_of_one_rule_are_strangers_to_another() -> None:
 def test_questions_with_different_backup_people_deny() -> None:
     ruling = strictest([Ask(rule="a", backups=("U1",)), Ask(rule="b", backups=("U2",))])
     assert ruling == Deny("the rules a and b name different backup people")
-    assert strictest([Ask(rule="a", backups=("U1",)), Ask(rule="a")]) == Ask(
-        rule="a", backups=("U1",)
+    assert strictest([Ask(rule="a", backups=("U1",)), Ask(rule="b")]) == Ask(
+        rule="a + b", backups=("U1",)
     )
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: RulePolicy(rules=(Rule(tool="a", then=Ask()),), default=Ask()),
+        lambda: RulePolicy(
+            rules=(Rule(tool="a", then=Ask(rule="r")), Rule(tool="b", then=Ask(rule="r"))),
+            default=Allow(),
+        ),
+        lambda: all_of(RULES, RulePolicy(rules=(), default=Ask(rule="dear"))),
+        lambda: first_of(RULES, all_of(RULES)),
+    ],
+)
+def test_f1_two_rules_of_one_policy_have_two_names(make: Callable[[], Policy]) -> None:
+    with pytest.raises(AgentConfigError, match=r"two rules .* ask by the name .*Ask\(rule=…\)"):
+        make()
+
+
+async def test_f1_strictest_denies_two_rules_of_one_name() -> None:
+    one, other = Ask(rule="r", approvers=("UADA",)), Ask(rule="r", approvers=("UADA", "UBEN"))
+    assert strictest([one, one]) == one
+    assert strictest([one, other]) == Deny("several rules that ask share a name: r and r")
+
+
+@dataclass(frozen=True)
+class Known:
+    """A tool, as far as a policy has to know it."""
+
+    name: str
+    schema: Mapping[str, Json]
+    tags: tuple[str, ...] = ()
+
+
+ITEM: dict[str, Json] = {"type": "object", "properties": {"price": {"type": "number"}}}
+SCHEMA: dict[str, Json] = {
+    "type": "object",
+    "properties": {
+        "euros": {"type": "number"},
+        "note": {"anyOf": [{"$ref": "#/$defs/Note"}, {"type": "null"}]},
+        "items": {"type": "array", "items": {"$ref": "#/$defs/Item"}},
+        "pair": {"type": "array", "prefixItems": [ITEM, {"type": "string"}]},
+        "labels": {"type": "object", "additionalProperties": ITEM},
+        "free": {"type": "object"},
+        "any": True,
+        "list": {"type": "array"},
+        "lost": {"$ref": "#/$defs/Nobody"},
+    },
+    "additionalProperties": False,
+    "$defs": {"Item": ITEM, "Note": {"type": "object", "properties": {"text": {}}}},
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "exists"),
+    [
+        ("euros", True),
+        ("euro", False),
+        ("euros.cents", False),
+        ("note.text", True),
+        ("note.txt", False),
+        ("items.*.price", True),
+        ("items.0.price", True),
+        ("items.*.prize", False),
+        ("items.price", False),
+        ("pair.0.price", True),
+        ("pair.0.prize", False),
+        ("labels.red.price", True),
+        ("labels.red.prize", False),
+        ("free.what.ever", True),
+        ("any.thing", True),
+        ("list.0.what", True),
+        ("lost.text", False),
+    ],
+)
+def test_f11_misspelled_argument_is_a_mistake(path: str, exists: bool) -> None:
+    policy = RulePolicy(
+        rules=(Rule(when=(Condition(path, "equals", 1),), then=Deny()),), default=Deny()
+    )
+    tool = Known("pay", SCHEMA)
+    for one in (policy, all_of(policy), first_of(policy)):
+        if exists:
+            check_tool(one, tool)
+        else:
+            with pytest.raises(AgentConfigError, match="has no such argument; its arguments are"):
+                check_tool(one, tool)
+
+
+def test_f11_arguments_are_those_of_each_tool_that_a_rule_is_about() -> None:
+    check_tool(RULES, Known("pay", SCHEMA, ("money",)))
+    check_tool(RULES, Known("look", {}))
+    check_tool(Says(Allow()), Known("look", {}))
+    with pytest.raises(AgentConfigError, match="the tag 'money', and the tool does not have it"):
+        check_tool(RULES, Known("pay", SCHEMA, ("mony",)))
+    with pytest.raises(AgentConfigError, match="its arguments are: none"):
+        check_tool(RULES, Known("pay", {"properties": {}}, ("money",)))
+
+
+def test_f11_misspelled_tag_is_a_mistake() -> None:
+    for policy in (RULES, all_of(RULES), first_of(RULES)):
+        check_tags(policy, ["money", "slow"])
+        with pytest.raises(AgentConfigError, match="the tag 'money', and no tool has it"):
+            check_tags(policy, ["mony"])
+    check_tags(Says(Allow()), [])

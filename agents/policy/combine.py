@@ -1,0 +1,156 @@
+"""Several policies as one: all of them, or the first that objects."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from agents.errors import AgentConfigError
+from agents.policy.base import Allow, Ask, Deny, Policy, PolicyCall, Ruling
+from agents.policy.checks import (
+    KnownTool,
+    check_names,
+    check_rule_names,
+    check_tags,
+    check_tool,
+    rule_names,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _AllOf:
+    policies: tuple[Policy, ...]
+
+    async def evaluate(self, call: PolicyCall) -> Ruling:
+        return strictest([await policy.evaluate(call) for policy in self.policies])
+
+    def check_names(self, known: Collection[str]) -> None:
+        for policy in self.policies:
+            check_names(policy, known)
+
+    def check_tool(self, tool: KnownTool) -> None:
+        for policy in self.policies:
+            check_tool(policy, tool)
+
+    def check_tags(self, known: Collection[str]) -> None:
+        for policy in self.policies:
+            check_tags(policy, known)
+
+    def rule_names(self) -> tuple[str, ...]:
+        return rule_names(self.policies)
+
+
+@dataclass(frozen=True, slots=True)
+class _FirstOf:
+    policies: tuple[Policy, ...]
+
+    async def evaluate(self, call: PolicyCall) -> Ruling:
+        for policy in self.policies:
+            ruling = await policy.evaluate(call)
+            if not isinstance(ruling, Allow):
+                return ruling
+        return Allow()
+
+    def check_names(self, known: Collection[str]) -> None:
+        for policy in self.policies:
+            check_names(policy, known)
+
+    def check_tool(self, tool: KnownTool) -> None:
+        for policy in self.policies:
+            check_tool(policy, tool)
+
+    def check_tags(self, known: Collection[str]) -> None:
+        for policy in self.policies:
+            check_tags(policy, known)
+
+    def rule_names(self) -> tuple[str, ...]:
+        return rule_names(self.policies)
+
+
+def all_of(*policies: Policy) -> Policy:
+    """Ask all of these; the strictest ruling counts: see `strictest`.
+
+    Raises:
+        AgentConfigError: None is given, or two rules have one name.
+    """
+    return _AllOf(_some(policies))
+
+
+def first_of(*policies: Policy) -> Policy:
+    """Ask these in order, up to the first that does not allow; its ruling counts.
+
+    Raises:
+        AgentConfigError: None is given, or two rules have one name.
+    """
+    return _FirstOf(_some(policies))
+
+
+def strictest(rulings: Collection[object]) -> Ruling:
+    """Make one ruling of several: deny before ask before allow.
+
+    Of several that ask, one question is made: approval before review, all rule names, the shorter
+    times, and only those approvers, and backup people, who are named by each that names any. When
+    nobody is left, it denies, and so it does when two different rules share a name; put one gate
+    around another to ask different people, one after the other, for one call. Whoever is unknown
+    to a rule that names approvers is no backup person either.
+
+    Args:
+        rulings: At least one; anything that is no ruling denies.
+    """
+    asks: list[Ask] = []
+    for ruling in rulings:
+        if isinstance(ruling, Deny):
+            return ruling
+        if isinstance(ruling, Ask):
+            asks.append(ruling)
+        elif not isinstance(ruling, Allow):
+            return Deny(f"a policy answered with {type(ruling).__name__}, which is no ruling")
+    return _merged(asks) if asks else Allow()
+
+
+def _merged(asks: list[Ask]) -> Ruling:
+    approvers = _named_by_all([ask.approvers for ask in asks])
+    backups = _named_by_all([ask.backups for ask in asks])
+    asks = list(dict.fromkeys(asks))
+    rules = [ask.rule for ask in asks]
+    if len(set(rules)) < len(rules):
+        return Deny(f"several rules that ask share a name: {' and '.join(rules)}")
+    if approvers is None:
+        return Deny(f"the rules {' and '.join(rules)} ask different people")
+    if backups is None:
+        return Deny(f"the rules {' and '.join(rules)} name different backup people")
+    # To a rule that says who decides, the backup people of another rule are strangers.
+    known = [{*ask.approvers, *ask.backups} for ask in asks if ask.approvers]
+    backups = tuple(one for one in backups if all(one in few for few in known))
+    return Ask(
+        kind="approval" if any(ask.kind == "approval" for ask in asks) else "review",
+        rule=" + ".join(rules),
+        title=next((ask.title for ask in asks if ask.title), ""),
+        reason="; ".join(dict.fromkeys(ask.reason for ask in asks if ask.reason)),
+        approvers=approvers,
+        expires_in=_shortest(ask.expires_in for ask in asks),
+        remind_in=_shortest(ask.remind_in for ask in asks),
+        escalate_in=_shortest(ask.escalate_in for ask in asks),
+        backups=backups,
+        exclude_editors=any(ask.exclude_editors for ask in asks),
+    )
+
+
+def _named_by_all(lists: Iterable[tuple[str, ...]]) -> tuple[str, ...] | None:
+    """Who is in each list that names anybody; empty when none does, None when nobody is left."""
+    named = [names for names in lists if names]
+    if not named:
+        return ()
+    return tuple(one for one in named[0] if all(one in few for few in named)) or None
+
+
+def _shortest(times: Iterable[timedelta | None]) -> timedelta | None:
+    return min((time for time in times if time), default=None)
+
+
+def _some(policies: tuple[Policy, ...]) -> tuple[Policy, ...]:
+    if not policies:
+        raise AgentConfigError("a combination of policies needs at least one policy")
+    check_rule_names(rule_names(policies))
+    return policies
