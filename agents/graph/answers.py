@@ -38,7 +38,8 @@ class Resume(TypedDict, total=False):
     """What a thread goes on with. At most one of the first three.
 
     Attributes:
-        resume: One value, whatever it is, for the only question that waits.
+        resume: One value, whatever it is, for the only question that waits; a breakpoint takes
+            True or False, an `ApprovalResult` or a `StateEdit`.
         resume_map: Values by interrupt id.
         resume_list: Values for the questions of one node, in the order in which it asks them; the
             first is for the only question that waits.
@@ -208,7 +209,10 @@ def stopped_ids(head: ThreadDocument) -> list[str]:
 
 def _check(topology: Topology, point: Point, answer: object) -> None:
     info = point.info
-    if answer is None and not isinstance(info, Question | CancelInfo):
+    takes_none = isinstance(info, CancelInfo) or (
+        isinstance(info, Question) and info.kind == "node"
+    )
+    if answer is None and not takes_none:
         raise ResumeDataError(
             f"the answer for {point.address} is None; nothing ran", target=point.id
         )

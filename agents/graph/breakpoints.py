@@ -18,7 +18,7 @@ from agents.errors import ResumeDataError, ResumeError, UnregisteredTypeError
 from agents.graph.commands import StateEdit
 from agents.graph.errors import NodeRefusedError, StateUpdateError
 from agents.graph.plan import Topology
-from agents.graph.questions import Question, fingerprint
+from agents.graph.questions import Question, check_passage, fingerprint
 from agents.graph.state import Break, GraphState
 from agents.points import Point
 from agents.signals import Interrupted, keep_waiting
@@ -73,6 +73,10 @@ class Gatekeeper:
         if point.id not in run.answers:
             return one, Interrupted(point)
         answer = run.answers[point.id]
+        try:
+            check_passage(answer, one.slot)
+        except ResumeDataError as error:  # an answer that an earlier version has noted
+            return one, Interrupted(point, (error,))
         refusal = refuses(answer)
         if refusal:
             outcome, told = _stopped(one, answer)
@@ -106,17 +110,17 @@ class Gatekeeper:
 def refuses(answer: object) -> str:
     """Say why an answer to a breakpoint lets nothing run; empty when it lets the node run.
 
-    Anything else than a no lets it run, as a breakpoint asks no more than "go on?".
+    Only a clear yes does: True, an approval, or an edit of the state.
     """
     match answer:
+        case True | StateEdit() | ApprovalResult(approved=True):
+            return ""
         case Expired() | Cancelled():
             return f"nobody answered ({answer})"
-        case ApprovalResult(approved=False):
+        case ApprovalResult():
             return f"rejected: {answer.reason or 'no reason was given'}"
-        case False:
-            return "rejected"
         case _:
-            return ""
+            return "rejected"
 
 
 def _stopped(one: Break, answer: object) -> tuple[ToolOutcome, str]:

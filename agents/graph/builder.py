@@ -34,7 +34,8 @@ class CompileOptions(TypedDict, total=False):
         name: Part of addresses: never change it while threads are pending; "graph" when left out.
         durability: When things are stored: each node and step ("step", the default), or only where
             the graph stops ("interrupt").
-        step_limit: How many steps one turn may take; 100 when left out.
+        step_limit: How many steps one call may take, from its input or answer to its end or the
+            next question; 100 when left out.
         new_id: Makes ids of interrupts; UUIDs when left out.
         observers: Are told what happens.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextvars import copy_context
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, Unpack, cast
 
 from agents.agent import stop
@@ -43,6 +44,19 @@ StreamMode: TypeAlias = Literal["updates", "values", "interrupts"]
 _MODES = ("updates", "values", "interrupts")
 
 
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """How a graph was called, beside its input and its answers."""
+
+    thread_id: str
+    cancel: CancelToken | None
+    step_limit: int | None
+    tell: Tell
+
+    def work(self) -> Work:
+        return Work(cancel=self.cancel or CancelToken(), step_limit=self.step_limit)
+
+
 class CompiledGraph(GraphThreads):
     """A graph that can run. Made by `StateGraph.compile`.
 
@@ -58,6 +72,7 @@ class CompiledGraph(GraphThreads):
         *,
         thread_id: str = "",
         cancel: CancelToken | None = None,
+        step_limit: int | None = None,
         **resume: Unpack[Resume],
     ) -> GraphResult:
         """Run to the end, or until people are needed.
@@ -72,6 +87,8 @@ class CompiledGraph(GraphThreads):
             thread_id: Which thread. A graph without a store needs none: nothing is kept then, and
                 nothing can be resumed.
             cancel: With it, somebody else can stop the run between two steps.
+            step_limit: How many steps this call may take; what `compile` was given when left out.
+                A sub-graph has its own.
             **resume: See `Resume`.
 
         Returns:
@@ -87,7 +104,7 @@ class CompiledGraph(GraphThreads):
             AgentError: The graph cannot go on.
             Exception: A node failed. What is finished is stored.
         """
-        return await self._go(input, thread_id, cancel, resume, _drop)
+        return await self._go(input, resume, _Call(thread_id, cancel, step_limit, _drop))
 
     async def stream(
         self,
@@ -96,6 +113,7 @@ class CompiledGraph(GraphThreads):
         mode: StreamMode | Sequence[StreamMode] = "updates",
         thread_id: str = "",
         cancel: CancelToken | None = None,
+        step_limit: int | None = None,
         **resume: Unpack[Resume],
     ) -> AsyncGenerator[object, None]:
         """Do what `invoke` does, and tell what happens meanwhile.
@@ -109,6 +127,7 @@ class CompiledGraph(GraphThreads):
                 Several modes give pairs of mode and part.
             thread_id: See `invoke`.
             cancel: See `invoke`.
+            step_limit: See `invoke`.
             **resume: See `Resume`.
 
         Raises:
@@ -124,7 +143,7 @@ class CompiledGraph(GraphThreads):
             if kind in modes:
                 queue.put_nowait((kind, part))
 
-        work = self._go(input, thread_id, cancel, resume, tell)
+        work = self._go(input, resume, _Call(thread_id, cancel, step_limit, tell))
         task = asyncio.create_task(work, context=copy_context())
         task.add_done_callback(lambda _: queue.put_nowait(None))
         try:
@@ -134,7 +153,12 @@ class CompiledGraph(GraphThreads):
         finally:
             await stop(cast("asyncio.Task[object]", task))
 
-    async def run_inside(self, input: Mapping[str, object]) -> Values:  # noqa: A002 - see invoke
+    async def run_inside(
+        self,
+        input: Mapping[str, object],  # noqa: A002 - see invoke
+        *,
+        step_limit: int | None = None,
+    ) -> Values:
         """Run as a part of the run that is going on here: in a node, a tool or an agent.
 
         Whoever calls it again after an interrupt finds it where it stood; the input is not looked
@@ -143,6 +167,7 @@ class CompiledGraph(GraphThreads):
 
         Args:
             input: By key of the state.
+            step_limit: See `invoke`.
 
         Returns:
             The state at the end.
@@ -157,22 +182,31 @@ class CompiledGraph(GraphThreads):
 
         async def work() -> Values:
             with address_segment("runnable", self.name, number):
-                return await Engine(self.topology).run(lambda: dict(input))
+                engine = Engine(self.topology, step_limit=step_limit)
+                return await engine.run(lambda: dict(input))
 
         return await kept(f"graph {scope.address} {self.name} {number}", work)
 
-    async def recover(self, thread_id: str, *, cancel: CancelToken | None = None) -> GraphResult:
+    async def recover(
+        self,
+        thread_id: str,
+        *,
+        cancel: CancelToken | None = None,
+        step_limit: int | None = None,
+    ) -> GraphResult:
         """Go on with a thread whose process died; nodes that were finished do not run again.
 
         Args:
             thread_id: The thread. Call this only when its process is gone; if it is not, one of the
                 two stops at its next step.
             cancel: See `invoke`.
+            step_limit: See `invoke`.
 
         Raises:
             CheckpointError: It never ran, cannot be read, or somebody else recovers it.
             Exception: A node failed.
         """
+        _check_limit(step_limit)
         thread = self._thread(thread_id, "recover()")
         head = await thread.need_head(self.topology)
         if not thread.is_running:
@@ -181,38 +215,32 @@ class CompiledGraph(GraphThreads):
         await thread.load()
         claim = thread.claimed
         head = await commanded(self.topology, head, claim.command)
-        work = Work(answers=claim.answers, resumed=True, cancel=cancel or CancelToken())
+        call = _Call(thread_id, cancel, step_limit, _drop)
+        work = replace(call.work(), answers=claim.answers, resumed=True)
         return await self._execution(thread, _drop).run(head, work)
 
     async def _go(
-        self,
-        given: Mapping[str, object] | None,
-        thread_id: str,
-        cancel: CancelToken | None,
-        request: Resume,
-        tell: Tell,
+        self, given: Mapping[str, object] | None, request: Resume, call: _Call
     ) -> GraphResult:
         check_request(request)
         check_input(given)
+        _check_limit(call.step_limit)
         goes_on = given is None or bool(request)
-        if not thread_id and not goes_on and given is not None and _is_inside():
-            return GraphResult(values=await self.run_inside(given))
-        token = cancel or CancelToken()
+        if not call.thread_id and not goes_on and given is not None and _is_inside():
+            return GraphResult(values=await self.run_inside(given, step_limit=call.step_limit))
         if goes_on:
-            return await self._resume(self._thread(thread_id, "a resume"), request, token, tell)
-        if self._store is not None and not thread_id:
+            return await self._resume(self._thread(call.thread_id, "a resume"), request, call)
+        if self._store is not None and not call.thread_id:
             raise NoGraphStoreError(self.name, "invoke()")
-        thread = Thread(self._store, thread_id)
+        thread = Thread(self._store, call.thread_id)
         head = await thread.load()
         thread.refuse_running()
         thread.check_graph(self.topology)
         new = await begun(self.topology, head, given or {}, self._options.new_id())
         saved = await thread.save(new)
-        return await self._execution(thread, tell).run(saved, Work(cancel=token))
+        return await self._execution(thread, call.tell).run(saved, call.work())
 
-    async def _resume(
-        self, thread: Thread, request: Resume, cancel: CancelToken, tell: Tell
-    ) -> GraphResult:
+    async def _resume(self, thread: Thread, request: Resume, call: _Call) -> GraphResult:
         head = await thread.need_head(self.topology)
         if thread.is_running:
             raise late_error(thread, request)
@@ -236,11 +264,17 @@ class CompiledGraph(GraphThreads):
         except CheckpointConflictError:
             await thread.load()
             raise late_error(thread, request) from None
-        work = Work(answers=answers, refusals=refusals, resumed=True, cancel=cancel)
-        return await self._execution(thread, tell).run(base, work)
+        work = replace(call.work(), answers=answers, refusals=refusals, resumed=True)
+        return await self._execution(thread, call.tell).run(base, work)
 
     def _execution(self, thread: Thread, tell: Tell) -> Execution:
         return Execution(self.topology, self._options, thread, tell)
+
+
+def _check_limit(step_limit: object) -> None:
+    is_number = isinstance(step_limit, int) and not isinstance(step_limit, bool)
+    if step_limit is not None and not (is_number and cast("int", step_limit) >= 1):
+        raise AgentConfigError(f"`step_limit` is {step_limit!r}; give a number of steps, from 1")
 
 
 def _drop(_: str, __: object) -> None:

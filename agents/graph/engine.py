@@ -59,6 +59,7 @@ class Engine:
         hooks: Who is told what happens.
         around: The graph around it, when it is a node of one.
         is_guarded: Whether people let the whole of it run, at a breakpoint around it.
+        step_limit: How many steps it may take from now on; None takes what the graph says.
 
     Attributes:
         state: Where it stands; set once it has begun.
@@ -71,8 +72,11 @@ class Engine:
         *,
         around: Around | None = None,
         is_guarded: bool = False,
+        step_limit: int | None = None,
     ) -> None:
         self._topology = topology
+        self._step_limit = step_limit or topology.step_limit
+        self._steps = 0
         self._hooks = hooks or Hooks()
         self._scope: Scope = current_scope("a graph")
         self._place = Place(
@@ -117,8 +121,8 @@ class Engine:
             self._pass_gate()
             if not self.state.tasks:
                 return self.state.values
-            if self.state.step >= self._topology.step_limit:
-                raise GraphStepLimitError(self._topology.name, self._topology.step_limit)
+            if self._steps >= self._step_limit:
+                raise GraphStepLimitError(self._topology.name, self._step_limit)
             self._stop_if_wanted()
             await self._run_step()
             await self._commit()
@@ -244,6 +248,7 @@ class Engine:
         """Write what the nodes of the step return, and see what is next."""
         values = self._topology.channels.merge(self.state.values, self.state.updates)
         done = [(task.node, cast("Outcome", task.outcome).goto) for task in self.state.tasks]
+        self._steps += 1
         step, memories = self.state.step + 1, self.state.remembered
         state, leaving = replace(self.state, step=step, memories=memories), self._leaving()
         if leaving is not None:

@@ -163,13 +163,13 @@ class NodeFailedError(ToolError):
 
 
 class GraphStepLimitError(StepLimitError):
-    """The graph took more steps than it may take."""
+    """The graph took more steps than one call may. What it did is kept; the next call goes on."""
 
     def __init__(self, graph: str, limit: int) -> None:
         AgentError.__init__(
             self,
-            f"graph {graph!r} used all {limit} steps and is not at its end; "
-            "raise `compile(step_limit=…)`, or end the loop",
+            f"graph {graph!r} took {limit} steps in one call and is not at its end; give it more, "
+            "with `invoke(step_limit=…)` or `compile(step_limit=…)`, or end the loop",
         )
         self.agent_name = graph
         self.limit = limit

@@ -55,12 +55,14 @@ class Work:
         refusals: Answers that were set aside; told when all else is stored.
         resumed: Whether the head was claimed, so that its journal goes on.
         cancel: Asked between two steps whether to stop.
+        step_limit: How many steps may be taken; None takes what the graph says.
     """
 
     answers: Mapping[str, object] = field(default_factory=dict)
     refusals: tuple[ResumeError, ...] = ()
     resumed: bool = False
     cancel: CancelToken = field(default_factory=CancelToken)
+    step_limit: int | None = None
 
 
 class Execution:
@@ -95,7 +97,7 @@ class Execution:
         self._tell_start(run, work)
         hooks = Hooks(keep=lambda state: self._keep(head, run, state), tell=self._tell)
         with entered(Scope(run=run)), address_segment("runnable", self._topology.name):
-            engine = Engine(self._topology, hooks)
+            engine = Engine(self._topology, hooks, step_limit=work.step_limit)
             try:
                 values = await engine.run(dict)
             except Interrupted as signal:

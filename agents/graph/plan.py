@@ -94,7 +94,7 @@ class Topology:
         branches: Conditional edges.
         before: Nodes with a breakpoint before them.
         after: Nodes with a breakpoint after them.
-        step_limit: How many steps one turn may take.
+        step_limit: How many steps one call may take.
     """
 
     name: str

@@ -14,13 +14,13 @@ from agents.address import Address
 from agents.codec import Json, encode, register
 from agents.context import RunContext, current_scope
 from agents.errors import ResumeDataError, ResumeError
-from agents.graph.commands import Answers
+from agents.graph.commands import Answers, StateEdit
 from agents.graph.errors import NotAnsweredError, OutsideNodeError, QuestionChangedError
 from agents.graph.shapes import is_json, misfit, read_answer, schema_of
 from agents.graph.state import Answered
 from agents.points import Point
 from agents.signals import raise_point
-from agents.tools.infos import Cancelled, Expired
+from agents.tools.infos import ApprovalResult, Cancelled, Expired
 
 T = TypeVar("T")
 QuestionKind = Literal["node", "before", "after"]
@@ -64,15 +64,35 @@ class Question:
         Raises:
             ResumeDataError: The answer does not fit.
         """
+        if self.kind != "node":
+            check_passage(answer, str(self))
+            return
         if isinstance(answer, Answers):
-            if self.kind != "node" or not answer.values:
-                raise ResumeDataError(f"a list of answers is for questions of a node, not {self}")
+            if not answer.values:
+                raise ResumeDataError(f"the list of answers to {self} is empty; nothing ran")
             answer = answer.values[0]
         if self.schema is None or isinstance(answer, Expired | Cancelled) or not is_json(answer):
             return
         fault = misfit(self.schema, answer)
         if fault:
             raise ResumeDataError(f"the answer to {self} does not fit: {fault}; nothing ran")
+
+
+def check_passage(answer: object, where: str) -> None:
+    """Refuse what is neither a yes nor a no to a breakpoint: nothing unclear lets a node run.
+
+    Args:
+        answer: What was given.
+        where: The breakpoint, for the error.
+
+    Raises:
+        ResumeDataError: It is something else.
+    """
+    if not isinstance(answer, bool | ApprovalResult | StateEdit | Expired | Cancelled):
+        raise ResumeDataError(
+            f"a breakpoint ({where}) takes True or False, an ApprovalResult or a StateEdit, got a "
+            f"{type(answer).__name__}; nothing ran, and it still waits"
+        )
 
 
 @dataclass(slots=True, kw_only=True)

@@ -147,7 +147,7 @@ class Trial:
 
 def _go(asked: object) -> object:
     """Let it go on; also a node behind a breakpoint whose process died while it ran."""
-    return DoubtResult(choice="again") if isinstance(asked, DoubtInfo) else "go"
+    return DoubtResult(choice="again") if isinstance(asked, DoubtInfo) else True
 
 
 async def all_at_once(layers: Layers) -> Trial:

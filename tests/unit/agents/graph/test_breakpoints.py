@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from agents.errors import ResumeDataError, UnregisteredTypeError
+from agents.agent import InterruptEvent
+from agents.document import ResumeParams
+from agents.errors import ResumeDataError
 from agents.graph import (
     END,
     START,
@@ -16,7 +18,17 @@ from agents.graph import (
     StateGraph,
     node_interrupt,
 )
-from agents.tools.infos import ApprovalResult, Cancelled, Expired
+from agents.graph.agent import GraphAgent
+from agents.graph.thread import GraphClaim, Thread
+from agents.runner import Runner
+from agents.tools.human import HumanResponse
+from agents.tools.infos import (
+    ApprovalResult,
+    Cancelled,
+    DoubtResult,
+    Expired,
+    ReviewEditResult,
+)
 from tests.unit.agents.graph.support import Lab, State, chain, fan, ids, values_of
 
 
@@ -33,16 +45,71 @@ async def test_g041_before() -> None:
     assert (result.next, lab.ran) == (("b",), {"a": 1})
     assert values_of(await lab.state()) == ["b"]
     assert [task.status for task in (await lab.state()).tasks] == ["waiting"]
-    result = await lab.run(resume="anything")
+    result = await lab.run(resume=True)
     assert (result.next, lab.ran) == ((), {"a": 1, "b": 1, "c": 1})
 
 
-@pytest.mark.parametrize("value", [None, "", "go", 0, True])
-async def test_g041_any_answer_but_a_no_goes_on(value: object) -> None:
+@pytest.mark.parametrize("value", [True, ApprovalResult(approved=True), StateEdit({})])
+async def test_g041_a_clear_yes_goes_on(value: object) -> None:
     lab = Lab(abc, {"interrupt_before": ["b"]})
     await lab.start()
     await lab.run(resume=value)
     assert lab.ran == {"a": 1, "b": 1, "c": 1}
+
+
+UNCLEAR = [
+    None,
+    "",
+    "go",
+    "no",
+    "reject",
+    0,
+    1,
+    {"approved": False},
+    {"approved": True},
+    {"type": "ignore"},
+    [True],
+    ReviewEditResult(disapproved=True),
+    ReviewEditResult(no_need_to_edit=True),
+    HumanResponse(type="ignore"),
+    HumanResponse(type="accept"),
+    DoubtResult(choice="give_up"),
+    DoubtResult(choice="ran"),
+]
+
+
+@pytest.mark.parametrize("value", UNCLEAR)
+async def test_whatever_is_no_clear_yes_lets_nothing_run(value: object) -> None:
+    lab = Lab(abc, {"interrupt_before": ["b"]})
+    await lab.start()
+    before = await lab.state()
+    with pytest.raises(ResumeDataError, match="nothing ran"):
+        await lab.run(resume=value)
+    assert (await lab.state(), lab.ran) == (before, {"a": 1})
+
+
+@pytest.mark.parametrize("value", UNCLEAR)
+async def test_an_agent_takes_nothing_else_at_a_breakpoint_either(value: object) -> None:
+    lab = Lab(abc, {"interrupt_after": ["a"]})
+    agent = GraphAgent(lab.graph, "g", to_input=lambda given: {}, to_text=lambda state: "done")
+    runner = Runner(agent, checkpoint_store=lab.store)
+    [asked] = [one async for one in runner.query("go", checkpoint_id="r")]
+    assert isinstance(asked, InterruptEvent)
+    params = ResumeParams(targets={asked.contexts[0].id: value})
+    with pytest.raises(ResumeDataError):
+        _ = [one async for one in runner.resume_with_params("r", params)]
+    assert lab.ran == {"a": 1}
+
+
+async def test_an_unclear_answer_that_an_earlier_version_noted_lets_nothing_run() -> None:
+    lab = Lab(abc, {"interrupt_before": ["b"]})
+    [question] = ids(await lab.start())
+    thread = Thread(lab.store, "t")
+    await thread.load()
+    await thread.claim(GraphClaim(answers={question: "no"}))
+    with pytest.raises(ResumeDataError):
+        await lab.graph.recover("t")
+    assert (ids(await lab.state()), lab.ran) == ([question], {"a": 1})
 
 
 @pytest.mark.parametrize(
@@ -70,7 +137,7 @@ async def test_e125_before_first_node() -> None:
     lab = Lab(abc, {"interrupt_before": "*"})
     assert values_of(await lab.start()) == ["a"]
     assert lab.ran == {}
-    assert values_of(await lab.run(resume=None)) == ["b"]
+    assert values_of(await lab.run(resume=True)) == ["b"]
 
 
 async def test_g044_after_never_runs_the_node_again() -> None:
@@ -80,7 +147,7 @@ async def test_g044_after_never_runs_the_node_again() -> None:
     result = await lab.start()
     assert (values_of(result), result.interrupts[0].kind) == (["w"], "after")
     assert (result.values["log"], result.next, lab.ran) == (["w"], ("z",), {"w": 1})
-    await lab.run(resume=None)
+    await lab.run(resume=True)
     assert lab.ran == {"w": 1, "z": 1}
 
 
@@ -97,7 +164,7 @@ async def test_g044_after_the_last_node() -> None:
 async def test_g046_the_value_never_reaches_the_node() -> None:
     lab = Lab(lambda lab: chain(lab, b=lab.ask("b", "inner?")), {"interrupt_before": ["b"]})
     await lab.start()
-    assert values_of(await lab.run(resume="go")) == ["inner?"]
+    assert values_of(await lab.run(resume=True)) == ["inner?"]
     assert (await lab.run(resume="answer")).values["b"] == "answer"
 
 
@@ -118,9 +185,9 @@ async def test_g049_a_breakpoint_in_a_loop() -> None:
     lab = Lab(build, {"interrupt_before": ["n"]})
     seen = [ids(await lab.start())]
     for _ in range(2):
-        seen.append(ids(await lab.run(resume=None)))  # noqa: PERF401 - one after the other
+        seen.append(ids(await lab.run(resume=True)))  # noqa: PERF401 - one after the other
     assert len({one for found in seen for one in found}) == 3
-    assert (await lab.run(resume=None)).values["log"] == ["n", "n", "n"]
+    assert (await lab.run(resume=True)).values["log"] == ["n", "n", "n"]
 
 
 async def test_e122_the_state_is_shown_and_can_be_edited() -> None:
@@ -131,7 +198,7 @@ async def test_e122_the_state_is_shown_and_can_be_edited() -> None:
     [question] = (await lab.start()).interrupts
     assert isinstance(question.state, dict)
     question.state["foo"] = "changed in place"
-    assert (await lab.run(resume=None)).values["foo"] == "s12"
+    assert (await lab.run(resume=True)).values["foo"] == "s12"
     lab = Lab(build, {"interrupt_before": ["b"]})
     [question] = (await lab.start()).interrupts
     assert question.address == "runnable:graph"
@@ -175,7 +242,7 @@ async def test_e127_an_edit_that_cannot_be_stored() -> None:
     await lab.start()
     with pytest.raises(ResumeDataError):
         await lab.run(resume=StateEdit({"a": object()}))
-    with pytest.raises(UnregisteredTypeError):
+    with pytest.raises(ResumeDataError):
         await lab.run(resume=object())
     assert await lab.pending() == ["b"]
 
@@ -192,7 +259,7 @@ async def test_one_of_several_before_holds_the_whole_step() -> None:
     lab = Lab(lambda lab: fan(a=lab.write("a"), b=lab.write("b")), {"interrupt_before": ["b"]})
     assert values_of(await lab.start()) == ["b"]
     assert lab.ran == {}
-    assert (await lab.run(resume=None)).values["log"] == ["a", "b"]
+    assert (await lab.run(resume=True)).values["log"] == ["a", "b"]
 
 
 async def test_one_question_for_several_sends() -> None:
@@ -202,7 +269,7 @@ async def test_one_question_for_several_sends() -> None:
 
     lab = Lab(build, {"interrupt_before": ["w"]})
     assert values_of(await lab.start()) == ["w"]
-    assert (await lab.run(resume=None)).values["log"] == ["1", "2"]
+    assert (await lab.run(resume=True)).values["log"] == ["1", "2"]
 
 
 async def test_e128_every_graph_has_a_state_to_show() -> None:
@@ -241,10 +308,10 @@ async def test_a_command_does_not_get_round_a_breakpoint() -> None:
         lambda lab: fan(a=lab.ask("a", "q"), z=lab.write("z", c=1)), {"interrupt_before": ["z"]}
     )
     assert values_of(await lab.start()) == ["z"]
-    await lab.run(resume=None)
+    await lab.run(resume=True)
     result = await lab.run(resume="A", command=Command(goto="z"))
     assert (values_of(result), lab.ran["z"]) == (["z"], 1)
-    await lab.run(resume=None)
+    await lab.run(resume=True)
     assert lab.ran["z"] == 2
 
 

@@ -227,20 +227,62 @@ async def test_a_router_that_leads_nowhere() -> None:
         await Lab(lambda lab: graph).start()
 
 
-async def test_the_step_limit() -> None:
+def endless(lab: Lab) -> StateGraph:
     graph = StateGraph(State).add_node("a", lambda state: {"log": ["a"]})
-    graph.add_edge(START, "a").add_edge("a", "a")
-    lab = Lab(lambda lab: graph, {"step_limit": 3})
-    with pytest.raises(GraphStepLimitError, match="all 3 steps"):
+    return graph.add_edge(START, "a").add_edge("a", "a")
+
+
+async def test_the_step_limit_counts_per_call() -> None:
+    lab = Lab(endless, {"step_limit": 3})
+    with pytest.raises(GraphStepLimitError, match="3 steps in one call"):
         await lab.start()
     state = await lab.state()
     assert (state.values["log"], state.phase, state.step) == (["a"] * 3, "failed", 3)
     with pytest.raises(GraphStepLimitError):
         await lab.run()
-    lab.options["step_limit"] = 5
-    with pytest.raises(GraphStepLimitError):
-        await lab.run()
-    assert (await lab.state()).values["log"] == ["a"] * 5
+    assert (await lab.state()).values["log"] == ["a"] * 6
+
+
+async def test_a_call_may_have_a_step_limit_of_its_own() -> None:
+    lab = Lab(endless, {"step_limit": 3})
+    with pytest.raises(GraphStepLimitError, match="5 steps"):
+        await lab.run({}, step_limit=5)
+    with pytest.raises(GraphStepLimitError, match="1 steps"):
+        async for _ in lab.graph.stream(thread_id="t", step_limit=1):
+            pass
+    assert len((await lab.state()).values["log"]) == 6
+
+
+async def test_a_graph_in_a_node_may_have_a_step_limit_of_its_own() -> None:
+    inner = endless(Lab(endless)).compile(name="inner")
+
+    async def node(state: State) -> object:
+        return (await inner.invoke({}, step_limit=2)).values
+
+    with pytest.raises(GraphStepLimitError, match="'inner' took 2 steps"):
+        await Lab(lambda lab: chain(lab, a=node)).start()
+
+
+async def test_questions_in_a_loop_never_come_to_the_step_limit() -> None:
+    def build(lab: Lab) -> StateGraph:
+        graph = StateGraph(State).add_node("ask", lab.ask("ask", "more?", key="a"))
+        graph.add_node("reply", lab.write("reply", b=1))
+        return graph.add_edge(START, "ask").add_edge("ask", "reply").add_edge("reply", "ask")
+
+    lab = Lab(build, {"step_limit": 3})
+    await lab.start()
+    for _ in range(8):
+        assert values_of(await lab.run(resume="yes")) == ["more?"]
+    assert lab.ran["reply"] == 8
+
+
+@pytest.mark.parametrize("limit", [0, -1, "5", 2.5, True])
+async def test_a_step_limit_is_a_number_of_steps(limit: Any) -> None:
+    lab = Lab(endless)
+    with pytest.raises(AgentConfigError, match="step_limit"):
+        await lab.run({}, step_limit=limit)
+    with pytest.raises(AgentConfigError, match="step_limit"):
+        await lab.graph.recover("t", step_limit=limit)
 
 
 async def test_a_node_that_is_gone() -> None:

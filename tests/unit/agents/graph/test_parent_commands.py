@@ -123,7 +123,7 @@ async def test_after_a_question_and_in_a_breakpoint_after_the_node() -> None:
     assert values_of(await lab.start()) == ["q"]
     result = await lab.run(resume="x")
     assert (values_of(result), result.interrupts[0].kind) == (["s"], "after")
-    result = await lab.run(resume=None)
+    result = await lab.run(resume=True)
     assert (result.values["a"], result.values["log"]) == ("x", ["y"])
 
 

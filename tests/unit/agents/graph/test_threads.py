@@ -220,11 +220,11 @@ async def test_a_fork_at_a_breakpoint_and_at_the_end() -> None:
     lab = Lab(one, {"interrupt_before": ["z"]})
     await lab.start()
     paused = await lab.run(resume="x")
-    await lab.run(resume=None)
+    await lab.run(resume=True)
     state = await lab.graph.fork("t", at=paused.checkpoint)
     assert values_of(state) == ["z"]
     assert ids(state) != ids(paused)
-    assert (await lab.run(resume=None)).values["log"] == ["z"]
+    assert (await lab.run(resume=True)).values["log"] == ["z"]
     assert (await lab.graph.fork("t")).phase == "finished"
 
 
