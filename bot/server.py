@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import socket
 from collections.abc import Awaitable, Callable
@@ -10,6 +11,7 @@ from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from aiohttp import web
 from slack_bolt.async_app import AsyncApp
 
+from bot.door import Door, Patience, only_complete, room_for_connections
 from bot.errors import SettingsError
 from bot.listeners.reading import read_request, write_response
 
@@ -19,6 +21,9 @@ Answering = Callable[[], AbstractContextManager[None]]
 """Makes what is entered while somebody waits for an answer."""
 
 SLACK_PATH = "/slack/events"
+
+BACKLOG = 1024
+"""Connections that the system may keep for us until we take them."""
 
 UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
 """What Bolt raises over a body that is not as Slack's are."""
@@ -90,6 +95,7 @@ async def serve(
     port: int,
     stack: AsyncExitStack,
     variable: str = "COUNTERSIGN_PORT",
+    patience: Patience | None = None,
 ) -> int:
     """Listen until the stack closes; return the port (a free one when 0 was asked for).
 
@@ -99,20 +105,32 @@ async def serve(
         port: Where to listen.
         stack: Stops listening when it closes.
         variable: The setting that the port comes from, for the error.
+        patience: How long connections may take; the usual when None.
 
     Raises:
         SettingsError: The port is taken, or the host is not an address of this machine.
     """
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=2)
+    # What is not read within a second of the answer is not read any more.
+    runner = web.AppRunner(
+        app, access_log=None, shutdown_timeout=2, auto_decompress=False, lingering_time=1.0
+    )
+    door = Door(lambda: _protocol(runner), most=room_for_connections(), patience=patience)
+    app.middlewares.insert(0, only_complete(door))
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
-    site = web.TCPSite(runner, host, port)
+    loop = asyncio.get_running_loop()
     try:
-        await site.start()
+        server = await loop.create_server(door, host, port, backlog=BACKLOG)
     except (OSError, socket.gaierror) as error:
         raise SettingsError(
             variable,
             f"cannot listen on {host}:{port} ({error.strerror or error})",
             "stop the program that uses it, or choose another port",
         ) from error
-    return int(runner.addresses[0][1])
+    stack.callback(server.close)
+    return int(server.sockets[0].getsockname()[1])
+
+
+def _protocol(runner: web.AppRunner) -> asyncio.Protocol:
+    assert runner.server is not None  # noqa: S101 (it is there from the set-up on)
+    return runner.server()
