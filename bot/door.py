@@ -21,6 +21,8 @@ logger = logging.getLogger(__name__)
 
 MOST = 512
 """Connections at once, where the system has room for so many."""
+SILENCE_S = 60.0
+"""Seconds from one line in the log about too many connections to the next."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +60,7 @@ class Door:
         self.patience = patience or Patience()
         # In the order of their arrival.
         self._inside: dict[asyncio.BaseTransport, _Connection] = {}
+        self._said: float | None = None
 
     def __call__(self) -> asyncio.Protocol:
         """Make the protocol of a new connection."""
@@ -84,16 +87,23 @@ class Door:
             waiting = [one for one in self._inside.values() if not one.is_working]
             # Who has never said anything goes before who had a request answered.
             leaving = min(waiting, key=lambda one: one.answered > 0, default=connection)
-            logger.warning(
-                "too many connections (%d): one is closed",
-                self._most,
-                extra={"action": "connection_closed"},
-            )
+            self._complain()
             if leaving is connection:
                 transport.abort()
                 return
             leaving.leave()
         self._inside[transport] = connection
+
+    def _complain(self) -> None:
+        """Say that there are too many, once in a while: a crowd must not fill the log."""
+        now = asyncio.get_running_loop().time()
+        if self._said is None or now >= self._said + SILENCE_S:
+            self._said = now
+            logger.warning(
+                "too many connections: more than %d at once; incomplete ones are closed",
+                self._most,
+                extra={"action": "connection_closed"},
+            )
 
     def forget(self, transport: asyncio.BaseTransport) -> None:
         """This connection has ended."""
@@ -198,7 +208,10 @@ def only_complete(door: Door) -> Middleware:
             answer = web.Response(status=415, text="Compressed requests are not read.\n")
             answer.force_close()
             return answer
-        await request.read()
+        try:
+            await request.read()
+        except ConnectionError:
+            return web.Response(status=408)  # nobody is there any more to read it
         door.complete(transport)
         try:
             return await handler(request)

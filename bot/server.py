@@ -23,7 +23,7 @@ Answering = Callable[[], AbstractContextManager[None]]
 SLACK_PATH = "/slack/events"
 
 BACKLOG = 1024
-"""Connections that the system may keep for us until we take them."""
+"""Connections that the system keeps for us until we take them."""
 
 UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
 """What Bolt raises over a body that is not as Slack's are."""
@@ -120,13 +120,17 @@ async def serve(
     stack.push_async_callback(runner.cleanup)
     loop = asyncio.get_running_loop()
     try:
-        server = await loop.create_server(door, host, port, backlog=BACKLOG)
+        server = await loop.create_server(door, host, port)
     except (OSError, socket.gaierror) as error:
         raise SettingsError(
             variable,
             f"cannot listen on {host}:{port} ({error.strerror or error})",
             "stop the program that uses it, or choose another port",
         ) from error
+    for listening in server.sockets:
+        # Not by an argument: asyncio would also take so many at once, before it reads from any.
+        with listening.dup() as known:
+            known.listen(BACKLOG)
     stack.callback(server.close)
     return int(server.sockets[0].getsockname()[1])
 
