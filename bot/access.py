@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from bot.errors import NotApproverError
 from bot.ports import EXCLUDED, Actor, Directory, Person
+from bot.requesters import requesters_of
 from storage.records import Approval, Kind
 
 CHANNEL = "channel"
@@ -105,9 +106,9 @@ def decider_names(approval: Approval) -> tuple[str, ...]:
 
 
 def is_requester(approval: Approval, user_id: str) -> bool:
-    """Whether this person asked for it: alone, or with others in one turn."""
-    excluded = f"{EXCLUDED}{user_id}"
-    return user_id == approval.requester_id or excluded in _names(approval.approvers_json)
+    """Whether this person's words led to it: alone, or with those of others."""
+    excluded = f"{EXCLUDED}{user_id}"  # as earlier releases wrote it
+    return user_id in requesters_of(approval) or excluded in _names(approval.approvers_json)
 
 
 def _names(text: str) -> list[str]:

@@ -101,6 +101,7 @@ async def note_request(store: AuditStore, approval: Approval) -> None:
         arguments=_parsed(approval.arguments_json),
         rule=approval.rule,
         digest=approval.digest,
+        requesters=_parsed(approval.requesters_json) or "",
         deciders=_parsed(approval.approvers_json),
         backups=_parsed(approval.backups_json) or "",
         escalates_ms=approval.escalate_ms or "",

@@ -62,7 +62,7 @@ class Asked:
 
     Attributes:
         thread: Where.
-        requesters: User ids of those whose messages are the input of the turn; never empty.
+        requesters: User ids of all whose words led to it, who wrote last first; never empty.
     """
 
     thread: Thread
@@ -147,6 +147,7 @@ def approval_from(
         digest=shown.digest_at(thread.checkpoint_id, str(context.address)),
         approvers_json=json.dumps(asked.deciders(rules, named)),
         self_approval=rules.self_approval,
+        requesters_json=json.dumps(asked.requesters),
         created_ms=now_ms,
         expires_ms=expires_ms,
         remind_ms=remind_ms if remind_ms < expires_ms else None,

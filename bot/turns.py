@@ -15,6 +15,7 @@ from agents import (
     CheckpointConflictError,
     CheckpointError,
     CheckpointStatus,
+    DoubtInfo,
     InterruptContext,
     InterruptEvent,
     MessageEvent,
@@ -34,6 +35,7 @@ from bot.errors import DirectoryError
 from bot.mapping import Asked, Rules, approval_from, approval_id_of, asks_people
 from bot.outbox import Outbox
 from bot.ports import Clock, Notifier, Spawn, Stream
+from bot.requesters import Requesters
 from bot.settlement import Settlement
 from storage.base import Storage
 from storage.records import Approval, Post, Status, Thread
@@ -81,6 +83,10 @@ class Turns:
     @property
     def _settlement(self) -> Settlement:
         return Settlement(self.storage, self.approvals, self.clock, self.spawn)
+
+    @property
+    def _requesters(self) -> Requesters:
+        return Requesters(self.storage)
 
     async def begin(self, thread: Thread) -> Thread:
         """Open the next turn; its input is taken from the inbox by the first step."""
@@ -134,7 +140,8 @@ class Turns:
             CheckpointConflictError: The lease was lost.
         """
         messages = await self.storage.inbox.of_turn(thread.thread_id, thread.turn)
-        if messages:
+        if messages:  # the agent reads them with the history of the next turn
+            await self._requesters.note(thread, (message.user_id for message in messages))
             await self._log_unfinished(thread, [message.text for message in messages], text)
         stored = await self.storage.checkpoints.load(thread.checkpoint_id)
         unused = await self._waiting(thread)
@@ -206,6 +213,7 @@ class Turns:
             messages = await self.storage.inbox.of_turn(thread.thread_id, thread.turn)
         if not messages:
             return Progress.ENDED
+        await self._requesters.note(thread, (message.user_id for message in messages))
         runner = await self.runners(thread)
         thread = await self._set_turn(thread, turn=thread.turn, turn_open=True)  # still ours?
         events = runner.query(
@@ -233,6 +241,7 @@ class Turns:
         targets = await self._settlement.answers(decided, infos)
         if targets is None:
             return Progress.AGAIN
+        await self._requesters.note_decided(thread, decided)
         for approval in decided:
             await note(
                 self.storage.audit,
@@ -326,9 +335,14 @@ class Turns:
         if all(context.id in known for context in contexts):
             return
         now = self.clock()
-        asked = await self._asked(thread)
         new = [
-            approval_from(context, asked, self.rules, position=position, now_ms=now)
+            approval_from(
+                context,
+                await self._asked(thread, context),
+                self.rules,
+                position=position,
+                now_ms=now,
+            )
             for position, context in enumerate(contexts)
             if context.id not in known
         ]
@@ -336,10 +350,12 @@ class Turns:
             await self.storage.approvals.add(approval)
         self.spawn(self.approvals.request(new))
 
-    async def _asked(self, thread: Thread) -> Asked:
-        messages = await self.storage.inbox.of_turn(thread.thread_id, thread.turn)
-        authors = tuple(dict.fromkeys(message.user_id for message in messages))
-        return Asked(thread=thread, requesters=authors or (thread.requester_id,))
+    async def _asked(self, thread: Thread, context: InterruptContext) -> Asked:
+        if isinstance(context.info, DoubtInfo):
+            requesters = await self._requesters.of_call(thread, str(context.address))
+        else:
+            requesters = await self._requesters.of(thread)
+        return Asked(thread=thread, requesters=requesters)
 
     async def _set_turn(self, thread: Thread, *, turn: int, turn_open: bool) -> Thread:
         kept = await self.storage.threads.set_turn(

@@ -71,6 +71,10 @@ class ThreadStore(Protocol):
         """Record that a turn begins or has ended. False when the lease was lost."""
         ...
 
+    async def set_requesters(self, thread_id: str, *, fence: int, requesters_json: str) -> bool:
+        """Record whose words the agent reads. False when the lease was lost."""
+        ...
+
     async def release(
         self, thread_id: str, *, fence: int, wakes: int, now_ms: int, retry_ms: int | None = None
     ) -> bool:

@@ -33,6 +33,7 @@ from bot.cards.parts import (
     TEXT,
     WHY,
     Body,
+    asked_by,
     body,
     busy_note,
     deciders,
@@ -48,7 +49,7 @@ from bot.cards.parts import (
     title_of,
 )
 from bot.cards.text import clip
-from bot.mrkdwn import escape, mention, utc
+from bot.mrkdwn import escape, utc
 from bot.redaction import REDACTED, mask_text
 from storage.records import Approval, Kind, Status
 
@@ -158,7 +159,7 @@ def _pending_text(approval: Approval) -> str:
     needed = "Approval needed" if approval.kind is Kind.APPROVAL else "Something is missing"
     return spoken(
         f"{needed}: {spoken_title(approval)}.",
-        f"Asked for by {mention(approval.requester_id)}.",
+        f"Asked for by {asked_by(approval)}.",
         f"Expires {utc(approval.expires_ms)}.",
         escape(arguments),
     )

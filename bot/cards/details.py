@@ -21,8 +21,9 @@ from bot.cards.blocks import (
 )
 from bot.cards.final import what_runs
 from bot.cards.outcomes import option_words
+from bot.cards.parts import asked_by
 from bot.cards.text import chunks, clip, width
-from bot.mrkdwn import date, mention
+from bot.mrkdwn import date
 from bot.redaction import mask_text
 from storage.records import Approval
 
@@ -70,7 +71,7 @@ def _fitting(approval: Approval) -> tuple[list[Block], bool]:
 
 def _facts(approval: Approval) -> Block:
     return context(
-        mrkdwn(f"Asked for by {mention(approval.requester_id)}"),
+        mrkdwn(f"Asked for by {asked_by(approval)}"),
         mrkdwn(f"On {date(approval.created_ms)}"),
         mrkdwn(f"Expires {date(approval.expires_ms)}"),
         plain(f"Tool: {clip(approval.tool, 200) or 'none'}"),

@@ -10,6 +10,7 @@ from bot.cards.arguments import read_object
 from bot.cards.blocks import Block, Card, actions, button, header, rich, section
 from bot.cards.parts import (
     REASON,
+    asked_by,
     busy_note,
     deciders,
     final_print,
@@ -22,7 +23,7 @@ from bot.cards.parts import (
     spoken_title,
     title_of,
 )
-from bot.mrkdwn import mention, utc
+from bot.mrkdwn import utc
 from storage.records import Approval, Status
 
 
@@ -110,7 +111,7 @@ def _choices(approval: Approval, *, hidden: bool) -> Block:
 def _pending_text(approval: Approval) -> str:
     return spoken(
         f"It is not known whether this ran: {spoken_title(approval)}.",
-        f"Asked for by {mention(approval.requester_id)}.",
+        f"Asked for by {asked_by(approval)}.",
         f"Expires {utc(approval.expires_ms)}.",
         "Please say whether it ran, is to be run again, or is given up.",
     )

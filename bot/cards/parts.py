@@ -22,12 +22,15 @@ from bot.cards.blocks import (
 from bot.cards.text import clip, clip_mrkdwn, more, own_words, show
 from bot.mrkdwn import date, mention, utc
 from bot.redaction import REDACTED, mask_text
+from bot.requesters import requesters_of
 from storage.records import Approval, Decision, Kind, Status
 
 WHY = 900
 PREVIEW = 1_200
 REASON = 500
 APPROVERS = 400
+MOST_PEOPLE = 10
+"""Mentions of those who asked; what is more is a number."""
 CHANNEL = "channel"
 MEMBERS = "the members of this channel"
 TEXT = 1_200
@@ -98,7 +101,7 @@ def notes(about: Body, *, can_open: bool) -> list[Block]:
 def small_print(approval: Approval, who: str) -> Block:
     """Who asked, until when, who may decide, who was asked later, and which rule says so."""
     words = [
-        mrkdwn(f"Asked for by {mention(approval.requester_id)}"),
+        mrkdwn(f"Asked for by {asked_by(approval)}"),
         mrkdwn(f"Expires {date(approval.expires_ms)}"),
         mrkdwn(who),
     ]
@@ -110,6 +113,14 @@ def small_print(approval: Approval, who: str) -> Block:
     if approval.tool.strip():
         words.append(plain(f"Tool: {clip(approval.tool, 100)}"))
     return context(*words)
+
+
+def asked_by(approval: Approval) -> str:
+    """Mention all whose words led to it, who wrote last first."""
+    people = [mention(one) for one in requesters_of(approval)]
+    if len(people) > MOST_PEOPLE:
+        people[MOST_PEOPLE:] = [f"{len(people) - MOST_PEOPLE} more"]
+    return " and ".join(part for part in (", ".join(people[:-1]), people[-1]) if part)
 
 
 def deciders(approval: Approval, approvers_text: str) -> str:
@@ -148,7 +159,7 @@ def outcome(approval: Approval, decision: Decision | None, words: str) -> list[B
 
 def final_print(approval: Approval) -> Block:
     """The small print of a card that nobody can act on any more."""
-    words = [mrkdwn(f"Asked for by {mention(approval.requester_id)}")]
+    words = [mrkdwn(f"Asked for by {asked_by(approval)}")]
     if approval.tool.strip():
         words.append(plain(f"Tool: {clip(approval.tool, 100)}"))
     return context(*words)

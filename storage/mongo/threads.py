@@ -60,6 +60,10 @@ class MongoThreadStore:
         changes = {"turn": turn, "turn_open": turn_open}
         return await self._collection.update(leases.held(thread_id, fence), {"$set": changes})
 
+    async def set_requesters(self, thread_id: str, *, fence: int, requesters_json: str) -> bool:
+        changes = {"requesters_json": requesters_json}
+        return await self._collection.update(leases.held(thread_id, fence), {"$set": changes})
+
     async def release(
         self, thread_id: str, *, fence: int, wakes: int, now_ms: int, retry_ms: int | None = None
     ) -> bool:

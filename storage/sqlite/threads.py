@@ -46,6 +46,12 @@ WHERE thread_id = :id AND fence = :fence AND leased_until_ms > 0
 RETURNING 1
 """
 
+_SET_REQUESTERS = """
+UPDATE threads SET requesters_json = :requesters
+WHERE thread_id = :id AND fence = :fence AND leased_until_ms > 0
+RETURNING 1
+"""
+
 _RELEASE = """
 UPDATE threads
 SET leased_by = '', leased_until_ms = 0,
@@ -106,6 +112,10 @@ class SqliteThreadStore:
     async def set_turn(self, thread_id: str, *, fence: int, turn: int, turn_open: bool) -> bool:
         values = {"id": thread_id, "fence": fence, "turn": turn, "turn_open": turn_open}
         return await self._database.change(_SET_TURN, values)
+
+    async def set_requesters(self, thread_id: str, *, fence: int, requesters_json: str) -> bool:
+        values = {"id": thread_id, "fence": fence, "requesters": requesters_json}
+        return await self._database.change(_SET_REQUESTERS, values)
 
     async def release(
         self, thread_id: str, *, fence: int, wakes: int, now_ms: int, retry_ms: int | None = None

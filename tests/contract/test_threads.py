@@ -244,3 +244,23 @@ async def test_threads_do_not_touch_each_other(storage: Storage) -> None:
     await claimed(storage)
 
     assert await storage.threads.get(OTHER_ID) == other
+
+
+async def test_whose_words_were_read_is_recorded_by_the_holder_of_the_lease(
+    storage: Storage,
+) -> None:
+    first = await claimed(storage)
+    told = '["U1","U2"]'
+    assert await storage.threads.set_requesters(THREAD_ID, fence=first.fence, requesters_json=told)
+
+    second = await storage.threads.claim(THREAD_ID, owner="b", now_ms=100, until_ms=200)
+    assert second is not None
+    assert second.requesters_json == told
+    assert not await storage.threads.set_requesters(
+        THREAD_ID, fence=first.fence, requesters_json="[]"
+    )
+    await storage.threads.release(THREAD_ID, fence=second.fence, wakes=second.wakes, now_ms=101)
+    assert not await storage.threads.set_requesters(
+        THREAD_ID, fence=second.fence, requesters_json="[]"
+    )
+    assert (await storage.threads.get(THREAD_ID)).requesters_json == told

@@ -21,6 +21,7 @@ from pydantic_ai.messages import (
     ModelRequest,
     ModelResponse,
     ModelResponsePart,
+    ToolCallPart,
     ToolReturnPart,
     UserPromptPart,
 )
@@ -31,7 +32,7 @@ from agents.models import call, say, stream_pieces
 from agents.tools.base import Tool
 from storage.sqlite import SqliteStorage
 from tests.fakes import FakeClock, FakeDirectory, FakeNotifier, FakeStream, Queue
-from tests.unit.bot.office import RULES, KilledError, Office
+from tests.unit.bot.office import ADA, BEN, GUS, ROSA, RULES, KilledError, Office
 
 READS = frozenset(
     {
@@ -55,7 +56,10 @@ STORES = frozenset(
 )
 AFTER_EFFECT = "after an effect"
 CLEO = "UCLEO"
-"""The backup: nobody of the channel, and nobody who asks."""
+"""The backup: nobody of the channel."""
+EVE = "UEVE"
+"""Of another company."""
+PEOPLE = (ROSA, ADA, BEN, CLEO, GUS, EVE)
 ESCALATE_AFTER = timedelta(seconds=30)
 CALLS = frozenset(
     {"end_stream", "escalate", "post_card", "remind", "say", "update_card", "whisper"}
@@ -125,7 +129,8 @@ class World:
         storage: Itself, without steps: for looking.
         loop: In which all happens.
         effects: What tools did.
-        looks: Called before an effect, with it: whether it may happen.
+        faults: What is wrong.
+        heard: Whose words the model had read when it made a call, by the id of the call.
     """
 
     storage: SqliteStorage
@@ -134,6 +139,7 @@ class World:
     directory: FakeDirectory = field(default_factory=FakeDirectory)
     effects: list[Effect] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
+    heard: dict[str, set[str]] = field(default_factory=dict)
     processes: list[Process] = field(default_factory=list)
 
     @property
@@ -173,7 +179,7 @@ class Process:
         self.waiting: list[tuple[str, asyncio.Future[None]]] = []
         self.is_dead = False
         self._tasks: set[asyncio.Task[Any]] = set()
-        model = FunctionModel(_answer, stream_function=_stream, model_name="jobs")
+        model = FunctionModel(self._answer, stream_function=self._stream, model_name="jobs")
         agent = ChatModelAgent(name="A", model=model, tools=self._tools())
         self.office = Office(
             storage=cast(SqliteStorage, Stepping(self, world.storage)),
@@ -284,6 +290,23 @@ class Process:
 
         return [pay, restart, follow_up_tool()]
 
+    def _next(self, messages: Sequence[ModelMessage]) -> list[ModelResponsePart]:
+        parts = _next(messages)
+        for part in parts:
+            if isinstance(part, ToolCallPart):
+                self.world.heard[part.tool_call_id] = heard_in(str(messages))
+        return parts
+
+    async def _answer(self, messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
+        return ModelResponse(parts=self._next(messages))
+
+    async def _stream(
+        self, messages: list[ModelMessage], _: AgentInfo
+    ) -> AsyncIterator[str | DeltaToolCalls]:
+        for at, part in enumerate(self._next(messages)):
+            for piece in stream_pieces(at, part):
+                yield piece
+
     async def _effect(self, name: str, ref: str, amount: int) -> str:
         await self.step(f"effect {name}")
         effect = Effect(name, ref, amount, idempotency_key())
@@ -380,6 +403,32 @@ def _next(messages: Sequence[ModelMessage]) -> list[ModelResponsePart]:
     return [say("I will do that."), *calls] if calls else [say("There is no job in that.")]
 
 
+def mark(who: str) -> str:
+    """What stands in everything that a person says here, so that one sees who has been heard."""
+    return f"says {who}"
+
+
+def yes_of(who: str) -> str:
+    """What looks like a decision, in the way in which this person writes it."""
+    return "yes" + "!" * (1 + PEOPLE.index(who))
+
+
+def amount_of(who: str) -> int:
+    """What this person changes an amount to."""
+    return 101 + PEOPLE.index(who)
+
+
+def heard_in(text: str) -> set[str]:
+    """Who has said something of what stands in a text."""
+    return {
+        who
+        for who in PEOPLE
+        if mark(who) in text
+        or re.search(rf"(?i)yes!{{{PEOPLE.index(who) + 1}}}(?!!)", text)
+        or re.search(rf'"amount": {amount_of(who)}\b', text)
+    }
+
+
 def _calls(number: str, kind: str) -> list[ModelResponsePart]:
     if kind == "ask":
         return [call("ask_people", {"questions": [f"What about job {number}?"]}, id=f"ask{number}")]
@@ -387,15 +436,3 @@ def _calls(number: str, kind: str) -> list[ModelResponsePart]:
     return [
         call(name, {"ref": f"job-{number}", "amount": 5}, id=f"{name}{number}") for name in names
     ]
-
-
-async def _answer(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
-    return ModelResponse(parts=_next(messages))
-
-
-async def _stream(
-    messages: list[ModelMessage], _: AgentInfo
-) -> AsyncIterator[str | DeltaToolCalls]:
-    for at, part in enumerate(_next(messages)):
-        for piece in stream_pieces(at, part):
-            yield piece

@@ -14,12 +14,21 @@ from bot.timing import milliseconds
 from storage.records import Approval, Decision, Kind, Status, Thread, Whisper
 from storage.sqlite import SqliteStorage
 from tests.fakes import FakeClock
-from tests.property.bench import AFTER_EFFECT, CLEO, ESCALATE_AFTER, JOBS, Loop, Process
+from tests.property.bench import (
+    AFTER_EFFECT,
+    CLEO,
+    ESCALATE_AFTER,
+    EVE,
+    JOBS,
+    Loop,
+    Process,
+    amount_of,
+    mark,
+    yes_of,
+)
 from tests.property.watching import Known, Watched, is_about
 from tests.unit.bot.office import ADA, BEN, BOT, GUS, ROOT, ROSA, THREAD_ID, an_actor, an_incoming
 
-EVE = "UEVE"
-"""Of another company."""
 CHOICES = {
     Kind.APPROVAL: ("approve", "reject", "edit"),
     Kind.QUESTION: ("answer",),
@@ -134,14 +143,14 @@ class History:
 
     def _ask(self, bot: int, who: str, kind: str) -> Coroutine[Any, Any, None]:
         ts, job = self._ts(), self.count
-        text = f"<@{BOT}> job {job} {kind}"
+        text = f"<@{BOT}> job {job} {kind}, {mark(who)}"
         incoming = an_incoming(text, user_id=who, ts=ts, thread_ts=ROOT)
         self.sent.append(incoming)
         return self._receive(self.bots[bot], incoming, job, kind)
 
     def _reply(self, bot: int, who: str, which: int) -> Coroutine[Any, Any, None]:
         """Somebody writes without a mention; or Slack sends an event once more."""
-        text = ("yes", "It is fine.", "")[which % 3]
+        text = (yes_of(who), f"It is fine, {mark(who)}.", "")[which % 3]
         incoming = an_incoming(text, user_id=who, ts=self._ts(), thread_ts=ROOT)
         if not text:
             incoming = self.sent[self.count % len(self.sent)]
@@ -179,26 +188,40 @@ class History:
             now = await store.get(approval.approval_id)
             self._check_refusal(error, now, is_right=approval.digest.startswith(shown))
             # As it was before the click: it may have escalated while that was refused.
-            if isinstance(error, NotApproverError) and await self.world.may_decide(approval, who):
+            may = await self.world.may_decide(approval, who)
+            if isinstance(error, NotApproverError) and may and not self._has_spoken(approval, who):
                 self.world.faults.append(f"{who} was refused: {error}")
             return
         if decided.decision != decision or not await self.world.may_decide(seen, who):
             self.world.faults.append(f"{who} was told that {decision} is recorded: {decided}")
         process.spawn(use.follow_up(decided))
 
+    def _has_spoken(self, approval: Approval, who: str) -> bool:
+        """Whether the run was told words of theirs, which it may have lost before it used them."""
+        told = [one.decision for one in self.all if one != approval and one.decision is not None]
+        return any(
+            one.by == who and (one.reason or one.answer_json or one.arguments_json) for one in told
+        )
+
     def _decision(self, seen: Approval, who: str, choice: str) -> Decision:
         status, more = Status.APPROVED, {"digest": seen.digest}
         if choice == "reject":
-            status, more = Status.REJECTED, {**more, "reason": "no"}
+            status, more = Status.REJECTED, {**more, "reason": f"no, {mark(who)}"}
         elif choice == "edit" and seen.tool == "pay":
-            edited = {**json.loads(seen.arguments_json), "amount": 7}
+            edited = {**json.loads(seen.arguments_json), "amount": amount_of(who)}
             more = {"arguments_json": canonical(edited), "digest": edited_digest(seen, edited)}
         elif choice == "answer":
-            status, more = Status.ANSWERED, {**more, "answer_json": '["fine"]'}
+            status, more = (
+                Status.ANSWERED,
+                {**more, "answer_json": json.dumps([f"fine, {mark(who)}"])},
+            )
         elif seen.kind is Kind.DOUBT:
             by_choice = {"ran": Status.ANSWERED, "give_up": Status.REJECTED}
             status = by_choice.get(choice, Status.APPROVED)
-            more = {**more, "answer_json": canonical({"choice": choice, "result": "done"})}
+            more = {
+                **more,
+                "answer_json": canonical({"choice": choice, "result": f"done, {mark(who)}"}),
+            }
         return Decision(status=status, by=who, at_ms=self.world.clock(), **more)
 
     def _check_refusal(self, error: UserFacingError, now: Approval, *, is_right: bool) -> None:
@@ -275,7 +298,7 @@ class History:
     def check(self) -> None:
         """What must be true at any time."""
         self.all = self.run(self.world.approvals())
-        assert self.world.faults == []
+        assert self.world.faults == [], self.world.faults[0]
         for approval in self.all:
             self._check_decision(approval)
             self._check_card(approval)
@@ -410,7 +433,7 @@ class History:
         told = {who for who, text in self.slack.whispers if any(one in text for one in refusals)}
         author = {one.text.removeprefix(f"<@{BOT}> "): one.user_id for one in self.sent}
         for job, kind in self.known.jobs.items():
-            text = f"job {job} {kind}"
+            text = next(one for one in author if one.startswith(f"job {job} "))
             if text in aside:
                 assert text in answers or author[text] in told
                 continue

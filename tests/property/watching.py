@@ -24,10 +24,12 @@ class Watched(World):
         if approval.kind is Kind.QUESTION:
             return user_id in {ROSA, ADA, BEN}
         if user_id == CLEO:
-            return approval.escalated_ms is not None
-        turn = int(approval.checkpoint_id.rpartition("#")[2])
-        asked = await self.storage.inbox.of_turn(THREAD_ID, turn)
-        return user_id in {ROSA, ADA, BEN} - {message.user_id for message in asked}
+            return approval.escalated_ms is not None and CLEO not in self._asked(approval)
+        return user_id in {ROSA, ADA, BEN} - self._asked(approval)
+
+    def _asked(self, approval: Approval) -> set[str]:
+        """Whose words the model had read when it made the call."""
+        return self.heard[approval.address.rpartition(":")[2]]
 
     async def look_before(self, effect: Effect) -> None:
         """See `World`."""

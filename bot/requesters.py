@@ -1,0 +1,125 @@
+"""Requesters: everybody whose words the agent of a thread has read; on record before it reads them.
+
+Who may decide what an agent wants is nobody of these: whoever told it something, in whichever turn
+and in whichever way, may have led it there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from agents import CheckpointConflictError
+from storage.base import Storage
+from storage.records import Approval, Kind, Thread
+
+_LAST = 200
+"""Approvals of a thread that are looked through, newest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requesters:
+    """Keeps the list of a thread; it grows with the people, not with what they say.
+
+    Args:
+        storage: Where records are kept.
+    """
+
+    storage: Storage
+
+    async def note(self, thread: Thread, people: Iterable[str]) -> None:
+        """Put on record whose words the agent is about to read.
+
+        Args:
+            thread: With the fence of the caller's lease.
+            people: Slack user ids.
+
+        Raises:
+            CheckpointConflictError: The lease was lost; nothing may be read.
+        """
+        newest = await self.storage.threads.get(thread.thread_id)
+        known = await self._known(newest)
+        grown = list(dict.fromkeys((*known, *people)))
+        if grown == json.loads(newest.requesters_json):
+            return
+        kept = await self.storage.threads.set_requesters(
+            thread.thread_id, fence=thread.fence, requesters_json=json.dumps(grown)
+        )
+        if not kept:
+            raise CheckpointConflictError(thread.checkpoint_id)
+
+    async def note_decided(self, thread: Thread, decided: Iterable[Approval]) -> None:
+        """Put on record whose answers, changes and reasons the agent is about to read.
+
+        Args:
+            thread: With the fence of the caller's lease.
+            decided: What the agent is told now.
+
+        Raises:
+            CheckpointConflictError: The lease was lost; nothing may be read.
+        """
+        await self.note(thread, _speakers(decided))
+
+    async def of(self, thread: Thread) -> tuple[str, ...]:
+        """Everybody whose words can have led to what the open turn asks; never empty.
+
+        Who wrote what the turn began with comes first.
+        """
+        messages = await self.storage.inbox.of_turn(thread.thread_id, thread.turn)
+        known = await self._known(await self.storage.threads.get(thread.thread_id))
+        found = dict.fromkeys((*(message.user_id for message in messages), *known))
+        return tuple(found) or (thread.requester_id,)
+
+    async def of_call(self, thread: Thread, address: str) -> tuple[str, ...]:
+        """Whose words led to a call that began: as they were when people were asked about it.
+
+        Args:
+            thread: Whose open turn made the call.
+            address: Where in the run it stands.
+        """
+        place = (thread.checkpoint_id, address)
+        for asked in await self.storage.approvals.newest_of(thread.thread_id, limit=_LAST):
+            if (asked.checkpoint_id, asked.address) == place and asked.kind is Kind.APPROVAL:
+                return requesters_of(asked)
+        return await self.of(thread)
+
+    async def _known(self, thread: Thread) -> list[str]:
+        """Who is on record; of a thread that an earlier release began, who is found in it."""
+        known = json.loads(thread.requesters_json)
+        if known:
+            return [str(one) for one in known]
+        found: dict[str, None] = {}
+        for turn in range(1, thread.turn + 1):
+            messages = await self.storage.inbox.of_turn(thread.thread_id, turn)
+            found.update(dict.fromkeys(message.user_id for message in messages))
+        told = await self.storage.approvals.newest_of(thread.thread_id, limit=_LAST)
+        found.update(dict.fromkeys(_speakers(one for one in told if not one.open)))
+        return [*found]
+
+
+def requesters_of(approval: Approval) -> tuple[str, ...]:
+    """Whose words led to an approval; records of earlier releases know only some of them."""
+    found = [one for one in json.loads(approval.requesters_json) if isinstance(one, str)]
+    return tuple(dict.fromkeys((approval.requester_id, *found)))
+
+
+def _speakers(decided: Iterable[Approval]) -> list[str]:
+    return [one.decision.by for one in decided if one.decision is not None and _says_something(one)]
+
+
+def _says_something(approval: Approval) -> bool:
+    """Whether the agent reads words, values or a choice of whoever decided; a plain yes is none."""
+    decision = approval.decision
+    if decision is None or not decision.by:
+        return False
+    if decision.reason or decision.arguments_json:
+        return True
+    if not decision.answer_json:
+        return False
+    told = json.loads(decision.answer_json)
+    if not isinstance(told, dict):
+        return bool(told)
+    if "choice" in told:  # of a doubt, only the result that somebody gives is told
+        return told["choice"] == "ran" and bool(told.get("result"))
+    return set(told) != {"accepted"}  # that a text is good as it is says a button
