@@ -47,16 +47,16 @@ class Access:
             NotApproverError: With the reason, in words that the person may read.
             DirectoryError: The look-up failed.
         """
-        person = await self.directory.person(actor.user_id)
-        if person.is_deleted:
-            raise NotApproverError("this account is deactivated")
-        if person.is_bot:
-            raise NotApproverError("apps cannot do this; a person has to")
-        if person.is_external or not _is_home(actor, person, team_id):
-            raise NotApproverError("this is only for people of this workspace")
-        if person.is_guest:
-            raise NotApproverError("guests cannot do this")
-        return person
+        return _checked(await self.directory.person(actor.user_id), actor, team_id)
+
+    async def check_writer(self, actor: Actor, *, team_id: str) -> Person:
+        """Refuse messages of the same people; what is known of them may be a minute old.
+
+        Raises:
+            NotApproverError: With the reason, in words that the person may read.
+            DirectoryError: The look-up failed.
+        """
+        return _checked(await self.directory.writer(actor.user_id), actor, team_id)
 
     async def _check_answerer(self, approval: Approval, person: Person) -> None:
         if person.user_id == approval.requester_id:
@@ -109,6 +109,18 @@ def is_requester(approval: Approval, user_id: str) -> bool:
     """Whether this person's words led to it: alone, or with those of others."""
     excluded = f"{EXCLUDED}{user_id}"  # as earlier releases wrote it
     return user_id in requesters_of(approval) or excluded in _names(approval.approvers_json)
+
+
+def _checked(person: Person, actor: Actor, team_id: str) -> Person:
+    if person.is_deleted:
+        raise NotApproverError("this account is deactivated")
+    if person.is_bot:
+        raise NotApproverError("apps cannot do this; a person has to")
+    if person.is_external or not _is_home(actor, person, team_id):
+        raise NotApproverError("this is only for people of this workspace")
+    if person.is_guest:
+        raise NotApproverError("guests cannot do this")
+    return person
 
 
 def _names(text: str) -> list[str]:

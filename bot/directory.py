@@ -1,8 +1,9 @@
-"""Looks people up in Slack; remembers for a minute; never guesses when a look-up fails."""
+"""Looks people up in Slack, anew for each decision; never guesses when a look-up fails."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -14,15 +15,21 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.errors import DirectoryError
 from bot.ports import Clock, Person
-from bot.slackcalls import slack_fault
+from bot.slackcalls import may_pass, retry_after, slack_fault
 from bot.timing import milliseconds
 
 T = TypeVar("T")
 
+_FAULTS = (SlackClientError, ClientError, OSError, TimeoutError)
 _UNKNOWN = ("user_not_found", "user_not_visible", "users_not_found")
 
 FRESH = timedelta(seconds=60)
+"""How old may be what decides nothing: names, and who writes a message."""
 MAX_KEPT = 10_000
+PATIENCE_S = 2.0
+"""Seconds in which a call may be tried again: somebody waits for the answer to a click."""
+PAUSES_S = (0.2, 0.4)
+"""Before the second and the third try, unless Slack says how long to wait."""
 
 
 @dataclass
@@ -49,6 +56,27 @@ class Fresh(Generic[T]):
         return value
 
 
+class Shared(Generic[T]):
+    """Look-ups that are on their way: who asks meanwhile gets the same answer. None is kept."""
+
+    def __init__(self) -> None:
+        self._running: dict[str, asyncio.Task[T]] = {}
+
+    async def get(self, key: str, load: Callable[[str], Coroutine[None, None, T]]) -> T:
+        """The value, as it is loaded now; nobody who stops waiting stops it for the others."""
+        task = self._running.get(key)
+        if task is None:
+            task = asyncio.get_running_loop().create_task(load(key))
+            self._running[key] = task
+            task.add_done_callback(lambda done: self._end(key, done))
+        return await asyncio.shield(task)
+
+    def _end(self, key: str, task: asyncio.Task[T]) -> None:
+        del self._running[key]
+        if not task.cancelled():
+            task.exception()  # nobody may wait for it any more
+
+
 class SlackDirectory:
     """The directory of one workspace.
 
@@ -56,18 +84,31 @@ class SlackDirectory:
         client: Makes the calls; with a short time-out, as people wait for the answer.
         team_id: The workspace where the app is installed.
         clock: The time now.
+        sleep: Waits for some seconds, before a call is tried again.
     """
 
-    def __init__(self, client: AsyncWebClient, *, team_id: str, clock: Clock) -> None:
+    def __init__(
+        self,
+        client: AsyncWebClient,
+        *,
+        team_id: str,
+        clock: Clock,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
         self._client = client
         self._team_id = team_id
-        self._people: Fresh[Person] = Fresh(clock)
-        self._channels: Fresh[frozenset[str]] = Fresh(clock)
-        self._groups: Fresh[frozenset[str]] = Fresh(clock)
+        self._sleep = sleep
+        self._people: Shared[Person] = Shared()
+        self._channels: Shared[frozenset[str]] = Shared()
+        self._groups: Shared[frozenset[str]] = Shared()
+        self._writers: Fresh[Person] = Fresh(clock)
         self._names: Fresh[str] = Fresh(clock)
 
     async def person(self, user_id: str) -> Person:
         return await self._people.get(user_id, self._load_person)
+
+    async def writer(self, user_id: str) -> Person:
+        return await self._writers.get(user_id, self.person)
 
     async def channel_members(self, channel_id: str) -> frozenset[str]:
         return await self._channels.get(channel_id, self._load_members)
@@ -136,10 +177,25 @@ class SlackDirectory:
 
     async def _call(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         with _well_formed(method):  # slack_sdk itself stumbles over answers that are not JSON
+            return await self._try_call(method, params)
+
+    async def _try_call(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Make a call; again, while somebody may still wait, after a fault that may pass."""
+        now = asyncio.get_running_loop().time
+        until = now() + PATIENCE_S
+        for pause in (*PAUSES_S, None):
             try:
-                answer = await self._client.api_call(method, params=params)
-            except (SlackClientError, ClientError, OSError, TimeoutError) as error:
-                raise DirectoryError(f"{method}: {slack_fault(error)}") from error
+                return await self._ask(method, params)
+            except _FAULTS as error:
+                asked = retry_after(error)
+                wait = asked.total_seconds() if asked is not None else pause
+                if pause is None or wait is None or not may_pass(error) or now() + wait > until:
+                    raise DirectoryError(f"{method}: {slack_fault(error)}") from error
+            await self._sleep(wait)
+        raise AssertionError("the last try returns or raises")
+
+    async def _ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        answer = await self._client.api_call(method, params=params)
         data = answer.data
         if not isinstance(data, dict):
             raise DirectoryError(f"{method}: an answer that is not JSON")

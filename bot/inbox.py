@@ -123,7 +123,7 @@ class Inbox:
         for message in await self.storage.inbox.new(thread.thread_id, limit=50):
             actor = Actor(user_id=message.user_id, team_id="")
             try:
-                await self.access.check_person(actor, team_id=thread.team_id)
+                await self.access.check_writer(actor, team_id=thread.team_id)
             except NotApproverError as error:
                 await self._refuse(thread, message, f"I did not pass this on: {error.reason}.")
                 continue

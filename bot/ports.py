@@ -79,10 +79,17 @@ class CheckedCall:
 
 
 class Directory(Protocol):
-    """Looks people up. A look-up that fails raises `DirectoryError`; it never guesses."""
+    """Looks people up. A look-up that fails raises `DirectoryError`; it never guesses.
+
+    What decides is looked up anew each time: who was removed a moment ago is not found any more.
+    """
 
     async def person(self, user_id: str) -> Person:
         """Read a user."""
+        ...
+
+    async def writer(self, user_id: str) -> Person:
+        """Read a user who writes a message; what is known may be a minute old."""
         ...
 
     async def channel_members(self, channel_id: str) -> frozenset[str]:

@@ -39,6 +39,14 @@ def took_no_effect(error: BaseException) -> bool:
     return slack_fault(error) not in _PARTLY
 
 
+def may_pass(error: BaseException) -> bool:
+    """Whether the same call may succeed in a moment; a call that took too long already is not."""
+    if isinstance(error, SlackApiError):
+        is_busy = _status(error) >= 500 or slack_fault(error) in _PARTLY
+        return is_busy or retry_after(error) is not None
+    return isinstance(error, aiohttp.ClientError | OSError) and not isinstance(error, TimeoutError)
+
+
 def retry_after(error: BaseException) -> timedelta | None:
     """How long Slack asks us to wait; None when it does not.
 

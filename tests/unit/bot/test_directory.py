@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any, cast
 
 import aiohttp
@@ -28,9 +30,19 @@ class Client:
 
     answers: dict[str, list[object]]
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    slept: list[float] = field(default_factory=list)
+    is_called: asyncio.Event = field(default_factory=asyncio.Event)
+    is_open: asyncio.Event | None = None
+    """What every call waits for; None to answer at once."""
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
 
     async def api_call(self, method: str, *, params: dict[str, Any]) -> Answer:
         self.calls.append((method, params))
+        self.is_called.set()
+        if self.is_open is not None:
+            await self.is_open.wait()
         left = self.answers[method]
         answer = left.pop(0) if len(left) > 1 else left[0]
         if isinstance(answer, Exception):
@@ -42,7 +54,9 @@ def a_directory(**answers: object) -> tuple[SlackDirectory, Client, FakeClock]:
     named = {name.replace("_", "."): value for name, value in answers.items()}
     client = Client({k: v if isinstance(v, list) else [v] for k, v in named.items()})
     clock = FakeClock()
-    made = SlackDirectory(cast(AsyncWebClient, client), team_id="T1", clock=clock)
+    made = SlackDirectory(
+        cast(AsyncWebClient, client), team_id="T1", clock=clock, sleep=client.sleep
+    )
     return made, client, clock
 
 
@@ -114,23 +128,89 @@ async def test_a_failure_on_the_second_page_is_a_failure() -> None:
         await directory.channel_members("C1")
 
 
-async def test_known_for_a_minute() -> None:
-    directory, client, clock = a_directory(users_info=[a_user(), a_user(deleted=True)])
-    await directory.person("UADA")
-    clock.forward(seconds=59)
+async def test_i13_what_decides_is_never_from_a_memory() -> None:
+    directory, _, _ = a_directory(
+        users_info=[a_user(), a_user(deleted=True)],
+        conversations_members=[{"members": ["UADA"]}, {"members": []}],
+        usergroups_users_list=[{"users": ["UADA"]}, {"users": []}],
+    )
     assert not (await directory.person("UADA")).is_deleted
+    assert (await directory.person("UADA")).is_deleted
+    assert await directory.channel_members("C1") == {"UADA"}
+    assert await directory.channel_members("C1") == frozenset()
+    assert await directory.group_members("S1") == {"UADA"}
+    assert await directory.group_members("S1") == frozenset()
+
+
+async def test_who_writes_a_message_is_known_for_a_minute() -> None:
+    directory, client, clock = a_directory(users_info=[a_user(), a_user(deleted=True)])
+    await directory.writer("UADA")
+    clock.forward(seconds=59)
+    assert not (await directory.writer("UADA")).is_deleted
     assert len(client.calls) == 1
     clock.forward(seconds=1)
-    assert (await directory.person("UADA")).is_deleted
+    assert (await directory.writer("UADA")).is_deleted
 
 
 async def test_a_failure_is_not_remembered_and_nothing_old_is_used() -> None:
     directory, _, clock = a_directory(users_info=[a_user(), TimeoutError(), a_user()])
-    await directory.person("UADA")
+    await directory.writer("UADA")
     clock.forward(seconds=61)
     with pytest.raises(DirectoryError):
-        await directory.person("UADA")
+        await directory.writer("UADA")
+    assert (await directory.writer("UADA")).name == "Ada"
+
+
+async def test_who_asks_at_the_same_time_gets_the_same_answer() -> None:
+    directory, client, _ = a_directory(users_info=[a_user(), a_user(deleted=True)])
+    client.is_open = asyncio.Event()
+    impatient = asyncio.create_task(directory.person("UADA"))
+    others = [asyncio.create_task(directory.person("UADA")) for _ in range(3)]
+    await client.is_called.wait()
+    impatient.cancel()
+    client.is_open.set()
+    found = await asyncio.gather(*others)
+    assert [person.is_deleted for person in found] == [False, False, False]
+    assert len(client.calls) == 1
+    assert (await directory.person("UADA")).is_deleted
+
+
+def refused(status: int, error: str = "x", **headers: str) -> SlackApiError:
+    response = SimpleNamespace(status_code=status, headers=headers, get={"error": error}.get)
+    return SlackApiError("no", response)  # type: ignore[no-untyped-call]
+
+
+PASSING: list[tuple[object, float]] = [
+    (refused(503), 0.2),
+    (refused(200, "internal_error"), 0.2),
+    (refused(429, "ratelimited", **{"Retry-After": "1"}), 1.0),
+    (aiohttp.ClientConnectionError(), 0.2),
+]
+
+
+@pytest.mark.parametrize(("fault", "pause"), PASSING)
+async def test_a_fault_that_passes_refuses_nobody(fault: object, pause: float) -> None:
+    directory, client, _ = a_directory(users_info=[fault, a_user()])
     assert (await directory.person("UADA")).name == "Ada"
+    assert client.slept == [pause]
+
+
+@pytest.mark.parametrize(
+    ("fault", "calls"),
+    [
+        (refused(503), 3),
+        (refused(429, "ratelimited", **{"Retry-After": "30"}), 1),
+        (refused(200, "missing_scope"), 1),
+        (TimeoutError(), 1),
+    ],
+)
+async def test_a_fault_that_lasts_refuses_while_somebody_still_waits(
+    fault: object, calls: int
+) -> None:
+    directory, client, _ = a_directory(users_info=fault)
+    with pytest.raises(DirectoryError):
+        await directory.person("UADA")
+    assert len(client.calls) == calls
 
 
 async def test_memory_is_bounded() -> None:
@@ -193,6 +273,10 @@ class Proxy:
     answer: web.Response = field(default_factory=web.Response)
 
 
+async def no_pause(_: float) -> None:
+    """Nobody waits in tests."""
+
+
 @pytest.fixture
 async def proxy() -> AsyncIterator[Proxy]:
     made = Proxy()
@@ -225,7 +309,7 @@ async def test_a_proxy_that_answers_for_slack(
 ) -> None:
     proxy.answer = web.Response(status=status, content_type=kind, text=body)
     client = AsyncWebClient(token="xoxb-test", base_url=proxy.url, timeout=2, retry_handlers=[])
-    directory = SlackDirectory(client, team_id="T1", clock=FakeClock())
+    directory = SlackDirectory(client, team_id="T1", clock=FakeClock(), sleep=no_pause)
     with pytest.raises(DirectoryError):
         await directory.person("UADA")
 
