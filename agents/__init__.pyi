@@ -99,6 +99,7 @@ from agents.errors import (
     TransferLimitError as TransferLimitError,
     UnknownInterruptError as UnknownInterruptError,
     UnregisteredTypeError as UnregisteredTypeError,
+    UnstorableValueError as UnstorableValueError,
 )
 from agents.graph import (
     END as END,

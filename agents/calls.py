@@ -15,7 +15,7 @@ from pydantic_ai.messages import (
 )
 
 from agents.codec import Json, register
-from agents.errors import CheckpointDecodeError, ToolError
+from agents.errors import CheckpointDecodeError, ToolError, UnstorableValueError
 
 MAX_FILE_BYTES = 1_000_000
 """How many bytes the files of one result may have together: each is stored with its run."""
@@ -98,7 +98,7 @@ class ToolReturn:
         files: What the model shall see besides; together at most `MAX_FILE_BYTES`.
 
     Raises:
-        ToolError: The files are too large, or are no files.
+        ToolError: The text is none; or the files are too large, or are no files.
     """
 
     text: str
@@ -107,6 +107,8 @@ class ToolReturn:
     files: tuple[File, ...] = ()
 
     def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise ToolError(f"the text of a result is a text, not a {type(self.text).__name__}")
         for file in self.files:
             if not is_multi_modal_content(file):
                 raise ToolError(f"a result may have files, not a {type(file).__name__}")
@@ -130,8 +132,17 @@ def _size(file: File) -> int:
 
 
 def dump_files(files: tuple[File, ...]) -> Json:
-    """Write files as JSON data. Stored: version 1, must stay readable."""
-    return cast("Json", _FILES.dump_python(list(files), mode="json", exclude_none=True))
+    """Write files as JSON data. Stored: version 1, must stay readable.
+
+    Raises:
+        UnstorableValueError: They could not be read again.
+    """
+    try:
+        data = cast("Json", _FILES.dump_python(list(files), mode="json", exclude_none=True))
+        load_files(data)
+    except (TypeError, ValueError, CheckpointDecodeError) as error:
+        raise UnstorableValueError("File", f"it could not be read again: {error}") from error
+    return data
 
 
 def load_files(data: Json) -> tuple[File, ...]:

@@ -23,7 +23,7 @@ from agents.errors import CheckpointDecodeError, OutsideRunError, ResumeDataErro
 from agents.messages import (
     PlannedCall,
     call_ids,
-    dump_messages,
+    dump_new,
     load_messages,
     repaired,
     well_formed,
@@ -209,14 +209,14 @@ class Work:
             results={key: _dumped(done) for key, done in self.results.items()},
             gates=self.gates,
             said=self.said,
-            draft=dump_messages([self.draft])[0] if self.draft else None,
+            draft=dump_new([self.draft])[0] if self.draft else None,
             ending=[ending.text, ending.action] if ending else None,
             instruction=self.instruction,
             values=dict(self.values),
         )
 
     def _dump(self) -> list[Json]:
-        self._dumped += dump_messages(self.messages[len(self._dumped) :])
+        self._dumped += dump_new(self.messages[len(self._dumped) :])
         return self._dumped
 
 

@@ -3,29 +3,33 @@
 JSON data is written as it is. Any other value becomes `{"$type": name, "value": data}`, where the
 name was given when the type was registered. A user's dict that has a key `$type` is wrapped, so
 that it can never pass for a typed value.
+
+What is written can be read: each value of a registered type is read back once while it is written,
+level by level, so that the cost of it does not depend on what it holds. One that would come back
+as something else is an error before anything is stored.
 """
 
 from __future__ import annotations
 
 import base64
-import dataclasses
 import json
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from enum import Enum
 from types import NoneType
 from typing import Any, TypeAlias, TypeVar, cast
-
-from pydantic import BaseModel, ValidationError
 
 from agents.errors import (
     AgentConfigError,
     CheckpointDecodeError,
+    CheckpointError,
     CheckpointVersionError,
     UnregisteredTypeError,
+    UnstorableValueError,
 )
+from agents.roundtrip import same, shape
 
 Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 """JSON data."""
@@ -37,21 +41,37 @@ _TYPE = "$type"
 _DICT = "dict"
 _TUPLE = "tuple"
 _FLOAT = "float"
-_FLAT = frozenset({NoneType, bool, int, str})
+_FLAT = frozenset({NoneType, bool, str})
 """Types of values that are JSON data as they are."""
 _DEEP = (dict, list)
 """JSON data that holds other data; all else is what it is."""
 _PLAIN = (bool, int, float, str, list, dict, tuple, type(None))
+_BIGGEST = 10**4300
+"""Python reads no integer that has more digits than this one."""
+_UNFIT = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, AssertionError)
+"""What goes wrong in code that writes or reads a value that does not fit."""
+
+_Same: TypeAlias = Callable[[Any, Any], bool]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class _Entry:
-    """How values of one type are written and read."""
+    """How values of one type are written and read.
+
+    Attributes:
+        name: Stored with each value.
+        kind: The type.
+        write: Gives storable data.
+        read: Gives the value back.
+        is_same: Whether the value that was read is the one that was written; None when nobody
+            needs to look.
+    """
 
     name: str
     kind: type
     write: Callable[[Any], object]
     read: Callable[[Any], object]
+    is_same: _Same | None = None
 
 
 def _read_bytes(value: str) -> bytes:
@@ -73,23 +93,29 @@ class TypeRegistry:
         self._by_name: dict[str, _Entry] = {}
         self._old: dict[str, Callable[[Any], object]] = {}
         self._by_kind: dict[type, _Entry] = {}
-        self.add("bytes", bytes, lambda v: base64.b64encode(v).decode(), _read_bytes)
-        self.add("datetime", datetime, datetime.isoformat, datetime.fromisoformat)
-        self.add("date", date, date.isoformat, date.fromisoformat)
-        self.add("time", time, time.isoformat, time.fromisoformat)
-        self.add("timedelta", timedelta, _write_timedelta, _read_timedelta)
-        self.add("decimal", Decimal, str, Decimal)
+        for known in (
+            _Entry("bytes", bytes, lambda v: base64.b64encode(v).decode(), _read_bytes),
+            _Entry("datetime", datetime, datetime.isoformat, datetime.fromisoformat),
+            _Entry("date", date, date.isoformat, date.fromisoformat),
+            _Entry("time", time, time.isoformat, time.fromisoformat),
+            _Entry("timedelta", timedelta, _write_timedelta, _read_timedelta),
+            _Entry("decimal", Decimal, str, Decimal),
+        ):
+            self._add(known)
 
     def register(self, name: str) -> Callable[[C], C]:
         """Make a dataclass, pydantic model or enum storable; a class decorator.
 
         Args:
             name: Stored with each value: never change it. A version at its end helps: "app.Form/1".
+
+        Raises:
+            AgentConfigError: The name or the type is taken, or no value of it could be read.
         """
 
         def decorate(cls: C) -> C:
-            write, read = _shape(cls)
-            self.add(name, cls, write, read)
+            write, read = shape(cls)
+            self._add(_Entry(name, cls, write, read, same))
             return cls
 
         return decorate
@@ -112,10 +138,13 @@ class TypeRegistry:
         Raises:
             AgentConfigError: The name or the type is taken.
         """
-        self._check_name(name)
-        if kind in self._by_kind or kind in _PLAIN:
-            raise AgentConfigError(f"the type {kind.__qualname__!r} is registered already")
-        self._by_name[name] = self._by_kind[kind] = _Entry(name, kind, write, read)
+
+        def is_same(value: T, other: T) -> bool:
+            # Nobody knows whether its values can be compared; what is written of them can.
+            is_kind = isinstance(other, kind)
+            return is_kind and self.encode(write(value)) == self.encode(write(other))
+
+        self._add(_Entry(name, kind, write, read, is_same))
 
     def add_old(self, name: str, read: Callable[[Any], object]) -> None:
         """Keep a name readable under which values were stored once; new ones never get it.
@@ -135,25 +164,13 @@ class TypeRegistry:
 
         Raises:
             UnregisteredTypeError: It is, or holds, a value of an unknown type.
+            UnstorableValueError: It is, or holds, a value that would not come back as it is.
         """
-        kind = type(value)
-        if kind in _FLAT:
-            return cast("Json", value)
-        if kind is float:
-            return self._encode_float(cast("float", value))
-        if kind is list:
-            return [
-                cast("Json", item) if type(item) in _FLAT else self.encode(item)
-                for item in cast("list[object]", value)
-            ]
-        if kind is tuple:
-            return _tagged(_TUPLE, [self.encode(item) for item in cast("tuple[object]", value)])
-        if kind is dict:
-            return self._encode_dict(cast("dict[object, object]", value))
-        entry = self._by_kind.get(kind)
-        if entry is None:
-            raise UnregisteredTypeError(f"{kind.__module__}.{kind.__qualname__}")
-        return _tagged(entry.name, self.encode(entry.write(value)))
+        try:
+            return self._encode(value)
+        except RecursionError:
+            fault = "it is nested too deeply, or holds itself"
+            raise UnstorableValueError(_name(type(value)), fault) from None
 
     def decode(self, data: Json) -> object:
         """Read what `encode` wrote.
@@ -161,13 +178,67 @@ class TypeRegistry:
         Raises:
             CheckpointDecodeError: It is damaged, or names a type that nobody registered.
         """
+        try:
+            return self._decode(data)
+        except RecursionError:
+            raise CheckpointDecodeError("it is nested too deeply") from None
+
+    def _add(self, entry: _Entry) -> None:
+        self._check_name(entry.name)
+        if entry.kind in self._by_kind or entry.kind in _PLAIN:
+            raise AgentConfigError(f"the type {entry.kind.__qualname__!r} is registered already")
+        self._by_name[entry.name] = self._by_kind[entry.kind] = entry
+
+    def _encode(self, value: object) -> Json:
+        kind = type(value)
+        if kind in _FLAT:
+            return cast("Json", value)
+        write = _NUMBERS.get(kind)
+        if write is not None:
+            return write(value)
+        if kind is list:
+            return [
+                cast("Json", item) if type(item) in _FLAT else self._encode(item)
+                for item in cast("list[object]", value)
+            ]
+        if kind is tuple:
+            return _tagged(_TUPLE, [self._encode(item) for item in cast("tuple[object]", value)])
+        if kind is dict:
+            return self._encode_dict(cast("dict[object, object]", value))
+        entry = self._by_kind.get(kind)
+        if entry is None:
+            raise UnregisteredTypeError(_name(kind))
+        return self._encode_typed(entry, value)
+
+    def _encode_typed(self, entry: _Entry, value: object) -> Json:
+        try:
+            written = entry.write(value)
+        except _UNFIT as error:
+            raise UnstorableValueError(_name(entry.kind), f"writing it failed: {error}") from error
+        data = _tagged(entry.name, self._encode(written))
+        if entry.is_same is not None:
+            self._read_back(entry, entry.is_same, value, written)
+        return data
+
+    def _read_back(self, entry: _Entry, is_same: _Same, value: object, written: object) -> None:
+        """Make sure that a value comes back; what it holds is looked at one by one."""
+        try:
+            fault = "" if is_same(value, entry.read(written)) else "it would come back changed"
+        except _UNFIT as error:
+            raise UnstorableValueError(
+                _name(entry.kind), f"it could not be read again: {error}"
+            ) from error
+        if fault:
+            raise UnstorableValueError(_name(entry.kind), fault)
+
+    def _decode(self, data: Json) -> object:
         if isinstance(data, list):
-            return [self.decode(item) if type(item) in _DEEP else item for item in data]
+            return [self._decode(item) if type(item) in _DEEP else item for item in data]
         if not isinstance(data, dict):
             return data
         if _TYPE not in data:
             return {
-                key: self.decode(item) if type(item) in _DEEP else item
+                key: self._decode(item) if type(item) in _DEEP else item
                 for key, item in data.items()
             }
         return self._decode_tagged(data)
@@ -176,15 +247,12 @@ class TypeRegistry:
         if name in {_DICT, _TUPLE, _FLOAT} or name in self._by_name or name in self._old:
             raise AgentConfigError(f"the stored name {name!r} is taken; choose another")
 
-    def _encode_float(self, value: float) -> Json:
-        return value if math.isfinite(value) else _tagged(_FLOAT, str(value))
-
     def _encode_dict(self, value: dict[object, object]) -> Json:
         for key in value:
             if type(key) is not str:
                 raise UnregisteredTypeError(f"dict with a {type(key).__name__} key")
         data = {
-            cast("str", key): cast("Json", item) if type(item) in _FLAT else self.encode(item)
+            cast("str", key): cast("Json", item) if type(item) in _FLAT else self._encode(item)
             for key, item in value.items()
         }
         return _tagged(_DICT, data) if _TYPE in data else data
@@ -194,9 +262,9 @@ class TypeRegistry:
         if len(data) != 2 or "value" not in data or not isinstance(name, str):
             raise CheckpointDecodeError("a typed value has unexpected parts")
         if name == _DICT and isinstance(value, dict):
-            return {key: self.decode(item) for key, item in value.items()}
+            return {key: self._decode(item) for key, item in value.items()}
         if name == _TUPLE and isinstance(value, list):
-            return tuple(self.decode(item) for item in value)
+            return tuple(self._decode(item) for item in value)
         if name == _FLOAT and value in {"inf", "-inf", "nan"}:
             return float(str(value))
         entry = self._by_name.get(name)
@@ -204,8 +272,8 @@ class TypeRegistry:
         if read is None:
             raise CheckpointDecodeError(f"the type {name!r} is not registered in this program")
         try:
-            return read(self.decode(value))
-        except (TypeError, ValueError, LookupError, ArithmeticError, ValidationError) as error:
+            return read(self._decode(value))
+        except _UNFIT as error:
             raise CheckpointDecodeError(
                 f"a value of type {name!r} does not fit: {error}"
             ) from error
@@ -228,13 +296,10 @@ def encode(value: object) -> Json:
     """Write a value as JSON data, with the registry of this program.
 
     Raises:
-        UnregisteredTypeError: It is, or holds, a value of an unknown type, or holds itself.
+        UnregisteredTypeError: It is, or holds, a value of an unknown type.
+        UnstorableValueError: It is, or holds, a value that would not come back as it is.
     """
-    try:
-        return types.encode(value)
-    except RecursionError:
-        kind = f"{type(value).__name__} that holds itself, or is nested too deeply"
-        raise UnregisteredTypeError(kind) from None
+    return types.encode(value)
 
 
 def decode(data: Json) -> object:
@@ -247,12 +312,33 @@ def decode(data: Json) -> object:
 
 
 def to_text(data: Mapping[str, Json]) -> str:
-    """Write JSON data as compact text: what a store keeps."""
-    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    """Write JSON data as compact text: what a store keeps.
+
+    Raises:
+        UnstorableValueError: It is no JSON data after all.
+    """
+    text = _dumped(data, is_ascii=False)
     try:
         text.encode()
     except UnicodeEncodeError:  # half of a surrogate pair, as models may write: no store takes it
-        return json.dumps(data, separators=(",", ":"), allow_nan=False)
+        return _dumped(data, is_ascii=True)
+    return text
+
+
+def read_back(text: str, read: Callable[[str], object]) -> str:
+    """Make sure that what is about to be stored can be read; give it back.
+
+    Args:
+        text: What will be stored.
+        read: What will read it.
+
+    Raises:
+        UnstorableValueError: It cannot be read.
+    """
+    try:
+        read(text)
+    except CheckpointError as error:
+        raise UnstorableValueError("text", f"it could not be read again: {error}") from error
     return text
 
 
@@ -286,17 +372,25 @@ def _tagged(name: str, value: Json) -> Json:
     return {_TYPE: name, "value": value}
 
 
-def _shape(cls: type) -> tuple[Callable[[Any], object], Callable[[Any], object]]:
-    if issubclass(cls, Enum):
-        return (lambda value: value.value), cls
-    if issubclass(cls, BaseModel):
-        return (lambda value: value.model_dump(mode="json")), cls.model_validate
-    if dataclasses.is_dataclass(cls):
-        names = tuple(field.name for field in dataclasses.fields(cls) if field.init)
-        return (lambda value: {name: getattr(value, name) for name in names}), (
-            lambda data: cls(**data)
-        )
-    raise AgentConfigError(
-        f"{cls.__qualname__!r} is no dataclass, pydantic model or enum; use `types.add` with "
-        "functions that write and read it"
-    )
+def _encode_int(value: int) -> Json:
+    if -_BIGGEST < value < _BIGGEST:
+        return value
+    raise UnstorableValueError("builtins.int", "it has more than 4300 digits")
+
+
+def _encode_float(value: float) -> Json:
+    return value if math.isfinite(value) else _tagged(_FLOAT, str(value))
+
+
+_NUMBERS: dict[type, Callable[[Any], Json]] = {int: _encode_int, float: _encode_float}
+
+
+def _dumped(data: Mapping[str, Json], *, is_ascii: bool) -> str:
+    try:
+        return json.dumps(data, separators=(",", ":"), ensure_ascii=is_ascii, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UnstorableValueError("JSON data", f"it is none: {error}") from error
+
+
+def _name(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"

@@ -18,8 +18,8 @@ from typing import cast
 from agents.agent import InterruptEvent
 from agents.cancel import CancelMode, CancelToken
 from agents.checkpoint import CheckpointStatus, CheckpointStore
-from agents.codec import Json, check_version, decode, encode, from_text, to_text
-from agents.document import Claim, ResumeParams, RunDocument, find_answers, find_stopped
+from agents.codec import Json, check_version, decode, encode, from_text, read_back, to_text
+from agents.document import Claim, ResumeParams, RunDocument, Targets, find_answers, find_stopped
 from agents.errors import (
     AgentConfigError,
     CheckpointBusyError,
@@ -60,7 +60,7 @@ class Inbox:
         """Write it.
 
         Raises:
-            UnregisteredTypeError: An answer cannot be stored.
+            UnstorableValueError: An answer cannot be stored.
         """
         data: dict[str, Json] = {
             "schema": INBOX_VERSION,
@@ -143,11 +143,12 @@ class Conversation:
 
         Raises:
             CheckpointError: The inbox cannot be read or written.
+            UnstorableValueError: One is no text.
         """
         await self._update(lambda inbox: replace(inbox, queue=(*inbox.queue, *texts)))
         self._wake.set()
 
-    async def resume(self, targets: Mapping[str, object]) -> None:
+    async def resume(self, targets: Targets) -> None:
         """Answer: stored when this returns; whoever reads the events goes on with it.
 
         May be called for one interrupt while the turn goes on with the answer to another.
@@ -158,7 +159,8 @@ class Conversation:
         Raises:
             ResumeError: An answer was refused; nothing was stored.
             CheckpointError: The inbox or the checkpoint cannot be read or written.
-            UnregisteredTypeError: An answer cannot be stored.
+            AgentConfigError: They are no answers by id or address.
+            UnstorableValueError: An answer cannot be stored.
         """
         turn = (await self.inbox()).turn
         waiting, claimed = await self._waiting(turn)
@@ -348,10 +350,11 @@ class Conversation:
         raise CheckpointConflictError(self._inbox_id, "too many write to this conversation")
 
     async def _save(self, inbox: Inbox, version: int) -> bool:
+        text = read_back(inbox.to_text(), Inbox.from_text)
         try:
             await self._store.save(
                 self._inbox_id,
-                inbox.to_text(),
+                text,
                 status=CheckpointStatus.RUNNING,
                 expected_version=version,
             )

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import cast, get_args
+from typing import TypeAlias, cast, get_args
 
 from pydantic_ai.messages import ModelMessage
 
+from agents.address import Address
 from agents.cancel import CancelInfo
 from agents.checkpoint import CLAIM_VERSION, SCHEMA_VERSION
 from agents.codec import Json, check_version, decode, encode, from_text, to_text
 from agents.context import Untargeted
 from agents.errors import (
+    AgentConfigError,
     AmbiguousTargetError,
     CheckpointDecodeError,
     ResumeDataError,
@@ -24,21 +26,35 @@ from agents.errors import (
 from agents.messages import dump_messages, load_messages
 from agents.points import Answerable, Point
 
+Targets: TypeAlias = (
+    Mapping[str, object] | Mapping[Address, object] | Mapping[str | Address, object]
+)
+"""Answers, by interrupt id or by address."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResumeParams:
     """What an interrupted run is resumed with.
 
     Attributes:
-        targets: Answers, by interrupt id, or by an address (as text) that only one pending
+        targets: Answers, by interrupt id, or by an address (or its text) that only one pending
             interrupt has.
         untargeted: What happens to interrupts without an answer: they stay as they are, and no
             code of theirs runs ("preserve"); or each is entered without an answer and must
             interrupt again, under a new id ("reenter").
+
+    Raises:
+        AgentConfigError: They are something else.
     """
 
-    targets: Mapping[str, object] = field(default_factory=dict)
+    targets: Targets = field(default_factory=dict)
     untargeted: Untargeted = "preserve"
+
+    def __post_init__(self) -> None:
+        check_targets(self.targets)
+        if self.untargeted not in get_args(Untargeted):
+            known = ", ".join(map(repr, get_args(Untargeted)))
+            raise AgentConfigError(f"there is no untargeted={self.untargeted!r}; use {known}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +87,7 @@ class RunDocument:
         """Write it.
 
         Raises:
-            UnregisteredTypeError: A value in it cannot be stored.
+            UnstorableValueError: A value in it cannot be stored.
         """
         return to_text(
             {
@@ -153,7 +169,7 @@ class Claim:
         """Write it.
 
         Raises:
-            UnregisteredTypeError: A value in it cannot be stored.
+            UnstorableValueError: A value in it cannot be stored.
         """
         data: dict[str, Json] = {
             "schema": CLAIM_VERSION,
@@ -186,7 +202,26 @@ class Claim:
         return cls(answers=answers, untargeted=cast("Untargeted", untargeted), session=session)
 
 
-def find_answers(waiting: Point, targets: Mapping[str, object]) -> dict[str, object]:
+def check_targets(targets: object) -> None:
+    """Make sure that these are answers, by id or address.
+
+    Raises:
+        AgentConfigError: They are something else.
+    """
+    if not isinstance(targets, Mapping):
+        raise AgentConfigError(
+            f"the answers of a resume are a dict by interrupt id, not a {type(targets).__name__}; "
+            "for none give {}"
+        )
+    for target in targets:
+        if not isinstance(target, str | Address):
+            raise AgentConfigError(
+                f"an answer belongs to an interrupt id or an address, not to {target!r}; "
+                "use `context.id`"
+            )
+
+
+def find_answers(waiting: Point, targets: Targets) -> dict[str, object]:
     """Find out for which interrupt each answer is, and whether it fits.
 
     Args:
@@ -198,9 +233,12 @@ def find_answers(waiting: Point, targets: Mapping[str, object]) -> dict[str, obj
 
     Raises:
         ResumeError: A target is unknown or ambiguous, or an answer does not fit.
+        AgentConfigError: They are no answers by id or address.
     """
+    check_targets(targets)
     answers: dict[str, object] = {}
-    for target, answer in targets.items():
+    for key, answer in targets.items():
+        target = str(key)
         point = _find(waiting, target)
         if point.id in answers:
             raise AmbiguousTargetError(target, [point.id])

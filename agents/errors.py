@@ -2,7 +2,8 @@
 
 AgentError
   AgentConfigError               a programmer's mistake
-    UnregisteredTypeError        a value that cannot be stored
+    UnstorableValueError         a value that would not come back as it is
+      UnregisteredTypeError      a value of a type that nobody made known
     NoCheckpointStoreError       resuming needs a store
     OutsideRunError              called where no run is going on
     DuplicateNameError           two agents or tools of one name where addresses need two
@@ -43,15 +44,24 @@ class AgentConfigError(AgentError):
     """A programmer's mistake: it is there before any model speaks."""
 
 
-class UnregisteredTypeError(AgentConfigError):
+class UnstorableValueError(AgentConfigError):
+    """A value could not be read again, or would be another one then. Nothing was stored."""
+
+    def __init__(self, kind: str, fault: str) -> None:
+        super().__init__(f"a value of type {kind!r} cannot be stored; {fault}")
+        self.kind = kind
+        self.fault = fault
+
+
+class UnregisteredTypeError(UnstorableValueError):
     """A value that should be stored has a type that the codec does not know."""
 
     def __init__(self, kind: str) -> None:
         super().__init__(
-            f"a value of type {kind!r} cannot be stored; use JSON data, or make the type known "
-            f'with `@register("a.name/1")` before it is used in an interrupt or a session value'
+            kind,
+            "use JSON data, or make the type known "
+            'with `@register("a.name/1")` before it is used in an interrupt or a session value',
         )
-        self.kind = kind
 
 
 class NoCheckpointStoreError(AgentConfigError):

@@ -22,8 +22,8 @@ from pydantic_ai.messages import (
 
 from agents.calls import ToolCall
 from agents.checkpoint import LOG_VERSION
-from agents.codec import Json, check_version, from_text, to_text
-from agents.errors import CheckpointDecodeError
+from agents.codec import Json, check_version, from_text, read_back, to_text
+from agents.errors import CheckpointDecodeError, UnstorableValueError
 
 _INVALID = "INVALID_JSON"  # what pydantic-ai calls the key, too
 
@@ -42,12 +42,33 @@ class PlannedCall:
 
 
 def dump_messages(messages: Sequence[ModelMessage]) -> list[Json]:
-    """Write messages as JSON data, without what is empty anyway: most of their fields are."""
-    data = ModelMessagesTypeAdapter.dump_python(list(messages), mode="json", exclude_none=True)
+    """Write messages as JSON data, without what is empty anyway: most of their fields are.
+
+    Raises:
+        UnstorableValueError: Something in them has no JSON form.
+    """
+    try:
+        data = ModelMessagesTypeAdapter.dump_python(list(messages), mode="json", exclude_none=True)
+    except (TypeError, ValueError) as error:
+        raise _unstorable(error) from error
     for message in data:
         if "usage" in message:
             message["usage"] = {key: value for key, value in message["usage"].items() if value}
     return cast("list[Json]", data)
+
+
+def dump_new(messages: Sequence[ModelMessage]) -> list[Json]:
+    """Write messages that nobody has written yet: they are read back, once.
+
+    Raises:
+        UnstorableValueError: They could not be read again.
+    """
+    data = dump_messages(messages)
+    try:
+        load_messages(data)
+    except CheckpointDecodeError as error:
+        raise _unstorable(error) from error
+    return data
 
 
 def load_messages(data: Json) -> list[ModelMessage]:
@@ -63,8 +84,13 @@ def load_messages(data: Json) -> list[ModelMessage]:
 
 
 def log_text(messages: Sequence[ModelMessage]) -> str:
-    """Write a turn's entry for the message log. Stored: version 1, must stay readable."""
-    return to_text({"schema": LOG_VERSION, "messages": dump_messages(messages)})
+    """Write a turn's entry for the message log. Stored: version 1, must stay readable.
+
+    Raises:
+        UnstorableValueError: It could not be read again, and no turn after it could begin.
+    """
+    text = to_text({"schema": LOG_VERSION, "messages": dump_messages(messages)})
+    return read_back(text, _turn)  # which the next turn finds read already
 
 
 def read_log(entries: Iterable[str]) -> list[ModelMessage]:
@@ -136,6 +162,10 @@ def call_ids(messages: Iterable[ModelMessage]) -> set[str]:
 def planned_calls(response: ModelResponse) -> list[PlannedCall]:
     """The tool calls of a repaired answer, in its order."""
     return [_planned(part) for part in response.parts if isinstance(part, ToolCallPart)]
+
+
+def _unstorable(error: Exception) -> UnstorableValueError:
+    return UnstorableValueError("ModelMessage", f"some could not be read again: {error}")
 
 
 def _planned(part: ToolCallPart) -> PlannedCall:

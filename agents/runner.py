@@ -21,8 +21,9 @@ from pydantic_ai.messages import ModelMessage
 from agents.agent import Agent, AgentEvent, AgentInput, InterruptEvent, run_agent
 from agents.cancel import CancelToken
 from agents.checkpoint import CheckpointStatus, CheckpointStore, MessageLog, StoredCheckpoint
+from agents.codec import read_back
 from agents.context import Scope
-from agents.document import Claim, ResumeParams, RunDocument, find_answers, find_stopped
+from agents.document import Claim, ResumeParams, RunDocument, Targets, find_answers, find_stopped
 from agents.errors import (
     AgentConfigError,
     CheckpointClosedError,
@@ -174,19 +175,24 @@ class Runner:
     def resume(
         self,
         checkpoint_id: str,
-        answers: Mapping[str, object] | None = None,
+        answers: Targets | None = None,
         *,
         cancel: CancelToken | None = None,
     ) -> Events:
-        """Go on with answers; or without any: each goes on by itself, or waits again.
+        """Go on with answers, by interrupt id or address; what has none stays as it is.
+
+        Left out, the answers are not the same as an empty dict. With `{}`, nothing is entered and
+        nothing changes: it only tells what waits, and goes on where a run was stopped. With
+        nothing at all, everything that waits is entered without an answer, and asks again under
+        new ids; the ids that people were shown before are gone.
 
         Args:
             checkpoint_id: The run.
-            answers: By interrupt id; what has none stays as it is. None enters everything that
-                waits, without answers.
+            answers: See `ResumeParams.targets`; None is `ResumeParams(untargeted="reenter")`.
             cancel: See `run`.
 
         Raises:
+            AgentConfigError: The answers are no dict by id or address.
             AgentError: See `resume_with_params`.
         """
         params = ResumeParams(untargeted="reenter")
@@ -215,6 +221,8 @@ class Runner:
 
         Raises:
             NoCheckpointStoreError: This runner has no store.
+            AgentConfigError: These are no params.
+            UnstorableValueError: An answer could not be read again. Nothing ran.
             CheckpointError: There is no such checkpoint, it cannot be read, its run is going on or
                 has ended, or somebody else resumed it first. Nothing ran.
             ResumeError: An answer was refused, nothing ran, and all still waits. Or a tool refused
@@ -222,6 +230,11 @@ class Runner:
             RunCancelledError: See `run`.
             AgentError: The run cannot go on.
         """
+        if not isinstance(params, ResumeParams):
+            raise AgentConfigError(
+                f"resume_with_params() takes ResumeParams, not {type(params).__name__}; "
+                "for answers alone there is `resume(checkpoint_id, {id: answer})`"
+            )
         claimed = await self._claimed(checkpoint_id, params, session_values or {})
         if isinstance(claimed, InterruptEvent):
             yield claimed
@@ -356,6 +369,7 @@ class Runner:
         check_topology(self._setup.agent, waiting, document.topology)
         history = await self._setup.history(document)
         claim = Claim(answers=answers, untargeted=params.untargeted, session=session).to_text()
+        read_back(claim, Claim.from_text)
         version = await self._need_store().claim(
             checkpoint_id, claim, expected_version=stored.version
         )

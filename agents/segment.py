@@ -14,6 +14,7 @@ from pydantic_ai.messages import ModelMessage
 from agents.agent import Agent
 from agents.cancel import CancelToken
 from agents.checkpoint import CheckpointStatus, CheckpointStore, MessageLog, StoredCheckpoint
+from agents.codec import read_back
 from agents.context import RunContext, SessionValues
 from agents.document import Claim, RunDocument, find_stopped
 from agents.errors import (
@@ -23,7 +24,7 @@ from agents.errors import (
     CheckpointConflictError,
 )
 from agents.journal import Journal
-from agents.messages import log_text, read_log
+from agents.messages import dump_new, log_text, read_log
 from agents.observe import Observers, RunCancelled, RunFailed, RunFinished, RunInterrupted
 from agents.points import Point
 from agents.topology import topology
@@ -76,9 +77,10 @@ class Setup:
 
         Raises:
             CheckpointError: The id is in use.
-            UnregisteredTypeError: A value of the run cannot be stored.
+            UnstorableValueError: A value of the run cannot be stored.
         """
-        text, version, status = document.to_text(), 0, CheckpointStatus.RUNNING
+        text = read_back(document.to_text(), RunDocument.from_text)
+        version, status = 0, CheckpointStatus.RUNNING
         if self.store is not None and run_id:
             if not self.every_step:
                 await self._check_new(self.store, run_id)
@@ -221,6 +223,7 @@ class Segment:
         self.run.observers.tell(RunFinished(checkpoint_id=self.run.checkpoint_id))
 
     async def _keep(self, waiting: Point) -> int:
+        dump_new(self.run.transcript[len(self.document.transcript) :])
         document = replace(
             self.document,
             session=dict(self.run.session),

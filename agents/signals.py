@@ -45,7 +45,7 @@ def interrupt(info: object) -> NoReturn:
 
     Raises:
         Interrupted: Always. Let it pass.
-        UnregisteredTypeError: The info cannot be stored; nobody is asked.
+        UnstorableValueError: The info cannot be stored; nobody is asked.
     """
     composite_interrupt(info, None)
 
@@ -59,7 +59,7 @@ def stateful_interrupt(info: object, state: object) -> NoReturn:
 
     Raises:
         Interrupted: Always. Let it pass.
-        UnregisteredTypeError: Info or state cannot be stored; nobody is asked.
+        UnstorableValueError: Info or state cannot be stored; nobody is asked.
     """
     composite_interrupt(info, state)
 
@@ -74,7 +74,7 @@ def composite_interrupt(info: object, state: object, *signals: Interrupted) -> N
 
     Raises:
         Interrupted: Always. Let it pass.
-        UnregisteredTypeError: Info or state cannot be stored; nobody is asked.
+        UnstorableValueError: Info or state cannot be stored; nobody is asked.
     """
     _raise(info, state, signals, is_hidden=False)
 
@@ -90,7 +90,7 @@ def pass_on(state: object, *signals: Interrupted) -> NoReturn:
 
     Raises:
         Interrupted: Always. Let it pass.
-        UnregisteredTypeError: The state cannot be stored; nobody is asked.
+        UnstorableValueError: The state cannot be stored; nobody is asked.
     """
     if not signals:
         raise ValueError("pass_on() needs a signal that was caught; to ask, use interrupt()")

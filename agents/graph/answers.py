@@ -185,7 +185,7 @@ def sort_answers(topology: Topology, head: ThreadDocument, named: Mapping[str, o
 
     Raises:
         ResumeDataError: None of them fits.
-        UnregisteredTypeError: One cannot be stored.
+        UnstorableValueError: One cannot be stored.
     """
     points = {point.id: point for point in head.point.walk()}
     fit: dict[str, object] = {}

@@ -14,7 +14,7 @@ from agents.calls import ToolOutcome
 from agents.cancel import CancelInfo
 from agents.codec import encode
 from agents.context import RunContext, Scope
-from agents.errors import ResumeDataError, ResumeError, UnregisteredTypeError
+from agents.errors import ResumeDataError, ResumeError, UnstorableValueError
 from agents.graph.commands import StateEdit
 from agents.graph.errors import NodeRefusedError, StateUpdateError
 from agents.graph.plan import Topology
@@ -153,7 +153,7 @@ def read_edit(topology: Topology, answer: object) -> dict[str, object]:
         return {}
     try:
         topology.channels.replace({}, answer.values, "the edit")
-    except (StateUpdateError, UnregisteredTypeError) as error:
+    except (StateUpdateError, UnstorableValueError) as error:
         raise ResumeDataError(str(error)) from error
     return answer.values
 

@@ -25,7 +25,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 
 from agents.codec import Json, encode
-from agents.errors import UnregisteredTypeError
+from agents.errors import UnstorableValueError
 from agents.graph.errors import GraphBuildError, StateUpdateError
 from agents.graph.options import is_async
 
@@ -93,7 +93,7 @@ class Channels:
 
         Raises:
             StateUpdateError: An unknown key, or a value of the wrong type.
-            UnregisteredTypeError: A value cannot be stored.
+            UnstorableValueError: A value cannot be stored.
         """
         for key, value in update.items():
             channel = self._channel(key, who)
@@ -111,7 +111,7 @@ class Channels:
 
         Raises:
             StateUpdateError: An update does not fit, or two replace the same key.
-            UnregisteredTypeError: A value cannot be stored.
+            UnstorableValueError: A value cannot be stored.
         """
         merged, writers = deepcopy(values), dict[str, str]()
         for who, update in updates:
@@ -132,7 +132,7 @@ class Channels:
 
         Raises:
             StateUpdateError: An unknown key, or a value of the wrong type.
-            UnregisteredTypeError: A value cannot be stored.
+            UnstorableValueError: A value cannot be stored.
         """
         if not isinstance(edit, Mapping):
             raise StateUpdateError(who, f"expected a dict, got a {type(edit).__name__}")
@@ -171,7 +171,7 @@ def _refuse_misfit(channel: Channel, value: object, who: str) -> None:
 def _encode(value: object, key: str, who: str) -> None:
     try:
         encode(value)
-    except UnregisteredTypeError as error:
+    except UnstorableValueError as error:
         error.add_note(f"it is the value of {key!r} in the update of {who}")
         raise
 

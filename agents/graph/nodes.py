@@ -68,7 +68,7 @@ def read_outcome(here: Around, result: object, around: Around | None = None) -> 
     Raises:
         StateUpdateError: It does not fit the state.
         GotoError: It leads nowhere.
-        UnregisteredTypeError: It cannot be stored.
+        UnstorableValueError: It cannot be stored.
     """
     topology, who = here.topology, f"node {here.node.name!r}"
     if isinstance(result, Command):

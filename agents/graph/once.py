@@ -30,7 +30,7 @@ async def once(key: str, work: Callable[[], Awaitable[T]]) -> T:
 
     Raises:
         OutsideNodeError: This is no node.
-        UnregisteredTypeError: The result cannot be stored.
+        UnstorableValueError: The result cannot be stored.
     """
     if node_here() is None:
         raise OutsideNodeError("once()")

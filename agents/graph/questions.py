@@ -259,7 +259,7 @@ def node_interrupt(value: object, *, response_type: object = None) -> object:
         Interrupted: People are asked. Let it pass.
         OutsideNodeError: This is no node.
         NotAnsweredError: Nobody gave an answer of that type.
-        UnregisteredTypeError: The value cannot be stored; nobody is asked.
+        UnstorableValueError: The value cannot be stored; nobody is asked.
     """
     node = _asking_node()
     schema = None if response_type is None else schema_of(response_type)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import cast, get_args
 
 from agents.checkpoint import CheckpointStatus, CheckpointStore, StoredCheckpoint
-from agents.codec import Json, check_version, decode, encode, from_text, to_text
+from agents.codec import Json, check_version, decode, encode, from_text, read_back, to_text
 from agents.errors import (
     AgentConfigError,
     CheckpointBusyError,
@@ -75,7 +75,7 @@ class ThreadDocument:
         """Write it.
 
         Raises:
-            UnregisteredTypeError: A value in it cannot be stored.
+            UnstorableValueError: A value in it cannot be stored.
         """
         data: dict[str, Json] = {
             "schema": VERSION,
@@ -137,7 +137,7 @@ class GraphClaim:
         """Write it.
 
         Raises:
-            UnregisteredTypeError: A value in it cannot be stored.
+            UnstorableValueError: A value in it cannot be stored.
         """
         answers, command = encode(dict(self.answers)), encode(_plain(self.command))
         return to_text({"schema": VERSION, "answers": answers, "command": command})
@@ -275,7 +275,7 @@ class Thread:
             CheckpointConflictError: Somebody else did.
         """
         if self._store is not None:
-            text = claim.to_text()
+            text = read_back(claim.to_text(), GraphClaim.from_text)
             self._version = await self._store.claim(self._key, text, expected_version=self._version)
 
     async def save(self, document: ThreadDocument, *, is_new: bool = True) -> ThreadDocument:
