@@ -188,6 +188,23 @@ class Agent(Protocol):
         ...
 
 
+def check_agent(agent: object) -> None:
+    """Make sure that something is an agent: people may answer it long after it was made.
+
+    Raises:
+        AgentConfigError: It has no name, or cannot be run or resumed.
+    """
+    name = getattr(agent, "name", None)
+    if not isinstance(name, str) or not name:
+        raise AgentConfigError(f"{agent!r} is no agent: it has no `name`, a text that is not empty")
+    for method in ("run", "resume"):
+        if not callable(getattr(agent, method, None)):
+            raise AgentConfigError(
+                f"agent {name!r} has no method `{method}`; `function_agent` makes an agent of one "
+                "function, for both"
+            )
+
+
 def check_unique_names(owner: str, agents: Iterable[Agent]) -> None:
     """Make sure that no two agents of one owner have one name. For agents made of others.
 
@@ -197,9 +214,11 @@ def check_unique_names(owner: str, agents: Iterable[Agent]) -> None:
 
     Raises:
         DuplicateNameError: Two have one name.
+        AgentConfigError: One is no agent.
     """
     seen: set[str] = set()
     for agent in agents:
+        check_agent(agent)
         if agent.name in seen:
             raise DuplicateNameError(owner, "agent", agent.name)
         seen.add(agent.name)
@@ -295,7 +314,9 @@ async def run_agent(
     Raises:
         Interrupted: People are needed in it.
         SwallowedInterruptError: It caught a signal and went on.
+        AgentConfigError: It is no agent.
     """
+    check_agent(agent)
     outer = outer or current_scope("run_agent()")
     scope, is_resumed = _enter(outer, agent.name)
     untouched = outer.run.untouched(scope.address)

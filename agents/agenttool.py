@@ -11,7 +11,16 @@ from typing import cast
 
 from pydantic import BaseModel, ValidationError
 
-from agents.agent import ActionEvent, Agent, AgentEvent, AgentInput, emit, run_agent, run_path
+from agents.agent import (
+    ActionEvent,
+    Agent,
+    AgentEvent,
+    AgentInput,
+    check_agent,
+    emit,
+    run_agent,
+    run_path,
+)
 from agents.codec import Json, register
 from agents.context import current_address, get_interrupt_state
 from agents.errors import (
@@ -79,7 +88,7 @@ class AgentTool:
             what comes of it.
 
     Raises:
-        AgentConfigError: Its name cannot be the name of a tool.
+        AgentConfigError: It is no agent, or its name cannot be the name of a tool.
     """
 
     def __init__(
@@ -91,6 +100,7 @@ class AgentTool:
         full_history: bool = False,
         emit_events: bool = False,
     ) -> None:
+        check_agent(agent)
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,63}", agent.name):
             raise AgentConfigError(
                 f"the agent {agent.name!r} cannot be a tool: its name must be a letter, then "

@@ -19,7 +19,15 @@ from agents.agent import InterruptEvent
 from agents.cancel import CancelMode, CancelToken
 from agents.checkpoint import CheckpointStatus, CheckpointStore
 from agents.codec import Json, check_version, decode, encode, from_text, read_back, to_text
-from agents.document import Claim, ResumeParams, RunDocument, Targets, find_answers, find_stopped
+from agents.document import (
+    Claim,
+    ResumeParams,
+    RunDocument,
+    Targets,
+    check_targets,
+    find_answers,
+    find_stopped,
+)
 from agents.errors import (
     AgentConfigError,
     CheckpointBusyError,
@@ -162,6 +170,7 @@ class Conversation:
             AgentConfigError: They are no answers by id or address.
             UnstorableValueError: An answer cannot be stored.
         """
+        check_targets(targets)
         turn = (await self.inbox()).turn
         waiting, claimed = await self._waiting(turn)
         answers = find_answers(waiting, targets)

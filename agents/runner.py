@@ -14,11 +14,11 @@ import contextlib
 import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic_ai.messages import ModelMessage
 
-from agents.agent import Agent, AgentEvent, AgentInput, InterruptEvent, run_agent
+from agents.agent import Agent, AgentEvent, AgentInput, InterruptEvent, check_agent, run_agent
 from agents.cancel import CancelToken
 from agents.checkpoint import CheckpointStatus, CheckpointStore, MessageLog, StoredCheckpoint
 from agents.codec import read_back
@@ -70,7 +70,8 @@ class Runner:
         new_id: Makes ids of interrupts; UUIDs.
 
     Raises:
-        AgentConfigError: Steps cannot be kept without a store.
+        AgentConfigError: It is no agent, there is no such durability, or steps cannot be kept
+            without a store.
     """
 
     def __init__(  # noqa: PLR0913 - the documented names, all given by keyword
@@ -84,6 +85,10 @@ class Runner:
         observers: Sequence[Observer] = (),
         new_id: Callable[[], str] = new_uuid,
     ) -> None:
+        check_agent(agent)
+        if durability not in get_args(Durability):
+            known = ", ".join(map(repr, get_args(Durability)))
+            raise AgentConfigError(f"there is no durability={durability!r}; use {known}")
         if durability == "step" and checkpoint_store is None:
             raise AgentConfigError(
                 "durability 'step' needs a store; give one: `Runner(agent, checkpoint_store=…)`"

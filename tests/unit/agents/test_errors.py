@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 
 import pytest
 
-from agents.agent import check_unique_names
+from agents.address import Address, Segment
+from agents.agent import (
+    AgentEvent,
+    AgentInput,
+    check_unique_names,
+    function_agent,
+    make_message,
+    run_agent,
+)
+from agents.agenttool import AgentTool
 from agents.cancel import CancelToken
 from agents.chatmodel import ChatModelAgent
 from agents.checkpoint import CheckpointStatus
@@ -43,10 +52,13 @@ from agents.errors import (
 )
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog
 from agents.models import ScriptedModel, call, say
+from agents.points import InterruptContext
 from agents.runner import Runner
 from agents.signals import composite_interrupt, interrupt, keep_waiting, stateful_interrupt
 from agents.tools import ApprovalInfo, approval_gate
-from tests.unit.agents.support import Asker, Plain, collect
+from agents.transfer import with_sub_agents
+from agents.workflows import LoopAgent, ParallelAgent, SequentialAgent
+from tests.unit.agents.support import Asker, Plain, brief, collect
 
 
 @dataclass
@@ -127,6 +139,46 @@ RUNS: dict[str, tuple[Callable[[Mess], Awaitable[object]], type[AgentError], str
     ),
     "no answer": (lambda m: m.answer("pending", {m.ids[0]: None}), ResumeDataError, "is None"),
     "wrong type": (lambda m: m.answer("pending", {m.ids[0]: "yes"}), ResumeDataError, "pay"),
+    "nothing in place of params": (
+        lambda m: collect(m.runner().resume_with_params("pending", None)),  # type: ignore[arg-type]
+        AgentConfigError,
+        "takes ResumeParams, not NoneType",
+    ),
+    "a dict in place of params": (
+        lambda m: collect(m.runner().resume_with_params("pending", {"x": 1})),  # type: ignore[arg-type]
+        AgentConfigError,
+        r"`resume\(checkpoint_id, \{id: answer\}\)`",
+    ),
+    "params without targets": (
+        lambda m: m.answer("pending", None),  # type: ignore[arg-type]
+        AgentConfigError,
+        "a dict by interrupt id, not a NoneType",
+    ),
+    "answers in a list": (
+        lambda m: collect(m.runner().resume("pending", ["x"])),  # type: ignore[arg-type]
+        AgentConfigError,
+        "not a list",
+    ),
+    "answer for a number": (
+        lambda m: m.answer("pending", {1: True}),  # type: ignore[dict-item]
+        AgentConfigError,
+        "`context.id`",
+    ),
+    "answer for no address of a conversation": (
+        lambda m: Conversation(m.runner(), "c").resume(None),  # type: ignore[arg-type]
+        AgentConfigError,
+        "a dict by interrupt id",
+    ),
+    "untargeted misspelled": (
+        lambda m: _made(lambda: ResumeParams(untargeted="re-enter")),  # type: ignore[arg-type]
+        AgentConfigError,
+        "'preserve', 'reenter'",
+    ),
+    "durability misspelled": (
+        lambda m: _made(lambda: m.runner(durability="steps")),
+        AgentConfigError,
+        "'interrupt', 'step'",
+    ),
     "answer that cannot be stored": (
         lambda m: collect(
             m.runner().resume_with_params("pending", ResumeParams(), session_values={"a": object()})
@@ -287,6 +339,77 @@ def test_mistakes_that_are_there_before_any_run() -> None:
         types.encode(object())
     with pytest.raises(AgentConfigError, match="no dataclass"):
         types.register("app.X/1")(type("X", (), {}))
+
+
+@dataclass
+class Once:
+    """It runs, and can never be resumed."""
+
+    name: str = "once"
+    description: str = ""
+
+    async def run(self, input: AgentInput) -> AsyncIterator[AgentEvent]:  # noqa: A002
+        yield make_message("hi")
+
+
+@dataclass
+class Nameless(Asker):
+    name: str = ""
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        Runner,
+        AgentTool,
+        lambda agent: SequentialAgent("S", [agent]),
+        lambda agent: ParallelAgent("S", [Asker("a"), agent]),
+        lambda agent: LoopAgent("S", [agent]),
+        lambda agent: with_sub_agents(Asker("a"), [agent]),
+    ],
+    ids=["runner", "tool", "sequence", "parallel", "loop", "transfer"],
+)
+def test_an_agent_that_cannot_be_resumed_is_noticed_when_it_is_put_to_use(
+    use: Callable[[object], object],
+) -> None:
+    with pytest.raises(AgentConfigError, match="'once' has no method `resume`; `function_agent`"):
+        use(Once())
+    with pytest.raises(AgentConfigError, match="no `name`"):
+        use(Nameless())
+
+
+async def test_an_agent_that_cannot_be_resumed_does_not_run_inside_of_another() -> None:
+    said: list[AgentEvent] = []
+
+    async def outer(given: AgentInput) -> AsyncIterator[AgentEvent]:
+        async for event in run_agent(Once(), given):  # type: ignore[arg-type]
+            said.append(event)
+            yield event
+
+    with pytest.raises(AgentConfigError, match="no method `resume`"):
+        await collect(Runner(function_agent("outer", outer)).query("hi"))
+    assert said == []
+
+
+@pytest.mark.parametrize("make", [lambda c: c.address, lambda c: str(c.address), lambda c: c.id])
+async def test_an_answer_is_given_by_id_by_address_or_by_its_text(
+    make: Callable[[InterruptContext], str | Address],
+) -> None:
+    runner = Runner(Asker("a"), checkpoint_store=MemoryCheckpointStore())
+    await collect(runner.query("hi", checkpoint_id="1"))
+    (context,) = await runner.pending("1")
+
+    told = await collect(runner.resume("1", {make(context): "x"}))
+
+    assert brief(told) == ["says a got x"]
+
+
+async def test_an_address_where_nothing_waits_is_told_as_its_text() -> None:
+    mess = Mess()
+    await mess.prepare()
+
+    with pytest.raises(UnknownInterruptError, match="no interrupt 'agent:B' is pending"):
+        await collect(mess.runner().resume("pending", {Address((Segment("agent", "B"),)): 1}))
 
 
 async def test_a_token_may_be_given_to_a_run_that_is_refused() -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypedDict
 
 import pytest
 
-from agents.errors import AgentConfigError, UnknownInterruptError, UnregisteredTypeError
+from agents.errors import AgentConfigError, UnknownInterruptError, UnstorableValueError
 from agents.graph import (
     START,
     Command,
@@ -157,11 +157,11 @@ async def test_a_state_that_holds_itself_is_told_as_what_it_is() -> None:
     ring: dict[str, object] = {}
     ring["ring"] = ring
     lab = Lab(pay)
-    with pytest.raises(UnregisteredTypeError, match="holds itself"):
+    with pytest.raises(UnstorableValueError, match="holds itself"):
         await lab.start(a=ring)
     sends = StateGraph(State).add_node("w", lab.write("w"))
     sends.add_conditional_edges(START, lambda state: Send("w", ring), ["w"])
-    with pytest.raises(UnregisteredTypeError, match="holds itself"):
+    with pytest.raises(UnstorableValueError, match="holds itself"):
         await sends.compile().invoke({})
     assert lab.ran == {}
 
