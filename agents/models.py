@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 
 from pydantic_ai.exceptions import UserError
@@ -29,7 +31,7 @@ EXTRAS = {
     "google-cloud": "google",
     "bedrock": "bedrock",
 }
-"""Which extra of this distribution a provider needs."""
+"""Which extra of pydantic-ai a provider needs, where it has another name."""
 
 Turn = ModelResponsePart | Exception | Sequence[ModelResponsePart | Exception]
 """What a scripted model answers once: one part or several; an exception is raised there."""
@@ -60,13 +62,10 @@ def resolve_model(name: str) -> Model:
 
 
 def _missing_package(name: str, provider: str) -> str:
-    extra = EXTRAS.get(provider)
-    remedy = (
-        f'run: pip install "countersign[{extra}]"'
-        if extra
-        else f'run: pip install "pydantic-ai-slim[{provider}]"'
-    )
-    return f"the model {name!r} needs a package that is not installed; {remedy}"
+    extra = EXTRAS.get(provider, provider)
+    # With this very Python, and by the name of a package that is there for everybody.
+    remedy = f'{shlex.quote(sys.executable)} -m pip install "pydantic-ai-slim[{extra}]"'
+    return f"the model {name!r} needs a package that is not installed; run: {remedy}"
 
 
 def say(text: str) -> TextPart:

@@ -30,6 +30,8 @@ from storage.errors import StorageError, StoreUnavailableError
 FAILED = 1
 WRONG_SETTINGS = 2
 
+DISTRIBUTION = "countersign-bot"
+"""Name of the package; another project has the name `countersign` on the package index."""
 DESCRIPTION = "A self-hosted Slack approval bot for AI agents."
 
 
@@ -80,6 +82,11 @@ def main(
         return _complain(f"the database cannot be used: {error.detail}", FAILED)
     except (BotError, StorageError) as error:
         return _complain(error, FAILED)
+    except BrokenPipeError:
+        # Whoever read the output has enough, as `head` has. Python would complain once more when
+        # it flushes at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
     except KeyboardInterrupt:  # before the command listens to signals itself
         return 0
     return 0
@@ -205,7 +212,7 @@ def _data_dir(call: Call) -> Path:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="countersign", description=DESCRIPTION)
-    parser.add_argument("--version", action="version", version=f"%(prog)s {version('countersign')}")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {version(DISTRIBUTION)}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add(commands, "run", _run, "run the bot", epilog=_variables_help())
     sandbox = _add(commands, "sandbox", _sandbox, "run the stand-in for Slack alone")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import importlib
 import re
+import shlex
+import sys
+import traceback
 from collections.abc import Callable, Mapping
 from typing import cast
 
@@ -16,6 +19,7 @@ from bot.errors import SettingsError
 
 DEMO_MODEL = "demo"
 
+_MACHINERY = (__file__, importlib.__file__)
 _CHANNEL = re.compile(r"\*|[CDG][A-Z0-9]{2,}|#[^\sA-Z#@<>|,.]{1,80}")
 _REMEDY = (
     "name an agent, a dict of agents by channel, or a function that takes a model and returns "
@@ -59,7 +63,8 @@ def load_agents(path: str, model: Model) -> Mapping[str, Agent]:
             found = cast(Callable[[Model], object], found)(model)
         except Exception as error:
             raise _fault(
-                f"{path!r} failed: {error!r}", "mend the function; it is called with the model"
+                f"{path!r} failed: {error!r}{_where(error)}",
+                "fix the function; it is called with the model",
             ) from error
     if _is_agent(found):
         return {EVERYWHERE: cast(Agent, found)}
@@ -72,19 +77,46 @@ def _imported(path: str) -> object:
     module_name, _, attribute = path.partition(":")
     try:
         return getattr(importlib.import_module(module_name), attribute)
-    except ImportError as error:
+    except ModuleNotFoundError as error:
+        if _is_part_of(error.name, module_name):
+            raise _fault(
+                f"there is no module {error.name!r}",
+                "give module:attribute of a module that Python finds; for a file in the current "
+                "directory, set PYTHONPATH=.",
+            ) from error
         raise _fault(
-            f"the module {module_name!r} does not import: {error}",
-            "give module:attribute of a module that Python finds; for a file in the current "
-            "directory, set PYTHONPATH=.",
+            f"the module {module_name!r} needs {error.name!r}, which is not there{_where(error)}",
+            f"install it beside Countersign: {shlex.quote(sys.executable)} -m pip install with the "
+            "name of its package; or correct the import",
         ) from error
     except AttributeError as error:
         raise _fault(f"the module {module_name!r} has no {attribute!r}", _REMEDY) from error
     except (Exception, SystemExit) as error:
         raise _fault(
-            f"the module {module_name!r} failed while it was imported: {error!r}",
-            "mend the module",
+            f"the module {module_name!r} failed while it was imported: {_words(error)}",
+            "fix the module",
         ) from error
+
+
+def _is_part_of(missing: str | None, module_name: str) -> bool:
+    """Whether what is missing is the module itself, or a package that it is in."""
+    return bool(missing) and f"{module_name}.".startswith(f"{missing}.")
+
+
+def _words(error: BaseException) -> str:
+    if isinstance(error, SyntaxError):
+        return f"{error.msg}, at {error.filename}:{error.lineno}"
+    return f"{error!r}{_where(error)}"
+
+
+def _where(error: BaseException) -> str:
+    """File and line that failed: the last one that is not the import system's own."""
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith("<frozen") and frame.filename not in _MACHINERY
+    ]
+    return f", at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
 
 
 def _checked(path: str, agents: Mapping[object, object]) -> dict[str, Agent]:

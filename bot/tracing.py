@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import importlib
+import shlex
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -51,7 +53,8 @@ def otlp_provider() -> tuple[TracerProvider, Callable[[], Awaitable[None]]]:
         raise SettingsError(
             "COUNTERSIGN_TRACES",
             f"it needs packages that are not installed ({error.name})",
-            'run: pip install "countersign[otel]"',
+            f"run: {shlex.quote(sys.executable)} -m pip install opentelemetry-sdk "
+            "opentelemetry-exporter-otlp-proto-http",
         ) from error
     resource = resources.Resource.create({"service.name": "countersign"})
     provider = sdk.TracerProvider(resource=resource)

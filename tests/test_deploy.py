@@ -40,14 +40,22 @@ def test_the_probes_ask_for_paths_that_exist() -> None:
 
 
 def test_the_manifests_fit_together() -> None:
-    deployment, service, budget = _kubernetes()
+    deployment, service, budget, network = _kubernetes()
     labels = deployment["spec"]["template"]["metadata"]["labels"]
     assert deployment["spec"]["selector"]["matchLabels"].items() <= labels.items()
     assert service["spec"]["selector"].items() <= labels.items()
     assert budget["spec"]["selector"]["matchLabels"].items() <= labels.items()
-    container = deployment["spec"]["template"]["spec"]["containers"][0]
+    assert network["spec"]["podSelector"]["matchLabels"].items() <= labels.items()
+    spec = deployment["spec"]["template"]["spec"]
+    assert spec["automountServiceAccountToken"] is False
+    container = spec["containers"][0]
+    assert not container["image"].endswith((":latest", "countersign-bot"))
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
     assert service["spec"]["ports"][0]["targetPort"] in ports
+    for rule in network["spec"]["ingress"]:
+        named = {port["port"] for port in rule["ports"]}
+        assert named <= set(ports)
+        assert "from" in rule or "metrics" not in named
     environ = {pair["name"]: pair["value"] for pair in container["env"]}
     assert environ["COUNTERSIGN_METRICS_PORT"] == str(ports["metrics"])
     secret = container["envFrom"][0]["secretRef"]["name"]

@@ -54,7 +54,7 @@ class Courier:
         self._stats = stats
         self._triggers = triggers
         self._timer = timer
-        self._held: list[asyncio.Event] = []
+        self._held: set[asyncio.Event] = set()
         self.sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
         self.lost: list[Payload] = []
         """Events that were given up."""
@@ -108,17 +108,17 @@ class Courier:
     async def _hold(self, seconds: float) -> None:
         """Wait until the next event was sent, or for so many seconds."""
         gate = asyncio.Event()
-        self._held.append(gate)
+        self._held.add(gate)
         try:
             async with asyncio.timeout(seconds):
                 await gate.wait()
         except TimeoutError:
-            self._held.remove(gate)
+            self._held.discard(gate)  # no longer there when the next event comes at this moment
 
     async def _deliver(self, parcel: Parcel, unheard: Fault | None) -> None:
         """Send an event until it is taken, or given up."""
         reply = _heard(await self._send(parcel), 0, unheard)
-        held, self._held = self._held, []
+        held, self._held = self._held, set()
         for gate in held:
             gate.set()
         for attempt, delay in enumerate(self.delays, start=1):

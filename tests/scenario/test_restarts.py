@@ -215,7 +215,7 @@ async def test_mongodb_restarted_while_pending(
         ({"COUNTERSIGN_EXPIRES": "1h"}, 2, "COUNTERSIGN_EXPIRE_AFTER"),
         ({"MONGODB_URI": "mongodb://u:secret@127.0.0.1:1/x"}, 1, "the database cannot be used"),
         ({"SLACK_BOT_TOKEN": "xoxb-wrong"}, 2, "invalid_auth"),
-        ({"COUNTERSIGN_AGENT": "no.such:agent"}, 2, "does not import"),
+        ({"COUNTERSIGN_AGENT": "no.such:agent"}, 2, "there is no module 'no'"),
         ({"COUNTERSIGN_MODEL": "nobody:gpt"}, 2, "COUNTERSIGN_MODEL"),
     ],
 )

@@ -131,6 +131,18 @@ def test_an_early_interrupt_is_no_fault() -> None:
     assert main(["run"], environ=dict(GOOD), run_bot=bot) == 0
 
 
+def test_who_stops_reading_gets_no_traceback() -> None:
+    command = [sys.executable, "-m", "bot", "doctor"]
+    with subprocess.Popen(  # noqa: S603 - our own
+        command, env={"SLACK_BOT_TOKEN": "xoxb-1"}, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as child:
+        assert child.stdout is not None
+        child.stdout.close()
+        assert child.stderr is not None
+        assert child.stderr.read() == b""
+    assert child.returncode == FAILED
+
+
 def test_doctor_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor"], environ={"SLACK_BOT_TOKEN": "xoxb-1"}) == FAILED
     shown = capsys.readouterr()

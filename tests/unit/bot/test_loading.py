@@ -51,7 +51,8 @@ numbers = {7: mine}
 BROKEN = {
     "countersign_raises": "raise RuntimeError('at import')",
     "countersign_syntax": "def (",
-    "countersign_needs": "import countersign_no_such_package",
+    "countersign_needs": "\nimport countersign_no_such_package",
+    "countersign_name": "from json import nothing",
     "countersign_exits": "raise SystemExit(3)",
 }
 
@@ -102,16 +103,23 @@ def test_the_demo_has_an_agent_in_each_of_its_channels() -> None:
 @pytest.mark.parametrize(
     ("path", "words"),
     [
-        ("countersign_nowhere:agent", "does not import"),
-        ("countersign_needs:agent", "countersign_no_such_package"),
-        ("countersign_raises:agent", "failed while it was imported"),
-        ("countersign_syntax:agent", "failed while it was imported"),
+        ("countersign_nowhere:agent", "no module 'countersign_nowhere'; give module:attribute"),
+        ("countersign_nowhere.deep:agent", "no module 'countersign_nowhere'; give module"),
+        ("countersign_needs:agent", "needs 'countersign_no_such_package', which is not there"),
+        ("countersign_needs:agent", "countersign_needs.py:2; install it beside Countersign"),
+        ("countersign_raises:agent", "RuntimeError('at import'), at "),
+        ("countersign_raises:agent", "countersign_raises.py:1; fix the module"),
+        ("countersign_syntax:agent", "invalid syntax, at "),
+        ("countersign_syntax:agent", "countersign_syntax.py:1; fix the module"),
+        ("countersign_name:agent", "cannot import name 'nothing' from 'json'"),
+        ("countersign_name:agent", "countersign_name.py:1; fix the module"),
         ("countersign_exits:agent", "SystemExit(3)"),
         ("countersign_mine:missing", "has no 'missing'"),
         ("countersign_mine:number", "is not an agent"),
         ("countersign_mine:Agent", "countersign_mine:Agent"),
         ("countersign_mine:nothing", "is not an agent"),
         ("countersign_mine:fails", "no database"),
+        ("countersign_mine:fails", "countersign_mine.py:"),
         ("countersign_mine:needs_two", "failed"),
         ("countersign_mine:twins", "two agents that are called 'mine'"),
         ("countersign_mine:no_agents", "has no agents"),

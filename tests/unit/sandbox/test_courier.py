@@ -14,6 +14,7 @@ import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.sandbox import ADA, OPS, ROSA, RefusedError, Sandbox
+from bot.sandbox.delivery import Parcel
 from bot.sandbox.stats import Statistics
 from tests.unit.sandbox.test_delivery import Door, a_door
 
@@ -111,6 +112,19 @@ async def test_reordered_event_without_a_next_one_comes_all_the_same(
     sandbox.faults.add("reorder", on="event", delay=0.0)
     await sandbox.say(ROSA, OPS, "one")
     await settled(sandbox, door, 1)
+
+
+@pytest.mark.parametrize("steps", range(5))
+async def test_the_next_event_may_come_when_the_time_is_just_over(
+    sandbox: Sandbox, steps: int
+) -> None:
+    courier = sandbox._courier
+    held = asyncio.create_task(courier._hold(0.0))
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    await courier._deliver(Parcel(kind="events_api", payload={"event": {}}), None)
+    await held
+    assert not courier._held
 
 
 async def test_events_are_matched_by_type_and_subtype(sandbox: Sandbox, door: Door) -> None:
