@@ -68,6 +68,11 @@ class Journal:
         """All that a process before this one noted of a kind: where, and what."""
         return ((at, entry) for (one, at), entry in self._known.items() if one == kind)
 
+    @property
+    def knows_work(self) -> bool:
+        """Whether a process before this one noted anything that it did."""
+        return any(kind != RECOVERED for kind, _ in self._known)
+
     def has_started(self, at: str) -> bool:
         """Whether this process noted that a gated call has started."""
         return at in self._started

@@ -14,10 +14,12 @@ from agents.graph.errors import (
     NodeRefusedError,
     NoGraphStoreError,
     NotAnsweredError,
+    OtherGraphError,
     OutsideNodeError,
     QuestionChangedError,
     SeveralPendingError,
     StateUpdateError,
+    ThreadBusyError,
 )
 from agents.graph.nodes import NodeContext
 from agents.graph.once import once
@@ -47,6 +49,7 @@ __all__ = [
     "NodeOptions",
     "NodeRefusedError",
     "NotAnsweredError",
+    "OtherGraphError",
     "OutsideNodeError",
     "Pending",
     "Question",
@@ -61,6 +64,7 @@ __all__ = [
     "StateUpdateError",
     "StreamMode",
     "TaskView",
+    "ThreadBusyError",
     "graph_tool",
     "node_interrupt",
     "once",

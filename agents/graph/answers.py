@@ -16,7 +16,6 @@ from agents.cancel import CancelInfo
 from agents.codec import decode
 from agents.errors import (
     AgentConfigError,
-    CheckpointBusyError,
     CheckpointConflictError,
     NothingPendingError,
     ResumeDataError,
@@ -25,7 +24,7 @@ from agents.errors import (
 )
 from agents.graph.breakpoints import read_edit
 from agents.graph.commands import Answers, Command
-from agents.graph.errors import AlreadyAnsweredError, SeveralPendingError
+from agents.graph.errors import AlreadyAnsweredError, SeveralPendingError, ThreadBusyError
 from agents.graph.options import refuse_unknown
 from agents.graph.plan import Topology
 from agents.graph.questions import Question
@@ -261,4 +260,4 @@ def late_error(thread: Thread, request: Resume) -> Exception:
     taken = [one for one in thread.claimed.answers if not ids or one in ids]
     if has_answers(request) and taken:
         return AlreadyAnsweredError(taken[0], [one for one in pending if one not in taken])
-    return CheckpointBusyError(thread.thread_id)
+    return ThreadBusyError(thread.thread_id)

@@ -25,7 +25,7 @@ from agents.graph.channels import Values
 from agents.graph.errors import GraphStepLimitError, StateUpdateError
 from agents.graph.plan import Around, Topology
 from agents.graph.running import Ending, Place
-from agents.graph.state import GraphInfo, GraphState, Memory, Outcome
+from agents.graph.state import GraphInfo, GraphState, Memory, Outcome, Task
 from agents.points import Point
 from agents.signals import Interrupted, composite_interrupt
 
@@ -165,8 +165,13 @@ class Engine:
             self._interrupt(dict(enumerate(signals)))
 
     def _stop_if_wanted(self) -> None:
-        if self._run.cancel.mode is not None:
+        if self._run.cancel.mode is not None and not self._is_under_way():
             self._interrupt({0: stop_signal(self._scope)})
+
+    def _is_under_way(self) -> bool:
+        """Whether the step has begun: then it is no place to stop, or what it knows is lost."""
+        has_begun = any(task.status != "todo" or task.answered for task in self.state.tasks)
+        return self._is_first and (has_begun or self._run.journal.knows_work)
 
     def _interrupt(self, signals: dict[int, Interrupted]) -> NoReturn:
         self._signals = signals
@@ -280,7 +285,8 @@ def read_state(topology: Topology, point: Point) -> GraphState:
     """Read where a graph stood.
 
     Raises:
-        TopologyChangedError: It was another graph, or a node that must go on is gone.
+        TopologyChangedError: It was another graph; or a node that must go on is gone, or is a
+            sub-graph and was none, or the other way round; or an edge is gone that waits for more.
         CheckpointDecodeError: It is damaged.
     """
     state = decode(point.state)
@@ -292,7 +298,25 @@ def read_state(topology: Topology, point: Point) -> GraphState:
     names = {*(task.node for task in state.tasks), *(one.node for one in state.gate)}
     for name in sorted(names - set(topology.nodes)):
         raise TopologyChangedError(str(point.address), f"a node {name!r}", "none of that name")
+    if names and (lost := topology.lost_join(state)):
+        raise TopologyChangedError(str(point.address), f"an edge {lost}", "none like it")
+    for task in state.tasks:
+        _check_inside(topology, point, task)
     return state
+
+
+def _check_inside(topology: Topology, point: Point, task: Task) -> None:
+    """Make sure that what waits in a node can still be answered there."""
+    graph, address = topology.nodes[task.node].graph, task.address(point.address)
+    for child in point.children:
+        if not address.is_prefix_of(child.address):
+            continue
+        was_graph = isinstance(child.info, GraphInfo) and child.address == address
+        if was_graph != (graph is not None):
+            was, now = ("a sub-graph", "a function") if was_graph else ("a function", "a sub-graph")
+            raise TopologyChangedError(str(address), was, now)
+        if graph is not None:
+            read_state(graph, child)
 
 
 def shown_values(topology: Topology, state: GraphState) -> Values:

@@ -7,7 +7,12 @@ AgentError
       OutsideNodeError           a function for nodes was called elsewhere
     NoCheckpointStoreError
       NoGraphStoreError          a graph without a store, or a call without a thread id
+  CheckpointError
+    CheckpointBusyError
+      ThreadBusyError            somebody works on the thread, or died doing so
   ResumeError
+    TopologyChangedError
+      OtherGraphError            the thread is of a graph of another name
     UnknownInterruptError
       AlreadyAnsweredError       somebody answered before
     AmbiguousTargetError
@@ -32,11 +37,13 @@ from agents.errors import (
     AgentConfigError,
     AgentError,
     AmbiguousTargetError,
+    CheckpointBusyError,
     NoCheckpointStoreError,
     OutsideRunError,
     ResumeError,
     StepLimitError,
     ToolError,
+    TopologyChangedError,
     UnknownInterruptError,
 )
 
@@ -160,6 +167,32 @@ class NodeFailedError(ToolError):
         )
         self.node = node
         self.error = error
+
+
+class ThreadBusyError(CheckpointBusyError):
+    """A thread is being worked on, or its process died."""
+
+    def __init__(self, thread_id: str) -> None:
+        super().__init__(thread_id)
+        told = (
+            f"thread {thread_id!r} is being worked on; wait for it. If its process is gone, or "
+            f"gave up on the call, `recover({thread_id!r})` goes on; given a CancelToken that is "
+            "cancelled, it stops before the next step. Then the thread can be changed, ended with "
+            "`cancel`, or given an input again"
+        )
+        self.args = (told,)
+
+
+class OtherGraphError(TopologyChangedError):
+    """A thread is of a graph of another name."""
+
+    def __init__(self, thread_id: str, was: str, now: str) -> None:
+        super().__init__(f"thread {thread_id!r}", f"the graph {was!r}", f"the graph {now!r}")
+        told = (
+            f"thread {thread_id!r} is of the graph {was!r}, and this is the graph {now!r}; start "
+            "the version that began it, or end it with `cancel` and begin another thread"
+        )
+        self.args = (told,)
 
 
 class GraphStepLimitError(StepLimitError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
@@ -136,7 +137,7 @@ class Topology:
         Raises:
             GotoError: A router leads nowhere.
         """
-        joins = {key: list(value) for key, value in state.joins.items()}
+        joins = self.arrivals(state)
         targets: list[Target] = []
         for name, own in done:
             targets += own if own is not None else await self._follow(name, values, joins)
@@ -153,6 +154,34 @@ class Topology:
             gate=tuple(self._gate(after, tasks)),
             queued=(),
         )
+
+    def arrivals(self, state: GraphState) -> dict[str, list[str]]:
+        """Who has arrived at each edge that waits for several, by key of the edge.
+
+        Earlier versions kept them by position: what they stored counts for the edge that stands
+        there now, or else for the only one that waits for all of them.
+        """
+        found: dict[str, list[str]] = {}
+        for key, arrived in state.joins.items():
+            now = self._key_now(key, arrived)
+            kept = found.setdefault(now, [])
+            kept += [name for name in arrived if name not in kept]
+        return found
+
+    def _key_now(self, key: str, arrived: Sequence[str]) -> str:
+        if not key.isdecimal():
+            return key
+        fits = [set(arrived) <= set(sources) for sources, _ in self.joins]
+        at = int(key)
+        if (at < len(fits) and fits[at]) or fits.count(True) == 1:
+            return join_key(*self.joins[at if at < len(fits) and fits[at] else fits.index(True)])
+        return key
+
+    def lost_join(self, state: GraphState) -> str:
+        """An edge that nodes have arrived at and that is gone; empty when none is."""
+        known = {join_key(*one) for one in self.joins}
+        lost = [key for key in self.arrivals(state) if key not in known]
+        return lost[0] if lost else ""
 
     def leave(self, state: GraphState, values: Values, outcome: Outcome) -> GraphState:
         """Make the state of a sub-graph that ends with a command to the graph around it."""
@@ -184,13 +213,14 @@ class Topology:
     async def _follow(self, name: str, values: Values, joins: dict[str, list[str]]) -> list[Target]:
         """Where the edges of a node lead."""
         targets: list[Target] = list(self.edges.get(name, ()))
-        for at, (sources, target) in enumerate(self.joins):
+        for sources, target in self.joins:
             if name not in sources:
                 continue
-            arrived = joins.setdefault(str(at), [])
+            key = join_key(sources, target)
+            arrived = joins.setdefault(key, [])
             arrived += [] if name in arrived else [name]
-            if len(arrived) == len(set(sources)):
-                del joins[str(at)]
+            if len(arrived) == len(sources):
+                del joins[key]
                 targets.append(target)
         for branch in self.branches:
             if branch.source == name:
@@ -228,6 +258,11 @@ class Topology:
             *(Break(kind="after", node=name) for name in dict.fromkeys(after)),
             *(Break(kind="before", node=name) for name in dict.fromkeys(before)),
         ]
+
+
+def join_key(sources: Sequence[str], target: str) -> str:
+    """What an edge that waits for several is stored under: who it is, not where it stands."""
+    return json.dumps([*sorted(sources), target], ensure_ascii=False)
 
 
 def make_tasks(targets: Iterable[Target], counts: dict[str, int]) -> list[Task]:

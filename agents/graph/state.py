@@ -131,7 +131,8 @@ class GraphState:
         step: How many steps of this turn are finished.
         tasks: The nodes of the step that goes on; empty at the end.
         gate: Breakpoints that must be passed before the step begins.
-        joins: Who has arrived at an edge that waits for several; by position of the edge.
+        joins: Who has arrived at an edge that waits for several; by `join_key`, in earlier versions
+            by position.
         counts: How often each node was to run.
         queued: Where a command leads that was given with a resume; part of the next step.
         leaving: What a node told the graph around: this one ends with it.

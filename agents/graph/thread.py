@@ -18,13 +18,12 @@ from agents.checkpoint import CheckpointStatus, CheckpointStore, StoredCheckpoin
 from agents.codec import Json, check_version, decode, encode, from_text, read_back, to_text
 from agents.errors import (
     AgentConfigError,
-    CheckpointBusyError,
     CheckpointConflictError,
     CheckpointDecodeError,
     CheckpointNotFoundError,
-    TopologyChangedError,
 )
 from agents.graph.commands import Command
+from agents.graph.errors import OtherGraphError, ThreadBusyError
 from agents.graph.plan import Topology
 from agents.graph.snapshot import Phase
 from agents.graph.state import GraphInfo, GraphState
@@ -227,12 +226,21 @@ class Thread:
 
         Raises:
             CheckpointNotFoundError: There is none: it never ran.
-            TopologyChangedError: It is of another graph.
+            OtherGraphError: It is of another graph.
+        """
+        head = await self.any_head()
+        self.check_graph(topology)
+        return head
+
+    async def any_head(self) -> ThreadDocument:
+        """Read the head of a thread, of whatever graph.
+
+        Raises:
+            CheckpointNotFoundError: There is none: it never ran.
         """
         head = await self.load()
         if head is None:
             raise CheckpointNotFoundError(self.thread_id)
-        self.check_graph(topology)
         return self.seen(head)
 
     def seen(self, document: ThreadDocument) -> ThreadDocument:
@@ -243,20 +251,19 @@ class Thread:
         """Make sure that the head, if there is one, is of this graph.
 
         Raises:
-            TopologyChangedError: It is of another.
+            OtherGraphError: It is of another.
         """
         if self.head is not None and self.head.graph != topology.name:
-            was, now = f"the graph {self.head.graph!r}", f"the graph {topology.name!r}"
-            raise TopologyChangedError(f"thread {self.thread_id!r}", was, now)
+            raise OtherGraphError(self.thread_id, self.head.graph, topology.name)
 
     def refuse_running(self) -> None:
         """Make sure that nobody works on it.
 
         Raises:
-            CheckpointBusyError: Somebody does, or died doing so.
+            ThreadBusyError: Somebody does, or died doing so.
         """
         if self.is_running:
-            raise CheckpointBusyError(self.thread_id)
+            raise ThreadBusyError(self.thread_id)
 
     @property
     def is_running(self) -> bool:

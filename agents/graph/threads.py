@@ -129,6 +129,8 @@ class GraphThreads:
     async def cancel(self, thread_id: str, reason: str) -> StateSnapshot:
         """End the turn of a thread: nothing more runs, and nothing waits any more.
 
+        Also of a thread whose graph had another name, or other nodes.
+
         Args:
             thread_id: The thread.
             reason: Why; never empty.
@@ -142,7 +144,7 @@ class GraphThreads:
         if not reason:
             raise AgentConfigError("cancel() needs a reason: people will ask")
         thread = self._thread(thread_id, "cancel()")
-        head = await thread.need_head(self.topology)
+        head = await thread.any_head()
         thread.refuse_running()
         if head.phase in {"finished", "cancelled"}:
             raise NothingPendingError(thread_id)

@@ -1,0 +1,227 @@
+"""A later version of a program answers what an earlier one asked: it fits, or it is refused."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from agents.cancel import CancelToken
+from agents.checkpoint import CheckpointStatus
+from agents.codec import encode
+from agents.errors import TopologyChangedError
+from agents.graph import (
+    START,
+    OtherGraphError,
+    StateGraph,
+    ThreadBusyError,
+    node_interrupt,
+)
+from agents.graph.thread import Thread, ThreadDocument
+from tests.unit.agents.graph.support import Lab, State, chain, fan, ids, values_of
+
+Build = Callable[[Lab], StateGraph]
+
+
+def joined(*joins: tuple[tuple[str, ...], str]) -> Build:
+    """A graph in which three nodes ask, and edges wait for several of them."""
+
+    def build(lab: Lab) -> StateGraph:
+        asking = {n: lab.ask(n, f"{n}?", key=k) for n, k in (("sales", "a"), ("qa", "b"))}
+        graph = fan(legal=lab.write("legal"), **asking)
+        for sources, target in joins:
+            graph.add_edge(sources, target)
+        return graph.add_node("ship", lab.write("ship"))
+
+    return build
+
+
+SHIP = (("legal", "sales"), "ship")
+PUBLISH = (("qa", "sales"), "publish")
+
+
+async def test_an_edge_that_waits_is_known_by_its_nodes_and_not_by_its_position() -> None:
+    def loop(*joins: tuple[tuple[str, ...], str]) -> Build:
+        def build(lab: Lab) -> StateGraph:
+            graph = StateGraph(State)
+            graph.add_node("legal", lab.write("legal")).add_edge(START, "legal")
+            graph.add_node("sales", lab.ask("sales", "sales?", key="a")).add_edge("legal", "sales")
+            graph.add_node("qa", lab.ask("qa", "qa?", key="b")).add_edge("sales", "qa")
+            for name in ("ship", "publish"):
+                graph.add_node(name, lab.write(name))
+            for sources, target in joins:
+                graph.add_edge(sources, target)
+            return graph
+
+        return build
+
+    lab = Lab(loop(SHIP, PUBLISH))
+    await lab.start()
+    lab.build = loop(PUBLISH, SHIP)
+    result = await lab.run(resume="yes")
+    assert (result.values["log"], values_of(result)) == (["legal", "ship"], ["qa?"])
+    assert (lab.ran["ship"], lab.ran["publish"]) == (1, 0)
+    lab.build = loop((("sales", "qa"), "publish"), (("sales", "legal"), "ship"))
+    await lab.run(resume="yes")
+    assert (lab.ran["ship"], lab.ran["publish"]) == (1, 1)
+
+
+async def test_an_edge_that_is_gone_is_told_before_anything_runs() -> None:
+    lab = Lab(lambda lab: two_steps(lab, "legal", "sales"))
+    await lab.start()
+    lab.build = lambda lab: two_steps(lab, "start", "sales")
+    with pytest.raises(TopologyChangedError, match=r"legal.*ship"):
+        await lab.run(resume="yes")
+    lab.build = lambda lab: two_steps(lab, "legal", "sales")
+    assert (await lab.run(resume="yes")).values["log"] == ["start", "legal", "ship"]
+
+
+def two_steps(lab: Lab, *sources: str) -> StateGraph:
+    """A graph whose last node waits for nodes of two steps."""
+    graph = chain(
+        lab,
+        start=lab.write("start"),
+        legal=lab.write("legal"),
+        sales=lab.ask("sales", "q", key="a"),
+    )
+    return graph.add_node("ship", lab.write("ship")).add_edge(sources, "ship")
+
+
+async def keep_by_position(lab: Lab, at: str, arrived: list[str]) -> None:
+    """Store arrivals as earlier versions did."""
+    thread = Thread(lab.store, "t")
+    head = await thread.load()
+    assert head is not None
+    point = replace(head.point, state=encode(replace(head.state, joins={at: arrived})))
+    document = replace(head, point=point)
+    stored = await lab.store.load("t")
+    await lab.store.save(
+        "t",
+        ThreadDocument.to_text(document),
+        status=CheckpointStatus.PENDING,
+        expected_version=stored.version,
+    )
+
+
+@pytest.mark.parametrize("at", ["0", "1", "7"])
+async def test_arrivals_that_an_earlier_version_kept_by_position_count(at: str) -> None:
+    lab = Lab(lambda lab: two_steps(lab, "legal", "sales"))
+    await lab.start()
+    await keep_by_position(lab, at, ["legal"])
+    assert (await lab.run(resume="yes")).values["log"] == ["start", "legal", "ship"]
+
+
+async def test_arrivals_by_position_that_fit_no_edge_are_refused() -> None:
+    lab = Lab(lambda lab: two_steps(lab, "legal", "sales"))
+    await lab.start()
+    await keep_by_position(lab, "0", ["start"])
+    with pytest.raises(TopologyChangedError):
+        await lab.run(resume="yes")
+    assert lab.ran["sales"] == 1
+
+
+async def test_the_same_edge_twice_is_one_edge() -> None:
+    lab = Lab(joined(SHIP, (("sales", "legal"), "ship")))
+    await lab.start()
+    await lab.answer({"sales?": 1})
+    await lab.answer({"qa?": 1})
+    assert lab.ran["ship"] == 1
+
+
+async def test_a_node_that_became_a_sub_graph_refuses_what_waits_in_it() -> None:
+    inner: Build = lambda lab: chain(lab, s=lab.ask("s", "inner?", key="a"))  # noqa: E731
+    lab = Lab(lambda lab: chain(lab, a=lab.ask("a", "q")))
+    await lab.start()
+    plain = lab.build
+    lab.build = lambda lab: chain(lab, a=inner(lab).compile())  # type: ignore[arg-type]
+    with pytest.raises(TopologyChangedError, match=r"a function.*a sub-graph"):
+        await lab.run(resume="yes")
+    with pytest.raises(TopologyChangedError):
+        await lab.run()
+    assert lab.ran == {"a": 1}
+    lab.build = plain
+    assert (await lab.run(resume="yes")).values["a"] == "yes"
+
+
+async def test_a_sub_graph_that_became_a_function_refuses_what_waits_in_it() -> None:
+    lab = Lab(
+        lambda lab: chain(lab, a=chain(lab, s=lab.ask("s", "inner?", key="a")).compile())  # type: ignore[arg-type]
+    )
+    [question] = ids(await lab.start())
+    lab.build = lambda lab: chain(lab, a=lab.ask("a", "inner?"))
+    with pytest.raises(TopologyChangedError, match=r"a sub-graph.*a function"):
+        await lab.run(resume="yes")
+    assert (ids(await lab.state()), lab.ran) == ([question], {"s": 1})
+
+
+async def test_a_node_that_is_gone_from_a_sub_graph_is_told_before_anything_runs() -> None:
+    def build(name: str) -> Build:
+        return lambda lab: fan(
+            a=chain(lab, **{name: lab.ask(name, "inner?", key="a")}).compile(),  # type: ignore[arg-type]
+            b=lab.ask("b", "b?"),
+        )
+
+    lab = Lab(build("old"))
+    await lab.start()
+    lab.build = build("new")
+    with pytest.raises(TopologyChangedError, match="'old'"):
+        await lab.answer({"b?": 1})
+    assert lab.ran == {"old": 1, "b": 1}
+
+
+async def test_a_thread_of_a_renamed_graph_can_be_cancelled() -> None:
+    lab = Lab(lambda lab: chain(lab, a=lab.ask("a", "q")))
+    await lab.start()
+    lab.options = {"name": "renamed"}
+    with pytest.raises(OtherGraphError, match="`cancel`"):
+        await lab.run(resume="yes")
+    assert (await lab.graph.cancel("t", "renamed")).phase == "cancelled"
+    lab.options = {}
+    assert (await lab.state()).interrupts == ()
+
+
+async def test_a_thread_that_is_left_running_says_how_to_end_it() -> None:
+    async def slow(state: State) -> object:
+        lab.ran["slow"] += 1
+        await asyncio.Event().wait()
+        return None
+
+    lab = Lab(lambda lab: chain(lab, a=slow))
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(lab.start(), 0.05)
+    for call in (lab.graph.cancel("t", "x"), lab.graph.fork("t"), lab.start(), lab.run(resume=1)):
+        with pytest.raises(ThreadBusyError, match="recover"):
+            await call
+    token = CancelToken()
+    token.cancel()
+    result = await lab.graph.recover("t", cancel=token)
+    assert ([one.kind for one in result.interrupts], lab.ran["slow"]) == (["stop"], 1)
+    assert (await lab.graph.cancel("t", "x")).phase == "cancelled"
+
+
+async def test_a_recovery_that_is_stopped_loses_neither_answers_nor_what_is_finished() -> None:
+    async def slow(state: State) -> object:
+        answer = node_interrupt("b?")
+        if not lab.flags:
+            await asyncio.Event().wait()
+        return {"b": answer}
+
+    lab = Lab(
+        lambda lab: (
+            fan(a=lab.ask("a", "a?"), b=slow)
+            .add_node("c", lab.write("c"))
+            .add_edge(["a", "b"], "c")
+        )
+    )
+    first, second = ids(await lab.start())
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(lab.run(resume_map={first: 1, second: 2}), 0.05)
+    lab.flags["alive"] = True
+    token = CancelToken()
+    token.cancel()
+    result = await lab.graph.recover("t", cancel=token)
+    assert (result.values["a"], result.values["b"], result.next) == (1, 2, ("c",))
+    assert lab.ran["a done"] == 1
+    assert (await lab.run()).values["log"] == ["c"]
