@@ -173,7 +173,7 @@ class Settings(BaseSettings):
     redact: Annotated[Rules, BeforeValidator(values.redact)] = Field(
         default=NO_RULES,
         alias="COUNTERSIGN_REDACT",
-        description="What is masked beside known secrets: key names and regular expressions.",
+        description="What is masked beside known secrets: key names and regular expressions (RE2).",
     )
 
     @field_validator("slack_signing_secret", mode="before")
