@@ -96,6 +96,8 @@ class ToolReturn:
         action: What shall happen when all calls of the answer are finished; only when the call
             ran. None goes on with the model.
         files: What the model shall see besides; together at most `MAX_FILE_BYTES`.
+        said: What the tool itself said, where `text` says more; for people, and not kept for the
+            model.
 
     Raises:
         ToolError: The text is none; or the files are too large, or are no files.
@@ -105,6 +107,7 @@ class ToolReturn:
     outcome: ToolOutcome = ToolOutcome.RAN
     action: Action | None = None
     files: tuple[File, ...] = ()
+    said: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):

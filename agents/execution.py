@@ -207,6 +207,8 @@ class _Execution:
             "outcome": str(result.outcome),
             "session": run.session.take_changes(),
         }
+        if result.said:
+            note["said"] = well_formed(result.said)
         if result.action is not None:
             note["action"] = encode(result.action)
         if result.files:

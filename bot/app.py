@@ -35,6 +35,7 @@ from bot.telemetry import NO_TELEMETRY, Telemetry, Time
 from bot.threads import Threads
 from bot.timing import steady_clock
 from bot.turns import Turns
+from bot.witness import Witness, WitnessedCheckpoints
 from storage.base import Storage
 
 QUICK_S = 2
@@ -162,11 +163,16 @@ def build(
         wake=waker,
         remind_after=rules.remind_after,
     )
+    witness = Witness(
+        storage.approvals, clock, lambda approval_id: tasks.spawn(approvals.attend(approval_id))
+    )
     catalog = Catalog(
         agents,
         make_runner=lambda agent: Runner(
             agent,
-            checkpoint_store=AuditedCheckpoints(storage.checkpoints, storage.audit, clock),
+            checkpoint_store=WitnessedCheckpoints(
+                AuditedCheckpoints(storage.checkpoints, storage.audit, clock), witness
+            ),
             message_log=storage.log,
             durability="step",
             streaming=True,
@@ -183,6 +189,7 @@ def build(
         rules=rules,
         clock=clock,
         spawn=tasks.spawn,
+        witness=witness,
     )
     inbox = Inbox(
         storage=storage,

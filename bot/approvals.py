@@ -299,7 +299,7 @@ class Approvals:
         decision = approval.decision
         if decision is not None:
             await note_decision(self.storage.audit, approval, decision)
-        if approval.open:
+        if approval.open and not approval.run_json:  # what has begun to run knows it
             await self.storage.threads.wake(approval.thread_id, now_ms=self.clock())
             self.wake(approval.thread_id)
 

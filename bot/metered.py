@@ -61,6 +61,7 @@ class MeteredStorage:
         self._told = telemetry
         self._clock = clock
         self._decided = _Memory()
+        self._undrawn = _Memory()
         self._ended = _Memory()
         self.inbox = _Store(storage.inbox, {"add": self._message})
         self.threads = _Store(
@@ -143,6 +144,7 @@ class MeteredStorage:
                 waited = (decision.at_ms - approval.created_ms) / 1000
                 self._told.observe(Time.DECISION, waited, kind=str(approval.kind))
                 self._decided.keep(approval_id, approval)
+                self._undrawn.keep(approval_id, approval)
             return approval
 
         return decide
@@ -150,9 +152,10 @@ class MeteredStorage:
     def _mark_card(self, write: Write) -> Write:
         async def mark_card(approval_id: str, **values: Any) -> bool:
             is_kept: bool = await write(approval_id, **values)
-            decided: Approval | None = self._decided.get(approval_id)
+            decided: Approval | None = self._undrawn.get(approval_id)
             is_drawn = (values.get("drawn_revision") or 0) >= getattr(decided, "revision", 1 << 62)
             if is_kept and decided is not None and is_drawn:
+                self._undrawn.pop(approval_id)  # what is drawn later is what became of it
                 with self._span("redraw", decided):
                     self._told.observe(Time.REDRAW, self._since(decided))
             return is_kept

@@ -172,12 +172,7 @@ class _Answer:
                 raise ValueError(f"the status {self.decision.status} is no response")
 
     def _doubt(self) -> DoubtResult:
-        told = self._told
-        return DoubtResult(
-            choice=cast("DoubtChoice", told["choice"]),
-            result=cast("str | None", told.get("result")),
-            by=self._by,
-        )
+        return doubt_answer(self.approval)
 
     def _choice(self) -> ChoiceResult:
         if self.decision.status is Status.REJECTED:
@@ -219,6 +214,23 @@ class _Answer:
     @property
     def _by(self) -> str:
         return self.decision.by
+
+
+def doubt_answer(approval: Approval) -> DoubtResult:
+    """What people found out about a call in doubt.
+
+    Raises:
+        ValueError: The record does not say it; also KeyError and TypeError.
+    """
+    decision = approval.decision
+    if decision is None or not decision.answer_json:
+        raise ValueError("nobody has said what became of it")
+    told = _object(json.loads(decision.answer_json))
+    return DoubtResult(
+        choice=cast("DoubtChoice", told["choice"]),
+        result=cast("str | None", told.get("result")),
+        by=decision.by,
+    )
 
 
 def answer_text(approval: Approval) -> str:

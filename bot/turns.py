@@ -36,9 +36,11 @@ from bot.mapping import Asked, Rules, approval_from, approval_id_of, asks_people
 from bot.outbox import Outbox
 from bot.ports import Clock, Notifier, Spawn, Stream
 from bot.requesters import Requesters
+from bot.results import doubt_answer
 from bot.settlement import Settlement
+from bot.witness import Witness
 from storage.base import Storage
-from storage.records import Approval, Post, Status, Thread
+from storage.records import Approval, Kind, Post, Status, Thread
 
 logger = logging.getLogger(__name__)
 
@@ -69,6 +71,7 @@ class Turns:
         rules: Who decides, and how long it may take.
         clock: The time now.
         spawn: Starts the showing of cards.
+        witness: Keeps approvals true about what they let run.
     """
 
     storage: Storage
@@ -79,6 +82,7 @@ class Turns:
     rules: Rules
     clock: Clock
     spawn: Spawn
+    witness: Witness
 
     @property
     def _settlement(self) -> Settlement:
@@ -146,6 +150,7 @@ class Turns:
         stored = await self.storage.checkpoints.load(thread.checkpoint_id)
         unused = await self._waiting(thread)
         thread = await self._set_turn(thread, turn=thread.turn, turn_open=False)
+        await self.witness.ended(thread.checkpoint_id, stored.journal if stored else ())
         if stored is not None and stored.status is not CheckpointStatus.CLOSED:
             with contextlib.suppress(CheckpointConflictError):
                 await self.storage.checkpoints.close(
@@ -195,6 +200,7 @@ class Turns:
                 return Progress.ENDED
             case CheckpointStatus.RUNNING:
                 runner = await self.runners(thread)
+                await self.witness.watch(checkpoint_id, stored.journal)
                 await self._follow(thread, runner.recover(checkpoint_id))
                 return Progress.AGAIN
             case CheckpointStatus.PENDING:
@@ -251,6 +257,9 @@ class Turns:
                 about=approval,
                 status=str(approval.status),
             )
+            if approval.kind is Kind.DOUBT and approval.status is Status.ANSWERED:
+                await self._vouch(approval)
+        await self.witness.watch(thread.checkpoint_id)
         events = runner.resume_with_params(thread.checkpoint_id, ResumeParams(targets=targets))
         try:
             await self._follow(thread, events)
@@ -260,6 +269,12 @@ class Turns:
             waiting = await self._waiting(thread)
             await self._settlement.withdraw(decided, waiting, error)
         return Progress.AGAIN
+
+    async def _vouch(self, approval: Approval) -> None:
+        """Somebody may say that a call in doubt has run: then its own card says so, too."""
+        told = doubt_answer(approval)
+        if told.choice == "ran":
+            await self.witness.vouched(approval.checkpoint_id, approval.address, told.result or "")
 
     async def _approvals_of(
         self, thread: Thread, contexts: Sequence[InterruptContext]
@@ -276,6 +291,7 @@ class Turns:
         """Show what the agent says; put on record what it asks."""
         streams: dict[str, Stream] = {}
         async with contextlib.AsyncExitStack() as stack:
+            stack.callback(self.witness.forget, thread.checkpoint_id)
             stack.push_async_callback(_abandon_all, streams)
             stack.push_async_callback(events.aclose)
             async for event in events:
@@ -347,6 +363,8 @@ class Turns:
             if context.id not in known
         ]
         for approval in new:
+            if approval.kind is Kind.DOUBT:  # before it is known: a crash in between repeats it
+                await self.witness.doubted(thread.checkpoint_id, approval.address)
             await self.storage.approvals.add(approval)
         self.spawn(self.approvals.request(new))
 

@@ -170,6 +170,21 @@ class ApprovalStore(Protocol):
         """Approvals of a thread, newest first."""
         ...
 
+    async def of_turn(self, checkpoint_id: str) -> Sequence[Approval]:
+        """Approvals of one turn, whatever became of them, by creation time, then position."""
+        ...
+
+    async def mark_run(self, approval_id: str, *, was: str, run_json: str, now_ms: int) -> bool:
+        """Record what has become of the call that was approved, or answered.
+
+        One conditional write: the approval is approved or answered, and its `run_json` still is
+        `was`. Sets `run_json`, adds one to `revision`, and sets `due_ms` to `now_ms`.
+
+        Returns:
+            False, and nothing written, otherwise.
+        """
+        ...
+
     async def close(self, approval_id: str) -> None:
         """Unset `open`: the thread was resumed with the decision. May be repeated."""
         ...

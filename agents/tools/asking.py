@@ -254,7 +254,10 @@ class CallGate(ABC):
                     pass_on(state, signal)
                 composite_interrupt(state.info, replace(state, info=None), signal)
         done = result if isinstance(result, ToolReturn) else ToolReturn(result)
-        return replace(done, text=self._told(arguments, done.text)) if state.edited else done
+        if not state.edited:
+            return done
+        told = self._told(arguments, done.text)
+        return replace(done, text=told, said=done.said or done.text)
 
     async def _inner(self, state: GateState, arguments: dict[str, Json]) -> str | ToolReturn:  # noqa: ARG002 - for subclasses
         return await self.tool.call(arguments)

@@ -48,6 +48,7 @@ from bot.cards.parts import (
     title_hidden,
     title_of,
 )
+from bot.cards.ran import ran
 from bot.cards.text import clip
 from bot.mrkdwn import escape, utc
 from bot.redaction import REDACTED, mask_text
@@ -81,9 +82,10 @@ def approval_card(approval: Approval, *, approvers_text: str, thread_busy: bool 
     told = answered(approval)
     blocks = [*outcome(approval, approval.decision, words), *_changes(approval)]
     blocks += [rich(*told.elements)] if told.elements else []
-    blocks += about.blocks
-    blocks += [final_print(approval), *notes(about, can_open=False), *busy]
-    text = spoken(f"{spoken_title(final)}:", spoken_outcome(approval, words))
+    run = ran(approval)
+    blocks += [*about.blocks, *run.blocks, final_print(approval)]
+    blocks += [*notes(run.and_notes(about), can_open=False), *busy]
+    text = spoken(f"{spoken_title(final)}:", spoken_outcome(approval, words), run.spoken)
     return Card(text=text, blocks=[header(title_of(final)), *blocks])
 
 

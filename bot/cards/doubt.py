@@ -23,6 +23,7 @@ from bot.cards.parts import (
     spoken_title,
     title_of,
 )
+from bot.cards.ran import ran
 from bot.mrkdwn import utc
 from storage.records import Approval, Status
 
@@ -70,8 +71,10 @@ def doubt_card(approval: Approval, *, approvers_text: str, thread_busy: bool = F
     result = said("Result, as given", doubt_answer(approval)[1], REASON)
     blocks = [title, *outcome(approval, approval.decision, words)]
     blocks += [rich(*result.elements)] if result.elements else []
-    blocks += [*about.blocks, final_print(approval), *notes(about, can_open=False), *busy]
-    text = spoken(f"{spoken_title(approval)}:", spoken_outcome(approval, words))
+    run = ran(approval)
+    blocks += [*about.blocks, *run.blocks, final_print(approval)]
+    blocks += [*notes(run.and_notes(about), can_open=False), *busy]
+    text = spoken(f"{spoken_title(approval)}:", spoken_outcome(approval, words), run.spoken)
     return Card(text=text, blocks=blocks)
 
 

@@ -12,6 +12,7 @@ from storage.mongo.documents import Document, Filter, Update, put, to_document, 
 from storage.records import SCHEMA_VERSION, Approval, Decision, Status
 
 _WITHDRAWABLE = (Status.APPROVED, Status.REJECTED, Status.ANSWERED)
+_LETTING_RUN = (Status.APPROVED, Status.ANSWERED)
 
 
 class MongoApprovalStore:
@@ -78,6 +79,24 @@ class MongoApprovalStore:
     async def newest_of(self, thread_id: str, *, limit: int) -> Sequence[Approval]:
         order = [("created_ms", -1), ("position", -1)]
         return _records(await self._collection.find({"thread_id": thread_id}, order, limit))
+
+    async def of_turn(self, checkpoint_id: str) -> Sequence[Approval]:
+        order = [("created_ms", 1), ("position", 1)]
+        return _records(await self._collection.find({"checkpoint_id": checkpoint_id}, order))
+
+    async def mark_run(self, approval_id: str, *, was: str, run_json: str, now_ms: int) -> bool:
+        where: Filter = {
+            "_id": approval_id,
+            "status": {"$in": [status.value for status in _LETTING_RUN]},
+            # Documents of earlier releases have no such field.
+            "run_json": was or {"$in": ["", None]},
+            "v": SCHEMA_VERSION,
+        }
+        update: Update = {
+            "$set": {"run_json": run_json, "due_ms": now_ms},
+            "$inc": {"revision": 1},
+        }
+        return await self._collection.update(where, update)
 
     async def close(self, approval_id: str) -> None:
         await self._collection.update({"_id": approval_id}, {"$set": {"open": False}})

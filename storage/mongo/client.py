@@ -33,6 +33,7 @@ INDEXES: Mapping[str, Sequence[Sequence[str]]] = {
         ["due_ms"],
         ["thread_id", "created_ms", "position"],
         ["thread_id", "open", "created_ms", "position"],
+        ["checkpoint_id"],
     ],
     "posts": [["thread_id", "posted", "created_ms"]],
     "whispers": [["due_ms"]],

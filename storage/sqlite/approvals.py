@@ -40,6 +40,16 @@ SELECT * FROM approvals WHERE thread_id = :thread_id
 ORDER BY created_ms DESC, position DESC LIMIT :limit
 """
 
+_OF_TURN = """
+SELECT * FROM approvals WHERE checkpoint_id = :checkpoint_id ORDER BY created_ms, position
+"""
+
+_MARK_RUN = """
+UPDATE approvals SET run_json = :run, revision = revision + 1, due_ms = :now
+WHERE approval_id = :id AND run_json = :was AND status IN ('approved', 'answered') AND v = :v
+RETURNING 1
+"""
+
 _CLOSE = "UPDATE approvals SET open = 0 WHERE approval_id = :id AND open = 1"
 
 _DUE = """
@@ -158,6 +168,19 @@ class SqliteApprovalStore:
 
     async def newest_of(self, thread_id: str, *, limit: int) -> Sequence[Approval]:
         return await self._select(_NEWEST_OF, {"thread_id": thread_id, "limit": max(limit, 0)})
+
+    async def of_turn(self, checkpoint_id: str) -> Sequence[Approval]:
+        return await self._select(_OF_TURN, {"checkpoint_id": checkpoint_id})
+
+    async def mark_run(self, approval_id: str, *, was: str, run_json: str, now_ms: int) -> bool:
+        values = {
+            "id": approval_id,
+            "was": was,
+            "run": run_json,
+            "now": now_ms,
+            "v": SCHEMA_VERSION,
+        }
+        return await self._database.change(_MARK_RUN, values)
 
     async def close(self, approval_id: str) -> None:
         await self._database.fetch(_CLOSE, {"id": approval_id})

@@ -438,3 +438,53 @@ async def test_failed_attendances_are_counted(storage: Storage) -> None:
             failed=failed,
         )
         assert (await storage.approvals.get(APPROVAL_ID)).attempts == attempts
+
+
+async def test_the_approvals_of_a_turn(storage: Storage) -> None:
+    mine = [
+        an_approval(approval_id=f"apr_{at}", position=at, open=at < 2, created_ms=2_000 - at)
+        for at in range(3)
+    ]
+    other = an_approval(approval_id="apr_9", checkpoint_id=f"{THREAD_ID}#2")
+    for approval in (*mine, other):
+        await storage.approvals.add(approval)
+
+    assert list(await storage.approvals.of_turn(f"{THREAD_ID}#1")) == mine[::-1]
+    assert list(await storage.approvals.of_turn(f"{THREAD_ID}#3")) == []
+
+
+async def test_what_became_of_a_call_is_recorded_and_due(storage: Storage) -> None:
+    before = an_approval(status=Status.APPROVED, decision=a_decision(), revision=2, due_ms=None)
+    await storage.approvals.add(before)
+
+    assert await storage.approvals.mark_run(APPROVAL_ID, was="", run_json="{1}", now_ms=3_000)
+    assert await storage.approvals.get(APPROVAL_ID) == replace(
+        before, run_json="{1}", revision=3, due_ms=3_000
+    )
+    assert not await storage.approvals.mark_run(APPROVAL_ID, was="", run_json="{2}", now_ms=4_000)
+    assert await storage.approvals.mark_run(APPROVAL_ID, was="{1}", run_json="{2}", now_ms=4_000)
+    assert (await storage.approvals.get(APPROVAL_ID)).run_json == "{2}"
+
+
+@pytest.mark.parametrize("status", list(Status))
+async def test_only_of_what_was_let_run_something_becomes(storage: Storage, status: Status) -> None:
+    await storage.approvals.add(an_approval(status=status))
+
+    is_kept = await storage.approvals.mark_run(APPROVAL_ID, was="", run_json="{}", now_ms=3_000)
+
+    assert is_kept == (status in {Status.APPROVED, Status.ANSWERED})
+    assert (await storage.approvals.get(APPROVAL_ID)).run_json == ("{}" if is_kept else "")
+
+
+async def test_news_of_a_call_while_its_card_is_drawn_is_drawn_next(storage: Storage) -> None:
+    held = await claimed(storage, status=Status.APPROVED)
+
+    await storage.approvals.mark_run(APPROVAL_ID, was="", run_json="{}", now_ms=1_200)
+
+    assert await storage.approvals.claim(APPROVAL_ID, owner="b", now_ms=1_250, until_ms=2_000) is (
+        None
+    )
+    assert not await storage.approvals.release(
+        APPROVAL_ID, fence=held.fence, revision=held.revision, due_ms=None, now_ms=1_300
+    )
+    assert (await storage.approvals.get(APPROVAL_ID)).due_ms == 1_300

@@ -17,6 +17,7 @@ from bot.cards.approval import approval_card
 from bot.cards.blocks import Card
 from bot.cards.choose import card_for, escalation_text, reminder_text
 from bot.cards.reply import reply_cards
+from bot.runs import Run, RunState
 from storage.records import Approval, Decision, Kind, Status
 
 FOLDER = Path(__file__).parent / "cards"
@@ -241,6 +242,11 @@ def _edited() -> Approval:
     )
 
 
+def _run(state: str, text: str = "") -> Approval:
+    run = Run(state=RunState(state), at_ms=DECIDED + 1_000, text=text)
+    return replace(decided(an_approval(), Status.APPROVED), run_json=run.to_text())
+
+
 def _card(approval: Approval, **changes: Any) -> Card:
     return card_for(approval, approvers_text=APPROVERS, **changes)
 
@@ -275,6 +281,11 @@ CARDS: dict[str, Callable[[], Card]] = {
         approvers_text=APPROVERS,
         thread_busy=True,
     ),
+    "approval_running": lambda: _card(_run("running")),
+    "approval_ran": lambda: _card(_run("ran", "search 3.0.1 in *staging* <!here>\n" * 9)),
+    "approval_failed": lambda: _card(_run("failed", "OSError: the disk is full")),
+    "approval_stopped": lambda: _card(_run("stopped", "Rejected by a person; it did not run.")),
+    "approval_doubt": lambda: _card(_run("doubt")),
     "approval_approved": lambda: _card(decided(an_approval(), Status.APPROVED)),
     "approval_rejected": lambda: _card(
         decided(an_approval(), Status.REJECTED, reason="Not today.\nApproved by <@U0CFO>")

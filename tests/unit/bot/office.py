@@ -20,6 +20,7 @@ from bot.ports import Actor
 from bot.scheduler import Sweep
 from bot.threads import Threads
 from bot.turns import Turns
+from bot.witness import Witness, WitnessedCheckpoints
 from storage.records import Approval, Decision, Kind, Status, Thread
 from storage.sqlite import SqliteStorage
 from tests.fakes import FakeClock, FakeDirectory, FakeNotifier, Queue
@@ -87,10 +88,16 @@ class Office:
         agent: Agent = ChatModelAgent(name="A", model=self.model, tools=self._tools())
         if self.make_agent is not None:
             agent = self.make_agent(self.model)
+        self.witness = Witness(
+            self.storage.approvals,
+            self.clock,
+            lambda approval_id: self.queue.spawn(self.approvals.attend(approval_id)),
+        )
         self.runner = Runner(
             agent,
-            checkpoint_store=AuditedCheckpoints(
-                self.storage.checkpoints, self.storage.audit, self.clock
+            checkpoint_store=WitnessedCheckpoints(
+                AuditedCheckpoints(self.storage.checkpoints, self.storage.audit, self.clock),
+                self.witness,
             ),
             message_log=self.storage.log,
             durability="step",
@@ -129,6 +136,7 @@ class Office:
             rules=self.rules,
             clock=self.clock,
             spawn=self.queue.spawn,
+            witness=self.witness,
         )
         self.threads = Threads(
             storage=self.storage,
