@@ -239,10 +239,22 @@ def _of_breakpoint(info: Question) -> Shown:
     return Shown(
         kind=Kind.APPROVAL,
         title=f"The graph stopped {info.kind} “{info.node}”",
-        arguments=cast("dict[str, object]", state),
+        arguments=cast("dict[str, object]", {**state, **_sends(info, state)}),
         ask=Ask(form=Form.STEP, label="State", schema=_state_schema(info)),
         rule=f"{info.kind} {info.node}",
     )
+
+
+def _sends(info: Question, state: Mapping[str, Json]) -> dict[str, Json]:
+    """What runs with arguments of its own; after an edit, the graph works it out anew."""
+    found: dict[str, Json] = {}
+    for at, send in enumerate(info.sends, 1):
+        which = f" ({at} of {len(info.sends)})" if len(info.sends) > 1 else ""
+        name = f"“{send.node}” gets, unless edited{which}"
+        while name in state:
+            name = f"{name} "
+        found[name] = _readable(encode(send.arg))
+    return found
 
 
 def _of_stage(info: StageInfo) -> Shown:

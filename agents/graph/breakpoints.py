@@ -7,15 +7,16 @@ and those before the next one wait together.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import cast
 
 from agents.calls import ToolOutcome
 from agents.cancel import CancelInfo
-from agents.codec import encode
+from agents.codec import encode, to_text
 from agents.context import RunContext, Scope
 from agents.errors import ResumeDataError, ResumeError, UnstorableValueError
-from agents.graph.commands import StateEdit
+from agents.graph.commands import Send, StateEdit
 from agents.graph.errors import NodeRefusedError, StateUpdateError
 from agents.graph.plan import Topology
 from agents.graph.questions import Question, check_passage, fingerprint
@@ -39,12 +40,12 @@ class Gatekeeper:
         self._topology = topology
         self._scope = scope
 
-    def pass_gate(self, state: GraphState) -> tuple[GraphState, list[Interrupted]]:
+    async def pass_gate(self, state: GraphState) -> tuple[GraphState, list[Interrupted]]:
         """See who may pass.
 
         Returns:
-            The state: with all edits in it, and no gate, when everything is passed; and what
-            still waits.
+            The state: with all edits in it, and without the gate, when everything is passed, or
+            with what the edits lead to and people have not seen; and what still waits.
 
         Raises:
             NodeRefusedError: People said no, or nobody answered.
@@ -57,11 +58,35 @@ class Gatekeeper:
                 signals.append(signal)
         if signals:
             return replace(state, gate=tuple(gate)), signals
+        try:
+            return await self._edited(state, gate), []
+        except Exception as error:
+            if not any(one.edit for one in gate):
+                raise
+            return self._ask_anew(state, error)
+
+    async def _edited(self, state: GraphState, gate: list[Break]) -> GraphState:
+        """Write all edits, and follow the edges of the last step once more."""
         values = state.values
         for one in gate:
             values = self._topology.channels.replace(values, one.edit, f"the edit at {one.node!r}")
-        tasks = tuple(replace(task, is_guarded=True) for task in state.tasks)
-        return replace(state, gate=(), values=values, tasks=tasks), []
+        if encode(values) == encode(state.values):
+            return _opened(state)
+        new = await self._topology.again(state, values)
+        unseen = [] if state.origin is None else _unseen(state, new)
+        return replace(new, gate=tuple(unseen)) if unseen else _opened(new)
+
+    def _ask_anew(
+        self, state: GraphState, error: Exception
+    ) -> tuple[GraphState, list[Interrupted]]:
+        """An edit that leads nowhere changes nothing: everything is asked again."""
+        gate = tuple(replace(one, id="", edit={}) for one in state.gate)
+        told = f"the edit of the state leads nowhere: {type(error).__name__}: {error}; nothing ran"
+        refusal = ResumeDataError(told)
+        refusal.__cause__ = error
+        state = replace(state, gate=gate)
+        signals = [Interrupted(self._question(one, state)) for one in gate]
+        return state, [Interrupted(signals[0].point, (refusal,)), *signals[1:]]
 
     def _pass(self, one: Break, state: GraphState) -> tuple[Break, Interrupted | None]:
         if one.id:
@@ -70,9 +95,15 @@ class Gatekeeper:
         point = run.claim(self._scope.address, one.slot)
         if point is None or (point.id not in run.answers and run.untargeted == "reenter"):
             return one, Interrupted(self._question(one, state))
-        if point.id not in run.answers:
-            return one, Interrupted(point)
-        answer = run.answers[point.id]
+        if point.id in run.answers:
+            return self._answered(one, point, state)
+        new = self._question(one, state)
+        return one, Interrupted(point if _is_same(point, new) else new)
+
+    def _answered(
+        self, one: Break, point: Point, state: GraphState
+    ) -> tuple[Break, Interrupted | None]:
+        answer = self._scope.run.answers[point.id]
         try:
             check_passage(answer, one.slot)
         except ResumeDataError as error:  # an answer that an earlier version has noted
@@ -83,6 +114,13 @@ class Gatekeeper:
             raise NodeRefusedError(
                 self._topology.name, one.node, refusal, outcome=outcome, told=told
             )
+        new = self._question(one, state)
+        if not _is_same(point, new):
+            fault = (
+                f"the breakpoint {one.kind} {one.node!r} shows another state now than the one that "
+                "was agreed to; nothing ran, and it is asked anew"
+            )
+            return one, Interrupted(new, (ResumeDataError(fault, target=point.id),))
         try:
             edit = read_edit(self._topology, answer)
         except ResumeDataError as error:
@@ -90,13 +128,20 @@ class Gatekeeper:
         return replace(one, id=point.id, edit=edit), None
 
     def _question(self, one: Break, state: GraphState) -> Point:
+        sends = tuple(
+            Send(task.node, task.sent[0])
+            for task in state.tasks
+            if task.sent is not None and (one.kind == "after" or task.node == one.node)
+        )
+        shown: list[object] = [one.kind, one.node, state.values]
         question = Question(
             kind=one.kind,
             node=one.node,
             value=one.node,
-            fingerprint=fingerprint([one.kind, one.node, state.values], None),
+            fingerprint=fingerprint([*shown, sends] if sends else shown, None),
             state=state.values,
             state_schema=self._topology.channels.schemas(),
+            sends=sends,
         )
         encode(question)
         return Point(
@@ -105,6 +150,35 @@ class Gatekeeper:
             slot=one.slot,
             info=question,
         )
+
+
+def _opened(state: GraphState) -> GraphState:
+    """The state of a gate that is passed: people let this step begin."""
+    tasks = tuple(replace(task, is_guarded=True) for task in state.tasks)
+    return replace(state, gate=(), tasks=tasks, origin=None)
+
+
+def _is_same(asked: Point, now: Point) -> bool:
+    """Whether a breakpoint shows what people were shown."""
+    was, shown = cast("Question", asked.info), cast("Question", now.info)
+    return was.fingerprint == shown.fingerprint
+
+
+def _unseen(old: GraphState, new: GraphState) -> list[Break]:
+    """Breakpoints of what runs now and was not shown before: who edits, has agreed to the rest."""
+    passed = {one.slot for one in old.gate}
+    found = []
+    for one in new.gate:
+        is_new = one.slot not in passed or _runs(new, one.node) - _runs(old, one.node)
+        if one.kind == "before" and is_new:
+            found.append(one)
+    return found
+
+
+def _runs(state: GraphState, node: str) -> Counter[str]:
+    """How often a node runs with which arguments; empty ones are for the state."""
+    sent = [task.sent for task in state.tasks if task.node == node]
+    return Counter("" if one is None else to_text({"arg": encode(one[0])}) for one in sent)
 
 
 def refuses(answer: object) -> str:
@@ -158,8 +232,12 @@ def read_edit(topology: Topology, answer: object) -> dict[str, object]:
     return answer.values
 
 
-def apply_edit(topology: Topology, run: RunContext, point: Point, state: GraphState) -> GraphState:
+async def apply_edit(
+    topology: Topology, run: RunContext, point: Point, state: GraphState
+) -> GraphState:
     """Take an answer that was given to the graph itself: an edit of its state.
+
+    Before a step has begun, the edges of the last one are followed once more.
 
     Raises:
         Interrupted: It does not fit: everything waits on.
@@ -168,10 +246,13 @@ def apply_edit(topology: Topology, run: RunContext, point: Point, state: GraphSt
     if not isinstance(answer, StateEdit):
         return state
     try:
-        edit = read_edit(topology, answer)
+        values = {**state.values, **read_edit(topology, answer)}
+        return await topology.again(state, values) if state.gate else replace(state, values=values)
     except ResumeDataError as error:
         keep_waiting(cast("ResumeError", error))
-    return replace(state, values={**state.values, **edit})
+    except Exception as error:  # noqa: BLE001 - a router that cannot bear the edit
+        told = f"the edit of the state leads nowhere: {type(error).__name__}: {error}"
+        keep_waiting(ResumeDataError(told, target=point.id))
 
 
 def stop_signal(scope: Scope) -> Interrupted:

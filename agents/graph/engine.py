@@ -118,7 +118,7 @@ class Engine:
             await self._load(make_input, memory)
         self._has_begun = True
         while True:
-            self._pass_gate()
+            await self._pass_gate()
             if not self.state.tasks:
                 return self.state.values
             if self._steps >= self._step_limit:
@@ -154,15 +154,14 @@ class Engine:
             return
         self._id = point.id
         self.state = read_state(self._topology, point)
-        self.state = apply_edit(self._topology, self._run, point, self.state)
+        self.state = await apply_edit(self._topology, self._run, point, self.state)
 
-    def _pass_gate(self) -> None:
-        if not self.state.gate:
-            return
+    async def _pass_gate(self) -> None:
         keeper = Gatekeeper(self._topology, self._scope)
-        self.state, signals = keeper.pass_gate(self.state)
-        if signals:
-            self._interrupt(dict(enumerate(signals)))
+        while self.state.gate:
+            self.state, signals = await keeper.pass_gate(self.state)
+            if signals:
+                self._interrupt(dict(enumerate(signals)))
 
     def _stop_if_wanted(self) -> None:
         if self._run.cancel.mode is not None and not self._is_under_way():

@@ -7,6 +7,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
 from agents.cancel import CancelToken
+from agents.codec import encode
 from agents.context import RunContext, Scope, SessionValues, address_segment, entered
 from agents.errors import ResumeError
 from agents.graph.channels import Values
@@ -264,8 +265,11 @@ async def commanded(
         raise GotoError(who, command.graph, (*topology.nodes, END))
     targets = tuple(topology.check_target(who, target) for target in command.targets)
     values = topology.channels.merge(state.values, [(who, command.update)])
-    if state.tasks or state.gate:
-        changed = replace(state, values=values, queued=(*state.queued, *targets))
+    queued = (*state.queued, *targets)
+    if state.gate and encode(values) != encode(state.values):
+        changed = await topology.again(replace(state, queued=queued), values)
+    elif state.tasks or state.gate:
+        changed = replace(state, values=values, queued=queued)
     else:
         changed = await topology.advance(state, values, [("", targets)])
     children = head.point.children

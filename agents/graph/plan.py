@@ -14,7 +14,7 @@ from agents.graph.channels import Channels, Values
 from agents.graph.commands import END, START, Send, Target
 from agents.graph.errors import GotoError, GraphBuildError
 from agents.graph.retries import RetryPolicy
-from agents.graph.state import Break, GraphState, Memory, Outcome, Task
+from agents.graph.state import Break, GraphState, Memory, Origin, Outcome, Task
 from agents.signals import Interrupted
 
 NodeFunction: TypeAlias = Callable[..., object]
@@ -145,15 +145,37 @@ class Topology:
         counts = dict(state.counts)
         after = [name for name, _ in done if name in self.after]
         tasks = tuple(make_tasks(targets, counts))
+        gate = tuple(self._gate(after, tasks))
         return replace(
             state,
             values=values,
             tasks=tasks,
             joins=joins,
             counts=counts,
-            gate=tuple(self._gate(after, tasks)),
+            gate=gate,
             queued=(),
+            origin=_origin(state, done) if gate else None,
         )
+
+    async def again(self, state: GraphState, values: Values) -> GraphState:
+        """Work out anew what is next, as people changed the state before the step began.
+
+        A step that an earlier version stored stays as it is.
+
+        Args:
+            state: Before; its gate is not passed yet.
+            values: What its values are now.
+
+        Raises:
+            GotoError: A router leads nowhere.
+        """
+        origin = state.origin
+        if origin is None:
+            return replace(state, values=values)
+        before = replace(
+            state, joins=origin.joins, counts=origin.counts, queued=origin.queued, tasks=()
+        )
+        return replace(await self.advance(before, values, origin.done), queued=state.queued)
 
     def arrivals(self, state: GraphState) -> dict[str, list[str]]:
         """Who has arrived at each edge that waits for several, by key of the edge.
@@ -258,6 +280,15 @@ class Topology:
             *(Break(kind="after", node=name) for name in dict.fromkeys(after)),
             *(Break(kind="before", node=name) for name in dict.fromkeys(before)),
         ]
+
+
+def _origin(state: GraphState, done: Arrivals) -> Origin:
+    return Origin(
+        done=tuple((name, None if own is None else tuple(own)) for name, own in done),
+        joins=state.joins,
+        counts=state.counts,
+        queued=state.queued,
+    )
 
 
 def join_key(sources: Sequence[str], target: str) -> str:

@@ -14,7 +14,7 @@ from agents.address import Address
 from agents.codec import Json, encode, register
 from agents.context import RunContext, current_scope
 from agents.errors import ResumeDataError, ResumeError
-from agents.graph.commands import Answers, StateEdit
+from agents.graph.commands import Answers, Send, StateEdit
 from agents.graph.errors import NotAnsweredError, OutsideNodeError, QuestionChangedError
 from agents.graph.shapes import is_json, misfit, read_answer, schema_of
 from agents.graph.state import Answered
@@ -42,6 +42,7 @@ class Question:
         fingerprint: Of value and schema: the answer is for nothing else.
         state: What the graph's state is; breakpoints show it, others have None.
         state_schema: JSON schemas by key of that state, for those who edit it.
+        sends: At a breakpoint: what runs with arguments of its own when it is passed.
     """
 
     kind: QuestionKind
@@ -52,6 +53,7 @@ class Question:
     fingerprint: str = ""
     state: dict[str, object] | None = None
     state_schema: dict[str, Json] | None = None
+    sends: tuple[Send, ...] = ()
 
     def __str__(self) -> str:
         if self.kind != "node":

@@ -37,7 +37,9 @@ async def edited(
         return await _finish_task(topology, head, at, dict(update))
     begun = shown_values(topology, state) if as_node else state.values
     values = topology.channels.merge(begun, [(who, update)])
-    if not as_node:
+    if not as_node and state.gate:
+        changed = await topology.again(replace(state, gate=_ask_again(state)), values)
+    elif not as_node:
         changed = replace(state, values=values, tasks=_reset(state.tasks), gate=_ask_again(state))
     elif as_node == END:
         kept = state.remembered
@@ -127,7 +129,8 @@ def forked(
         children += kept
         is_lost = task.status == "waiting" and not kept
         tasks.append(replace(moved, status="todo") if is_lost else moved)
-    state = replace(source.state, counts=counts, tasks=tuple(tasks))
+    origin = source.state.origin and replace(source.state.origin, counts=counts)
+    state = replace(source.state, counts=counts, tasks=tuple(tasks), origin=origin)
     point = bare_point(replace(source.point, id=new_id()), state)
     point = replace(point, children=tuple(children), is_hidden=not children)
     phase: Phase = "paused" if source.phase == "running" else source.phase

@@ -9,6 +9,7 @@ from typing import Literal
 from agents.address import Address, Segment
 from agents.cancel import CancelInfo
 from agents.graph.channels import Values
+from agents.graph.commands import Send
 from agents.graph.engine import shown_values
 from agents.graph.plan import Topology
 from agents.graph.questions import Question
@@ -32,6 +33,7 @@ class Pending:
         state: The graph's state, which a breakpoint shows; others have None.
         schema: JSON schema of its answers; None takes any.
         context: The whole interrupt, with what stands around it.
+        sends: At a breakpoint: what runs with arguments of its own when it is passed.
     """
 
     id: str
@@ -42,6 +44,7 @@ class Pending:
     state: Mapping[str, object] | None = None
     schema: Mapping[str, object] | None = None
     context: InterruptContext
+    sends: tuple[Send, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +133,7 @@ def _pending(context: InterruptContext) -> Pending:
             state=info.state,
             schema=info.schema,
             context=context,
+            sends=info.sends,
         )
     nodes = [part.id for part in context.address.segments if part.type == "node"]
     kind = "stop" if isinstance(info, CancelInfo) else "interrupt"

@@ -120,6 +120,26 @@ class Break:
         return f"{self.kind}:{self.node}"
 
 
+@register("countersign.graph_origin/1")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """What a step was worked out of, as long as people may change the state before it begins.
+
+    Stored: version 1, must stay readable.
+
+    Attributes:
+        done: Who was finished, and where it led by itself; None followed its edges.
+        joins: See `GraphState`, before that.
+        counts: See `GraphState`, before that.
+        queued: See `GraphState`, before that.
+    """
+
+    done: tuple[tuple[str, tuple[str | Send, ...] | None], ...]
+    joins: dict[str, list[str]] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    queued: tuple[str | Send, ...] = ()
+
+
 @register("countersign.graph_state/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphState:
@@ -137,6 +157,8 @@ class GraphState:
         queued: Where a command leads that was given with a resume; part of the next step.
         leaving: What a node told the graph around: this one ends with it.
         memories: What sub-graphs keep, by node.
+        origin: What the step was worked out of; None when no breakpoint is before it, or when an
+            earlier version stored it.
     """
 
     graph: str
@@ -149,6 +171,7 @@ class GraphState:
     queued: tuple[str | Send, ...] = ()
     leaving: Outcome | None = None
     memories: dict[str, Memory] = field(default_factory=dict)
+    origin: Origin | None = None
 
     @property
     def next(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from agents import (
     ApprovalResult,
     ResumeDataError,
 )
-from agents.graph.commands import StateEdit
+from agents.graph.commands import Send, StateEdit
 from agents.prebuilt.stages import StageResult
 from bot.answers import (
     read_reply,
@@ -197,6 +197,37 @@ def test_breakpoint_with_an_edit() -> None:
         is_refused(approval, Status.APPROVED, **told)
     with pytest.raises(ResumeDataError, match="something else"):
         answer_from(decided(approval, Status.APPROVED), replace(BREAK, state={"amount": 6}))
+
+
+def test_breakpoint_before_sends_shows_and_binds_their_arguments() -> None:
+    sends = (Send("pay", {"to": "Rosa"}), Send("pay", {"to": ("Eve",)}))
+    info = replace(BREAK, sends=sends)
+    approval = approval_of(info)
+    shown = arguments_of(approval)
+    assert shown["“pay” gets, unless edited (1 of 2)"] == {"to": "Rosa"}
+    assert shown["“pay” gets, unless edited (2 of 2)"] == {"to": ["Eve"]}
+    assert ask_of(approval).names == ("amount", "place", "note")
+    for other in (sends[:1], (sends[0], Send("pay", {"to": "Bob"})), (sends[0], sends[0]), ()):
+        with pytest.raises(ResumeDataError, match="something else"):
+            answer_from(decided(approval, Status.APPROVED), replace(info, sends=other))
+
+
+def test_breakpoint_before_sends_can_be_edited() -> None:
+    info = replace(BREAK, sends=(Send("pay", {"to": "Rosa"}),))
+    approval = approval_of(info)
+    new = {**arguments_of(approval), "amount": 7}
+    told = {"arguments_json": in_order(new), "digest": edited_digest(approval, new)}
+    done = answer_from(decided(approval, Status.APPROVED, **told), info)
+    assert done == StateEdit({"amount": 7})
+    forged = {**new, "“pay” gets, unless edited": {"to": "Mallory"}}
+    told = {"arguments_json": in_order(forged), "digest": edited_digest(approval, forged)}
+    is_refused(approval, Status.APPROVED, **told)
+
+
+def test_a_key_of_the_state_never_hides_what_a_send_gets() -> None:
+    state: dict[str, object] = {"“pay” gets, unless edited": "nothing"}
+    info = replace(BREAK, state=state, sends=(Send("pay", {"to": "Rosa"}),))
+    assert list(arguments_of(approval_of(info)).values()) == ["nothing", {"to": "Rosa"}]
 
 
 def test_breakpoint_without_anything_to_edit() -> None:
