@@ -23,7 +23,7 @@ from agents.errors import (
     SwallowedInterruptError,
 )
 from agents.points import InterruptContext
-from agents.signals import Interrupted
+from agents.signals import Interrupted, ungrouped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -398,7 +398,7 @@ async def _pump(
 ) -> None:
     _outlet.set(queue.put_nowait)
     try:
-        with entered(scope):
+        with entered(scope), ungrouped():
             # An agent is written as an async generator: it has `aclose`.
             async with aclosing(cast("AsyncGenerator[AgentEvent, None]", begin())) as events:
                 async for event in events:

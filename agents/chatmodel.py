@@ -17,6 +17,7 @@ from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.tools import ToolDefinition
 
 from agents.agent import ActionEvent, AgentEvent, AgentInput, MessageEvent, TextDelta, header, stop
+from agents.answered import use_answers
 from agents.calls import Exit, ToolOutcome
 from agents.cancel import CancelInfo
 from agents.chatstate import (
@@ -175,6 +176,7 @@ class ChatModelAgent:
         """Work to the end; when a hook asks people, what there is so far is kept."""
         address = current_scope("ChatModelAgent").address
         use_values(work.values)
+        use_answers(work.hooks)
         try:
             async with aclosing(self._steps(input, work)) as events:
                 async for event in events:
@@ -230,6 +232,7 @@ class ChatModelAgent:
             work.take(await self._chain.after_model(draft))
             if journal.every_step:
                 await journal.append(MODEL, at, work.note(scope.run.session))
+        work.hooks.passed("before_model", "around_model", "after_model")
         answer = cast("ModelResponse", work.answer)
         calls = tuple(planned.call for planned in planned_calls(answer))
         yield MessageEvent(**header(key), text=text_of(answer), tool_calls=calls)
@@ -295,6 +298,7 @@ class ChatModelAgent:
         message = await self._chain.after_tools(results_message(calls, work))
         ending, is_told = self._ending(calls, work)
         work.told(message)
+        work.hooks.passed("after_tools")
         if ending is None:
             return
         work.ending = ending

@@ -16,6 +16,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
+from agents.answered import HookAnswers
 from agents.calls import Action, File, ToolOutcome, ToolReturn, dump_files, load_files
 from agents.codec import Json, encode, register
 from agents.context import SessionValues
@@ -92,6 +93,7 @@ class ChatState:
         ending: The final text and what shall happen next, when only hooks are left to run.
         instruction: See `agents.instruction.settle`; None before the run has begun.
         values: The run's local values.
+        hooks: See `HookAnswers`.
     """
 
     messages: list[Json]
@@ -103,6 +105,7 @@ class ChatState:
     ending: list[object] | None = None
     instruction: Json = None
     values: dict[str, object] = field(default_factory=dict)
+    hooks: dict[str, list[object]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +135,7 @@ class Work:
         ending: See `ChatState`.
         instruction: See `ChatState`.
         values: See `ChatState`.
+        hooks: See `ChatState`.
     """
 
     messages: list[ModelMessage] = field(default_factory=list)
@@ -143,6 +147,7 @@ class Work:
     ending: Ending | None = None
     instruction: Json = None
     values: SessionValues = field(default_factory=SessionValues)
+    hooks: HookAnswers = field(default_factory=HookAnswers)
     _dumped: list[Json] = field(default_factory=list)
 
     @property
@@ -194,6 +199,7 @@ class Work:
             ending=_ending(state.ending) if state.ending is not None else None,
             instruction=state.instruction,
             values=SessionValues(state.values),
+            hooks=HookAnswers.from_json(state.hooks),
         )
         work.values.take_changes()
         # What was stored is stored again as it is: only new messages cost anything.
@@ -213,6 +219,7 @@ class Work:
             ending=[ending.text, ending.action] if ending else None,
             instruction=self.instruction,
             values=dict(self.values),
+            hooks=self.hooks.to_json(),
         )
 
     def _dump(self) -> list[Json]:

@@ -67,6 +67,23 @@ class SessionValues(MutableMapping[str, object]):
                 self._values[key] = cast("list[object]", decode(value))[0]
 
 
+def _tell_nobody(_: Point) -> None:
+    return
+
+
+_on_claim: ContextVar[Callable[[Point], None]] = ContextVar("agents_on_claim", default=_tell_nobody)
+
+
+@contextmanager
+def watching_claims(tell: Callable[[Point], None]) -> Iterator[None]:
+    """Be told of each interrupt that somebody in here goes on from. For parts of the runtime."""
+    token = _on_claim.set(tell)
+    try:
+        yield
+    finally:
+        _on_claim.reset(token)
+
+
 @dataclass(slots=True, kw_only=True)
 class RunContext:
     """What all parts of one run share, from its start or resume to its end or next interrupt.
@@ -127,8 +144,20 @@ class RunContext:
         for point in self._index.at(address, slot):
             if point.id not in self.claimed:
                 self.claimed.add(point.id)
+                _on_claim.get()(point)
                 return point
         return None
+
+    def recall(self, point: Point, answers: Mapping[str, object]) -> None:
+        """Let an interrupt be found once more, with the answer that it had.
+
+        Args:
+            point: It may have been found already, or belong to an earlier segment.
+            answers: Its own answer, by its id; empty when only something below it was answered.
+        """
+        self.answers = {**self.answers, **answers}
+        self.claimed.discard(point.id)
+        self._index.recall(point)
 
     def restore(self, address: Address, point: Point | None, answers: Mapping[str, object]) -> None:
         """Let a component go on from an earlier interrupt of it, with the answers of that time.

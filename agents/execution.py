@@ -46,7 +46,7 @@ from agents.journal import FINISHED, STARTED
 from agents.messages import PlannedCall, well_formed
 from agents.observe import ToolFinished, ToolInterrupted, ToolStarted
 from agents.points import Point
-from agents.signals import Interrupted, composite_interrupt, raise_point
+from agents.signals import Interrupted, raise_point, unpack_group
 from agents.tools.base import Tool
 from agents.tools.doubt import ask_doubt, settle_doubt
 from agents.tools.function import result_text
@@ -253,7 +253,7 @@ class _Execution:
         except Exception as error:  # noqa: BLE001 - the runner's tool call: the model is told
             failed = _failed(error)
         except BaseExceptionGroup as group:
-            return _failed(_rest_of(group))
+            return _failed(unpack_group(group))
         scope.run.journal.raise_failure()
         if scope.watch.raised:
             return _failed(SwallowedInterruptError(self.at))
@@ -341,28 +341,6 @@ def _is_result(error: AgentError, scope: Scope) -> bool:
     """Whether an error of the runtime is a tool's own, which the model is told."""
     has_started = scope.run.journal.has_started(str(scope.address))
     return isinstance(error, ToolError) or (isinstance(error, ResumeError) and has_started)
-
-
-def _rest_of(group: BaseExceptionGroup[BaseException]) -> Exception:
-    """Pass on signals that came out of a tool's own task group, as one; an error beside them wins.
-
-    Raises:
-        Interrupted: There are only signals in it.
-        BaseExceptionGroup: There is more in it than signals and errors.
-    """
-    signals, rest = group.split(Interrupted)
-    if signals is not None and rest is None:
-        composite_interrupt("several questions", None, *_leaves(signals))
-    if not isinstance(rest, ExceptionGroup):
-        raise group
-    return rest
-
-
-def _leaves(group: BaseExceptionGroup[Interrupted]) -> list[Interrupted]:
-    found: list[Interrupted] = []
-    for item in group.exceptions:
-        found += _leaves(item) if isinstance(item, BaseExceptionGroup) else [item]
-    return found
 
 
 def _failed(error: Exception) -> ToolReturn:

@@ -170,6 +170,12 @@ class PointIndex:
             self._add(point)
             self._learn(point, answered)
 
+    def recall(self, point: Point) -> None:
+        """Add an answered point that may be known already."""
+        if point.id not in {found.id for found in self.at(point.address, point.slot)}:
+            self._note(point)
+        self.live.add(point.id)
+
     def _add(self, root: Point) -> None:
         for point in root.walk():
             self._note(point)

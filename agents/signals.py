@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NoReturn
 
-from agents.codec import encode
+from agents.codec import decode, encode
 from agents.context import Scope, current_scope
 from agents.errors import ResumeError
 from agents.points import InterruptContext, Point
@@ -18,6 +20,8 @@ __all__ = [
     "pass_on",
     "raise_point",
     "stateful_interrupt",
+    "ungrouped",
+    "unpack_group",
 ]
 
 
@@ -139,6 +143,47 @@ def keep_waiting(*refusals: ResumeError) -> NoReturn:
     if point is None:
         raise refusals[0] if refusals else ResumeError(f"nothing waits at {scope.address}")
     raise_point(point, *refusals)
+
+
+def unpack_group(group: BaseExceptionGroup[BaseException]) -> Exception:
+    """Pass on signals that came out of a component's own task group, as one; an error wins.
+
+    Returns:
+        The errors in it.
+
+    Raises:
+        Interrupted: There are only signals in it. What the component kept before, it keeps.
+        BaseExceptionGroup: There is more in it than signals and errors.
+    """
+    signals, rest = group.split(Interrupted)
+    if signals is not None and rest is None:
+        point = current_scope("a task group").point
+        kept = decode(point.state) if point is not None else None
+        composite_interrupt("several questions", kept, *_leaves(signals))
+    if not isinstance(rest, ExceptionGroup):
+        raise group
+    return rest
+
+
+@contextmanager
+def ungrouped() -> Iterator[None]:
+    """Do `unpack_group` with whatever group comes out of here.
+
+    Raises:
+        Interrupted: There were only signals in it.
+        ExceptionGroup: The errors in it.
+    """
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        raise unpack_group(group) from None
+
+
+def _leaves(group: BaseExceptionGroup[Interrupted]) -> list[Interrupted]:
+    found: list[Interrupted] = []
+    for item in group.exceptions:
+        found += _leaves(item) if isinstance(item, BaseExceptionGroup) else [item]
+    return found
 
 
 def _id(scope: Scope, *, is_composite: bool) -> str:

@@ -18,7 +18,6 @@ from agents.graph.errors import GotoError, StateUpdateError
 from agents.graph.options import is_async
 from agents.graph.plan import Around, Node, Topology
 from agents.graph.state import Outcome
-from agents.signals import Interrupted, composite_interrupt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,28 +127,6 @@ def _added(before: object, after: object) -> object:
             size = len(before)
             return after[size:] if after[:size] == before else after
     return after
-
-
-def unpack_group(group: BaseExceptionGroup[BaseException]) -> Exception:
-    """Pass on signals that came out of a node's own task group, as one; an error wins.
-
-    Raises:
-        Interrupted: There are only signals in it.
-        BaseExceptionGroup: There is more in it than signals and errors.
-    """
-    signals, rest = group.split(Interrupted)
-    if signals is not None and rest is None:
-        composite_interrupt("several questions", None, *_leaves(signals))
-    if not isinstance(rest, ExceptionGroup):
-        raise group
-    return rest
-
-
-def _leaves(group: BaseExceptionGroup[Interrupted]) -> list[Interrupted]:
-    found: list[Interrupted] = []
-    for item in group.exceptions:
-        found += _leaves(item) if isinstance(item, BaseExceptionGroup) else [item]
-    return found
 
 
 _numbers: ContextVar[tuple[object, dict[str, int]] | None] = ContextVar(

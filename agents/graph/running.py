@@ -20,14 +20,13 @@ from agents.graph.nodes import (
     graph_update,
     numbering,
     read_outcome,
-    unpack_group,
 )
 from agents.graph.plan import Around, Topology
 from agents.graph.questions import NodeRun, running
 from agents.graph.state import Answered, GraphState, Memory, Outcome, Task
 from agents.middlewares.retry import Beginning
 from agents.points import Point
-from agents.signals import Interrupted
+from agents.signals import Interrupted, unpack_group
 
 NODE = "node"
 """Kind of journal entries: a node has finished."""

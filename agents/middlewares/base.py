@@ -77,9 +77,12 @@ class Middleware:
 
     Each hook may interrupt (`interrupt`, `stateful_interrupt`): each hook of each middleware has a
     state slot of its own. After the answer the agent is at the same place again; the hooks of that
-    place run once more, and the one that asked finds its state and the answer
-    (`get_interrupt_state`, `get_resume_context`). For values that live longer there are
-    `run_local_values` and `session_values`.
+    place run once more, and each that has asked there finds its state and its answer
+    (`get_interrupt_state`, `get_resume_context`), as often as it runs until the place is passed:
+    before and around the model until it has answered, before the agent until that ends. So several
+    hooks may ask at one place. What a hook does after its answer may run again with it: do there
+    what may happen twice. For values that live longer there are `run_local_values` and
+    `session_values`.
     """
 
     @property

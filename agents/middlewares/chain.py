@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TypeVar
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
 
 from agents.agent import AgentInput
+from agents.answered import hook_answers
 from agents.context import state_slot
 from agents.errors import AgentConfigError
 from agents.middlewares.base import CallNext, Middleware, ModelCall, ask_model
+from agents.signals import ungrouped
 from agents.tools.base import Tool
 
 T = TypeVar("T")
@@ -66,14 +69,14 @@ class Chain:
     async def before_agent(self, input: AgentInput) -> AgentInput:  # noqa: A002 - see Agent
         """See `Middleware.before_agent`."""
         for slot, one in self._hooks["before_agent"]:
-            with state_slot(slot):
+            with _hook(slot):
                 input = _checked(slot, await one.before_agent(input), AgentInput)  # noqa: A001
         return input
 
     async def before_model(self, messages: list[ModelMessage]) -> list[ModelMessage]:
         """See `Middleware.before_model`."""
         for slot, one in self._hooks["before_model"]:
-            with state_slot(slot):
+            with _hook(slot):
                 messages = _checked(slot, await one.before_model(messages), list)
         return messages
 
@@ -87,21 +90,21 @@ class Chain:
     async def after_model(self, response: ModelResponse) -> ModelResponse:
         """See `Middleware.after_model`."""
         for slot, one in reversed(self._hooks["after_model"]):
-            with state_slot(slot):
+            with _hook(slot):
                 response = _checked(slot, await one.after_model(response), ModelResponse)
         return response
 
     async def after_tools(self, message: ModelRequest) -> ModelRequest:
         """See `Middleware.after_tools`."""
         for slot, one in reversed(self._hooks["after_tools"]):
-            with state_slot(slot):
+            with _hook(slot):
                 message = _checked(slot, await one.after_tools(message), ModelRequest)
         return message
 
     async def after_agent(self, text: str) -> None:
         """See `Middleware.after_agent`."""
         for slot, one in reversed(self._hooks["after_agent"]):
-            with state_slot(slot):
+            with _hook(slot):
                 await one.after_agent(text)
 
     def _wrapped(self, tool: Tool) -> Tool:
@@ -110,8 +113,15 @@ class Chain:
         return tool
 
 
+@contextmanager
+def _hook(slot: str) -> Iterator[None]:
+    """Run a hook in its slot; what it was answered at this place, it finds there again."""
+    with hook_answers().found_again(slot), state_slot(slot), ungrouped():
+        yield
+
+
 async def _around(slot: str, one: Middleware, ask: CallNext, call: ModelCall) -> ModelResponse:
-    with state_slot(slot):
+    with _hook(slot):
         return _checked(slot, await one.around_model(call, ask), ModelResponse)
 
 

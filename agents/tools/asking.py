@@ -43,6 +43,7 @@ from agents.signals import (
     keep_waiting,
     pass_on,
     stateful_interrupt,
+    ungrouped,
 )
 from agents.tools.base import CallText, Tool, ToolSpec
 from agents.tools.digest import call_digest
@@ -247,7 +248,8 @@ class CallGate(ABC):
         if not self.tool.definition.gates:
             await mark_started(arguments)
         try:
-            result = await self._inner(state, arguments)
+            with ungrouped():
+                result = await self._inner(state, arguments)
         except Interrupted as signal:
             with entered(scope):
                 if state.info is None:

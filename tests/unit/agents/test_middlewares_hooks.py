@@ -262,7 +262,9 @@ async def test_each_middleware_has_its_own_state(hook: str) -> None:
     events = await world.resume({second.id: "b"})
 
     assert brief(events)[-1:] == (["says done"] if hook != "after_agent" else [])
-    assert sorted(map(str, one.got + two.got)) == ["('same state', 'a')", "('same state', 'b')"]
+    # Whoever was answered first runs again when the other one was, and finds the same.
+    found = [set(one.got), set(two.got)]
+    assert sorted(map(str, found)) == ["{('same state', 'a')}", "{('same state', 'b')}"]
 
 
 async def test_a_hook_that_is_entered_without_an_answer_asks_again() -> None:
