@@ -20,6 +20,7 @@ from bot.audit import AuditedCheckpoints
 from bot.catalog import Catalog
 from bot.directory import SlackDirectory
 from bot.errors import SettingsError
+from bot.forgetting import Forgetting, Retention
 from bot.inbox import Inbox
 from bot.listeners import Desk, FrontApp, register
 from bot.mapping import Rules
@@ -117,12 +118,14 @@ class Process:
         clock: The time now.
         telemetry: Is told what happens.
         limits: What Slack allows, by method.
+        retention: How long threads are kept; None for ever.
     """
 
     owner: str
     clock: Clock
     telemetry: Telemetry = NO_TELEMETRY
     limits: Limits = field(default_factory=lambda: SLACK_LIMITS)
+    retention: timedelta | None = None
 
 
 def build(
@@ -222,6 +225,7 @@ def build(
         outbox=outbox,
         clock=clock,
         spawn=tasks.spawn,
+        retention=_retention(storage, process),
     )
     return Countersign(
         bolt=bolt,
@@ -230,6 +234,13 @@ def build(
         tasks=tasks,
         answering=lambda: _Answering(tasks, telemetry),
     )
+
+
+def _retention(storage: Storage, process: Process) -> Retention | None:
+    if process.retention is None:
+        return None
+    forgetting = Forgetting(storage=storage, clock=process.clock, owner=process.owner)
+    return Retention(forgetting=forgetting, keep=process.retention)
 
 
 class _Answering:

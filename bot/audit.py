@@ -42,6 +42,7 @@ class Act(StrEnum):
     EXECUTED = "executed"  # a call has run
     ANSWERED_TOOL = "answered_tool"  # a call has its result without having run
     TURN_FAILED = "turn_failed"
+    FORGOTTEN = "forgotten"  # the thread was deleted; its audit lost its content
 
 
 _ORDER = {act: place for place, act in enumerate(Act)}
@@ -300,6 +301,8 @@ def line(entry: AuditEntry) -> str:
     if entry.approval_id:
         words.append(entry.approval_id)
     words += [f"{name}={_dump(item)}" for name, item in _evidence(entry).items()]
+    if entry.erased:
+        words.append("(content deleted)")
     return "  ".join(words)
 
 
@@ -313,6 +316,7 @@ def json_line(entry: AuditEntry) -> str:
             "approval_id": entry.approval_id,
             "by": entry.actor_id,
             "evidence": _evidence(entry),
+            **({"erased": True} if entry.erased else {}),
         }
     )
 

@@ -1,4 +1,7 @@
-"""The command line: `countersign run`, `sandbox`, `demo`, `doctor`, `backup`, `audit`."""
+"""The command line: `countersign run`, `sandbox`, `demo`, `doctor`, and for the database.
+
+Those are `backup`, `audit`, `forget` and `prune`.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,20 @@ import asyncio
 import os
 import signal
 import sys
+import uuid
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from importlib.metadata import version
 from pathlib import Path
 
 from bot import logs, main as composition
 from bot.audit import json_line, line, story
 from bot.doctor import Tools, examine
+from bot.durations import parse_duration
 from bot.errors import BotError, InvalidSettingsError, SettingsError
+from bot.forgetting import Forgetting
 from bot.loading import load_agents, load_model
 from bot.manifest import manifest_text
 from bot.maskrules import NO_RULES, RuleError, Rules, read_rules
@@ -25,6 +32,9 @@ from bot.sandbox import Sandbox
 from bot.settings import Settings, variables
 from bot.timing import system_clock
 from bot.trial import PORT, RunBot, try_out
+from bot.upkeep import forget_thread, prune
+from bot.values import LONGEST_RETENTION
+from storage.base import Storage
 from storage.errors import StorageError, StoreUnavailableError
 
 FAILED = 1
@@ -32,6 +42,9 @@ WRONG_SETTINGS = 2
 
 DISTRIBUTION = "countersign-bot"
 """Name of the package; another project has the name `countersign` on the package index."""
+
+_DATA_DIR_HELP = "instead of COUNTERSIGN_DATA_DIR, or .countersign"
+
 DESCRIPTION = "A self-hosted Slack approval bot for AI agents."
 
 
@@ -186,15 +199,38 @@ async def _backup(call: Call) -> None:
 
 async def _audit(call: Call) -> None:
     given = call.arguments
-    driver = call.environ.get("COUNTERSIGN_MONGO_DRIVER", "").strip() or "motor"
-    uri = call.environ.get("MONGODB_URI", "").strip()
     with in_force(_redact(call)):  # also what was not secret when it was written
-        async with composition.open_to_read(_data_dir(call), uri=uri, driver=driver) as storage:
+        async with composition.open_to_read(_data_dir(call), **_shared(call)) as storage:
             entries = await story(storage, thread_id=given.thread, approval_id=given.approval)
         for entry in entries:
             call.say(json_line(entry) if given.json else line(entry))
     if not entries:
         raise BotError(f"nothing is on record of {given.thread or given.approval}")
+
+
+async def _forget(call: Call) -> None:
+    given = call.arguments
+    async with composition.open_beside(_data_dir(call), **_shared(call)) as storage:
+        await forget_thread(_forgetting(storage), given.thread, do_it=given.yes, say=call.say)
+
+
+async def _prune(call: Call) -> None:
+    given = call.arguments
+    async with composition.open_beside(_data_dir(call), **_shared(call)) as storage:
+        await prune(_forgetting(storage), given.older_than, do_it=given.yes, say=call.say)
+
+
+def _forgetting(storage: Storage) -> Forgetting:
+    owner = f"command:{os.getpid()}:{uuid.uuid4().hex[:8]}"
+    return Forgetting(storage=storage, clock=system_clock, owner=owner)
+
+
+def _shared(call: Call) -> dict[str, str]:
+    """Which shared database, and by which driver; no address for the embedded one."""
+    return {
+        "uri": call.environ.get("MONGODB_URI", "").strip(),
+        "driver": call.environ.get("COUNTERSIGN_MONGO_DRIVER", "").strip() or "motor",
+    }
 
 
 def _redact(call: Call) -> Rules:
@@ -235,17 +271,29 @@ def _parser() -> argparse.ArgumentParser:
     _add(commands, "doctor", _doctor, "check settings, database, Slack, and say what to do")
     backup = _add(commands, "backup", _backup, "copy the embedded database while the bot runs")
     backup.add_argument("file", metavar="FILE", help="the new file; nothing is overwritten")
-    backup.add_argument(
-        "--data-dir", metavar="DIRECTORY", help="instead of COUNTERSIGN_DATA_DIR, or .countersign"
-    )
     audit = _add(commands, "audit", _audit, "print what is on record, also while the bot runs")
     about = audit.add_mutually_exclusive_group(required=True)
     about.add_argument("--thread", metavar="ID", default="", help="of a thread: team:channel:ts")
     about.add_argument("--approval", metavar="ID", default="", help="of an approval: apr_…")
     audit.add_argument("--json", action="store_true", help="one JSON object on each line")
-    audit.add_argument(
-        "--data-dir", metavar="DIRECTORY", help="instead of COUNTERSIGN_DATA_DIR, or .countersign"
+    forget = _add(commands, "forget", _forget, "delete all of one thread, also while the bot runs")
+    forget.add_argument(
+        "thread",
+        metavar="THREAD",
+        help="link of one of its messages, team:channel:ts, or the id of an approval",
     )
+    old = _add(commands, "prune", _prune, "delete threads that ended long ago")
+    old.add_argument(
+        "--older-than",
+        metavar="TIME",
+        type=_age,
+        required=True,
+        help="nothing has happened in them for so long, such as 90d",
+    )
+    for command in (forget, old):
+        command.add_argument("--yes", action="store_true", help="do it; else it is only told")
+    for command in (backup, audit, forget, old):
+        command.add_argument("--data-dir", metavar="DIRECTORY", help=_DATA_DIR_HELP)
     return parser
 
 
@@ -277,6 +325,14 @@ def _port(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text) <= 65535):
         raise argparse.ArgumentTypeError(f"{text!r} is not a port; give a number up to 65535")
     return int(text)
+
+
+def _age(text: str) -> timedelta:
+    try:
+        return parse_duration(text, longest=LONGEST_RETENTION)
+    except ValueError as error:
+        fault = f"{text!r} cannot be used: {error}; write whole days, such as 90d"
+        raise argparse.ArgumentTypeError(fault) from error
 
 
 def _stopped_by_signals() -> asyncio.Event:

@@ -20,14 +20,15 @@ _SHAPE = re.compile(
 )
 
 
-def parse_duration(text: str) -> timedelta:
+def parse_duration(text: str, *, longest: timedelta = LONGEST) -> timedelta:
     """Read a duration: whole numbers with a unit each, the largest unit first.
 
     Args:
         text: Such as `15m` or `1h30m`; case and spaces around it do not matter.
+        longest: A longer one is refused.
 
     Raises:
-        ValueError: It is not such a text, is zero, or is longer than `LONGEST`. The message is
+        ValueError: It is not such a text, is zero, or is longer than `longest`. The message is
             a clause that says what is wrong.
     """
     found = _SHAPE.fullmatch(text.strip().lower())
@@ -37,8 +38,8 @@ def parse_duration(text: str) -> timedelta:
     seconds = sum(length * int(numbers[unit]) for unit, length in _UNITS_S.items())
     if not seconds:
         raise ValueError("it is zero")
-    if seconds > LONGEST.total_seconds():
-        raise ValueError(f"it is longer than {LONGEST.days} days")
+    if seconds > longest.total_seconds():
+        raise ValueError(f"it is longer than {longest.days} days")
     return timedelta(seconds=seconds)
 
 

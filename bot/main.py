@@ -130,6 +130,7 @@ async def start(
             clock=clock,
             telemetry=Both(metrics, _tracer(settings, stack)),
             limits=outside.limits if outside else SLACK_LIMITS,
+            retention=settings.retention,
         ),
     )
     await _show_metrics(settings, metrics, Gauges(storage, countersign.tasks, clock), stack)
@@ -181,16 +182,44 @@ async def open_to_read(directory: Path, *, uri: str, driver: str) -> AsyncIterat
         SettingsError: There is no such driver.
         StoreUnavailableError: There is no database, or it does not answer.
     """
-    if driver not in _DRIVERS:
-        raise SettingsError(
-            "COUNTERSIGN_MONGO_DRIVER", f"{driver!r} is not known here", "write motor or pymongo"
-        )
-    storage = MongoStorage(uri, driver=_DRIVERS[driver]) if uri else SqliteStorage(directory)
+    storage = _pick(directory, uri, driver)
     await storage.open_to_read()
     try:
         yield storage
     finally:
         await storage.close()
+
+
+@asynccontextmanager
+async def open_beside(directory: Path, *, uri: str, driver: str) -> AsyncIterator[Storage]:
+    """Open the database to change it, also while the bot runs; closed with the block.
+
+    Args:
+        directory: The data directory.
+        uri: The shared database; empty for the embedded one.
+        driver: The MongoDB driver.
+
+    Raises:
+        SettingsError: There is no such driver.
+        StoreUnavailableError: There is no database, or it does not answer.
+    """
+    storage = _pick(directory, uri, driver)
+    if isinstance(storage, MongoStorage):
+        await storage.open()  # the indexes may be missing yet
+    else:
+        await storage.open_beside()
+    try:
+        yield storage
+    finally:
+        await storage.close()
+
+
+def _pick(directory: Path, uri: str, driver: str) -> MongoStorage | SqliteStorage:
+    if driver not in _DRIVERS:
+        raise SettingsError(
+            "COUNTERSIGN_MONGO_DRIVER", f"{driver!r} is not known here", "write motor or pymongo"
+        )
+    return MongoStorage(uri, driver=_DRIVERS[driver]) if uri else SqliteStorage(directory)
 
 
 _DRIVERS: Mapping[str, Driver] = {"motor": "motor", "pymongo": "pymongo"}

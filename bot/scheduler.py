@@ -13,6 +13,7 @@ from datetime import timedelta
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from bot.approvals import Approvals
+from bot.forgetting import Retention
 from bot.outbox import Outbox
 from bot.ports import Clock, Spawn
 from bot.threads import Threads
@@ -37,6 +38,7 @@ class Sweep:
         outbox: Tells private answers.
         clock: The time now.
         spawn: Starts the work.
+        retention: Forgets what is too old; None keeps all.
     """
 
     storage: Storage
@@ -45,6 +47,7 @@ class Sweep:
     outbox: Outbox
     clock: Clock
     spawn: Spawn
+    retention: Retention | None = None
 
     async def tick(self) -> int:
         """Start on what is due; return how much that was.
@@ -62,6 +65,8 @@ class Sweep:
         whispers = await self.storage.whispers.due(now_ms=now, limit=BATCH)
         for whisper in whispers:
             self.spawn(self.outbox.tell(whisper.whisper_id))
+        if self.retention is not None:
+            self.spawn(self.retention.step())
         return len(approvals) + len(threads) + len(whispers)
 
 

@@ -165,6 +165,11 @@ class Settings(BaseSettings):
         alias="COUNTERSIGN_SELF_APPROVAL",
         description="Whether people may decide what they asked for themselves: `yes` or `no`.",
     )
+    retention: Annotated[timedelta | None, BeforeValidator(values.retention)] = Field(
+        default=None,
+        alias="COUNTERSIGN_RETENTION",
+        description="How long a thread is kept after its end, such as `90d`. Unset: for ever.",
+    )
     log: Annotated[Log, BeforeValidator(values.log)] = Field(
         default=Log(),
         alias="COUNTERSIGN_LOG",

@@ -19,6 +19,8 @@ from bot.maskrules import RuleError, Rules, read_rules
 CHANNEL = "channel"
 """Among the approvers: the members of the thread's channel."""
 
+LONGEST_RETENTION = timedelta(days=3_650)
+
 LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -96,6 +98,19 @@ def duration(value: str | timedelta) -> timedelta:
 def optional_duration(value: str | timedelta | None) -> timedelta | None:
     """Read a duration that may be left out."""
     return None if value is None else duration(value)
+
+
+def retention(value: str | timedelta | None) -> timedelta | None:
+    """Read how long threads are kept; nobody wants seconds, and what is deleted is gone."""
+    if value is None or isinstance(value, timedelta):
+        return value
+    try:
+        found = parse_duration(value, longest=LONGEST_RETENTION)
+    except ValueError as error:
+        refuse(f"{value!r} cannot be used: {error}", "write whole days, such as 90d")
+    if found < timedelta(days=1):
+        refuse(f"{value!r} is less than a day", "write whole days, such as 90d, or unset it")
+    return found
 
 
 def api_url(value: str) -> str:

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from agents.checkpoint import CheckpointStore, MessageLog
 from storage.records import Approval, AuditEntry, Decision, Message, Post, Thread, Whisper
+from storage.retention import RetentionStore
 
 
 class ThreadStore(Protocol):
@@ -29,7 +30,9 @@ class ThreadStore(Protocol):
         ...
 
     async def wake(self, thread_id: str, *, now_ms: int) -> None:
-        """Ask for work: set `due_ms` to `now_ms` and add one to `wakes`, whoever holds the lease.
+        """Ask for work: set `due_ms` and `active_ms` to `now_ms` and add one to `wakes`.
+
+        Whoever holds the lease.
 
         Raises:
             RecordNotFoundError: No thread has this id.
@@ -380,6 +383,11 @@ class Storage(Protocol):
     @property
     def audit(self) -> AuditStore:
         """The audit."""
+        ...
+
+    @property
+    def retention(self) -> RetentionStore:
+        """Deletes threads."""
         ...
 
     async def open(self) -> None:

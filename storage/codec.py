@@ -167,7 +167,7 @@ def _reader(hint: Any) -> Callable[[object], object]:
 
 
 DECISIONS = Codec("decision", Decision, added=("title", "preview"))
-THREADS = Codec("thread", Thread, key="thread_id", added=("requesters_json",))
+THREADS = Codec("thread", Thread, key="thread_id", added=("requesters_json", "active_ms"))
 MESSAGES = Codec("message", Message, key="message_id")
 APPROVALS = Codec(
     "approval",
@@ -195,4 +195,4 @@ APPROVALS = Codec(
 )
 POSTS = Codec("post", Post, key="post_id", added=("failure",))
 WHISPERS = Codec("whisper", Whisper, key="whisper_id")
-AUDIT = Codec("audit entry", AuditEntry, key="entry_id")
+AUDIT = Codec("audit entry", AuditEntry, key="entry_id", added=("erased",))

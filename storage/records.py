@@ -65,6 +65,8 @@ class Thread:
     """How many claims in a row ended in an error."""
     requesters_json: str = "[]"
     """JSON list of user ids: everybody whose words the agent has read here, in no order."""
+    active_ms: int = 0
+    """When work was last asked for; 0 in a thread of an earlier release, until it is looked up."""
     due_ms: int | None = None
     leased_by: str = ""
     leased_until_ms: int = 0
@@ -274,3 +276,5 @@ class AuditEntry:
     """Slack user id; empty for the program itself."""
     detail: dict[str, object] = field(default_factory=dict)
     """JSON data: the evidence."""
+    erased: bool = False
+    """Whether its content was deleted with its thread: what is left are ids, names and numbers."""

@@ -27,7 +27,7 @@ Driver = Literal["motor", "pymongo"]
 DEFAULT_DATABASE = "countersign"
 
 INDEXES: Mapping[str, Sequence[Sequence[str]]] = {
-    "threads": [["due_ms"]],
+    "threads": [["due_ms"], ["active_ms"]],
     "messages": [["thread_id", "turn", "ts"]],
     "approvals": [
         ["due_ms"],
@@ -36,7 +36,7 @@ INDEXES: Mapping[str, Sequence[Sequence[str]]] = {
         ["checkpoint_id"],
     ],
     "posts": [["thread_id", "posted", "created_ms"]],
-    "whispers": [["due_ms"]],
+    "whispers": [["due_ms"], ["channel_id", "thread_ts"], ["created_ms"]],
     "audit": [["thread_id", "at_ms"]],
     "log": [["log_id", "turn"]],
     "journal": [["checkpoint_id", "base", "index"]],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pymongo import ReturnDocument, UpdateOne
+from pymongo import DeleteOne, ReturnDocument, UpdateOne
 from pymongo.errors import DuplicateKeyError
 
 from storage.mongo.client import Client
@@ -48,6 +48,13 @@ class Collection:
             found: list[Document] = await cursor.to_list(limit)
         return found
 
+    async def keys(self, where: Filter, limit: int) -> list[str]:
+        """Read the first keys, in their order, of documents that are as `where` says."""
+        with self._client.guard():
+            cursor = self._collection.find(where, {"_id": 1}).sort([("_id", 1)]).limit(limit)
+            found: list[Document] = await cursor.to_list(limit)
+        return [document["_id"] for document in found]
+
     async def count(self, where: Filter) -> int:
         """How many documents are as `where` says."""
         with self._client.guard():
@@ -74,6 +81,22 @@ class Collection:
                 await self._collection.bulk_write(
                     [UpdateOne(where, update) for where in wheres], ordered=False
                 )
+
+    async def delete(self, where: Filter) -> bool:
+        """Delete one document; False when none is as `where` says."""
+        with self._client.guard():
+            result = await self._collection.delete_one(where)
+        return bool(result.deleted_count)
+
+    async def remove(self, keys: Sequence[str]) -> int:
+        """Delete the documents with these keys, in one command; return how many there were."""
+        if not keys:
+            return 0
+        with self._client.guard():
+            result = await self._collection.bulk_write(
+                [DeleteOne({"_id": key}) for key in keys], ordered=False
+            )
+        return int(result.deleted_count)
 
     async def update_all(self, where: Filter, update: Mapping[str, Any]) -> None:
         """Make the same change to every document that is as `where` says, one by one."""

@@ -7,11 +7,12 @@ from datetime import timedelta
 from storage.mongo.approvals import MongoApprovalStore
 from storage.mongo.audit import MongoAuditStore
 from storage.mongo.checkpoints import MongoCheckpointStore
-from storage.mongo.client import Client, Driver
+from storage.mongo.client import INDEXES, Client, Driver
 from storage.mongo.collection import Collection
 from storage.mongo.inbox import MongoInboxStore
 from storage.mongo.log import MongoMessageLog
 from storage.mongo.posts import MongoPostStore
+from storage.mongo.retention import MongoRetentionStore
 from storage.mongo.threads import MongoThreadStore
 from storage.mongo.whispers import MongoWhisperStore
 
@@ -49,6 +50,9 @@ class MongoStorage:
         self.posts = MongoPostStore(Collection(client, "posts"))
         self.whispers = MongoWhisperStore(Collection(client, "whispers"))
         self.audit = MongoAuditStore(Collection(client, "audit"))
+        self.retention = MongoRetentionStore(
+            {name: Collection(client, name) for name in (*INDEXES, "checkpoints")}
+        )
 
     async def open(self) -> None:
         await self._client.open()

@@ -33,7 +33,7 @@ class MongoThreadStore:
         return to_record(THREADS, found)
 
     async def wake(self, thread_id: str, *, now_ms: int) -> None:
-        update = {"$set": {"due_ms": now_ms}, "$inc": {"wakes": 1}}
+        update = {"$set": {"due_ms": now_ms, "active_ms": now_ms}, "$inc": {"wakes": 1}}
         if not await self._collection.update({"_id": thread_id}, update):
             raise RecordNotFoundError("thread", thread_id)
 

@@ -94,6 +94,28 @@ class Database:
             raise
         self._worker = worker
 
+    async def open_beside(self) -> None:
+        """Open a file that the bot may have open, to change it: short statements, no lock.
+
+        Raises:
+            StoreUnavailableError: There is no file, or it cannot be used.
+            RecordFormatError: The file was written by another release.
+        """
+        path = (self._directory or Path()) / FILE_NAME
+        if self._directory is None or not path.is_file():
+            raise StoreUnavailableError(
+                f"there is no database in the data directory {self._directory}"
+            )
+        worker = await connect(f"{path.absolute().as_uri()}?mode=rw", uri=True)
+        try:
+            await worker.run(f"PRAGMA busy_timeout = {BUSY_MS}", {})
+            await worker.run("PRAGMA synchronous = FULL", {})
+            _check_version(await worker.run("PRAGMA user_version", {}), DATABASE_VERSION)
+        except BaseException:
+            await worker.close()
+            raise
+        self._worker = worker
+
     async def fetch(self, sql: str, values: Mapping[str, object] | None = None) -> list[Row]:
         """Run one statement and return all of its rows.
 

@@ -21,12 +21,14 @@ CREATE TABLE IF NOT EXISTS threads (
     wakes INTEGER NOT NULL,
     attempts INTEGER NOT NULL,
     requesters_json TEXT NOT NULL,
+    active_ms INTEGER NOT NULL,
     due_ms INTEGER,
     leased_by TEXT NOT NULL,
     leased_until_ms INTEGER NOT NULL,
     fence INTEGER NOT NULL
 );
 CREATE INDEX IF NOT EXISTS threads_due ON threads (due_ms) WHERE due_ms IS NOT NULL;
+CREATE INDEX IF NOT EXISTS threads_active ON threads (active_ms, thread_id);
 
 CREATE TABLE IF NOT EXISTS messages (
     message_id TEXT NOT NULL PRIMARY KEY,
@@ -130,6 +132,8 @@ CREATE TABLE IF NOT EXISTS whispers (
     fence INTEGER NOT NULL
 );
 CREATE INDEX IF NOT EXISTS whispers_due ON whispers (due_ms) WHERE due_ms IS NOT NULL;
+CREATE INDEX IF NOT EXISTS whispers_place ON whispers (channel_id, thread_ts);
+CREATE INDEX IF NOT EXISTS whispers_created ON whispers (created_ms);
 
 CREATE TABLE IF NOT EXISTS audit (
     entry_id TEXT NOT NULL PRIMARY KEY,
@@ -139,7 +143,8 @@ CREATE TABLE IF NOT EXISTS audit (
     thread_id TEXT NOT NULL,
     approval_id TEXT NOT NULL,
     actor_id TEXT NOT NULL,
-    detail TEXT NOT NULL
+    detail TEXT NOT NULL,
+    erased INTEGER NOT NULL
 );
 CREATE INDEX IF NOT EXISTS audit_thread ON audit (thread_id, at_ms, entry_id);
 
@@ -215,6 +220,11 @@ COMMIT;
     3: """
 BEGIN IMMEDIATE;
 ALTER TABLE threads ADD COLUMN requesters_json TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE threads ADD COLUMN active_ms INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX IF NOT EXISTS threads_active ON threads (active_ms, thread_id);
+CREATE INDEX IF NOT EXISTS whispers_place ON whispers (channel_id, thread_ts);
+CREATE INDEX IF NOT EXISTS whispers_created ON whispers (created_ms);
+ALTER TABLE audit ADD COLUMN erased INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE approvals ADD COLUMN requesters_json TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE approvals ADD COLUMN members_json TEXT NOT NULL DEFAULT '';
 ALTER TABLE approvals ADD COLUMN ruling_json TEXT NOT NULL DEFAULT '';

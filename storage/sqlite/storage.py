@@ -11,6 +11,7 @@ from storage.sqlite.database import Database
 from storage.sqlite.inbox import SqliteInboxStore
 from storage.sqlite.log import SqliteMessageLog
 from storage.sqlite.posts import SqlitePostStore
+from storage.sqlite.retention import SqliteRetentionStore
 from storage.sqlite.threads import SqliteThreadStore
 from storage.sqlite.whispers import SqliteWhisperStore
 
@@ -36,6 +37,7 @@ class SqliteStorage:
         self.posts = SqlitePostStore(self._database)
         self.whispers = SqliteWhisperStore(self._database)
         self.audit = SqliteAuditStore(self._database)
+        self.retention = SqliteRetentionStore(self._database)
 
     async def open(self) -> None:
         if await self._database.open():
@@ -52,6 +54,15 @@ class SqliteStorage:
             RecordFormatError: It was written by another release.
         """
         await self._database.open_to_read()
+
+    async def open_beside(self) -> None:
+        """Open it beside the process that has it, to change it.
+
+        Raises:
+            StoreUnavailableError: There is no database, or it cannot be used.
+            RecordFormatError: It was written by another release.
+        """
+        await self._database.open_beside()
 
     async def ping(self) -> None:
         await self._database.fetch("SELECT 1")

@@ -14,7 +14,8 @@ _INSERT = insert_sql("threads", THREADS)
 _SELECT = "SELECT * FROM threads WHERE thread_id = :id"
 
 _WAKE = """
-UPDATE threads SET due_ms = :now, wakes = wakes + 1 WHERE thread_id = :id RETURNING 1
+UPDATE threads SET due_ms = :now, active_ms = :now, wakes = wakes + 1
+WHERE thread_id = :id RETURNING 1
 """
 
 _DUE = """

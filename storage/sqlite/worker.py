@@ -122,8 +122,11 @@ def _run(
     """Run a group; all of it in one transaction, each with its own result."""
     if len(work) == 1:
         return [_run_one(connection, *work[0])]
+    # Whoever reads first and writes then would be refused when another process, such as
+    # `countersign prune`, writes in between: so a group that writes has its right from the start.
+    is_reading = all(sql.lstrip().startswith("SELECT") for sql, _ in work)
     try:
-        connection.execute("BEGIN")
+        connection.execute("BEGIN" if is_reading else "BEGIN IMMEDIATE")
     except sqlite3.Error as error:
         return [StoreUnavailableError(str(error))] * len(work)
     results: list[Rows | StorageError] = []

@@ -19,7 +19,10 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.app import Slack
 from bot.telemetry import NO_TELEMETRY, Telemetry
 
-READS = frozenset({"due", "find", "get", "load", "new", "newest_of", "of_thread", "of_turn"})
+READS = frozenset(
+    {"due", "find", "get", "load", "new", "newest_of", "of_thread", "of_turn"}
+    | {"named", "resting", "left"}
+)
 """A process that dies there has done nothing since the point before."""
 STORES = (
     "threads",
@@ -30,6 +33,7 @@ STORES = (
     "posts",
     "whispers",
     "audit",
+    "retention",
 )
 
 

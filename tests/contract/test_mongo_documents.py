@@ -16,6 +16,7 @@ from tests.contract.builders import (
     a_decision,
     a_thread,
     an_approval,
+    an_entry,
 )
 
 pytestmark = pytest.mark.mongo
@@ -80,3 +81,16 @@ async def test_opening_makes_each_index_once(mongo: MongoStorage) -> None:
         found = await collection(mongo, name).index_information()
         keys = [[field for field, _ in index["key"]] for index in found.values()]
         assert sorted(keys) == sorted([["_id"], *(list(fields) for fields in wanted)])
+
+
+async def test_a_thread_and_an_audit_of_an_earlier_release_are_found(mongo: MongoStorage) -> None:
+    await mongo.threads.ensure(a_thread())
+    await mongo.audit.append(an_entry())
+    await collection(mongo, "threads").update_one({}, {"$unset": {"active_ms": ""}})
+    await collection(mongo, "audit").update_one({}, {"$unset": {"erased": ""}})
+
+    (thread,) = await mongo.retention.resting(before_ms=2_000, limit=9)
+
+    assert thread == a_thread(active_ms=1_000)
+    assert await mongo.retention.strip(THREAD_ID, keep=(), limit=9) == 1
+    assert await mongo.audit.of_thread(THREAD_ID, limit=9) == [an_entry(detail={}, erased=True)]

@@ -35,7 +35,9 @@ class LeaseMachine(RuleBasedStateMachine):
     @rule()
     def wake(self) -> None:
         self.loop.run(self.storage.threads.wake(THREAD_ID, now_ms=self.now))
-        self.model = replace(self.model, due_ms=self.now, wakes=self.model.wakes + 1)
+        self.model = replace(
+            self.model, due_ms=self.now, active_ms=self.now, wakes=self.model.wakes + 1
+        )
 
     @rule(target=claims, length=st.integers(1, 60), owner=st.sampled_from(["a", "b"]))
     def claim(self, length: int, owner: str) -> Thread | None:

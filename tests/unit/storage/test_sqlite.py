@@ -1,5 +1,6 @@
 """What is special about the embedded database."""
 
+import asyncio
 import os
 import sqlite3
 import stat
@@ -12,7 +13,7 @@ from agents.checkpoint import CheckpointStatus
 from agents.errors import CheckpointConflictError
 from storage.codec import APPROVALS, AUDIT, MESSAGES, POSTS, THREADS, Codec
 from storage.errors import RecordFormatError, StoreBusyError, StoreUnavailableError
-from storage.sqlite import SqliteStorage, database
+from storage.sqlite import SqliteStorage, database, retention
 from storage.sqlite.lock import LOCK_NAME, DirectoryLock
 from storage.sqlite.schema import DATABASE_VERSION
 from tests.contract.builders import (
@@ -324,3 +325,75 @@ def test_a_record_of_the_first_release_is_read() -> None:
     del row["status"]
     with pytest.raises(RecordFormatError, match="status"):
         APPROVALS.decode(row)
+
+
+async def test_i11_forgetting_reads_no_table_from_end_to_end() -> None:
+    storage = SqliteStorage(None)
+    await storage.open()
+    values = {
+        **retention._values(THREAD_ID),
+        "limit": 9,
+        "active": 1,
+        "id": "t",
+        "before": 9,
+        "v": 1,
+    }
+    values |= {"from": "t"}
+    statements = [*retention._ERASE.values(), *retention._COUNT.values(), *retention._LEFT.values()]
+    statements += [retention._RESTING, retention._FULL, retention._ERASE_WHISPERS]
+    statements += [retention._DATE, retention._NEXT_TEAM]
+    for sql in statements:
+        plan = await storage._database.fetch(f"EXPLAIN QUERY PLAN {sql}", values)
+        assert [step["detail"] for step in plan if str(step["detail"]).startswith("SCAN")] == [], (
+            sql
+        )
+    await storage.close()
+
+
+async def test_i4_who_reads_and_then_writes_is_not_refused_for_another_process(
+    tmp_path: Path,
+) -> None:
+    """As `countersign prune` does beside the bot."""
+    bot, command = SqliteStorage(tmp_path), SqliteStorage(tmp_path)
+    await bot.open()
+    await command.open_beside()
+    await bot.threads.ensure(a_thread())
+
+    async def from_outside() -> None:
+        for number in range(150):
+            await command.log.append("l", number, "x" * 100)
+
+    async def of_the_bot() -> None:
+        for number in range(150):
+            reading = bot.threads.get(THREAD_ID)
+            await asyncio.gather(reading, bot.threads.wake(THREAD_ID, now_ms=number))
+
+    await asyncio.gather(from_outside(), of_the_bot())
+
+    assert (await bot.threads.get(THREAD_ID)).wakes == 150
+    await command.close()
+    await bot.close()
+
+
+async def test_what_is_forgotten_is_overwritten_on_the_disk(tmp_path: Path) -> None:
+    storage = SqliteStorage(tmp_path)
+    await storage.open()
+    await storage.posts.add(a_post(f"{THREAD_ID}#1:m", text="4711-marmalade"))
+    await storage.retention.erase(THREAD_ID, limit=9)
+    await storage.close()
+
+    assert b"4711-marmalade" not in (tmp_path / "countersign.db").read_bytes()
+
+
+@pytest.mark.parametrize("path", [None, Path("nowhere")])
+async def test_there_must_be_a_file_to_be_opened_beside(tmp_path: Path, path: Path | None) -> None:
+    storage = SqliteStorage(path and tmp_path / path)
+    with pytest.raises(StoreUnavailableError, match="no database"):
+        await storage.open_beside()
+
+
+async def test_a_file_of_another_release_is_not_changed_beside_it(tmp_path: Path) -> None:
+    await made(tmp_path)
+    edit(tmp_path, "PRAGMA user_version = 3")
+    with pytest.raises(RecordFormatError, match="database file"):
+        await SqliteStorage(tmp_path).open_beside()

@@ -1,0 +1,102 @@
+"""What an operator does to the database: forget a thread, prune what is old."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+
+from bot.errors import BotError
+from bot.forgetting import Forgetting, Outlook
+from bot.timing import milliseconds
+
+Say = Callable[[str], object]
+
+_NAMES = {
+    "approvals": ("request", "requests"),
+    "messages": ("message", "messages"),
+    "whispers": ("private answer", "private answers"),
+    "posts": ("text", "texts"),
+    "log": ("turn in the log", "turns in the log"),
+    "checkpoints": ("checkpoint", "checkpoints"),
+    "journal": ("step", "steps"),
+    "audit": ("entry of the audit, stripped", "entries of the audit, stripped"),
+}
+
+
+async def forget_thread(forgetting: Forgetting, name: str, *, do_it: bool, say: Say) -> None:
+    """Delete all of one thread, or say what would be deleted.
+
+    Args:
+        forgetting: Does it.
+        name: The thread; see `Forgetting.find`.
+        do_it: False only looks.
+        say: Shows a text to the person at the terminal.
+
+    Raises:
+        BotError: The thread is not over.
+        RecordNotFoundError: There is none.
+    """
+    thread_id = await forgetting.find(name)
+    outlook = await forgetting.look(thread_id)
+    if outlook.refusal:
+        raise _refused(outlook)
+    if not do_it:
+        say(f"{thread_id}: {_listed(outlook.counts)}")
+        say("Nothing was deleted. Say --yes to delete all of that; it cannot be undone.")
+        return
+    outlook = await forgetting.forget(thread_id, how="forget")
+    if outlook.refusal:
+        raise _refused(outlook)
+    say(f"{thread_id}: deleted: {_listed(outlook.counts)}")
+    say("What stands in Slack, and older copies of the database, are as they were.")
+
+
+async def prune(forgetting: Forgetting, older: timedelta, *, do_it: bool, say: Say) -> None:
+    """Delete all threads in which nothing has happened for long, or say which.
+
+    Args:
+        forgetting: Does it.
+        older: For how long.
+        do_it: False only looks.
+        say: Shows a text to the person at the terminal.
+    """
+    before_ms = forgetting.clock() - milliseconds(older)
+    done = kept = 0
+    async for thread in forgetting.old(before_ms):
+        name, last = thread.thread_id, _day(thread.active_ms)
+        if do_it:
+            outlook = await forgetting.forget(name, how="prune")
+        else:
+            outlook = await forgetting.look(name)
+        if outlook.refusal:
+            kept += 1
+            say(f"{name}: kept: {outlook.refusal}")
+        else:
+            done += 1
+            say(f"{name}: last active {last}: {_listed(outlook.counts)}")
+    if do_it:
+        await forgetting.erase_whispers(before_ms)
+        say(f"{_number(done, 'thread')} deleted, {kept} kept.")
+    else:
+        say(f"{_number(done, 'thread')} would be deleted, {kept} kept. Nothing was deleted.")
+        say("Say --yes to delete them; it cannot be undone.")
+
+
+def _refused(outlook: Outlook) -> BotError:
+    return BotError(
+        f"{outlook.thread_id} is not forgotten: {outlook.refusal}. Decide, answer or wait until it "
+        "has expired, and try again"
+    )
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    told = [f"{number:,} {_NAMES[name][number != 1]}" for name, number in counts.items() if number]
+    return ", ".join(told) or "nothing but the thread itself"
+
+
+def _number(count: int, word: str) -> str:
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
+def _day(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1000, UTC).date().isoformat()

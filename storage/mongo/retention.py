@@ -1,0 +1,165 @@
+"""What is no longer needed, in MongoDB: found by indexes, deleted one document at a time.
+
+Deletes name the `_id` of one document each, so that the driver may repeat them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection as Names, Mapping, Sequence
+
+from storage.codec import AUDIT, THREADS
+from storage.mongo import leases
+from storage.mongo.collection import Collection
+from storage.mongo.documents import Filter, Update, to_document, to_record
+from storage.records import SCHEMA_VERSION, MessageStatus, Thread
+from storage.retention import key_ranges, place_of, stripped
+
+KEYED = ("posts", "log", "checkpoints", "journal")
+"""Collections whose ids begin with the thread's."""
+
+_DATED = 100
+"""Threads of earlier releases that are looked up at a time."""
+
+
+class MongoRetentionStore:
+    """See `storage.retention.RetentionStore`.
+
+    Args:
+        collections: All of them, by name.
+    """
+
+    def __init__(self, collections: Mapping[str, Collection]) -> None:
+        self._collections = collections
+        self._threads = collections["threads"]
+
+    async def named(self, channel_id: str, thread_ts: str) -> Sequence[str]:
+        found: list[str] = []
+        team = ""
+        # All ids of a workspace are skipped at once: a colon and a semicolon are neighbours.
+        while keys := await self._threads.keys({"_id": {"$gte": f"{team};" if team else ""}}, 1):
+            team = keys[0].partition(":")[0]
+            thread_id = f"{team}:{channel_id}:{thread_ts}"
+            if await self._threads.get(thread_id) is not None:
+                found.append(thread_id)
+        return found
+
+    async def resting(
+        self, *, before_ms: int, limit: int, after: tuple[int, str] = (-1, "")
+    ) -> Sequence[Thread]:
+        while await self._date():
+            pass
+        active_ms, thread_id = after
+        at_rest: Filter = {"turn_open": False, "due_ms": None, "v": SCHEMA_VERSION}
+        same: Filter = {"active_ms": active_ms, "_id": {"$gt": thread_id}, **at_rest}
+        later: Filter = {"active_ms": {"$gt": active_ms, "$lt": before_ms}, **at_rest}
+        order = [("active_ms", 1), ("_id", 1)]
+        found = await self._threads.find(same, order, limit) if active_ms < before_ms else []
+        found += await self._threads.find(later, order, limit - len(found))
+        return [to_record(THREADS, document) for document in found]
+
+    async def left(self, thread_id: str) -> Mapping[str, int]:
+        here: Filter = {"thread_id": thread_id}
+        is_due: Filter = {"due_ms": {"$gt": -1}}
+        approvals = self._collections["approvals"]
+        found = {
+            "requests": await approvals.count({**here, "open": True})
+            + await approvals.count({**here, "open": False, **is_due}),
+            "messages": await self._collections["messages"].count(
+                {**here, "turn": 0, "status": MessageStatus.NEW.value}
+            ),
+            "texts": await self._collections["posts"].count(
+                {**here, "posted": False, "failure": ""}
+            ),
+            "answers": await self._collections["whispers"].count({**place_of(thread_id), **is_due}),
+        }
+        return {name: number for name, number in found.items() if number}
+
+    async def counts(self, thread_id: str) -> Mapping[str, int]:
+        found: dict[str, int] = {}
+        for name, wheres in self._wheres(thread_id).items():
+            collection = self._collections[name]
+            found[name] = sum([await collection.count(where) for where in wheres])
+        found["audit"] = await self._collections["audit"].count({"thread_id": thread_id})
+        return {name: number for name, number in found.items() if number}
+
+    async def seal(
+        self, thread_id: str, *, owner: str, now_ms: int, until_ms: int
+    ) -> Thread | None:
+        at_rest: Filter = {
+            "_id": thread_id,
+            "turn_open": False,
+            "due_ms": None,
+            "leased_until_ms": {"$lte": now_ms},
+            "v": SCHEMA_VERSION,
+        }
+        sealed = await self._threads.update_and_get(
+            at_rest,
+            {"$set": {"leased_by": owner, "leased_until_ms": until_ms}, "$inc": {"fence": 1}},
+        )
+        return None if sealed is None else to_record(THREADS, sealed)
+
+    async def erase(self, thread_id: str, *, limit: int) -> int:
+        erased = 0
+        for name, wheres in self._wheres(thread_id).items():
+            collection = self._collections[name]
+            for where in wheres:
+                erased += await collection.remove(await collection.keys(where, limit))
+        return erased
+
+    async def strip(self, thread_id: str, *, keep: Names[str], limit: int) -> int:
+        audit = self._collections["audit"]
+        where: Filter = {"thread_id": thread_id, "erased": {"$in": [False, None]}}
+        found = await audit.find(where, [("at_ms", 1)], limit)
+        for document in found:
+            row = to_document(AUDIT, stripped(to_record(AUDIT, document), keep))
+            update: Update = {"$set": {"detail": row["detail"], "erased": True}}
+            await audit.update({"_id": document["_id"]}, update)
+        return len(found)
+
+    async def drop(self, thread: Thread) -> bool:
+        held = leases.held(thread.thread_id, thread.fence)
+        return await self._threads.delete({**held, "wakes": thread.wakes})
+
+    async def erase_whispers(self, *, before_ms: int, limit: int) -> int:
+        whispers = self._collections["whispers"]
+        where: Filter = {"created_ms": {"$lt": before_ms}, "due_ms": None}
+        return await whispers.remove(await whispers.keys(where, limit))
+
+    async def _date(self) -> int:
+        """Look up when something last happened in threads of earlier releases."""
+        found: list[str] = []
+        for unknown in (0, None):
+            where: Filter = {"active_ms": unknown}
+            found += await self._threads.keys(where, _DATED)
+        for thread_id in found:
+            await self._date_one(thread_id, await self._last(thread_id))
+        return len(found)
+
+    async def _date_one(self, thread_id: str, active_ms: int) -> None:
+        for unknown in (0, None):
+            where: Filter = {"_id": thread_id, "active_ms": unknown}
+            if await self._threads.update(where, {"$set": {"active_ms": active_ms}}):
+                return
+
+    async def _last(self, thread_id: str) -> int:
+        last = 1
+        if (thread := await self._threads.get(thread_id)) is not None:
+            last = max(last, thread["created_ms"])
+        for name, field in (("messages", "received_ms"), ("approvals", "created_ms")):
+            here: Filter = {"thread_id": thread_id}
+            for document in await self._collections[name].find(here, [(field, -1)], 1):
+                last = max(last, document[field])
+        return last
+
+    @staticmethod
+    def _wheres(thread_id: str) -> dict[str, list[Filter]]:
+        """What belongs to a thread, by collection."""
+        keys: list[Filter] = [
+            {"_id": {"$gte": first, "$lt": end}} for first, end in key_ranges(thread_id)
+        ]
+        return {
+            "approvals": [{"thread_id": thread_id}],
+            "messages": [{"thread_id": thread_id, "status": MessageStatus.TAKEN.value}],
+            "whispers": [{**place_of(thread_id)}],
+            **dict.fromkeys(KEYED, keys),
+        }

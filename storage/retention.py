@@ -1,0 +1,115 @@
+"""The port that deletes: all of a thread, in small pieces. The contract is here.
+
+What is kept of a thread is its audit, and of that who did what, when, and to which record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from storage.records import AuditEntry, Thread
+
+_AFTER_ID = "#/:"
+"""What stands behind the thread's id in the keys of its turns, its log and all that is in them."""
+
+
+class RetentionStore(Protocol):
+    """Finds threads that are no longer needed, and deletes them piece by piece.
+
+    A thread is at rest when no turn of it is open, nothing is due, and nobody has its lease.
+    Everything of a thread is found by its id: in a field, or as the beginning of a key.
+    """
+
+    async def named(self, channel_id: str, thread_ts: str) -> Sequence[str]:
+        """Ids of the threads at this place, of whatever workspace."""
+        ...
+
+    async def resting(
+        self, *, before_ms: int, limit: int, after: tuple[int, str] = (-1, "")
+    ) -> Sequence[Thread]:
+        """Threads at rest in which nothing has happened since `before_ms`, longest ago first.
+
+        Args:
+            before_ms: Their `active_ms` is less.
+            limit: At most so many.
+            after: `active_ms` and id of the thread to go on after.
+        """
+        ...
+
+    async def left(self, thread_id: str) -> Mapping[str, int]:
+        """Count what is not over in a thread: nothing of it may be deleted then.
+
+        Returns:
+            By what it is, and only what there is: `requests` (open, or with a card to be drawn),
+            `messages` (read by no turn), `texts` (not shown), `answers` (private, not told).
+        """
+        ...
+
+    async def counts(self, thread_id: str) -> Mapping[str, int]:
+        """Count what there is of a thread, by collection; only what there is."""
+        ...
+
+    async def seal(
+        self, thread_id: str, *, owner: str, now_ms: int, until_ms: int
+    ) -> Thread | None:
+        """Take the lease of a thread at rest, in one conditional write.
+
+        Returns:
+            The thread as sealed; None, and nothing written, when it is not at rest.
+        """
+        ...
+
+    async def erase(self, thread_id: str, *, limit: int) -> int:
+        """Delete up to `limit` records of each kind; not the thread itself, and not its audit.
+
+        A message that no turn has read stays: somebody wrote it meanwhile.
+
+        Returns:
+            How many were deleted; 0 when nothing is left.
+        """
+        ...
+
+    async def strip(self, thread_id: str, *, keep: Collection[str], limit: int) -> int:
+        """Take the content out of up to `limit` entries of the audit, and mark them `erased`.
+
+        Args:
+            thread_id: Whose.
+            keep: Names of the evidence that is kept; all other is deleted.
+            limit: At most so many.
+
+        Returns:
+            How many were stripped; 0 when nothing is left.
+        """
+        ...
+
+    async def drop(self, thread: Thread) -> bool:
+        """Delete the thread itself, if nobody woke it since it was sealed and the lease is held."""
+        ...
+
+    async def erase_whispers(self, *, before_ms: int, limit: int) -> int:
+        """Delete private answers that are over and older; return how many."""
+        ...
+
+
+def key_ranges(thread_id: str) -> list[tuple[str, str]]:
+    """Between which keys all lie that begin with the thread's id: the first, and the end."""
+    exactly = (thread_id, f"{thread_id}\x00")
+    return [
+        exactly,
+        *((f"{thread_id}{mark}", f"{thread_id}{chr(ord(mark) + 1)}") for mark in _AFTER_ID),
+    ]
+
+
+def place_of(thread_id: str) -> dict[str, str]:
+    """The fields by which private answers name a thread."""
+    _, _, place = thread_id.partition(":")
+    channel_id, _, thread_ts = place.partition(":")
+    return {"channel_id": channel_id, "thread_ts": thread_ts}
+
+
+def stripped(entry: AuditEntry, keep: Collection[str]) -> AuditEntry:
+    """The entry without its content."""
+    detail = {name: item for name, item in entry.detail.items() if name in keep}
+    return replace(entry, detail=detail, erased=True)

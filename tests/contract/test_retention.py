@@ -1,0 +1,272 @@
+"""The contract of the store that deletes threads."""
+
+from typing import Any
+
+import pytest
+
+from agents.checkpoint import CheckpointStatus
+from storage.base import Storage
+from storage.errors import RecordNotFoundError
+from storage.records import MessageStatus, Status
+from tests.contract.builders import (
+    THREAD_ID,
+    a_decision,
+    a_message,
+    a_post,
+    a_thread,
+    a_whisper,
+    an_approval,
+    an_entry,
+)
+
+OTHER_TS = "1700000000.000101"
+OTHER = f"T1:C1:{OTHER_TS}"
+KEEP = {"digest"}
+
+
+async def fill(storage: Storage, thread_id: str = THREAD_ID, **changes: Any) -> None:
+    """Everything that a thread with one finished turn leaves."""
+    ts = thread_id.rpartition(":")[2]
+    await storage.threads.ensure(a_thread(thread_id=thread_id, thread_ts=ts, **changes))
+    taken: dict[str, Any] = {"status": MessageStatus.TAKEN, "turn": 1}
+    await storage.inbox.add(a_message(ts, thread_id=thread_id, **taken))
+    done = a_decision(status=Status.REJECTED)
+    await storage.approvals.add(
+        an_approval(
+            approval_id=f"apr_{ts}",
+            thread_id=thread_id,
+            status=done.status,
+            decision=done,
+            open=False,
+            due_ms=None,
+        )
+    )
+    await storage.posts.add(a_post(f"{thread_id}#1:m", thread_id=thread_id, posted=True, ts="9"))
+    await storage.whispers.add(a_whisper(f"w-{ts}", thread_ts=ts, due_ms=None))
+    await storage.audit.append(an_entry(f"e-{ts}", thread_id=thread_id))
+    await storage.log.append(thread_id, 1, "said")
+    await storage.log.append(f"{thread_id}#1/inner", 1, "said")
+    for name in ("#1", "#1/inbox", "/inbox", "#1:sub"):
+        key = f"{thread_id}{name}"
+        await storage.checkpoints.save(
+            key, "x", status=CheckpointStatus.RUNNING, expected_version=0
+        )
+        await storage.checkpoints.append(key, "y", base=1, index=0)
+
+
+async def all_of(storage: Storage, thread_id: str) -> dict[str, int]:
+    return dict(await storage.retention.counts(thread_id))
+
+
+FULL = {
+    "approvals": 1,
+    "messages": 1,
+    "whispers": 1,
+    "posts": 1,
+    "log": 2,
+    "checkpoints": 4,
+    "journal": 4,
+    "audit": 1,
+}
+
+
+async def test_all_of_a_thread_is_erased_but_its_audit(storage: Storage) -> None:
+    await fill(storage)
+    assert await all_of(storage, THREAD_ID) == FULL
+
+    assert await storage.retention.erase(THREAD_ID, limit=100) == 14
+
+    assert await all_of(storage, THREAD_ID) == {"audit": 1}
+    assert await storage.retention.erase(THREAD_ID, limit=100) == 0
+    assert await storage.checkpoints.load(f"{THREAD_ID}#1/inbox") is None
+    assert await storage.log.load(THREAD_ID, before_turn=9) == []
+    with pytest.raises(RecordNotFoundError):
+        await storage.approvals.get("apr_1700000000.000100")
+
+
+async def test_nothing_of_other_threads_is_erased(storage: Storage) -> None:
+    await fill(storage)
+    await fill(storage, OTHER)
+    await fill(storage, "T1:C10:1700000000.000100")
+    await storage.retention.erase(THREAD_ID, limit=100)
+    await storage.retention.strip(THREAD_ID, keep=KEEP, limit=100)
+
+    assert await all_of(storage, OTHER) == FULL
+    (entry,) = await storage.audit.of_thread(OTHER, limit=9)
+    assert (entry.erased, entry.detail) == (False, an_entry().detail)
+
+
+async def test_pieces_are_as_small_as_asked_for(storage: Storage) -> None:
+    await fill(storage)
+
+    rounds = 0
+    while await storage.retention.erase(THREAD_ID, limit=1):
+        rounds += 1
+
+    assert rounds > 1
+    assert await all_of(storage, THREAD_ID) == {"audit": 1}
+
+
+async def test_a_message_that_no_turn_has_read_stays(storage: Storage) -> None:
+    await fill(storage)
+    await storage.inbox.add(a_message("1700000009.000000"))
+
+    await storage.retention.erase(THREAD_ID, limit=100)
+
+    assert len(await storage.inbox.new(THREAD_ID, limit=9)) == 1
+
+
+async def test_the_audit_keeps_who_what_and_when(storage: Storage) -> None:
+    await storage.audit.append(an_entry())
+    await storage.audit.append(an_entry("entry-2", at_ms=2_000))
+
+    assert await storage.retention.strip(THREAD_ID, keep=KEEP, limit=1) == 1
+    assert await storage.retention.strip(THREAD_ID, keep=KEEP, limit=9) == 1
+    assert await storage.retention.strip(THREAD_ID, keep=KEEP, limit=9) == 0
+
+    kept = an_entry(detail={"digest": an_entry().detail["digest"]}, erased=True)
+    assert (await storage.audit.of_thread(THREAD_ID, limit=9))[0] == kept
+
+
+async def test_a_thread_at_rest_is_sealed_once_and_dropped(storage: Storage) -> None:
+    await fill(storage)
+    retention = storage.retention
+
+    sealed = await retention.seal(THREAD_ID, owner="a", now_ms=5, until_ms=9)
+    assert sealed == a_thread(leased_by="a", leased_until_ms=9, fence=1)
+    assert await retention.seal(THREAD_ID, owner="b", now_ms=8, until_ms=99) is None
+    assert await retention.drop(sealed)
+
+    assert not await retention.drop(sealed)
+    with pytest.raises(RecordNotFoundError):
+        await storage.threads.get(THREAD_ID)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"due_ms": 1}, {"turn_open": True}, {"leased_until_ms": 6}],
+    ids=["due", "turn open", "leased"],
+)
+async def test_a_thread_that_does_not_rest_is_not_sealed(
+    storage: Storage, changes: dict[str, Any]
+) -> None:
+    await fill(storage, **changes)
+
+    assert await storage.retention.seal(THREAD_ID, owner="a", now_ms=5, until_ms=9) is None
+    assert await storage.threads.get(THREAD_ID) == a_thread(**changes)
+
+
+async def test_a_thread_that_is_not_there_is_not_sealed(storage: Storage) -> None:
+    assert await storage.retention.seal("T1:C1:1", owner="a", now_ms=5, until_ms=9) is None
+
+
+async def test_whoever_is_woken_meanwhile_is_not_dropped(storage: Storage) -> None:
+    await fill(storage)
+    sealed = await storage.retention.seal(THREAD_ID, owner="a", now_ms=5, until_ms=9)
+    assert sealed is not None
+    await storage.threads.wake(THREAD_ID, now_ms=6)
+
+    assert not await storage.retention.drop(sealed)
+    assert not await storage.threads.release(
+        THREAD_ID, fence=sealed.fence, wakes=sealed.wakes, now_ms=7
+    )
+    claimed = await storage.threads.claim(THREAD_ID, owner="b", now_ms=7, until_ms=20)
+    assert claimed is not None
+
+
+async def test_whoever_lost_the_lease_drops_nothing(storage: Storage) -> None:
+    await fill(storage)
+    first = await storage.retention.seal(THREAD_ID, owner="a", now_ms=5, until_ms=9)
+    second = await storage.retention.seal(THREAD_ID, owner="b", now_ms=9, until_ms=20)
+    assert first is not None
+    assert second is not None
+
+    assert not await storage.retention.drop(first)
+    assert await storage.retention.drop(second)
+
+
+async def test_what_is_not_over_is_counted(storage: Storage) -> None:
+    await fill(storage)
+    assert await storage.retention.left(THREAD_ID) == {}
+
+    await storage.approvals.add(an_approval())
+    await storage.approvals.add(an_approval(approval_id="apr_2", open=False, due_ms=7))
+    await storage.approvals.add(an_approval(approval_id="apr_3", open=False, due_ms=None))
+    await storage.inbox.add(a_message("1700000009.000000"))
+    await storage.posts.add(a_post("post-2"))
+    await storage.whispers.add(a_whisper("whisper-2"))
+
+    assert await storage.retention.left(THREAD_ID) == {
+        "requests": 2,
+        "messages": 1,
+        "texts": 1,
+        "answers": 1,
+    }
+    assert await storage.retention.left(OTHER) == {}
+
+
+async def test_resting_threads_come_longest_ago_first_page_by_page(storage: Storage) -> None:
+    for number in range(5):
+        await storage.threads.ensure(a_thread(thread_id=f"T1:C1:{number}", active_ms=100))
+    await storage.threads.ensure(a_thread(thread_id="T1:C1:8", active_ms=50))
+    await storage.threads.ensure(a_thread(thread_id="T1:C1:9", active_ms=200))
+    await storage.threads.ensure(a_thread(thread_id="T1:C1:a", active_ms=60, turn_open=True))
+    await storage.threads.ensure(a_thread(thread_id="T1:C1:b", active_ms=60, due_ms=1))
+
+    found: list[str] = []
+    after = (-1, "")
+    while page := await storage.retention.resting(before_ms=200, limit=2, after=after):
+        assert len(page) <= 2
+        found += [thread.thread_id for thread in page]
+        after = (page[-1].active_ms, page[-1].thread_id)
+
+    assert found == ["T1:C1:8", *(f"T1:C1:{number}" for number in range(5))]
+    assert await storage.retention.resting(before_ms=50, limit=9) == []
+
+
+async def test_a_wake_makes_a_thread_young(storage: Storage) -> None:
+    await storage.threads.ensure(a_thread(active_ms=100))
+    await storage.threads.wake(THREAD_ID, now_ms=300)
+    thread = await storage.threads.claim(THREAD_ID, owner="a", now_ms=300, until_ms=400)
+    assert thread is not None
+    await storage.threads.release(THREAD_ID, fence=1, wakes=1, now_ms=310)
+
+    assert await storage.retention.resting(before_ms=300, limit=9) == []
+    assert len(await storage.retention.resting(before_ms=301, limit=9)) == 1
+
+
+async def test_a_thread_of_an_earlier_release_is_as_old_as_what_is_newest_in_it(
+    storage: Storage,
+) -> None:
+    await storage.threads.ensure(a_thread())  # active_ms is 0
+    await storage.inbox.add(a_message(received_ms=5_000))
+    await storage.approvals.add(an_approval(created_ms=4_000))
+    await storage.threads.ensure(a_thread(thread_id=OTHER))
+    retention = storage.retention
+
+    assert [one.thread_id for one in await retention.resting(before_ms=5_000, limit=9)] == [OTHER]
+    (_, newer) = await retention.resting(before_ms=5_001, limit=9)
+    assert (newer.thread_id, newer.active_ms) == (THREAD_ID, 5_000)
+
+
+async def test_a_thread_is_found_by_its_place(storage: Storage) -> None:
+    for team in ("T1", "T10", "T2"):
+        for channel in ("C1", "C2"):
+            thread_id = f"{team}:{channel}:1700000000.000100"
+            await storage.threads.ensure(a_thread(thread_id=thread_id))
+
+    found = await storage.retention.named("C2", "1700000000.000100")
+    assert set(found) == {f"{team}:C2:1700000000.000100" for team in ("T1", "T10", "T2")}
+    assert len(found) == 3
+    assert await storage.retention.named("C2", "1700000000.000101") == []
+
+
+async def test_private_answers_that_are_over_are_erased_by_age(storage: Storage) -> None:
+    await storage.whispers.add(a_whisper("old", due_ms=None, created_ms=10, thread_ts=""))
+    await storage.whispers.add(a_whisper("due", due_ms=5, created_ms=10))
+    await storage.whispers.add(a_whisper("young", due_ms=None, created_ms=30))
+
+    assert await storage.retention.erase_whispers(before_ms=30, limit=9) == 1
+    assert await storage.retention.erase_whispers(before_ms=30, limit=9) == 0
+    assert not await storage.whispers.add(a_whisper("young"))
+    assert await storage.whispers.add(a_whisper("old"))
