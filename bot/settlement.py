@@ -93,12 +93,14 @@ class Settlement:
         Args:
             decided: What the run was told.
             waiting: Interrupts that still wait: their answers were not used.
-            error: Why not.
+            error: Why not; it may name one that was withdrawn and asked anew.
 
         Raises:
             ResumeError: The same, when there is no decision of people that can be withdrawn.
         """
-        refused = [a for a in decided if a.interrupt_id in waiting and a.status in _BY_PEOPLE]
+        asked_anew = getattr(error, "target", "")  # under another id: this one waits no more
+        unused = waiting | {asked_anew}
+        refused = [a for a in decided if a.interrupt_id in unused and a.status in _BY_PEOPLE]
         if not refused:
             raise error
         for approval in refused:

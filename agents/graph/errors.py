@@ -117,15 +117,28 @@ class SeveralPendingError(AmbiguousTargetError):
 
 
 class QuestionChangedError(ResumeError):
-    """A node asks something else than people were shown. Nothing was written."""
+    """A node asks something else than people answered. The answer was not used.
 
-    def __init__(self, node: str, index: int, detail: str) -> None:
-        super().__init__(
-            f"question {index + 1} of node {node!r} {detail}; a node must ask the same questions, "
-            "in the same order, each time it runs; nothing was written, and it still waits"
+    Attributes:
+        node: Which.
+        index: Which of its questions, from 0.
+        target: The interrupt whose answer was not used; empty when nothing else came of it.
+    """
+
+    def __init__(
+        self, node: str, index: int, detail: str, *, target: str = "", is_asked_anew: bool = False
+    ) -> None:
+        rest = (
+            "the old question is withdrawn, the answer to it was not used, and people are asked "
+            "anew. A node that asks the same each time avoids that"
+            if is_asked_anew
+            else "a node must ask the same questions, in the same order, each time it runs; "
+            "nothing was written, and it still waits"
         )
+        super().__init__(f"question {index + 1} of node {node!r} {detail}; {rest}")
         self.node = node
         self.index = index
+        self.target = target
 
 
 class NodeRefusedError(ToolError):

@@ -150,7 +150,11 @@ class NodeRun:
             Interrupted: One was not: all waits on.
             QuestionChangedError: The same, and nothing waits.
         """
-        unused = [index for index in self.answered if index >= self.asked]
+        unused = [
+            index
+            for index, answer in self.answered.items()
+            if index >= self.asked and not isinstance(answer.value, Expired | Cancelled)
+        ]
         if unused:
             self.changed(min(unused), "was answered, but not asked again")
         if self.queue:
@@ -171,20 +175,18 @@ class NodeRun:
         raise_point(point, error)
 
     def ask(self, question: Question, read: Callable[[object], object]) -> object:
-        """Answer a question, or ask people."""
+        """Answer a question, or ask people.
+
+        An answer is for what people were shown: when the node asks something else now, the old
+        question is withdrawn, and the new one asked. That nobody answered is true of both.
+        """
         index = question.index
-        known = self.answered.get(index)
-        if known is None and self.queue:
-            known = Answered(
-                index=index,
-                id=self.run.new_id(),
-                fingerprint=question.fingerprint,
-                value=self.queue.pop(0),
-            )
-        before = self.pending.get(index)
-        self._check_same(question, known, before)
+        known, before = self._known(question), self.pending.get(index)
+        if known is not None and _is_of_another(question, known):
+            self._ask_anew(question)
         if known is None:
-            self._raise(question, before)
+            is_same = before is not None and _shown(before) == question.fingerprint
+            self._raise(question, before if is_same else None)
         try:
             value = read(known.value)
         except ValueError as error:
@@ -192,14 +194,28 @@ class NodeRun:
         self.answered[index] = known
         return value
 
-    def _check_same(self, question: Question, known: Answered | None, before: Point | None) -> None:
-        shown = question.fingerprint
-        if known is not None:
-            shown = known.fingerprint
-        elif before is not None:
-            shown = cast("Question", before.info).fingerprint
-        if shown != question.fingerprint:
-            self.changed(question.index, "is not the one that people were asked")
+    def _known(self, question: Question) -> Answered | None:
+        known = self.answered.get(question.index)
+        if known is None and self.queue:
+            known = Answered(
+                index=question.index,
+                id=self.run.new_id(),
+                fingerprint=question.fingerprint,
+                value=self.queue.pop(0),
+            )
+        return known
+
+    def _ask_anew(self, question: Question) -> NoReturn:
+        """Withdraw the answers from this question on: what came later followed from it."""
+        dropped = [self.answered.pop(at) for at in sorted(self.answered) if at >= question.index]
+        self.queue.clear()
+        unused = [one.id for one in dropped if one.id in self.run.answers]
+        detail = "is not the one that people were asked"
+        refusals = [
+            QuestionChangedError(self.node, question.index, detail, target=one, is_asked_anew=True)
+            for one in unused
+        ]
+        self._raise(question, None, *refusals)
 
     def _refuse(self, question: Question, before: Point | None, fault: str) -> NoReturn:
         """An answer of the wrong kind is not kept: the question waits on."""
@@ -218,6 +234,16 @@ class NodeRun:
                 info=question,
             )
         raise_point(before, *refusals)
+
+
+def _is_of_another(question: Question, known: Answered) -> bool:
+    """Whether an answer is for another question than the one that is asked now."""
+    is_answer = not isinstance(known.value, Expired | Cancelled)
+    return is_answer and known.fingerprint != question.fingerprint
+
+
+def _shown(point: Point) -> str:
+    return cast("Question", point.info).fingerprint
 
 
 _node: ContextVar[NodeRun] = ContextVar("agents_graph_node")

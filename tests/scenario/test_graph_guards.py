@@ -8,10 +8,12 @@ from typing import TypedDict
 from pydantic_ai.models import Model
 
 from agents.agent import Agent
-from agents.graph import END, START, GraphAgent, StateGraph
+from agents.graph import END, START, GraphAgent, StateGraph, node_interrupt
+from agents.tools.infos import ApprovalResult
 from tests.stage import a_stage
 
 RAN: list[str] = []
+PRICES: list[int] = []
 
 
 class Plan(TypedDict, total=False):
@@ -39,6 +41,40 @@ def fails(model: Model) -> Agent:
 def works(model: Model) -> Agent:
     """An agent whose step works."""
     return _agent(None)
+
+
+def moves(model: Model) -> Agent:
+    """An agent whose node asks about a price that moves."""
+
+    def pay(state: Plan) -> dict[str, object]:
+        price = PRICES[0]
+        answer = node_interrupt(f"Pay {price}?", response_type=ApprovalResult)
+        if answer.approved:
+            RAN.append(f"paid {price}")
+        return {"output": f"paid {price}"}
+
+    graph = StateGraph(Plan).add_node("pay", pay).add_edge(START, "pay")
+    return GraphAgent(graph.compile(name="shop"), "shop")
+
+
+async def test_i2_a_price_that_moved_is_asked_on_a_new_card(tmp_path: Path) -> None:
+    RAN.clear()
+    PRICES[:] = [10]
+    path = "tests.scenario.test_graph_guards:moves"
+    async with a_stage(tmp_path, "socket", COUNTERSIGN_AGENT=path) as stage:
+        await stage.say("Rosa", "@countersign go")
+        old = await stage.card(word="Pay 10?")
+        PRICES[:] = [30]
+        await stage.click("Ada", old, "countersign:approve")
+        new = await stage.card(number=2, word="Pay 30?")
+        assert RAN == []
+        await stage.click("Ada", new, "countersign:approve")
+        await stage.said("paid 30")
+        cards = str(stage.cards()[0])
+        texts = "\n".join(stage.texts())
+    assert RAN == ["paid 30"]
+    assert "could not finish" not in texts
+    assert "could not be used" in cards
 
 
 async def test_i5_a_step_that_fails_after_its_approval_runs_once(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from agents.graph import (
     StateGraph,
     node_interrupt,
 )
+from agents.tools.infos import Cancelled, Expired
 from tests.unit.agents.graph.support import Lab, State, chain, fan, ids, values_of
 
 
@@ -164,7 +165,7 @@ async def test_g016_updates_beside_answers_are_written_once() -> None:
     assert result.values["log"] == ["u1", "u2", "u3", "a:123"]
 
 
-async def test_g017_a_changed_order_is_an_error() -> None:
+async def test_g017_a_changed_order_is_an_error_and_is_asked_anew() -> None:
     def node(state: State) -> object:
         if not lab.flags:
             lab.notes.append(node_interrupt("A?"))
@@ -173,13 +174,81 @@ async def test_g017_a_changed_order_is_an_error() -> None:
     lab = Lab(lambda lab: chain(lab, a=node))
     [first] = (await lab.start()).interrupts
     lab.flags["changed"] = True
-    before = await lab.state()
-    with pytest.raises(QuestionChangedError) as caught:
+    with pytest.raises(QuestionChangedError, match="asked anew") as caught:
         await lab.run(resume_map={first.id: "ansA"})
-    assert (caught.value.node, caught.value.index) == ("a", 0)
-    assert await lab.state() == before
-    lab.flags.clear()
-    assert values_of(await lab.run(resume_map={first.id: "ansA"})) == ["B?"]
+    error = caught.value
+    assert (error.node, error.index, error.target) == ("a", 0, first.id)
+    assert (await lab.pending(), "b" in (await lab.state()).values) == (["B?"], False)
+    with pytest.raises(UnknownInterruptError):
+        await lab.run(resume_map={first.id: "ansA"})
+    assert (await lab.run(resume="ansB")).values["b"] == "ansB"
+
+
+def priced(lab: Lab) -> StateGraph:
+    """A node that asks about a price that moves."""
+
+    def node(state: State) -> object:
+        price = lab.flags.get("price", 10)
+        return {"a": [price, node_interrupt(f"pay {price}?")]}
+
+    return chain(lab, a=node)
+
+
+async def test_a_question_whose_text_changed_is_withdrawn_and_asked_anew() -> None:
+    lab = Lab(priced)
+    [old] = ids(await lab.start())
+    lab.flags["price"] = 30
+    with pytest.raises(QuestionChangedError):
+        await lab.run(resume="yes")
+    [new] = (await lab.state()).interrupts
+    assert (new.value, new.id == old) == ("pay 30?", False)
+    assert (await lab.run(resume="yes", expect=new.id)).values["a"] == [30, "yes"]
+
+
+@pytest.mark.parametrize("nobody", [Expired(), Cancelled(by="U1")])
+async def test_that_nobody_answered_is_true_of_a_changed_question_too(nobody: object) -> None:
+    lab = Lab(priced)
+    await lab.start()
+    lab.flags["price"] = 30
+    assert (await lab.run(resume=nobody)).values["a"] == [30, nobody]
+
+
+async def test_that_nobody_answered_a_question_that_is_gone_is_no_error() -> None:
+    def node(state: State) -> object:
+        return {"a": 1 if lab.flags else node_interrupt("q")}
+
+    lab = Lab(lambda lab: chain(lab, a=node))
+    await lab.start()
+    lab.flags["gone"] = True
+    assert (await lab.run(resume=Expired())).values["a"] == 1
+
+
+async def test_a_changed_question_that_was_not_answered_is_asked_anew_without_an_error() -> None:
+    async def node(state: State) -> object:
+        async def ask(text: str) -> object:
+            return node_interrupt(text)
+
+        async with asyncio.TaskGroup() as group:
+            price = lab.flags.get("price", 10)
+            tasks = [group.create_task(ask(text)) for text in ("who?", f"pay {price}?")]
+        return {"a": [task.result() for task in tasks]}
+
+    lab = Lab(lambda lab: chain(lab, a=node))
+    who, pay = ids(await lab.start())
+    lab.flags["price"] = 30
+    [new] = (await lab.run(resume_map={who: "Rosa"})).interrupts
+    assert (new.value, new.id == pay) == ("pay 30?", False)
+    assert (await lab.run(resume="yes")).values["a"] == ["Rosa", "yes"]
+
+
+async def test_a_list_of_answers_to_a_changed_question_is_not_used() -> None:
+    lab = Lab(lambda lab: chain(lab, a=lab.ask("a", *lab.flags.get("asks", ("q1", "q2")))))
+    await lab.start()
+    lab.flags["asks"] = ("other", "q2")
+    with pytest.raises(QuestionChangedError):
+        await lab.run(resume_list=[1, 2])
+    assert await lab.pending() == ["other"]
+    assert (await lab.run(resume_list=[3, 4])).values["a"] == [3, 4]
 
 
 async def test_g017_a_question_that_is_not_asked_again() -> None:
@@ -206,9 +275,11 @@ async def test_g017_a_change_between_two_answers() -> None:
     await lab.start()
     [second] = (await lab.run(resume="yes")).interrupts
     lab.flags["changed"] = True
-    with pytest.raises(QuestionChangedError):
+    with pytest.raises(QuestionChangedError) as caught:
         await lab.run(resume="B")
-    assert ids(await lab.state()) == [second.id]
+    assert (caught.value.target, await lab.pending()) == (second.id, ["other?"])
+    assert values_of(await lab.run(resume="yes")) == ["B?"]
+    assert (await lab.run(resume="B")).values["b"] == "B"
 
 
 async def test_g017_a_change_that_is_swallowed_writes_nothing() -> None:
@@ -273,11 +344,9 @@ async def test_g019_changed_questions_after_an_error() -> None:
     with pytest.raises(ValueError, match="boom x"):
         await lab.run(resume="x")
     lab.flags["changed"] = True
-    with pytest.raises(QuestionChangedError):
-        await lab.run()
-    lab.flags.clear()
-    with pytest.raises(ValueError, match="boom x"):
-        await lab.run()
+    assert values_of(await lab.run()) == ["other"]
+    with pytest.raises(ValueError, match="boom y"):
+        await lab.run(resume="y")
 
 
 async def test_questions_from_a_task_group_all_surface() -> None:
