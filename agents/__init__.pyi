@@ -86,6 +86,7 @@ from agents.errors import (
     DuplicateNameError as DuplicateNameError,
     InvalidArgumentsError as InvalidArgumentsError,
     ModelError as ModelError,
+    ModelRefusedError as ModelRefusedError,
     NoCheckpointStoreError as NoCheckpointStoreError,
     NothingPendingError as NothingPendingError,
     OutsideRunError as OutsideRunError,

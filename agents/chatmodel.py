@@ -39,7 +39,6 @@ from agents.errors import (
     CheckpointDecodeError,
     DuplicateNameError,
     InvalidArgumentsError,
-    ModelError,
     ResumeDataError,
     StepLimitError,
     TopologyChangedError,
@@ -58,6 +57,7 @@ from agents.messages import (
 from agents.middlewares.base import Middleware, ModelCall, TextStream
 from agents.middlewares.chain import Chain
 from agents.middlewares.history import HistoryModifier, MessagesFunction
+from agents.models import model_error
 from agents.signals import Interrupted, composite_interrupt, keep_waiting, stateful_interrupt
 from agents.toolbatch import ToolBatch, call_address
 from agents.tools.base import Tool
@@ -276,7 +276,7 @@ class ChatModelAgent:
         except AgentError:
             raise
         except Exception as error:
-            raise ModelError(f"the model of agent {self.name!r} failed: {error}") from error
+            raise model_error(f"the model of agent {self.name!r}", error) from error
 
     async def _run_tools(
         self, answer: ModelResponse, calls: list[PlannedCall], work: Work

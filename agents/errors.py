@@ -24,6 +24,7 @@ AgentError
     InvalidArgumentsError        the arguments do not fit the tool's schema
     SwallowedInterruptError      a tool caught the signal that asks people
   ModelError                     the model failed; keeps __cause__
+    ModelRefusedError            its provider refuses, and will until somebody mends it
   StepLimitError                 the model asked for too many rounds
   TransferLimitError             agents handed over to each other too often
   RunCancelledError              the run was stopped from outside; it can go on
@@ -31,9 +32,9 @@ AgentError
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 
 class AgentError(Exception):
@@ -252,6 +253,37 @@ class SwallowedInterruptError(ToolError):
 
 class ModelError(AgentError):
     """The model could not be asked, or its answer could not be used. `recover` asks again."""
+
+
+ModelFault = Literal["key", "model", "quota", "length", "request"]
+"""What the provider of a model refuses: the key, the model's name, more use of an account, an input
+of that length, or the request as it is."""
+
+
+class ModelRefusedError(ModelError):
+    """The provider refuses, and will refuse the same again: asking once more does not help.
+
+    Nothing of what the provider said is in the text: it may repeat a key, or the conversation.
+
+    Attributes:
+        fault: What it refuses.
+        model: The model's name; may be empty.
+    """
+
+    def __init__(self, fault: ModelFault, model: str = "") -> None:
+        what = _REFUSED[fault]
+        super().__init__(f"the provider of the model{f' {model!r}' if model else ''} {what}")
+        self.fault: ModelFault = fault
+        self.model = model
+
+
+_REFUSED: Mapping[ModelFault, str] = {
+    "key": "does not accept the key, or does not let it use this model; check both",
+    "model": "knows no such model; check its name, and the address if it is one of your own",
+    "quota": "says that the account may use no more; raise its limit, or pay its bill",
+    "length": "says that the conversation is too long for it; begin a new one",
+    "request": "refuses what it was sent; check that the model takes tools and these settings",
+}
 
 
 class StepLimitError(AgentError):

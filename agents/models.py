@@ -7,18 +7,31 @@ import shlex
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 
-from pydantic_ai.exceptions import UserError
+from pydantic_ai.direct import model_request
+from pydantic_ai.exceptions import (
+    ModelAPIError,
+    ModelAuthenticationError,
+    ModelContextWindowExceededError,
+    ModelHTTPError,
+    ModelNotFoundError,
+    ModelQuotaExceededError,
+    ModelRequestRejectedError,
+    UserError,
+)
 from pydantic_ai.messages import (
     ModelMessage,
+    ModelRequest,
     ModelResponse,
     ModelResponsePart,
     TextPart,
     ToolCallPart,
+    UserPromptPart,
 )
 from pydantic_ai.models import Model, infer_model
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
+from pydantic_ai.settings import ModelSettings
 
-from agents.errors import AgentConfigError
+from agents.errors import AgentConfigError, ModelError, ModelFault, ModelRefusedError
 
 EXTRAS = {
     "openai": "openai",
@@ -66,6 +79,73 @@ def _missing_package(name: str, provider: str) -> str:
     # With this very Python, and by the name of a package that is there for everybody.
     remedy = f'{shlex.quote(sys.executable)} -m pip install "pydantic-ai-slim[{extra}]"'
     return f"the model {name!r} needs a package that is not installed; run: {remedy}"
+
+
+async def ask_once(model: Model) -> None:
+    """Ask a model for one word, with what it costs: does it answer?
+
+    Raises:
+        ModelError: It does not; `ModelRefusedError` when asking again does not help.
+    """
+    request = ModelRequest(parts=[UserPromptPart("Answer with the word: ok")])
+    try:
+        await model_request(model, [request], model_settings=ModelSettings(max_tokens=16))
+    except Exception as error:
+        raise model_error("the model", error) from error
+
+
+def model_error(who: str, error: Exception) -> ModelError:
+    """Say what became of a request to a model.
+
+    Args:
+        who: Whose model, as the beginning of a sentence.
+        error: What pydantic-ai raised.
+    """
+    fault = model_fault(error)
+    if fault is None:
+        return ModelError(f"{who} failed: {error}")
+    found = next((one for one in _leaves(error) if isinstance(one, ModelAPIError)), None)
+    return ModelRefusedError(fault, found.model_name if found is not None else "")
+
+
+def model_fault(error: Exception) -> ModelFault | None:
+    """What a provider refuses for good; None when the same request may be answered later.
+
+    Of models that stand in for each other, all must refuse; then the first one counts.
+    """
+    found = [_fault_of(one) for one in _leaves(error)]
+    return found[0] if found and None not in found else None
+
+
+def _leaves(error: Exception) -> list[Exception]:
+    if not isinstance(error, ExceptionGroup):
+        return [error]
+    return [leaf for one in error.exceptions for leaf in _leaves(one)]
+
+
+def _fault_of(error: Exception) -> ModelFault | None:
+    for kind, fault in _FAULTS:
+        if isinstance(error, kind):
+            return fault
+    # A model of one's own may know no kinds of errors; where there is one, it has said more.
+    return _STATUSES.get(error.status_code) if type(error) is ModelHTTPError else None
+
+
+_FAULTS: Sequence[tuple[type[Exception], ModelFault]] = (
+    (ModelAuthenticationError, "key"),
+    (ModelNotFoundError, "model"),
+    (ModelQuotaExceededError, "quota"),
+    (ModelContextWindowExceededError, "length"),
+    (ModelRequestRejectedError, "request"),
+)
+_STATUSES: Mapping[int, ModelFault] = {
+    400: "request",
+    401: "key",
+    402: "quota",
+    403: "key",
+    404: "model",
+    422: "request",
+}
 
 
 def say(text: str) -> TextPart:

@@ -18,6 +18,7 @@ from datetime import timedelta
 from importlib.metadata import version
 from pathlib import Path
 
+from agents.models import ask_once
 from bot import logs, main as composition
 from bot.audit import json_line, line, story
 from bot.doctor import Tools, examine
@@ -172,6 +173,7 @@ async def _doctor(call: Call) -> None:
         manifest=manifest_text(),
         load_model=load_model,
         load_agents=load_agents,
+        ask_model=ask_once if call.arguments.model else None,
         make_storage=composition.make_storage,
         clock=system_clock,
     )
@@ -268,7 +270,12 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument(
         "--port", type=_port, help=f"port of the page ({PORT}, or a free one when it is taken)"
     )
-    _add(commands, "doctor", _doctor, "check settings, database, Slack, and say what to do")
+    doctor = _add(
+        commands, "doctor", _doctor, "check settings, database, Slack, and say what to do"
+    )
+    doctor.add_argument(
+        "--model", action="store_true", help="also ask the model for one word, at its price"
+    )
     backup = _add(commands, "backup", _backup, "copy the embedded database while the bot runs")
     backup.add_argument("file", metavar="FILE", help="the new file; nothing is overwritten")
     audit = _add(commands, "audit", _audit, "print what is on record, also while the bot runs")

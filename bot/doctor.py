@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import aiohttp
@@ -10,7 +11,7 @@ from pydantic_ai.models import Model
 from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from agents import Agent
+from agents import Agent, ModelError, ModelRefusedError
 from bot.directory import SlackDirectory
 from bot.errors import DirectoryError, InvalidSettingsError, SettingsError
 from bot.manifest import check_manifest, needed_scopes
@@ -22,6 +23,9 @@ from storage.errors import StorageError, StoreBusyError
 
 TIMEOUT_S = 10
 """Seconds that one call to Slack may take."""
+
+MODEL_S = 30
+"""Seconds that the model may take for its one word."""
 
 _SLACK_FAULTS = (SlackClientError, aiohttp.ClientError, OSError, TimeoutError)
 
@@ -59,6 +63,7 @@ class Tools:
         manifest: The text of the app's manifest.
         load_model: Makes the model that a name means; raises `SettingsError`.
         load_agents: Imports the agents that a path means, by channel; raises `SettingsError`.
+        ask_model: Asks a model for one word; raises `ModelError`. None asks it nothing.
         make_storage: Makes the storage that the settings mean; not open.
         clock: The time now.
     """
@@ -66,6 +71,7 @@ class Tools:
     manifest: str
     load_model: Callable[[str], Model]
     load_agents: Callable[[str, Model], Mapping[str, Agent]]
+    ask_model: Callable[[Model], Awaitable[None]] | None = None
     make_storage: Callable[[Settings], Storage]
     clock: Clock
 
@@ -87,6 +93,8 @@ async def examine(environ: Mapping[str, str], tools: Tools) -> AsyncIterator[Fin
     transport = "Socket Mode" if settings.is_socket_mode else "HTTP"
     yield Finding(subject="settings", text=f"complete; Slack is reached over {transport}")
     yield _look_at_agent(settings, tools)
+    if tools.ask_model is not None:
+        yield await _look_at_model(settings, tools.load_model, tools.ask_model)
     yield await _look_at_storage(settings, tools)
     async for finding in _look_at_slack(settings, tools.clock):
         yield finding
@@ -109,7 +117,36 @@ def _look_at_agent(settings: Settings, tools: Tools) -> Finding:
     except SettingsError as error:
         return _finding(error)
     names = ", ".join(dict.fromkeys(agent.name for agent in agents.values()))
-    return Finding(subject="agent", text=f"{names}, with the model {settings.model}")
+    text = f"{names}, with the model {settings.model}"
+    if tools.ask_model is None:
+        text += "; the model was not asked (`countersign doctor --model` asks it for one word)"
+    return Finding(subject="agent", text=text)
+
+
+async def _look_at_model(
+    settings: Settings,
+    load_model: Callable[[str], Model],
+    ask_model: Callable[[Model], Awaitable[None]],
+) -> Finding:
+    try:
+        async with asyncio.timeout(MODEL_S):
+            await ask_model(load_model(settings.model))
+    except SettingsError as error:
+        return _finding(error)
+    except ModelRefusedError as error:
+        return Finding(
+            subject="COUNTERSIGN_MODEL",
+            text=f"{settings.model} gives no answer",
+            remedy=str(error),
+        )
+    except (ModelError, TimeoutError) as error:
+        why = type(error.__cause__ or error).__name__
+        return Finding(
+            subject="COUNTERSIGN_MODEL",
+            text=f"{settings.model} gives no answer now ({why})",
+            remedy="try again; if it stays, check the network and the provider's own pages",
+        )
+    return Finding(subject="model", text=f"{settings.model} answers")
 
 
 async def _look_at_storage(settings: Settings, tools: Tools) -> Finding:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -18,9 +18,11 @@ from agents import (
     CheckpointClosedError,
     CheckpointConflictError,
     ModelError,
+    ModelRefusedError,
     NothingPendingError,
     UnknownInterruptError,
 )
+from agents.errors import ModelFault
 from bot.audit import Act, note
 from bot.errors import DeliveryError, DirectoryError
 from bot.inbox import Inbox
@@ -105,6 +107,8 @@ class Threads:
         beat = asyncio.create_task(self._keep_lease(thread, asyncio.current_task()))
         try:
             await self._advance(thread)
+        except ModelRefusedError as error:
+            await self._give_up(thread, error)  # asking again does not help
         except (DeliveryError, DirectoryError, ModelError, *_OVERTAKEN) as error:
             return await self._retry(thread, error)
         except (AgentError, RecordRefusedError) as error:
@@ -243,8 +247,34 @@ class Threads:
         return False
 
 
+_REFUSED: Mapping[ModelFault, str] = {
+    "key": (
+        "The model's provider does not accept my key, or does not let it use the model{model}. "
+        "Waiting does not help: please tell whoever runs me to check both."
+    ),
+    "model": (
+        "The model{model} that I am set up with does not exist at its provider. Waiting does not "
+        "help: please tell whoever runs me to check its name."
+    ),
+    "quota": (
+        "The model's provider says that my account may use no more of it. Please tell whoever runs "
+        "me to raise the limit, or to pay the bill."
+    ),
+    "length": (
+        "This conversation has become too long for the model{model}. Please start a new thread, "
+        "and ask for less at once."
+    ),
+    "request": (
+        "The model{model} refuses what I send it. Waiting does not help: please tell whoever runs "
+        "me; the log says more."
+    ),
+}
+
+
 def explain(error: Exception) -> str:
     """An error in words for the thread: what happened, and what to do."""
+    if isinstance(error, ModelRefusedError):
+        return _REFUSED[error.fault].format(model=f" “{error.model}”" if error.model else "")
     if isinstance(error, ModelError):
         return "The model did not answer, also when asked again. Please try later."
     if isinstance(error, RecordRefusedError):

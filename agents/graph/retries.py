@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from agents.errors import AgentError, ModelError, ToolError
+from agents.errors import AgentError, ModelError, ModelRefusedError, ToolError
 from agents.graph.errors import GraphBuildError, NodeFailedError, NodeRefusedError
 from agents.middlewares.retry import Backoff, Sleep, doubling
 
@@ -52,6 +52,8 @@ class RetryPolicy:
             failures: How often it has failed, with this time.
         """
         if failures >= self.attempts or isinstance(error, NodeRefusedError | NodeFailedError):
+            return False
+        if isinstance(error, ModelRefusedError):
             return False
         if isinstance(error, AgentError) and not isinstance(error, ToolError | ModelError):
             return False

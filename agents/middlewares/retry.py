@@ -16,10 +16,17 @@ from agents.address import Address
 from agents.calls import ToolReturn
 from agents.codec import Json
 from agents.context import RunContext, Scope, current_scope
-from agents.errors import AgentConfigError, AgentError, ModelError, ToolError
+from agents.errors import (
+    AgentConfigError,
+    AgentError,
+    ModelError,
+    ModelRefusedError,
+    ToolError,
+)
 from agents.middlewares.base import CallNext, Middleware, ModelCall
 from agents.middlewares.matching import Choice
 from agents.middlewares.wrapper import ToolWrapper, recording
+from agents.models import model_fault
 from agents.tools.base import Tool
 
 logger = logging.getLogger(__name__)
@@ -41,6 +48,8 @@ def doubling(failures: int) -> timedelta:
 
 def is_temporary(error: Exception) -> bool:
     """Whether a model may answer when it is asked again: it was busy, away, or nobody knows."""
+    if model_fault(error) is not None:
+        return False
     if isinstance(error, ModelHTTPError):
         return error.status_code >= 500 or error.status_code in _BUSY
     return is_of_model(error)
@@ -49,7 +58,7 @@ def is_temporary(error: Exception) -> bool:
 def is_of_model(error: Exception) -> bool:
     """Whether a model failed, and not the program around it."""
     if isinstance(error, AgentError):
-        return isinstance(error, ModelError)
+        return isinstance(error, ModelError) and not isinstance(error, ModelRefusedError)
     return not isinstance(error, UserError)
 
 

@@ -28,11 +28,12 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One answer of the server's model, or an HTTP error."""
+    """One answer of the server's model, or an HTTP error with its code."""
 
     text: str = ""
     calls: Sequence[Call] = ()
     status: int = 200
+    code: str = ""
 
 
 @dataclass(slots=True)
@@ -57,7 +58,8 @@ class OpenAIServer:
         self.keys.append(request.headers.get("Authorization", ""))
         reply = self.script.pop(0)
         if reply.status != 200:
-            error = {"error": {"message": "out of order", "type": "server_error"}}
+            fault = {"message": f"out of order: {KEY}", "type": "server_error", "code": reply.code}
+            error = {"error": fault}
             return web.json_response(error, status=reply.status)
         if body.get("stream"):
             return await self._stream(request, reply)

@@ -11,7 +11,7 @@ from pydantic_ai.models import override_allow_model_requests
 
 from agents.calls import ToolOutcome
 from agents.codec import Json
-from agents.errors import ModelError
+from agents.errors import ModelError, ModelRefusedError
 from agents.tools.infos import FollowUpInfo, ReviewEditInfo
 from bot.demo.agent import INSTRUCTION
 from tests.unit.bot.openai_server import KEY, Call, Reply, openai_server
@@ -164,7 +164,8 @@ async def test_provider_that_refuses_is_a_model_error_without_the_key(
         with pytest.raises(ModelError) as caught:
             await talk.say("go")
     assert KEY not in str(caught.value)
-    assert str(status) in str(caught.value)
+    assert isinstance(caught.value, ModelRefusedError)
+    assert caught.value.fault == {401: "key", 400: "request"}[status]
 
 
 async def test_earlier_turns_reach_the_provider(streaming: bool) -> None:

@@ -2,13 +2,13 @@
 
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 
 import pytest
 from pydantic_ai.models import Model
 
-from agents import Agent
+from agents import Agent, ModelError, ModelRefusedError
 from bot.doctor import Finding, Tools, examine
 from bot.errors import SettingsError
 from bot.loading import load_agents, load_model
@@ -50,11 +50,13 @@ async def look(
     manifest: str = "",
     make_storage: MakeStorage = embedded,
     load: Callable[[str, Model], Mapping[str, Agent]] = load_agents,
+    ask_model: Callable[[Model], Awaitable[None]] | None = None,
 ) -> dict[str, Finding]:
     tools = Tools(
         manifest=manifest or manifest_text(),
         load_model=load_model,
         load_agents=load,
+        ask_model=ask_model,
         make_storage=make_storage,
         clock=lambda: 0,
     )
@@ -81,6 +83,53 @@ async def test_all_is_well(environ: dict[str, str]) -> None:
     ]
     assert str(findings["scopes"]) == "ok  scopes: as in manifest.yml"
     assert "Socket Mode" in str(findings["settings"])
+
+
+async def test_the_model_is_asked_only_when_wanted(environ: dict[str, str]) -> None:
+    asked: list[Model] = []
+
+    async def ask(model: Model) -> None:
+        asked.append(model)
+
+    findings = await look(environ)
+    assert "the model was not asked (`countersign doctor --model`" in findings["agent"].text
+    assert "model" not in findings
+    findings = await look(environ, ask_model=ask)
+    assert lines(findings) == []
+    assert len(asked) == 1
+    assert str(findings["model"]).endswith(" answers")
+    assert "not asked" not in findings["agent"].text
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (
+            ModelRefusedError("key", "gpt-55"),
+            "gives no answer → the provider of the model 'gpt-55' does not accept the key",
+        ),
+        (ModelError("sk-secret said no"), "gives no answer now (ModelError) → try again"),
+        (TimeoutError(), "gives no answer now (TimeoutError) → try again"),
+    ],
+)
+async def test_a_model_that_does_not_answer(
+    environ: dict[str, str], error: Exception, said: str
+) -> None:
+    async def ask(_: Model) -> None:
+        raise error
+
+    findings = await look(environ, ask_model=ask)
+    assert said in str(findings["COUNTERSIGN_MODEL"])
+    assert "sk-secret" not in str(findings["COUNTERSIGN_MODEL"])
+    assert not findings["COUNTERSIGN_MODEL"].is_ok
+
+
+async def test_a_model_that_there_is_not_is_asked_nothing(environ: dict[str, str]) -> None:
+    async def ask(_: Model) -> None:
+        raise AssertionError
+
+    findings = await look({**environ, "COUNTERSIGN_MODEL": "nowhere:gpt"}, ask_model=ask)
+    assert not findings["COUNTERSIGN_MODEL"].is_ok
 
 
 async def test_http_mode_needs_no_app_token(environ: dict[str, str]) -> None:

@@ -7,6 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from pydantic_ai.exceptions import (
+    ModelAuthenticationError,
+    ModelContextWindowExceededError,
+    ModelHTTPError,
+    ModelNotFoundError,
+    ModelQuotaExceededError,
+    ModelRequestRejectedError,
+)
 
 from agents import AgentEvent, Cancelled, CheckpointStatus, ResumeParams
 from agents.errors import (
@@ -302,6 +310,44 @@ async def test_an_approval_that_was_not_used_does_not_stay_approved(
         stored = await storage.approvals.get(approval.approval_id)
         assert (stored.status, stored.open) == (Status.CANCELLED, False)
     assert office.ran == []
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (
+            ModelAuthenticationError("gpt-55", "sk-key"),
+            "does not accept my key, or does not let it",
+        ),
+        (ModelNotFoundError("gpt-55", "no"), "The model “gpt-55” that I am set up with does not"),
+        (ModelQuotaExceededError("gpt-55", "no"), "my account may use no more of it"),
+        (ModelContextWindowExceededError("gpt-55", "no"), "has become too long for the model"),
+        (ModelRequestRejectedError("gpt-55", "no"), "The model “gpt-55” refuses what I send it"),
+    ],
+)
+async def test_a_model_that_refuses_for_good_is_asked_once_and_named_at_once(
+    storage: SqliteStorage, error: Exception, words: str
+) -> None:
+    office = Office(storage, [error, say("never")])
+    await office.hear(ASK)
+    (text,) = office.shown()
+    assert text.startswith("I could not finish this, and nothing more will run. ")
+    assert words in text
+    assert "sk-key" not in text
+    assert "try later" not in text
+    assert office.model.calls == 1
+    await pass_time(office)
+    assert office.model.calls == 1
+    thread = await storage.threads.get(THREAD_ID)
+    assert (thread.turn_open, thread.due_ms) == (False, None)
+
+
+async def test_a_busy_model_is_asked_again(storage: SqliteStorage) -> None:
+    busy = ModelHTTPError(429, "gpt-55"), ModelHTTPError(503, "gpt-55")
+    office = Office(storage, [*busy, say("Hello.")])
+    await office.hear(ASK)
+    await pass_time(office)
+    assert office.shown() == ["Hello."]
 
 
 # ---- turns in which nothing is said --------------------------------------------------------------
