@@ -258,6 +258,8 @@ from agents.tools import (
     ReviewEditResult as ReviewEditResult,
     Tool as Tool,
     ToolSpec as ToolSpec,
+    Undecidable as Undecidable,
+    Withdrawn as Withdrawn,
     accept as accept,
     approval_gate as approval_gate,
     call_digest as call_digest,

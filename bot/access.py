@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from bot.errors import NotApproverError
 from bot.ports import EXCLUDED, Actor, Directory, Person
-from bot.requesters import requesters_of
+from bot.requesters import is_requester
 from storage.records import Approval, Kind
 
 CHANNEL = "channel"
@@ -103,12 +103,6 @@ def decider_names(approval: Approval) -> tuple[str, ...]:
     if approval.escalated_ms is None:
         return asked
     return tuple(dict.fromkeys((*asked, *backup_names(approval))))
-
-
-def is_requester(approval: Approval, user_id: str) -> bool:
-    """Whether this person's words led to it: alone, or with those of others."""
-    excluded = f"{EXCLUDED}{user_id}"  # as earlier releases wrote it
-    return user_id in requesters_of(approval) or excluded in _names(approval.approvers_json)
 
 
 def _checked(person: Person, actor: Actor, team_id: str) -> Person:

@@ -36,6 +36,7 @@ class ActionId(StrEnum):
     RESPOND = "countersign:respond"
     IGNORE = "countersign:ignore"
     CHOOSE = "countersign:choose"
+    WITHDRAW = "countersign:withdraw"
     PICK_1 = "countersign:pick_1"
     PICK_2 = "countersign:pick_2"
     PICK_3 = "countersign:pick_3"
@@ -49,6 +50,7 @@ class ActionId(StrEnum):
     RAN_MODAL = "countersign:ran_modal"
     RESPOND_MODAL = "countersign:respond_modal"
     CHOOSE_MODAL = "countersign:choose_modal"
+    WITHDRAW_MODAL = "countersign:withdraw_modal"
     NOTICE_MODAL = "countersign:notice_modal"
 
 

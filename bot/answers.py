@@ -22,6 +22,7 @@ _NO_EDIT = re.compile(r"no need to edit[.! ]*", re.IGNORECASE)
 _INTEGER = re.compile(r"-?\d{1,15}", re.ASCII)
 _SPEAKING = frozenset({"title", "description", "default"})
 """Keys of a JSON schema that ask nothing of a value."""
+_NO_ANSWER = frozenset({Status.EXPIRED, Status.CANCELLED, Status.WITHDRAWN, Status.UNDECIDABLE})
 _SPOKEN = frozenset({"string", "integer", "number"})
 
 
@@ -105,7 +106,7 @@ def check_decision(approval: Approval, decision: Decision) -> None:
     Raises:
         InvalidInputError: It is of the wrong kind, incomplete, or covers something else.
     """
-    if decision.status in {Status.EXPIRED, Status.CANCELLED} or approval.kind is Kind.DOUBT:
+    if decision.status in _NO_ANSWER or approval.kind is Kind.DOUBT:
         return
     ask = ask_of(approval)
     fits = _FITS.get((approval.kind, ask.form, decision.status))

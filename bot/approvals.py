@@ -33,6 +33,7 @@ from bot.errors import (
 from bot.logcontext import about
 from bot.ports import Actor, Clock, Notifier
 from bot.timing import backoff, milliseconds
+from bot.withdrawals import Withdrawals
 from storage.base import Storage
 from storage.errors import RecordConflictError, RecordNotFoundError
 from storage.records import Approval, Decision, Status
@@ -155,6 +156,11 @@ class Approvals:
         except ApprovalClosedError as error:
             return error
         return OutdatedCardError()
+
+    @property
+    def withdrawals(self) -> Withdrawals:
+        """What requesters can do."""
+        return Withdrawals(self.storage, self.clock)
 
     async def follow_up(self, approval: Approval) -> None:
         """Do what follows a decision: wake the thread, at once, and then attend to the card.

@@ -16,7 +16,7 @@ from agents.checkpoint import CheckpointStatus, CheckpointStore, StoredCheckpoin
 from bot.ports import Clock
 from bot.redaction import mask
 from storage.base import AuditStore, Storage
-from storage.records import Approval, AuditEntry, Decision
+from storage.records import Approval, AuditEntry, Decision, Status
 
 MOST = 100_000
 """Entries of one thread that are read."""
@@ -36,7 +36,9 @@ class Act(StrEnum):
     DECIDED = "decided"  # by a person
     EXPIRED = "expired"  # nobody decided in time
     CANCELLED = "cancelled"  # nobody has to decide any more
-    WITHDRAWN = "withdrawn"  # a decision that the run could not use
+    WITHDRAWN = "withdrawn"  # whoever asked took it back; once also what is now `unusable`
+    UNDECIDABLE = "undecidable"  # there was nobody who could decide, and nobody was asked
+    UNUSABLE = "unusable"  # a decision that the run could not use
     RESUMED = "resumed"  # the run was told of it
     STARTED = "started"  # a gated call is about to run
     EXECUTED = "executed"  # a call has run
@@ -112,10 +114,9 @@ async def note_request(store: AuditStore, approval: Approval) -> None:
 
 async def note_decision(store: AuditStore, approval: Approval, decision: Decision) -> None:
     """Put on record how an approval ended: by whom, and what exactly the decision covers."""
-    acts = {"expired": Act.EXPIRED, "cancelled": Act.CANCELLED}
     await note(
         store,
-        Act.DECIDED if decision.by else acts.get(decision.status, Act.DECIDED),
+        _act_of(decision),
         key=f"{approval.approval_id}:{decision.at_ms}",
         at_ms=decision.at_ms,
         about=approval,
@@ -130,6 +131,20 @@ async def note_decision(store: AuditStore, approval: Approval, decision: Decisio
         edited=_parsed(decision.arguments_json),
         answer=_parsed(decision.answer_json),
     )
+
+
+def _act_of(decision: Decision) -> Act:
+    match decision.status:
+        case Status.EXPIRED:
+            return Act.EXPIRED
+        case Status.WITHDRAWN:
+            return Act.WITHDRAWN
+        case Status.UNDECIDABLE:
+            return Act.UNDECIDABLE
+        case Status.CANCELLED if not decision.by:
+            return Act.CANCELLED
+        case _:
+            return Act.DECIDED
 
 
 async def note_escalation(store: AuditStore, approval: Approval, at_ms: int) -> None:

@@ -234,11 +234,14 @@ _OUTCOMES = {
     Status.REJECTED: "rejected",
     Status.ANSWERED: "answered",
     Status.CANCELLED: "cancelled",
+    Status.WITHDRAWN: "withdrawn",
 }
 
 
 def _closed_text(approval: Approval) -> str:
     decision = approval.decision
+    if approval.status is Status.UNDECIDABLE:
+        return "Nothing was done: nobody can decide this. The card says why."
     outcome = _OUTCOMES.get(approval.status)
     if outcome is None:
         at_ms = decision.at_ms if decision else approval.expires_ms

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 
 from bot.access import Access
 from bot.answers import read_reply, reply_hint
@@ -13,9 +15,19 @@ from bot.audit import Act, note
 from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError
 from bot.outbox import Outbox
 from bot.ports import Actor, Clock
+from bot.requesters import is_requester
+from bot.withdrawals import looks_like_withdrawal
 from storage.base import Storage
 from storage.errors import RecordNotFoundError
 from storage.records import Approval, Decision, Kind, Message, MessageStatus, Status, Thread
+
+_TO_DECIDE = "A reply does not decide anything here. Please use the buttons on the card."
+_TO_WITHDRAW = (
+    "Do you want to take your request back? Please press *Withdraw…* on its card: a reply alone "
+    "does not stop it, and the agent has not read it."
+)
+_NOTED_ONLY = "Noted. The agent reads it as soon as the open approval is decided."
+_NOTED = f"{_NOTED_ONLY} To stop or change the request now, press *Withdraw…* on its card."
 
 NO_TURN = -1
 """The turn of a message that no agent gets."""
@@ -97,7 +109,12 @@ class Inbox:
         asks = any(a.kind is Kind.QUESTION for a in pending)
         words = plain_text(incoming.text, incoming.bot_user_id)
         if pending and not asks and looks_like_decision(words):
-            await self._point_to_buttons(incoming, words)
+            await self._refuse_reply(incoming, words, _TO_DECIDE)
+            return None
+        own = [a for a in pending if is_requester(a, incoming.user_id)] if not asks else []
+        if own and looks_like_withdrawal(words):
+            await self._refuse_reply(incoming, words, _TO_WITHDRAW)
+            await self._show_words(incoming, words, own)
             return None
         if not self._is_for_agent(incoming, thread, has_question=asks):
             return None
@@ -105,10 +122,23 @@ class Inbox:
         await self.storage.inbox.add(self._message(incoming, words, now))
         await self.storage.threads.wake(thread.thread_id, now_ms=now)
         if pending and not asks:
-            await self._whisper(
-                incoming, "Noted. The agent reads it as soon as the open approval is decided."
-            )
+            await self._show_words(incoming, words, own)
+            await self._whisper(incoming, _NOTED if own else _NOTED_ONLY)
         return thread.thread_id
+
+    async def _show_words(
+        self, incoming: Incoming, words: str, waiting: Sequence[Approval]
+    ) -> None:
+        """Put what one who asked writes on the cards that wait: whoever decides reads it first."""
+        try:
+            at_ms = int(Decimal(incoming.ts) * 1_000)
+        except (InvalidOperation, ValueError, OverflowError):
+            at_ms = self.clock()
+        for approval in waiting:
+            if await self.approvals.withdrawals.add_words(
+                approval, by=incoming.user_id, text=words, at_ms=at_ms
+            ):
+                self.outbox.spawn(self.approvals.attend(approval.approval_id))
 
     async def sort(self, thread: Thread) -> list[str]:
         """Go through the new messages of a thread: refuse strangers' ones, record answers.
@@ -165,12 +195,12 @@ class Inbox:
         speaks_to_somebody = incoming.text.lstrip().startswith("<@")
         return incoming.user_id == thread.requester_id and not speaks_to_somebody
 
-    async def _point_to_buttons(self, incoming: Incoming, words: str) -> None:
+    async def _refuse_reply(self, incoming: Incoming, words: str, text: str) -> None:
+        """Keep a reply that does nothing by itself from the agent, and say what would."""
         kept = self._message(
             incoming, words, self.clock(), status=MessageStatus.TAKEN, turn=NO_TURN
         )
         await self.storage.inbox.add(kept)
-        text = "A reply does not decide anything here. Please use the buttons on the card."
         await self._note_refusal(kept, text)
         await self._whisper(incoming, text)
 

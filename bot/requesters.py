@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agents import CheckpointConflictError
+from bot.ports import EXCLUDED
 from storage.base import Storage
 from storage.records import Approval, Kind, Thread
 
@@ -102,6 +103,12 @@ def requesters_of(approval: Approval) -> tuple[str, ...]:
     """Whose words led to an approval; records of earlier releases know only some of them."""
     found = [one for one in json.loads(approval.requesters_json) if isinstance(one, str)]
     return tuple(dict.fromkeys((approval.requester_id, *found)))
+
+
+def is_requester(approval: Approval, user_id: str) -> bool:
+    """Whether this person's words led to it: alone, or with those of others."""
+    excluded = f"{EXCLUDED}{user_id}"  # as earlier releases wrote it
+    return user_id in requesters_of(approval) or excluded in json.loads(approval.approvers_json)
 
 
 def _speakers(decided: Iterable[Approval]) -> list[str]:

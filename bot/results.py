@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
@@ -17,6 +18,8 @@ from agents import (
     ResumeDataError,
     ReviewEditInfo,
     ReviewEditResult,
+    Undecidable,
+    Withdrawn,
 )
 from agents.codec import Json
 from agents.graph.commands import StateEdit
@@ -37,6 +40,12 @@ from bot.asks import Ask, Form
 from bot.infos import shown_of
 from storage.records import Approval, Decision, Kind, Status
 
+_CALLED_OFF: Mapping[Status, type[Cancelled]] = {
+    Status.CANCELLED: Cancelled,
+    Status.WITHDRAWN: Withdrawn,
+    Status.UNDECIDABLE: Undecidable,
+}
+
 
 def answer_from(approval: Approval, info: object) -> object:
     """Build the answer that resumes an interrupt from the decision on record.
@@ -53,8 +62,8 @@ def answer_from(approval: Approval, info: object) -> object:
         raise ResumeDataError(f"approval {approval.approval_id} is not decided")
     if decision.status is Status.EXPIRED:
         return Expired(waited=_in_words(approval.expires_ms - approval.created_ms))
-    if decision.status is Status.CANCELLED:
-        return Cancelled(by=decision.by, reason=decision.reason)
+    if decision.status in _CALLED_OFF:
+        return _CALLED_OFF[decision.status](by=decision.by, reason=decision.reason)
     try:
         answer = _Answer(approval, decision, info).made()
     except (ValueError, KeyError, TypeError, IndexError) as error:

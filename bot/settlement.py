@@ -120,11 +120,11 @@ class Settlement:
         logger.warning(
             "decision withdrawn: %s",
             error,
-            extra={"action": "withdrawn", "approval_id": approval.approval_id},
+            extra={"action": "unusable", "approval_id": approval.approval_id},
         )
         await note(
             self.storage.audit,
-            Act.WITHDRAWN,
+            Act.UNUSABLE,
             key=approval.approval_id,
             at_ms=decision.at_ms,
             about=approval,

@@ -165,6 +165,19 @@ class ApprovalStore(Protocol):
         """
         ...
 
+    async def set_said(
+        self, approval_id: str, said_json: str, *, revision: int, now_ms: int
+    ) -> bool:
+        """Record what requesters wrote while it waits; the card shows it.
+
+        One conditional write: the approval is pending, and its `revision` still is the given one.
+        Sets `said_json`, adds one to `revision`, and sets `due_ms` to `now_ms`.
+
+        Returns:
+            False, and nothing written, when somebody changed it meanwhile, or there is none.
+        """
+        ...
+
     async def open_of(self, thread_id: str) -> Sequence[Approval]:
         """Approvals of a thread with `open` set, by creation time, then position."""
         ...

@@ -26,6 +26,8 @@ class Status(StrEnum):
     ANSWERED = "answered"
     EXPIRED = "expired"
     CANCELLED = "cancelled"
+    WITHDRAWN = "withdrawn"  # by somebody who asked for it
+    UNDECIDABLE = "undecidable"  # nobody could have decided it when it was made
 
 
 class Kind(StrEnum):

@@ -189,7 +189,9 @@ def refuses(answer: object) -> str:
     match answer:
         case True | StateEdit() | ApprovalResult(approved=True):
             return ""
-        case Expired() | Cancelled():
+        case Cancelled(fact=fact):
+            return fact[0].lower() + fact[1:]
+        case Expired():
             return f"nobody answered ({answer})"
         case ApprovalResult():
             return f"rejected: {answer.reason or 'no reason was given'}"
@@ -204,8 +206,8 @@ def _stopped(one: Break, answer: object) -> tuple[ToolOutcome, str]:
         case Expired(waited=waited):
             told = f"nobody answered in time{f' ({waited})' if waited else ''}."
             return ToolOutcome.EXPIRED, f"{where}: {told} This is not a rejection."
-        case Cancelled(reason=reason):
-            told = f"{where}: the question was taken back. This is not a rejection."
+        case Cancelled(fact=fact, reason=reason):
+            told = f"{where}: {fact[0].lower()}{fact[1:]}. This is not a rejection."
             return ToolOutcome.CANCELLED, _with_reason(told, reason)
         case ApprovalResult(reason=reason):
             return ToolOutcome.REJECTED, _with_reason(f"{where}, as you asked.", reason or "")

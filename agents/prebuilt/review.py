@@ -98,8 +98,8 @@ def _said(answer: object) -> str:
     match answer:
         case Expired():
             return "Nobody gave feedback in time. Nobody has agreed to the text, either."
-        case Cancelled():
-            return "The review was cancelled. Nobody has agreed to the text."
+        case Cancelled(fact=fact):
+            return f"{fact}. Nobody has agreed to the text."
         case FeedbackInfo(no_need_to_edit=True):
             return ""
         case FeedbackInfo(feedback=text):

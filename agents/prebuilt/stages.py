@@ -209,8 +209,8 @@ def _ending(answer: object) -> str:
             return ""
         case Expired():
             return "Stopped: nobody answered in time. This is not a rejection."
-        case Cancelled():
-            return "Stopped: the question was cancelled. This is not a rejection."
+        case Cancelled(fact=fact):
+            return f"Stopped: {fact[0].lower()}{fact[1:]}. This is not a rejection."
         case StageResult(reason=str(reason)) if reason.strip():
             return f"Stopped by a person: {reason.strip()}"
         case _:

@@ -31,6 +31,8 @@ from agents.tools.infos import (
     FollowUpInfo,
     ReviewEditInfo,
     ReviewEditResult,
+    Undecidable,
+    Withdrawn,
 )
 from agents.tools.questions import (
     CallChoiceInfo,
@@ -80,6 +82,8 @@ __all__ = [
     "ReviewEditResult",
     "Tool",
     "ToolSpec",
+    "Undecidable",
+    "Withdrawn",
     "accept",
     "approval_gate",
     "call_digest",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Literal, TypeAlias, get_args
+from typing import ClassVar, Literal, TypeAlias, get_args
 
 from agents.codec import Json, register
 from agents.errors import ResumeDataError, ToolError
@@ -43,15 +43,36 @@ class Cancelled:
     Answers any of the infos here. Stored: version 1, must stay readable.
 
     Attributes:
+        fact: What happened, as a sentence without its full stop.
         by: Who called it off; may be empty.
         reason: Why; may be empty.
     """
 
+    fact: ClassVar[str] = "The request was cancelled"
     by: str = ""
     reason: str = ""
 
     def __post_init__(self) -> None:
         check_texts(self, "by", "reason")
+
+
+@register("countersign.withdrawn/1")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Withdrawn(Cancelled):
+    """Somebody who asked for it took it back. Stored: version 1, must stay readable."""
+
+    fact: ClassVar[str] = "The request was withdrawn by the requester"
+
+
+@register("countersign.undecidable/1")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undecidable(Cancelled):
+    """There is nobody who may decide, so nobody was asked. Stored: version 1, must stay readable.
+
+    The reason says who would be needed, and what people can do.
+    """
+
+    fact: ClassVar[str] = "Nobody can decide this request, so nobody was asked"
 
 
 @register("countersign.approval_result/1")

@@ -61,10 +61,7 @@ def expired_text(tool_name: str, answer: Expired) -> str:
 def cancelled_text(tool_name: str, answer: Cancelled) -> str:
     """The request was called off."""
     told = f" Reason: {answer.reason.strip()}" if answer.reason.strip() else ""
-    return (
-        f"The request was cancelled; the call to {tool_name!r} did not run. "
-        f"This is not a rejection.{told}"
-    )
+    return f"{answer.fact}; the call to {tool_name!r} did not run. This is not a rejection.{told}"
 
 
 def unanswered_text(answer: Expired | Cancelled) -> str:
@@ -73,7 +70,7 @@ def unanswered_text(answer: Expired | Cancelled) -> str:
         waited = f" ({answer.waited})" if answer.waited else ""
         return f"Nobody answered in time{waited}; the questions are open. This is not a rejection."
     told = f" Reason: {answer.reason.strip()}" if answer.reason.strip() else ""
-    return f"The request was cancelled; the questions are open. This is not a rejection.{told}"
+    return f"{answer.fact}; the questions are open. This is not a rejection.{told}"
 
 
 def partial_text(spec: ToolSpec, missing: Sequence[str]) -> CallText:

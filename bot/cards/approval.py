@@ -47,11 +47,13 @@ from bot.cards.parts import (
     spoken_title,
     title_hidden,
     title_of,
+    wrote_since,
 )
 from bot.cards.ran import ran
 from bot.cards.text import clip
 from bot.mrkdwn import escape, utc
 from bot.redaction import REDACTED, mask_text
+from bot.withdrawals import said_of
 from storage.records import Approval, Kind, Status
 
 ARGUMENTS = Budget(whole=3_200, value=700)
@@ -74,7 +76,8 @@ def approval_card(approval: Approval, *, approvers_text: str, thread_busy: bool 
     about = describe(final)
     busy = busy_note(thread_busy=thread_busy)
     if approval.status is Status.PENDING:
-        blocks = [*about.blocks, small_print(approval, deciders(approval, approvers_text))]
+        blocks = [*about.blocks, *wrote_since(approval)]
+        blocks += [small_print(approval, deciders(approval, approvers_text))]
         blocks += [*notes(about, can_open=True), *busy]
         blocks += choices(approval, hidden=bool(about.hidden))
         return Card(text=_pending_text(approval), blocks=[header(title_of(approval)), *blocks])
@@ -162,6 +165,7 @@ def _pending_text(approval: Approval) -> str:
     return spoken(
         f"{needed}: {spoken_title(approval)}.",
         f"Asked for by {asked_by(approval)}.",
+        "They wrote since; please read it first." if said_of(approval) else "",
         f"Expires {utc(approval.expires_ms)}.",
         escape(arguments),
     )

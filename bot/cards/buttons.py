@@ -42,11 +42,11 @@ def choices(approval: Approval, *, hidden: bool) -> list[Block]:
     if _needs_all(approval, ask) and not fits_details(approval):
         words = "This is too long to be shown in full, so it cannot be approved here."
         blocks = [context(mrkdwn(words))]
-        made = [*row.no()]
+        made = [*row.no(), *row.withdraw()]
         hidden = True
     else:
         blocks = [*row.notes()]
-        made = [*row.yes(), *row.no(), *row.edit()]
+        made = [*row.yes(), *row.no(), *row.edit(), *row.withdraw()]
     if hidden:
         made.append(row.make("Details", ActionId.DETAILS))
     return [*blocks, actions(*made)] if made else blocks
@@ -122,6 +122,11 @@ class _Row:
         """The edit, where it stands last."""
         if self.ask.form in {Form.CALL, Form.STEP} and self._is_editable():
             yield self.make("Edit…", ActionId.EDIT)
+
+    def withdraw(self) -> Iterator[Block]:
+        """What takes it back; a *Cancel* of a requester does the same."""
+        if not (self.ask.form is Form.FIELDS and self.approval.tool):
+            yield self.make("Withdraw…", ActionId.WITHDRAW)
 
     def _human(self) -> Iterator[Block]:
         if "accept" in self.ask.allowed:

@@ -22,6 +22,7 @@ from bot.cards.parts import (
     spoken_outcome,
     spoken_title,
     title_of,
+    wrote_since,
 )
 from bot.cards.ran import ran
 from bot.mrkdwn import utc
@@ -41,7 +42,11 @@ _WORDS = {
     DoubtChoice.AGAIN: "To be run again",
     DoubtChoice.GIVE_UP: "Given up",
 }
-_STATUS_WORDS = {Status.EXPIRED: "Expired", Status.CANCELLED: "Cancelled"}
+_STATUS_WORDS = {
+    Status.EXPIRED: "Expired",
+    Status.CANCELLED: "Cancelled",
+    Status.UNDECIDABLE: "Nobody can decide this",
+}
 _ASK = (
     "*It is not known whether this ran.* The program stopped while it was running. "
     "Please look, and say what is true."
@@ -64,7 +69,8 @@ def doubt_card(approval: Approval, *, approvers_text: str, thread_busy: bool = F
     title = header(title_of(approval))
     if approval.status is Status.PENDING:
         small = small_print(approval, deciders(approval, approvers_text))
-        blocks = [title, section(_ASK), *about.blocks, small, *notes(about, can_open=True), *busy]
+        blocks = [title, section(_ASK), *about.blocks, *wrote_since(approval), small]
+        blocks += [*notes(about, can_open=True), *busy]
         choices = _choices(approval, hidden=bool(about.hidden))
         return Card(text=_pending_text(approval), blocks=[*blocks, choices])
     words = doubt_words(approval)

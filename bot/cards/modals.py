@@ -27,6 +27,7 @@ __all__ = [
     "ran_modal",
     "reject_modal",
     "respond_modal",
+    "withdraw_modal",
 ]
 
 REASON = "reason"
@@ -50,6 +51,14 @@ def reject_modal(approval: Approval) -> Block:
     if ask.form is Form.CHOICE and not approval.tool:
         words = "None of these"
     return _modal(approval, ActionId.REJECT_MODAL, (words, words), [_about(approval), block])
+
+
+def withdraw_modal(approval: Approval) -> Block:
+    """Ask a requester whether to take it back, and what the agent is told; that may be left out."""
+    words = "Nothing runs. The agent hears that you withdrew it, and so does the thread."
+    block = _text_input(REASON, "Why?", MOST_REASON, hint="The agent can act on this at once.")
+    blocks = [_about(approval), section(words), block]
+    return _modal(approval, ActionId.WITHDRAW_MODAL, ("Withdraw this?", "Withdraw"), blocks)
 
 
 def respond_modal(approval: Approval) -> Block:

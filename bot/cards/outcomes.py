@@ -35,6 +35,8 @@ _WORDS = {
     Status.ANSWERED: "Answered",
     Status.EXPIRED: "Expired",
     Status.CANCELLED: "Cancelled",
+    Status.WITHDRAWN: "Withdrawn",
+    Status.UNDECIDABLE: "Nobody can decide this",
 }
 _QUESTION_WORDS = {
     Status.PENDING: "Waiting for an answer",

@@ -23,12 +23,14 @@ from bot.cards.text import clip, clip_mrkdwn, more, own_words, show
 from bot.mrkdwn import date, mention, utc
 from bot.redaction import REDACTED, mask_text
 from bot.requesters import requesters_of
+from bot.withdrawals import said_of
 from storage.records import Approval, Decision, Kind, Status
 
 WHY = 900
 PREVIEW = 1_200
 REASON = 500
 APPROVERS = 400
+SAID = 400
 MOST_PEOPLE = 10
 """Mentions of those who asked; what is more is a number."""
 CHANNEL = "channel"
@@ -115,6 +117,16 @@ def small_print(approval: Approval, who: str) -> Block:
     return context(*words)
 
 
+def wrote_since(approval: Approval) -> list[Block]:
+    """What requesters wrote while it waits: whoever decides reads it first."""
+    blocks: list[Block] = []
+    for one in said_of(approval):
+        words = f"*{mention(one.by)} wrote since*, {date(one.at_ms)}; the agent has not read it:"
+        text = show(mask_text(one.text), SAID, lines=10)
+        blocks += [section(words), rich(quote(literal(text.text or "…")))]
+    return blocks
+
+
 def asked_by(approval: Approval) -> str:
     """Mention all whose words led to it, who wrote last first."""
     people = [mention(one) for one in requesters_of(approval)]
@@ -153,6 +165,8 @@ def outcome(approval: Approval, decision: Decision | None, words: str) -> list[B
     if approval.status is Status.EXPIRED:
         by = ": nobody answered in time"
     blocks = [section(f"*{words}*{by}, {date(decision.at_ms)}")]
+    if approval.status is Status.UNDECIDABLE:
+        return [*blocks, section(own_words(decision.reason, REASON * 2) or "…")]
     reason = said("Reason", decision.reason, REASON)
     return [*blocks, rich(*reason.elements)] if reason.elements else blocks
 
@@ -193,6 +207,8 @@ def spoken_outcome(approval: Approval, words: str) -> str:
     by = f" by {mention(decision.by)}" if decision.by else ""
     if approval.status is Status.EXPIRED:
         by = " (nobody answered in time)"
+    if approval.status is Status.UNDECIDABLE:
+        return f"{words}. {own_words(decision.reason, REASON)}"
     reason = clip_mrkdwn(mask_text(decision.reason), 300)
     return f"{words}{by} on {utc(decision.at_ms)}." + (f" Reason: {reason}" if reason else "")
 

@@ -130,12 +130,23 @@ async def _approve(desk: Desk, click: Click) -> None:
 
 
 async def _reject(desk: Desk, click: Click) -> None:
+    if await desk.approvals.withdrawals.is_own(click.about.approval_id, click.actor):
+        await _withdraw(desk, click)  # the no of one who asked takes it back
+        return
     approval = await _look(desk, click, Kind.APPROVAL, Kind.QUESTION)
     no_status(approval)
     await desk.open_view(click.trigger_id, modals.reject_modal(approval))
 
 
+async def _withdraw(desk: Desk, click: Click) -> None:
+    approval = await desk.approvals.withdrawals.look(click.about.approval_id, click.actor)
+    await desk.open_view(click.trigger_id, modals.withdraw_modal(approval))
+
+
 async def _ignore(desk: Desk, click: Click) -> None:
+    if await desk.approvals.withdrawals.is_own(click.about.approval_id, click.actor):
+        await _withdraw(desk, click)
+        return
     approval = await _look_at(desk, click, Form.HUMAN)
     await _record(desk, click, approval, Status.REJECTED, digest=approval.digest)
 
@@ -220,5 +231,6 @@ _LISTENERS: dict[ActionId, Callable[[Desk, Click], Awaitable[None]]] = {
     ActionId.RESPOND: _respond,
     ActionId.IGNORE: _ignore,
     ActionId.CHOOSE: _choose,
+    ActionId.WITHDRAW: _withdraw,
     **dict.fromkeys(PICKS, _pick),
 }

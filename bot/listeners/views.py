@@ -114,6 +114,9 @@ async def _record_answer(
 
 
 async def _reject(desk: Desk, submission: Submission) -> forms.Errors:
+    withdrawals = desk.approvals.withdrawals
+    if await withdrawals.is_own(submission.about.approval_id, submission.actor):
+        return await _withdraw(desk, submission)
     approval = await _look(desk, submission, Kind.APPROVAL, Kind.QUESTION)
     decision = Decision(
         status=no_status(approval),
@@ -123,6 +126,15 @@ async def _reject(desk: Desk, submission: Submission) -> forms.Errors:
         digest=approval.digest,
     )
     await _record(desk, approval, decision)
+    return {}
+
+
+async def _withdraw(desk: Desk, submission: Submission) -> forms.Errors:
+    reason = forms.read_text(submission.values, modals.REASON)
+    withdrawn = await desk.approvals.withdrawals.withdraw(
+        submission.about.approval_id, submission.actor, reason=reason
+    )
+    desk.spawn(desk.approvals.follow_up(withdrawn))
     return {}
 
 
@@ -232,4 +244,5 @@ _LISTENERS: dict[ActionId, Callable[[Desk, Submission], Awaitable[forms.Errors]]
     ActionId.RAN_MODAL: _ran,
     ActionId.CHOOSE_MODAL: _choose,
     ActionId.RESPOND_MODAL: _respond,
+    ActionId.WITHDRAW_MODAL: _withdraw,
 }

@@ -71,6 +71,18 @@ class MongoApprovalStore:
             raise RecordConflictError("approval", approval_id)
         return to_record(APPROVALS, withdrawn)
 
+    async def set_said(
+        self, approval_id: str, said_json: str, *, revision: int, now_ms: int
+    ) -> bool:
+        where: Filter = {
+            "_id": approval_id,
+            "status": Status.PENDING.value,
+            "revision": revision,
+            "v": SCHEMA_VERSION,
+        }
+        changes = {"said_json": said_json, "due_ms": now_ms}
+        return await self._collection.update(where, {"$set": changes, "$inc": {"revision": 1}})
+
     async def open_of(self, thread_id: str) -> Sequence[Approval]:
         where = {"thread_id": thread_id, "open": True}
         order = [("created_ms", 1), ("position", 1)]

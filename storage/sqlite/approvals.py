@@ -30,6 +30,12 @@ WHERE approval_id = :id AND open = 1 AND status IN ('approved', 'rejected', 'ans
 RETURNING *
 """
 
+_SET_SAID = """
+UPDATE approvals SET said_json = :said, revision = revision + 1, due_ms = :now
+WHERE approval_id = :id AND status = 'pending' AND revision = :revision AND v = :v
+RETURNING 1
+"""
+
 _OPEN_OF = """
 SELECT * FROM approvals WHERE thread_id = :thread_id AND open = 1
 ORDER BY created_ms, position
@@ -162,6 +168,18 @@ class SqliteApprovalStore:
             await self.get(approval_id)
             raise RecordConflictError("approval", approval_id)
         return rows[0]
+
+    async def set_said(
+        self, approval_id: str, said_json: str, *, revision: int, now_ms: int
+    ) -> bool:
+        values = {
+            "id": approval_id,
+            "said": said_json,
+            "revision": revision,
+            "now": now_ms,
+            "v": SCHEMA_VERSION,
+        }
+        return await self._database.change(_SET_SAID, values)
 
     async def open_of(self, thread_id: str) -> Sequence[Approval]:
         return await self._select(_OPEN_OF, {"thread_id": thread_id})

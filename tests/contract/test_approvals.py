@@ -488,3 +488,28 @@ async def test_news_of_a_call_while_its_card_is_drawn_is_drawn_next(storage: Sto
         APPROVAL_ID, fence=held.fence, revision=held.revision, due_ms=None, now_ms=1_300
     )
     assert (await storage.approvals.get(APPROVAL_ID)).due_ms == 1_300
+
+
+async def test_what_requesters_write_is_recorded_while_it_waits(storage: Storage) -> None:
+    await storage.approvals.add(an_approval(due_ms=5_000))
+
+    assert await storage.approvals.set_said(APPROVAL_ID, '["a"]', revision=1, now_ms=2_000)
+    assert not await storage.approvals.set_said(APPROVAL_ID, '["b"]', revision=1, now_ms=3_000)
+
+    said = await storage.approvals.get(APPROVAL_ID)
+    assert said == an_approval(said_json='["a"]', revision=2, due_ms=2_000)
+    decided = await storage.approvals.decide(APPROVAL_ID, a_decision(), digest=DIGEST)
+    assert not await storage.approvals.set_said(
+        APPROVAL_ID, '["c"]', revision=decided.revision, now_ms=4_000
+    )
+    assert not await storage.approvals.set_said("apr_9", "[]", revision=1, now_ms=1)
+    assert (await storage.approvals.get(APPROVAL_ID)).said_json == '["a"]'
+
+
+@pytest.mark.parametrize("status", [Status.WITHDRAWN, Status.UNDECIDABLE])
+async def test_what_nobody_decided_for_or_against_is_kept(storage: Storage, status: Status) -> None:
+    await storage.approvals.add(an_approval())
+    decision = a_decision(status=status, by="U1")
+    decided = await storage.approvals.decide(APPROVAL_ID, decision, digest=DIGEST)
+    assert (decided.status, decided.decision) == (status, decision)
+    assert await storage.approvals.get(APPROVAL_ID) == decided

@@ -69,7 +69,7 @@ POINTS = (
 )
 PACES = ("", "", "", "no step", AFTER_EFFECT, AFTER_EFFECT, *POINTS)
 """How far a bot goes on after something has happened: to the end, or to a step of some kind."""
-ACTS = ("ask", *["decide"] * 4, "click", "reply")
+ACTS = ("ask", *["decide"] * 4, "click", "reply", "withdraw")
 FATES = ("tick", "tick", "steps", "die", "wait", "wait", "sleep", "slack")
 WHO = (BEN, BEN, ROSA, ADA, GUS, EVE, CLEO, CLEO)
 THEN = ("go on", "go on", "die", "sleep")
@@ -133,6 +133,8 @@ class History:
         elif what == "click" and self.all:
             approval = self.all[-1 - which % len(self.all)]
             work = self._click(bot, approval, who, which, (approval.digest, "0" * 32)[which % 2])
+        elif what == "withdraw" and self.all:
+            work = self._withdraw(bot, self.all[-1 - which % len(self.all)], who)
         elif what == "reply" and self.sent:
             work = self._reply(bot, who, which)
         else:
@@ -195,6 +197,28 @@ class History:
         if decided.decision != decision or not await self.world.may_decide(seen, who):
             self.world.faults.append(f"{who} was told that {decision} is recorded: {decided}")
         process.spawn(use.follow_up(decided))
+
+    async def _withdraw(self, bot: int, approval: Approval, who: str) -> None:
+        """Somebody takes a request back, or tries to."""
+        process, name = self.bots[bot], approval.approval_id
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                withdrawn = await process.office.approvals.withdrawals.withdraw(
+                    name, an_actor(who), reason=f"I do not want it, {mark(who)}"
+                )
+        except TimeoutError:
+            return
+        except ApprovalClosedError as error:
+            now = await self.world.storage.approvals.get(name)
+            self._check_refusal(error, now, is_right=True)
+            return
+        except UserFacingError as error:
+            if approval.kind is not Kind.DOUBT and who in self.world.asked(approval):
+                self.world.faults.append(f"{who} asked, and may not withdraw: {error}")
+            return
+        if approval.kind is Kind.DOUBT or not await self.world.has_asked(approval, who):
+            self.world.faults.append(f"{who} withdrew {withdrawn}")
+        process.spawn(process.office.approvals.follow_up(withdrawn))
 
     def _has_spoken(self, approval: Approval, who: str) -> bool:
         """Whether the run was told words of theirs, which it may have lost before it used them."""
@@ -339,7 +363,7 @@ class History:
         assert approval.created_ms + milliseconds(ESCALATE_AFTER) <= since < approval.expires_ms
         assert self.known.escalated.setdefault(name, since) == since
         assert posts or not approval.escalation_told
-        assert approval.revision == 2 + (approval.decision is not None)
+        assert approval.revision >= 2 + (approval.decision is not None)
 
     def end(self) -> None:
         """Let everything come to rest, and see whether it is as it must be then."""

@@ -24,12 +24,22 @@ class Watched(World):
         if approval.kind is Kind.QUESTION:
             return user_id in {ROSA, ADA, BEN}
         if user_id == CLEO:
-            return approval.escalated_ms is not None and CLEO not in self._asked(approval)
-        return user_id in {ROSA, ADA, BEN} - self._asked(approval)
+            return approval.escalated_ms is not None and CLEO not in self.asked(approval)
+        return user_id in {ROSA, ADA, BEN} - self.asked(approval)
 
-    def _asked(self, approval: Approval) -> set[str]:
+    def asked(self, approval: Approval) -> set[str]:
         """Whose words the model had read when it made the call."""
         return self.heard[approval.address.rpartition(":")[2]]
+
+    async def has_asked(self, approval: Approval, user_id: str) -> bool:
+        """Whether a person's words may have led to it: those of a run that was cut off count."""
+        if user_id in self.asked(approval):
+            return True
+        return any(
+            one.decision is not None and one.decision.by == user_id
+            for one in await self.approvals()
+            if one != approval
+        )
 
     async def look_before(self, effect: Effect) -> None:
         """See `World`."""

@@ -425,7 +425,7 @@ async def test_stage_after_tools() -> None:
         (StageResult(proceed=False), "Stopped by a person."),
         (StageResult(proceed=False, reason="not now"), "Stopped by a person: not now"),
         (Expired(), "Stopped: nobody answered in time. This is not a rejection."),
-        (Cancelled(), "Stopped: the question was cancelled. This is not a rejection."),
+        (Cancelled(), "Stopped: the request was cancelled. This is not a rejection."),
     ],
 )
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ async def test_accepted_text_ends_the_loop(action: Exit | BreakLoop) -> None:
     ("answer", "text"),
     [
         (Expired(), "Nobody gave feedback in time. Nobody has agreed to the text, either."),
-        (Cancelled(), "The review was cancelled. Nobody has agreed to the text."),
+        (Cancelled(), "The request was cancelled. Nobody has agreed to the text."),
     ],
 )
 async def test_silence_is_not_consent(answer: object, text: str) -> None:

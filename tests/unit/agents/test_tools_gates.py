@@ -9,7 +9,7 @@ import pytest
 from pydantic import Field
 
 from agents.calls import ToolOutcome, ToolReturn
-from agents.codec import Json, encode
+from agents.codec import Json, decode, encode
 from agents.context import current_address, get_resume_context
 from agents.errors import ResumeDataError, ToolError
 from agents.signals import interrupt
@@ -23,6 +23,8 @@ from agents.tools.infos import (
     Expired,
     ReviewEditInfo,
     ReviewEditResult,
+    Undecidable,
+    Withdrawn,
 )
 from tests.unit.agents.stage import Stage
 
@@ -134,6 +136,26 @@ async def test_expired_is_not_a_rejection(till: Till) -> None:
     assert result.outcome is ToolOutcome.EXPIRED
     assert result.text.startswith("Nobody answered in time (8 hours); the call to 'pay' did not")
     assert "This is not a rejection." in result.text
+    assert till.paid == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "fact"),
+    [
+        (Withdrawn(by="U1", reason="use 6"), "The request was withdrawn by the requester"),
+        (Undecidable(reason="use 6"), "Nobody can decide this request, so nobody was asked"),
+    ],
+)
+async def test_i9_withdrawn_and_undecidable_are_facts_of_their_own(
+    till: Till, answer: Cancelled, fact: str
+) -> None:
+    stage, _ = await review(till)
+    assert decode(encode(answer)) == answer
+    result = await stage.answer(answer)
+    assert result is not None
+    assert result.outcome is ToolOutcome.CANCELLED
+    assert result.text.startswith(fact)
+    assert result.text.endswith("This is not a rejection. Reason: use 6")
     assert till.paid == []
 
 

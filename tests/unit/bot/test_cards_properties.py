@@ -199,7 +199,7 @@ def test_what_cannot_be_shown_cannot_be_approved() -> None:
     card = approval_card(huge, approvers_text="<@U0BEN>")
     check(card)
     ids = {part["action_id"] for part in walk(card.blocks) if "action_id" in part}
-    assert ids == {"countersign:reject", "countersign:details"}
+    assert ids == {"countersign:reject", "countersign:details", "countersign:withdraw"}
     assert not fits_details(huge)
     view = modals.details_modal(huge)
     assert view_errors(view) == []

@@ -19,6 +19,8 @@ from agents import (
     FollowUpInfo,
     ResumeDataError,
     ReviewEditInfo,
+    Undecidable,
+    Withdrawn,
 )
 from agents.cancel import CancelInfo
 from bot.answers import (
@@ -116,6 +118,10 @@ def test_nobody_answered(info: object) -> None:
     assert answer_from(decided(approval, Status.EXPIRED, by=""), info) == Expired(waited="8 hours")
     done = decided(approval, Status.CANCELLED, by="", reason="The turn was ended.")
     assert answer_from(done, info) == Cancelled(by="", reason="The turn was ended.")
+    done = decided(approval, Status.WITHDRAWN, by="U1", reason="use 6")
+    assert answer_from(done, info) == Withdrawn(by="U1", reason="use 6")
+    done = decided(approval, Status.UNDECIDABLE, by="", reason="Ada is needed.")
+    assert answer_from(done, info) == Undecidable(by="", reason="Ada is needed.")
 
 
 def test_stopped_runs_ask_nobody() -> None:

@@ -205,7 +205,7 @@ async def test_a_doubt_that_nobody_settles_ends_everything(answer: object) -> No
         (Expired(waited="a day"), ": nobody answered in time (a day). This is not a rejection."),
         (
             Cancelled(by="U1", reason="wrong one"),
-            ": the question was taken back. This is not a rejection. Reason: wrong one",
+            ": the request was cancelled. This is not a rejection. Reason: wrong one",
         ),
     ],
 )
