@@ -146,6 +146,29 @@ class ApprovalStore(Protocol):
         """
         ...
 
+    async def rebind(self, changed: Approval, *, digest: str, now_ms: int) -> Approval:
+        """Ask other people, or about something else: a call that was edited, on the same card.
+
+        One conditional write: the approval is pending, its `digest` equals `digest`, and
+        `expires_ms > now_ms`. Sets all fields of `storage.codec.REBOUND` to those of `changed`,
+        `reminders` to 0, `seen_json` to an empty list, `escalated_ms` to None, `escalation_told` to
+        False and `due_ms` to `now_ms`, and adds one to `revision`.
+
+        Args:
+            changed: The approval as it is to be.
+            digest: What it was about before.
+            now_ms: The time of the edit.
+
+        Returns:
+            The approval as stored.
+
+        Raises:
+            RecordNotFoundError: No approval has this id.
+            RecordConflictError: It is not pending, is about something else by now, or is past its
+                expiry.
+        """
+        ...
+
     async def withdraw(self, approval_id: str, decision: Decision) -> Approval:
         """Cancel an approval whose decision the agent's run refused: nothing was done with it.
 

@@ -185,6 +185,8 @@ APPROVALS = Codec(
         "ruling_json",
         "original_json",
         "edited_by",
+        "editors_excluded",
+        "counted_json",
         "seen_json",
         "said_json",
         "run_json",
@@ -193,6 +195,27 @@ APPROVALS = Codec(
         "escalation_ts",
     ),
 )
+REBOUND = (
+    "rule",
+    "title",
+    "preview",
+    "arguments_json",
+    "schema_json",
+    "digest",
+    "approvers_json",
+    "self_approval",
+    "backups_json",
+    "members_json",
+    "ruling_json",
+    "original_json",
+    "edited_by",
+    "editors_excluded",
+    "counted_json",
+    "expires_ms",
+    "remind_ms",
+    "escalate_ms",
+)
+"""Fields of an approval that an edit changes while it waits."""
 POSTS = Codec("post", Post, key="post_id", added=("failure",))
 WHISPERS = Codec("whisper", Whisper, key="whisper_id")
 AUDIT = Codec("audit entry", AuditEntry, key="entry_id", added=("erased",))

@@ -204,6 +204,11 @@ class Approval:
     """The arguments as first asked for, when an edit has bound the card to others; else empty."""
     edited_by: str = ""
     """Slack user id of who made that edit; empty when there is none."""
+    editors_excluded: bool = False
+    """Whether who made that edit cannot approve it, too."""
+    counted_json: str = "[]"
+    """JSON list of user ids: who has agreed to this call in another gate of it, or under another
+    rule, and so cannot agree to it here."""
     seen_json: str = "[]"
     """JSON list of user ids: who has opened what the card masks."""
     said_json: str = "[]"

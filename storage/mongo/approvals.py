@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from storage.codec import APPROVALS, decision_text
+from storage.codec import APPROVALS, REBOUND, decision_text
 from storage.errors import RecordConflictError, RecordNotFoundError
 from storage.mongo import leases
 from storage.mongo.collection import Collection
@@ -51,6 +51,25 @@ class MongoApprovalStore:
             await self.get(approval_id)
             raise RecordConflictError("approval", approval_id)
         return to_record(APPROVALS, decided)
+
+    async def rebind(self, changed: Approval, *, digest: str, now_ms: int) -> Approval:
+        where: Filter = {
+            "_id": changed.approval_id,
+            "status": Status.PENDING.value,
+            "digest": digest,
+            "expires_ms": {"$gt": now_ms},
+            "v": SCHEMA_VERSION,
+        }
+        fresh = {"reminders": 0, "seen_json": "[]", "escalation_told": False, "due_ms": now_ms}
+        update: Update = {"$set": fresh, "$inc": {"revision": 1}}
+        row = APPROVALS.encode(changed)
+        for name in REBOUND:
+            put(update, name, row[name])
+        rebound = await self._collection.update_and_get(where, put(update, "escalated_ms", None))
+        if rebound is None:
+            await self.get(changed.approval_id)
+            raise RecordConflictError("approval", changed.approval_id)
+        return to_record(APPROVALS, rebound)
 
     async def withdraw(self, approval_id: str, decision: Decision) -> Approval:
         where: Filter = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from storage.codec import APPROVALS, decision_text
+from storage.codec import APPROVALS, REBOUND, decision_text
 from storage.errors import RecordConflictError, RecordNotFoundError
 from storage.records import SCHEMA_VERSION, Approval, Decision, Status
 from storage.sqlite.database import Database, insert_sql
@@ -35,6 +35,17 @@ UPDATE approvals SET said_json = :said, revision = revision + 1, due_ms = :now
 WHERE approval_id = :id AND status = 'pending' AND revision = :revision AND v = :v
 RETURNING 1
 """
+
+# The names are ours, of a list in the program.
+_REBIND = f"""
+UPDATE approvals
+SET {", ".join(f"{name} = :{name}" for name in REBOUND)},
+    revision = revision + 1, reminders = 0, seen_json = '[]', escalated_ms = NULL,
+    escalation_told = 0, due_ms = :now
+WHERE approval_id = :approval_id AND status = 'pending' AND digest = :was AND expires_ms > :now
+    AND v = :v
+RETURNING *
+"""  # noqa: S608
 
 _OPEN_OF = """
 SELECT * FROM approvals WHERE thread_id = :thread_id AND open = 1
@@ -154,6 +165,14 @@ class SqliteApprovalStore:
             await self.get(approval_id)
             raise RecordConflictError("approval", approval_id)
         return APPROVALS.decode(rows[0])
+
+    async def rebind(self, changed: Approval, *, digest: str, now_ms: int) -> Approval:
+        values = {**APPROVALS.encode(changed), "was": digest, "now": now_ms}
+        rows = await self._select(_REBIND, values)
+        if not rows:
+            await self.get(changed.approval_id)
+            raise RecordConflictError("approval", changed.approval_id)
+        return rows[0]
 
     async def withdraw(self, approval_id: str, decision: Decision) -> Approval:
         values = {

@@ -88,6 +88,8 @@ CREATE TABLE IF NOT EXISTS approvals (
     ruling_json TEXT NOT NULL,
     original_json TEXT NOT NULL,
     edited_by TEXT NOT NULL,
+    editors_excluded INTEGER NOT NULL,
+    counted_json TEXT NOT NULL,
     seen_json TEXT NOT NULL,
     said_json TEXT NOT NULL,
     run_json TEXT NOT NULL,
@@ -230,6 +232,8 @@ ALTER TABLE approvals ADD COLUMN members_json TEXT NOT NULL DEFAULT '';
 ALTER TABLE approvals ADD COLUMN ruling_json TEXT NOT NULL DEFAULT '';
 ALTER TABLE approvals ADD COLUMN original_json TEXT NOT NULL DEFAULT '';
 ALTER TABLE approvals ADD COLUMN edited_by TEXT NOT NULL DEFAULT '';
+ALTER TABLE approvals ADD COLUMN editors_excluded INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE approvals ADD COLUMN counted_json TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE approvals ADD COLUMN seen_json TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE approvals ADD COLUMN said_json TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE approvals ADD COLUMN run_json TEXT NOT NULL DEFAULT '';

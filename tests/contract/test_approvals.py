@@ -513,3 +513,123 @@ async def test_what_nobody_decided_for_or_against_is_kept(storage: Storage, stat
     decided = await storage.approvals.decide(APPROVAL_ID, decision, digest=DIGEST)
     assert (decided.status, decided.decision) == (status, decision)
     assert await storage.approvals.get(APPROVAL_ID) == decided
+
+
+NEW_DIGEST = "a1" * 32
+
+
+def rebound(**changes: object) -> Approval:
+    """What an edit makes of an approval."""
+    fields: dict[str, object] = {
+        "rule": "big",
+        "title": "Pay 50,000",
+        "preview": "",
+        "arguments_json": '{"x":50000}',
+        "schema_json": "",
+        "digest": NEW_DIGEST,
+        "approvers_json": '["UMIA"]',
+        "self_approval": True,
+        "backups_json": '["S1"]',
+        "members_json": '["U1"]',
+        "ruling_json": '{"rule":"big"}',
+        "original_json": '{"x":5}',
+        "edited_by": "UADA",
+        "editors_excluded": True,
+        "counted_json": '["UBEN"]',
+        "expires_ms": 9_000,
+        "remind_ms": None,
+        "escalate_ms": 4_000,
+        **changes,
+    }
+    return an_approval(**fields)
+
+
+async def test_f1_edited_approval_asks_others(storage: Storage) -> None:
+    before = an_approval(
+        reminders=2,
+        seen_json='["U7"]',
+        escalated_ms=1_500,
+        escalation_told=True,
+        expires_ms=8_000,
+        card_ts="1.5",
+        due_ms=7_000,
+    )
+    await storage.approvals.add(before)
+
+    stored = await storage.approvals.rebind(rebound(), digest=DIGEST, now_ms=2_000)
+
+    expected = rebound(
+        revision=2,
+        reminders=0,
+        seen_json="[]",
+        escalated_ms=None,
+        escalation_told=False,
+        card_ts="1.5",
+        due_ms=2_000,
+    )
+    assert stored == expected
+    assert await storage.approvals.get(APPROVAL_ID) == expected
+
+
+async def test_i3_of_edits_and_decisions_one_wins(storage: Storage) -> None:
+    await storage.approvals.add(an_approval())
+
+    async def edit(number: int) -> str:
+        changed = rebound(digest=f"{number:064d}", edited_by=f"U{number}")
+        try:
+            return (await storage.approvals.rebind(changed, digest=DIGEST, now_ms=2_000)).edited_by
+        except RecordConflictError:
+            return ""
+
+    async def click(number: int) -> str:
+        try:
+            decided = await storage.approvals.decide(
+                APPROVAL_ID, a_decision(by=f"U{number}"), digest=DIGEST
+            )
+        except RecordConflictError:
+            return ""
+        assert decided.decision is not None
+        return decided.decision.by
+
+    winners = await asyncio.gather(
+        *(edit(number) if number % 2 else click(number) for number in range(20))
+    )
+
+    (winner,) = [name for name in winners if name]
+    stored = await storage.approvals.get(APPROVAL_ID)
+    assert stored.revision == 2
+    assert winner == (stored.decision.by if stored.decision else stored.edited_by)
+
+
+@pytest.mark.parametrize(
+    ("changes", "digest", "now_ms"),
+    [
+        ({"status": Status.REJECTED}, DIGEST, 2_000),
+        ({}, "e" * 64, 2_000),
+        ({"expires_ms": 2_000}, DIGEST, 2_000),
+    ],
+)
+async def test_edit_that_comes_too_late_changes_nothing(
+    storage: Storage, changes: dict[str, object], digest: str, now_ms: int
+) -> None:
+    await storage.approvals.add(an_approval(**changes))
+
+    with pytest.raises(RecordConflictError):
+        await storage.approvals.rebind(rebound(), digest=digest, now_ms=now_ms)
+
+    assert await storage.approvals.get(APPROVAL_ID) == an_approval(**changes)
+    with pytest.raises(RecordNotFoundError):
+        await storage.approvals.rebind(
+            replace(rebound(), approval_id="apr_9"), digest=DIGEST, now_ms=now_ms
+        )
+
+
+async def test_decision_about_what_was_shown_before_an_edit_is_refused(storage: Storage) -> None:
+    await storage.approvals.add(an_approval())
+    await storage.approvals.rebind(rebound(), digest=DIGEST, now_ms=2_000)
+
+    with pytest.raises(RecordConflictError):
+        await storage.approvals.decide(APPROVAL_ID, a_decision(), digest=DIGEST)
+    decided = await storage.approvals.decide(APPROVAL_ID, a_decision(), digest=NEW_DIGEST)
+
+    assert decided.status is Status.APPROVED
