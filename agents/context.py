@@ -7,11 +7,11 @@ was stored for it, once: whoever enters the same address again in the same run i
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeVar, cast, get_origin
+from typing import Literal, TypeAlias, TypeVar, cast, get_origin
 
 from pydantic_ai.messages import ModelMessage
 
@@ -84,6 +84,41 @@ def watching_claims(tell: Callable[[Point], None]) -> Iterator[None]:
         _on_claim.reset(token)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartingCall:
+    """A call that people have agreed to, or that a rule allows, right before it starts.
+
+    Attributes:
+        checkpoint_id: Which run it belongs to; empty when nothing is kept.
+        address: Where in the run it stands, as text.
+        tool: Name of the tool.
+        arguments: What runs, exactly.
+        decisions: Ids of the interrupts whose answers let it run; none when nobody was asked.
+    """
+
+    checkpoint_id: str
+    address: str
+    tool: str
+    arguments: Mapping[str, Json]
+    decisions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AskAgain:
+    """The call does not start: people are asked anew.
+
+    Attributes:
+        reason: Why, for the people who are asked; never empty.
+    """
+
+    reason: str
+
+
+BeforeStart: TypeAlias = Callable[[StartingCall], Awaitable[Mapping[str, Json] | AskAgain]]
+"""Looks at each gated call before it starts: gives what is noted with its start, and is given back
+if nobody knows whether it ran (`DoubtInfo.frozen`); or has people asked anew."""
+
+
 @dataclass(slots=True, kw_only=True)
 class RunContext:
     """What all parts of one run share, from its start or resume to its end or next interrupt.
@@ -103,6 +138,7 @@ class RunContext:
         entered: Addresses of agents that were resumed.
         cancel: Asked at safe points whether the run shall stop there.
         observers: Are told what happens.
+        before_start: Looks at each gated call before it starts; None lets all of them.
     """
 
     checkpoint_id: str
@@ -119,6 +155,7 @@ class RunContext:
     entered: set[Address] = field(default_factory=set)
     cancel: CancelToken = field(default_factory=CancelToken)
     observers: Observers = field(default_factory=Observers)
+    before_start: BeforeStart | None = None
     _index: PointIndex = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -198,6 +235,7 @@ class Scope:
         point: The interrupt that it goes on from; None when it is new here.
         watch: Notices a raised signal.
         granted: Arguments that people have agreed to run, once more.
+        frozen: What was noted when they started for the first time.
         why: What the model said beside the tool call that runs now. Untrusted.
         sink: Takes pieces of the result of the tool call that runs now; None drops them.
     """
@@ -208,6 +246,7 @@ class Scope:
     point: Point | None = None
     watch: Watch = field(default_factory=Watch)
     granted: dict[str, Json] | None = None
+    frozen: Mapping[str, Json] = field(default_factory=dict)
     why: str = ""
     sink: Callable[[str], None] | None = None
 
@@ -350,17 +389,70 @@ def granted_arguments() -> dict[str, Json] | None:
     return current_scope("granted_arguments()").granted
 
 
-async def mark_started(arguments: Mapping[str, Json]) -> None:
+async def mark_started(
+    arguments: Mapping[str, Json], *, frozen: Mapping[str, Json] | None = None
+) -> None:
     """Note that a gated call starts now. A gate does this right before it runs what it wraps.
 
     Args:
         arguments: What runs, exactly.
+        frozen: What the application needs to know if the process dies while it runs.
 
     Raises:
         CheckpointConflictError: Somebody else works on this run: the call must not run.
     """
     scope = current_scope("mark_started()")
-    await scope.run.journal.append(STARTED, str(scope.address), {"arguments": dict(arguments)})
+    noted: dict[str, Json] = {"arguments": dict(arguments)}
+    if frozen:
+        noted["frozen"] = dict(frozen)
+    await scope.run.journal.append(STARTED, str(scope.address), noted)
+
+
+async def may_start(
+    tool: str, arguments: Mapping[str, Json], *, decisions: tuple[str, ...]
+) -> Mapping[str, Json] | AskAgain:
+    """Find out whether what people decided still lets a call start. For parts of the runtime.
+
+    Args:
+        tool: Name of the tool.
+        arguments: What would run, exactly.
+        decisions: See `StartingCall`.
+
+    Returns:
+        What is to be noted with the start; or why people have to be asked anew.
+    """
+    scope = current_scope("may_start()")
+    if scope.run.before_start is None:
+        return {}
+    call = StartingCall(
+        checkpoint_id=scope.run.checkpoint_id,
+        address=str(scope.address),
+        tool=tool,
+        arguments=arguments,
+        decisions=decisions,
+    )
+    return await scope.run.before_start(call)
+
+
+async def begin_call(
+    tool: str, arguments: Mapping[str, Json], *, decisions: tuple[str, ...]
+) -> str:
+    """Note that a gated call starts now, if it may. For gates.
+
+    Returns:
+        Why it may not, and people have to be asked anew; empty when it has started.
+
+    Raises:
+        CheckpointConflictError: Somebody else works on this run: the call must not run.
+    """
+    scope = current_scope("begin_call()")
+    frozen: Mapping[str, Json] | AskAgain = scope.frozen
+    if scope.granted is None:  # else people have just decided about the doubt, and that was checked
+        frozen = await may_start(tool, arguments, decisions=decisions)
+    if isinstance(frozen, AskAgain):
+        return frozen.reason
+    await mark_started(arguments, frozen=frozen)
+    return ""
 
 
 def event_key() -> str:

@@ -48,7 +48,7 @@ from agents.observe import ToolFinished, ToolInterrupted, ToolStarted
 from agents.points import Point
 from agents.signals import Interrupted, raise_point, unpack_group
 from agents.tools.base import Tool
-from agents.tools.doubt import ask_doubt, settle_doubt
+from agents.tools.doubt import Started, ask_doubt, settle_doubt
 from agents.tools.function import result_text
 
 GRACE = timedelta(seconds=5)
@@ -218,11 +218,14 @@ class _Execution:
             run.journal.keep(FINISHED, self.at, (self.call, result))
 
     async def _run(self, tool: Tool) -> ToolReturn:
-        settled = settle_doubt(tool, self.call)
+        settled = await settle_doubt(tool, self.call)
         if isinstance(settled, ToolReturn):
             return settled
+        scope = self.scope
+        if settled is not None:
+            scope = replace(scope, granted=settled.arguments, frozen=settled.frozen)
         try:
-            arguments = tool.validate(self.call.arguments) if settled is None else settled
+            arguments = tool.validate(self.call.arguments) if settled is None else settled.arguments
         except InvalidArgumentsError as error:
             return _misfit(tool, error)
         run = self.scope.run
@@ -233,7 +236,7 @@ class _Execution:
             checkpoint_id=run.checkpoint_id, address=self.scope.address, call=self.call
         )
         run.observers.tell(started)
-        with entered(replace(self.scope, granted=settled)):
+        with entered(scope):
             return await self._call(tool, arguments)
 
     async def _call(self, tool: Tool, arguments: dict[str, Json]) -> ToolReturn:
@@ -300,8 +303,8 @@ class _Execution:
         started = run.journal.started(self.at)
         is_doubt = started is not None and not tool.definition.idempotent
         if is_doubt or run.journal.has_started_below(self.at):
-            wanted = cast("dict[str, Json]", (started or {}).get("arguments", arguments))
-            ask_doubt(tool, self.call, wanted)
+            cut = Started.read(started) if started else Started(arguments=arguments)
+            ask_doubt(tool, self.call, cut)
         before = run.topmost(address)
         ids = [point.id for point in before.walk()] if before else []
         kept = {known: run.answers[known] for known in ids if known in run.answers}

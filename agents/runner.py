@@ -22,7 +22,7 @@ from agents.agent import Agent, AgentEvent, AgentInput, InterruptEvent, check_ag
 from agents.cancel import CancelToken
 from agents.checkpoint import CheckpointStatus, CheckpointStore, MessageLog, StoredCheckpoint
 from agents.codec import read_back
-from agents.context import Scope
+from agents.context import BeforeStart, Scope
 from agents.document import Claim, ResumeParams, RunDocument, Targets, find_answers, find_stopped
 from agents.errors import (
     AgentConfigError,
@@ -36,11 +36,13 @@ from agents.errors import (
     TopologyChangedError,
 )
 from agents.journal import RECOVERED
+from agents.judging import judge
 from agents.messages import user_message
 from agents.observe import Observer, Observers, RunResumed, RunStarted
 from agents.points import InterruptContext, Point
 from agents.segment import Segment, Setup, check_free
 from agents.signals import Interrupted
+from agents.tools.rulings import Judgement
 from agents.topology import check_topology
 
 Durability = Literal["interrupt", "step"]
@@ -68,6 +70,8 @@ class Runner:
         streaming: Whether text is passed on while the model speaks.
         observers: Told what happens, after it has happened; see `agents.observe`.
         new_id: Makes ids of interrupts; UUIDs.
+        before_start: Looks at each gated call right before it starts, and may have people asked
+            anew; see `BeforeStart`.
 
     Raises:
         AgentConfigError: It is no agent, there is no such durability, or steps cannot be kept
@@ -84,6 +88,7 @@ class Runner:
         streaming: bool = False,
         observers: Sequence[Observer] = (),
         new_id: Callable[[], str] = new_uuid,
+        before_start: BeforeStart | None = None,
     ) -> None:
         check_agent(agent)
         if durability not in get_args(Durability):
@@ -100,6 +105,7 @@ class Runner:
             every_step=durability == "step",
             observers=Observers(tuple(observers)),
             new_id=new_id,
+            before_start=before_start,
         )
         self._streaming = streaming
 
@@ -302,6 +308,30 @@ class Runner:
             return ()
         waiting = RunDocument.from_text(stored.data).waiting
         return tuple(waiting.contexts()) if waiting else ()
+
+    async def judge(
+        self, checkpoint_id: str, interrupt_id: str, arguments: Mapping[str, object]
+    ) -> Judgement | None:
+        """Work out what the rules demand of a waiting call with other arguments.
+
+        For forms in which people edit: it runs no agent and writes nothing, and lets nothing run.
+
+        Args:
+            checkpoint_id: The run.
+            interrupt_id: What waits.
+            arguments: All of them.
+
+        Returns:
+            None when the gate that asks cannot be found without entering an agent's code; then the
+            gate judges alone, when it gets the answer.
+
+        Raises:
+            NoCheckpointStoreError: This runner has no store.
+            CheckpointError: It cannot be read, or its run has ended.
+            InvalidArgumentsError: They do not fit the tool.
+        """
+        document = self._document(await self._load(checkpoint_id))
+        return await judge(self._setup.agent, document, checkpoint_id, interrupt_id, arguments)
 
     async def _work(self, segment: Segment) -> Events:
         """Run the agent to its next interrupt or its end, and store which it was."""

@@ -15,7 +15,7 @@ from agents.agent import Agent
 from agents.cancel import CancelToken
 from agents.checkpoint import CheckpointStatus, CheckpointStore, MessageLog, StoredCheckpoint
 from agents.codec import read_back
-from agents.context import RunContext, SessionValues
+from agents.context import BeforeStart, RunContext, SessionValues
 from agents.document import Claim, RunDocument, find_stopped
 from agents.errors import (
     AgentConfigError,
@@ -44,6 +44,7 @@ class Setup:
         every_step: Whether each step is stored.
         observers: Told what happens.
         new_id: Makes ids of interrupts.
+        before_start: Looks at each gated call before it starts; None lets all of them.
         fresh: What this process saved last, so that a resume need not read it again. Others may
             have written since: a claim tells.
     """
@@ -54,6 +55,7 @@ class Setup:
     every_step: bool
     observers: Observers
     new_id: Callable[[], str]
+    before_start: BeforeStart | None = None
     fresh: dict[str, StoredCheckpoint] = field(default_factory=dict)
 
     async def history(self, document: RunDocument) -> tuple[ModelMessage, ...]:
@@ -148,6 +150,7 @@ class Setup:
             streaming=document.streaming,
             cancel=cancel or CancelToken(),
             observers=self.observers,
+            before_start=self.before_start,
         )
         return Segment(
             setup=self,

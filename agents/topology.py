@@ -16,7 +16,6 @@ from agents.agent import Agent
 from agents.errors import TopologyChangedError
 from agents.points import Point
 from agents.tools.base import Tool
-from agents.tools.gates import Gate
 
 Key: TypeAlias = tuple[str, str]
 """Type and id of an address segment."""
@@ -53,10 +52,18 @@ def agent_component(agent: Agent) -> tuple[Key, Component]:
 def tool_component(tool: Tool) -> tuple[Key, Component]:
     """Describe a tool with its gates, as a part of an agent."""
     spec = tool.definition
-    inner = tool
-    while isinstance(inner, Gate):
-        inner = inner.tool
-    return ("tool", spec.name), Component(", ".join(spec.gates) or "no gate", inner)
+    return ("tool", spec.name), Component(", ".join(spec.gates) or "no gate", tool)
+
+
+def component_at(agent: Agent, address: Address) -> object:
+    """Find the part that is declared at an address; None where parts do not say what they are.
+
+    Args:
+        agent: The root agent.
+        address: Of an agent or a call, with its gates: `agent:Boss;agent:Worker;tool:pay:c1`.
+    """
+    found = list(_declared(agent, address))
+    return found[-1].inner if found and len(found) == len(address) else None
 
 
 def topology(agent: Agent, waiting: Point) -> dict[str, str]:
@@ -70,7 +77,11 @@ def topology(agent: Agent, waiting: Point) -> dict[str, str]:
         Kinds of components, by address without sub-ids, as text.
     """
     addresses = {_plain(point.address) for point in waiting.walk()}
-    return {at: kind for address in addresses for at, kind in _declared(agent, address)}
+    return {
+        str(Address(address.segments[:length])): found.kind
+        for address in addresses
+        for length, found in enumerate(_declared(agent, address), start=1)
+    }
 
 
 def check_topology(agent: Agent, waiting: Point, was: Mapping[str, str]) -> None:
@@ -90,14 +101,15 @@ def check_topology(agent: Agent, waiting: Point, was: Mapping[str, str]) -> None
             raise TopologyChangedError(at, kind, now.get(at, "nothing of that name"))
 
 
-def _declared(agent: Agent, address: Address) -> Iterator[tuple[str, str]]:
+def _declared(agent: Agent, address: Address) -> Iterator[Component]:
+    """The parts on the way to an address, as far as they are declared."""
     key, part = agent_component(agent)
     parts: Mapping[Key, Component] = {key: part}
-    for length, segment in enumerate(address.segments, start=1):
+    for segment in address.segments:
         found = parts.get((segment.type, segment.id))
         if found is None:
             return
-        yield str(Address(address.segments[:length])), found.kind
+        yield found
         parts = found.inner.components() if isinstance(found.inner, Described) else {}
 
 

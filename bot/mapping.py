@@ -154,6 +154,7 @@ def approval_from(
         backups_json=json.dumps(backups),
         escalate_ms=_escalation(info, rules, now_ms, expires_ms) if backups else None,
         due_ms=now_ms,
+        ruling_json=info.ruling if isinstance(info, CallInfo) else "",
     )
 
 
@@ -165,6 +166,7 @@ def edited_digest(approval: Approval, arguments: dict[str, object]) -> str:
         tool=approval.tool,
         arguments=arguments,
         rule=approval.rule,
+        ruling=approval.ruling_json,
     )
 
 

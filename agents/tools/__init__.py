@@ -1,6 +1,6 @@
 """Tools: what a model may call, and the gates around it."""
 
-from agents.tools.asking import CallGate, GateState
+from agents.tools.asking import CallGate
 from agents.tools.base import CallText, Tool, ToolSpec
 from agents.tools.choice import CHOOSE_NAME, ChooseTool, choice_gate, choose_tool
 from agents.tools.complete import complete_gate
@@ -43,6 +43,7 @@ from agents.tools.questions import (
     ParametersInfo,
     ParametersResult,
 )
+from agents.tools.rulings import GateState
 from agents.tools.schema import Multiline, Parameters, parameters
 from agents.tools.tagged import tagged
 

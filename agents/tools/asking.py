@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn
 
-from agents.address import Address
 from agents.calls import ToolOutcome, ToolReturn
-from agents.codec import Json, register
+from agents.codec import Json
 from agents.context import (
     Scope,
+    begin_call,
     current_address,
     current_checkpoint_id,
     current_scope,
@@ -36,7 +34,7 @@ from agents.context import (
 )
 from agents.errors import InvalidArgumentsError, ResumeDataError, ToolError
 from agents.points import Answerable
-from agents.policy.base import PolicyCall
+from agents.policy.base import Ask, Deny, PolicyCall
 from agents.signals import (
     Interrupted,
     composite_interrupt,
@@ -46,37 +44,24 @@ from agents.signals import (
     ungrouped,
 )
 from agents.tools.base import CallText, Tool, ToolSpec
-from agents.tools.digest import call_digest
+from agents.tools.digest import call_digest, canonical_json
 from agents.tools.infos import CallInfo, Cancelled, Expired
-from agents.tools.texts import cancelled_text, edited_text, expired_text
+from agents.tools.rulings import (
+    Around,
+    Demand,
+    DeniedError,
+    GateState,
+    Judgement,
+    Vote,
+    counting,
+    deciders,
+    demands,
+    gates_around,
+    inside,
+)
+from agents.tools.texts import cancelled_text, denied_text, edited_text, expired_text
 
 DEFAULT_RULE = "always"
-
-Judge: TypeAlias = Callable[[dict[str, Json]], Awaitable[str]]
-"""Says why a call may not run with other arguments; an empty text lets it."""
-
-_judges: ContextVar[tuple[tuple[Address, Judge], ...]] = ContextVar("agents_judges", default=())
-
-
-@register("countersign.gate/1")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GateState:
-    """What a gate must know to go on. Stored: version 1, must stay readable.
-
-    Attributes:
-        info: What people were shown; None when nobody was asked, and in what is stored: there the
-            interrupt has it already.
-        approved: Whether the call may run; then the gate never asks again.
-        arguments: With which arguments, in canonical form.
-        edited: Whether they are others than the model asked for.
-        digest: Digest of what may run.
-    """
-
-    info: CallInfo | None = None
-    approved: bool = False
-    arguments: dict[str, Json] | None = None
-    edited: bool = False
-    digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +105,12 @@ class CallGate(ABC):
             Interrupted: People are asked, or what is guarded asks them.
         """
         granted = granted_arguments()
-        with state_slot(self._slot):
+        with state_slot(self.slot):
             scope = current_scope("a gate")
             if granted is None:
                 decided = await self._decide(arguments)
             else:
-                decided = self._agreed(None, granted, edited=False)
+                decided = self._approved(None, GateState(arguments=granted))
         if isinstance(decided, ToolReturn):
             return decided
         return await self._run(decided, scope)
@@ -155,29 +140,53 @@ class CallGate(ABC):
         """The rule that a decision is bound to: the one there is now, or the one that asked."""
         return info.rule if info else DEFAULT_RULE
 
+    def _ruling_of(self, info: CallInfo | None) -> str:
+        """The ruling that a decision is bound to; empty when nobody was asked, or long ago."""
+        return info.ruling if info is not None else ""
+
+    @property
+    def _fills_in(self) -> bool:
+        """Whether its answers complete the arguments; then nobody is asked about these here."""
+        return False
+
     def _told(self, arguments: dict[str, Json], text: str) -> str:
         """What the model is told when people changed its arguments."""
         return edited_text(arguments, text)
 
-    async def _objection(self, info: CallInfo, arguments: dict[str, Json]) -> str:  # noqa: ARG002 - for subclasses
-        """Why the call may not run with arguments that people changed; empty when it may."""
-        return await outer_objection(arguments)
-
     @property
-    def _slot(self) -> str:
-        # One slot for each gate of a pile of gates.
+    def slot(self) -> str:
+        """See `Demanding`: one for each gate of a pile of gates."""
         return f"gate{len(self.tool.definition.gates)}"
+
+    async def demand(
+        self,
+        arguments: dict[str, Json],
+        before: GateState,  # noqa: ARG002 - see Demanding
+    ) -> CallInfo | Deny | None:
+        """See `Demanding`: what it would ask about a new call."""
+        asked = await self._question(arguments)
+        return Deny(asked.text) if isinstance(asked, ToolReturn) else asked
+
+    async def judge(self, arguments: dict[str, Json]) -> Judgement:
+        """Say what the rules demand of the waiting call with other arguments; runs nothing.
+
+        Args:
+            arguments: Canonical.
+        """
+        with state_slot(self.slot):
+            _, _, state = get_interrupt_state(GateState)
+            state = replace(state or GateState(), info=_asked(state))
+            try:
+                left = await demands(self, _changed(state, arguments))
+            except DeniedError as error:
+                return Judgement(arguments=arguments, denied=str(error))
+        return Judgement(arguments=arguments, info=left[0][1] if left else None)
 
     async def _decide(self, arguments: dict[str, Json]) -> GateState | ToolReturn:
         """Find out what people decided, and ask them if they have not."""
         was_interrupted, _, state = get_interrupt_state(GateState)
         if not was_interrupted:
-            asked = await self._question(arguments)
-            if asked is None:
-                return self._agreed(None, arguments, edited=False)
-            if isinstance(asked, ToolReturn):
-                return asked
-            stateful_interrupt(asked, GateState())
+            return await self._first(arguments)
         info = _asked(state)
         if state is not None and state.approved:
             return replace(state, info=info)
@@ -190,10 +199,18 @@ class CallGate(ABC):
             info.check_answer(answer)
         except ResumeDataError as error:
             keep_waiting(error)
-        return await self._verdict(info, answer, arguments)
+        return await self._verdict(replace(state, info=info), info, answer, arguments)
+
+    async def _first(self, arguments: dict[str, Json]) -> GateState | ToolReturn:
+        asked = await self._question(arguments)
+        if asked is None:
+            return self._approved(None, GateState(arguments=arguments))
+        if not isinstance(asked, ToolReturn):
+            stateful_interrupt(replace(asked, counted=deciders(gates_around())), GateState())
+        return asked
 
     async def _verdict(
-        self, info: CallInfo, answer: object, arguments: dict[str, Json]
+        self, state: GateState, info: CallInfo, answer: object, arguments: dict[str, Json]
     ) -> GateState | ToolReturn:
         match answer:
             case Expired():
@@ -201,20 +218,94 @@ class CallGate(ABC):
             case Cancelled():
                 return ToolReturn(cancelled_text(self._name, answer), ToolOutcome.CANCELLED)
             case _:
-                declined = self._declined(info, answer)
+                pass
+        owner = self._owner(state)
+        declined = owner._declined(info, answer)  # noqa: SLF001 - a gate like this one
         if declined is not None:
             return declined
         # From here on something will run: only if this still is the call that people saw.
-        digest = self._digest(arguments, self._rule_of(info))
-        if info.digest != digest or info.arguments != arguments:
+        shown = arguments if state.arguments is None else state.arguments
+        if info.digest != owner._digest_of(info, shown) or info.arguments != shown:  # noqa: SLF001
             self._refuse("the call, the tool or its rule has changed since people were asked")
-        wanted = self._wanted(info, answer, arguments)
-        edited = self._digest(wanted, self._rule_of(info)) != digest
-        if edited:
-            objection = await self._objection(info, wanted)
-            if objection:
-                self._refuse(objection)
-        return self._agreed(info, wanted, edited=edited)
+        wanted = owner._wanted(info, answer, shown)  # noqa: SLF001
+        return await self._settle(state, info, answer, shown=shown, wanted=wanted)
+
+    async def _settle(
+        self,
+        state: GateState,
+        info: CallInfo,
+        answer: object,
+        *,
+        shown: dict[str, Json],
+        wanted: dict[str, Json],
+    ) -> GateState | ToolReturn:
+        """Let the call run if everybody has agreed to it who has to; ask the others."""
+        vote = self._vote(state, info, answer, edits=not _same(wanted, shown))
+        asked_first = not vote.edits and state.arguments is None
+        after = _changed(state, wanted) if vote.edits else replace(state, arguments=wanted)
+        after = replace(
+            after,
+            edited=state.edited or vote.edits,
+            edited_by=vote.editor,
+            decisions=(*after.decisions, *_answered()),
+        )
+        if asked_first or (self._fills_in and not state.asking):
+            names = (*after.decided_by, vote.by) if vote.by else after.decided_by
+            after = replace(after, decided_by=names)
+        if asked_first:
+            # Frozen: what the rules said of just this call when people were asked is what counts.
+            return self._approved(info, after)
+        try:
+            after, left = vote.cast(after, await demands(self, after))
+        except DeniedError as error:
+            self._refuse(str(error))
+        if left:
+            original = info.original if info.original is not None else shown
+            self._ask_for(after, left[0], original=original)
+        return self._approved(info, after)
+
+    def _vote(self, state: GateState, info: CallInfo, answer: object, *, edits: bool) -> Vote:
+        """Read who let it run, and under which ruling; refuse who was counted already."""
+        by, editor, ruling = (_text(answer, name) for name in ("by", "edited_by", "ruling"))
+        around = () if state.asking or state.lapsed else deciders(gates_around())
+        for name in (by, editor):
+            if name and name in (*info.counted, *around):
+                self._refuse(f"{name} has agreed in another gate of this call, which needs two")
+        editor = (editor or by) if edits else state.edited_by
+        if not edits and info.exclude_editors and by and by == editor:
+            self._refuse(f"{by} has edited it, and the rule wants somebody else to approve it")
+        slot = state.asking or self.slot
+        return Vote(ruling=ruling or info.ruling, by=by, editor=editor, slot=slot, edits=edits)
+
+    def _ask_for(
+        self,
+        state: GateState,
+        demand: Demand,
+        *,
+        original: dict[str, Json] | None,
+        asked_again: str = "",
+    ) -> NoReturn:
+        """Ask, in this gate's own slot, what one of the gates of this call demands."""
+        slot, asked = demand
+        around = deciders(counting(state)) if slot == self.slot else ()
+        info = replace(
+            asked,
+            counted=tuple(dict.fromkeys((*around, *state.decided_by))),
+            edited_by=state.edited_by,
+            original=original,
+            asked_again=asked_again,
+        )
+        asking = "" if slot == self.slot else slot
+        stateful_interrupt(info, replace(state, info=None, approved=False, asking=asking))
+
+    def _owner(self, state: GateState) -> CallGate:
+        """The gate whose people were asked: this one, or one around it."""
+        if not state.asking:
+            return self
+        found = [one.gate for one in gates_around() if one.gate.slot == state.asking]
+        if not found or not isinstance(found[0], CallGate):
+            raise ToolError(f"a gate of {self._name!r} that asked people is gone; nothing ran")
+        return found[0]
 
     def _checked(self, edited: Mapping[str, object]) -> dict[str, Json]:
         """Read edited arguments; what was left out must not come back as a default unseen."""
@@ -229,43 +320,67 @@ class CallGate(ABC):
             self._refuse(f"the edited arguments leave out {', '.join(unseen)}; give all of them")
         return wanted
 
-    def _agreed(
-        self, info: CallInfo | None, arguments: dict[str, Json], *, edited: bool
-    ) -> GateState:
-        return GateState(
-            info=info,
-            approved=True,
-            arguments=arguments,
-            edited=edited,
-            digest=self._digest(arguments, self._rule_of(info)),
-        )
+    def _approved(self, info: CallInfo | None, state: GateState) -> GateState:
+        arguments = state.arguments or {}
+        digest = self._digest(arguments, self._rule_of(info), self._ruling_of(info))
+        return replace(state, info=info, approved=True, arguments=arguments, digest=digest)
 
     async def _run(self, state: GateState, scope: Scope) -> ToolReturn:
         """Run exactly what people agreed to."""
-        arguments, rule = state.arguments, self._rule_of(state.info)
-        if not state.approved or arguments is None or self._digest(arguments, rule) != state.digest:
+        arguments, info = state.arguments, state.info
+        if (
+            not state.approved
+            or arguments is None
+            or self._digest_of(info, arguments) != state.digest
+        ):
             raise ToolError(f"nobody agreed to this call of {self._name!r}; it did not run")
         if not self.tool.definition.gates:
-            await mark_started(arguments)
+            with entered(scope):
+                refused = await self._start(state, arguments)
+            if refused is not None:
+                return refused
         try:
-            with ungrouped():
-                result = await self._inner(state, arguments)
+            passed = Around(address=scope.address, gate=self, state=state)
+            with ungrouped(), inside(passed):
+                result = await self.tool.call(arguments)
         except Interrupted as signal:
             with entered(scope):
-                if state.info is None:
+                if info is None:
                     pass_on(state, signal)
-                composite_interrupt(state.info, replace(state, info=None), signal)
+                composite_interrupt(info, replace(state, info=None), signal)
         done = result if isinstance(result, ToolReturn) else ToolReturn(result)
         if not state.edited:
             return done
         told = self._told(arguments, done.text)
         return replace(done, text=told, said=done.said or done.text)
 
-    async def _inner(self, state: GateState, arguments: dict[str, Json]) -> str | ToolReturn:  # noqa: ARG002 - for subclasses
-        return await self.tool.call(arguments)
+    async def _start(self, state: GateState, arguments: dict[str, Json]) -> ToolReturn | None:
+        """Note that the call starts; ask people anew where what they decided does not count now.
 
-    def _shown(self, arguments: dict[str, Json], rule: str) -> dict[str, Any]:
-        """The fields of an info about this call."""
+        Returns:
+            A result in place of a start, when the rules do not let people decide any more.
+        """
+        around = counting(state)
+        decisions = (*(name for one in around for name in one.state.decisions), *state.decisions)
+        again = await begin_call(self._name, arguments, decisions=decisions)
+        if not again:
+            return None
+        lapsed = replace(
+            state, info=None, approved=False, agreed={}, decided_by=(), decisions=(), lapsed=True
+        )
+        try:
+            left = await demands(self, lapsed)
+        except DeniedError as error:
+            return ToolReturn(denied_text(self._name, str(error)), ToolOutcome.REFUSED)
+        if left:
+            original = state.info.original if state.info is not None else None
+            self._ask_for(lapsed, left[0], original=original, asked_again=again)
+        await mark_started(arguments)
+        return None
+
+    def _shown(self, arguments: dict[str, Json], rule: str, ruling: str = "") -> dict[str, Any]:
+        """The fields of an info about this call; without a ruling of a policy, that of the gate."""
+        ruling = ruling or self._own_ruling(rule)
         spec, words, address = self.tool.definition, self.describe(arguments), current_address()
         return {
             "tool_name": spec.name,
@@ -275,8 +390,9 @@ class CallGate(ABC):
             "why": current_why(),
             "preview": words.preview,
             "schema": dict(spec.schema),
-            "digest": self._digest(arguments, rule),
+            "digest": self._digest(arguments, rule, ruling),
             "rule": rule,
+            "ruling": ruling,
             "thread": current_checkpoint_id(),
             "address": str(address),
         }
@@ -296,13 +412,20 @@ class CallGate(ABC):
             session=MappingProxyType(dict(session_values())),
         )
 
-    def _digest(self, arguments: dict[str, Json], rule: str) -> str:
+    def _own_ruling(self, rule: str) -> str:
+        return Ask(rule=rule).to_text(kind=self.gate_name)
+
+    def _digest_of(self, info: CallInfo | None, arguments: dict[str, Json]) -> str:
+        return self._digest(arguments, self._rule_of(info), self._ruling_of(info))
+
+    def _digest(self, arguments: dict[str, Json], rule: str, ruling: str) -> str:
         return call_digest(
             thread=current_checkpoint_id(),
             address=str(current_address()),
             tool=self._name,
             arguments=arguments,
             rule=rule,
+            ruling=ruling,
         )
 
     @property
@@ -320,25 +443,24 @@ def _asked(state: GateState | None) -> CallInfo | None:
     return info if isinstance(info, CallInfo) else None
 
 
-@contextmanager
-def judged_by(judge: Judge) -> Iterator[None]:
-    """Have the gates inside of this one ask a judge about arguments that people change.
-
-    Args:
-        judge: Asked by gates of the same call only, not by those of agents in it.
-    """
-    token = _judges.set((*_judges.get(), (current_address(), judge)))
-    try:
-        yield
-    finally:
-        _judges.reset(token)
+def _same(one: Mapping[str, Json], other: Mapping[str, Json]) -> bool:
+    return canonical_json(one) == canonical_json(other)
 
 
-async def outer_objection(arguments: dict[str, Json]) -> str:
-    """Why the gates around this one do not let the call run with changed arguments, or nothing."""
-    here = current_address()
-    for address, judge in _judges.get():
-        fault = await judge(arguments) if address == here else ""
-        if fault:
-            return fault
-    return ""
+def _changed(state: GateState, arguments: dict[str, Json]) -> GateState:
+    """The state of a gate whose call has other arguments now: nobody has agreed to these."""
+    return replace(
+        state, approved=False, arguments=arguments, agreed={}, decided_by=(), decisions=()
+    )
+
+
+def _answered() -> tuple[str, ...]:
+    """The interrupt whose answer this is."""
+    point = current_scope("a gate").point
+    return (point.id,) if point is not None else ()
+
+
+def _text(answer: object, name: str) -> str:
+    """A field of an answer that is a text; empty when there is none."""
+    found = getattr(answer, name, None)
+    return found if isinstance(found, str) else ""

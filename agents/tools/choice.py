@@ -12,11 +12,14 @@ from agents.calls import ToolOutcome, ToolReturn
 from agents.codec import Json
 from agents.context import get_interrupt_state, get_resume_context
 from agents.errors import AgentConfigError, InvalidArgumentsError, ResumeDataError, ToolError
+from agents.policy.base import Deny
 from agents.signals import keep_waiting, stateful_interrupt
 from agents.tools.asking import DEFAULT_RULE, CallGate
 from agents.tools.base import CallText, Tool, ToolSpec
+from agents.tools.digest import canonical_json
 from agents.tools.infos import CallInfo, Cancelled, Expired
 from agents.tools.questions import CallChoiceInfo, Choice, ChoiceInfo, ChoiceResult
+from agents.tools.rulings import GateState
 from agents.tools.schema import Parameters, parameters
 from agents.tools.texts import (
     completed_text,
@@ -123,6 +126,20 @@ class ChoiceGate(CallGate):
 
     def _rule_of(self, info: CallInfo | None) -> str:  # noqa: ARG002 - see CallGate
         return self.rule
+
+    @property
+    def _fills_in(self) -> bool:
+        return True
+
+    async def demand(self, arguments: dict[str, Json], before: GateState) -> Deny | None:
+        """See `CallGate`: the call may run with what was chosen, and with nothing else."""
+        name = self.parameter
+        chosen = (before.arguments or {}).get(name)
+        if canonical_json(arguments.get(name)) == canonical_json(chosen):
+            return None
+        return Deny(
+            f"people have chosen {name!r} for this call; reject it, and have them asked anew"
+        )
 
     def _told(self, arguments: dict[str, Json], text: str) -> str:
         return completed_text(arguments, text)

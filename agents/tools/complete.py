@@ -15,6 +15,7 @@ from agents.tools.base import CallText, Tool, ToolSpec
 from agents.tools.digest import canonical_json
 from agents.tools.infos import CallInfo
 from agents.tools.questions import ParametersInfo, ParametersResult
+from agents.tools.rulings import GateState
 from agents.tools.texts import completed_text, open_schema, partial_text
 
 
@@ -94,6 +95,17 @@ class CompleteGate(CallGate):
 
     def _rule_of(self, info: CallInfo | None) -> str:  # noqa: ARG002 - see CallGate
         return self.rule
+
+    @property
+    def _fills_in(self) -> bool:
+        return True
+
+    async def demand(
+        self,
+        arguments: dict[str, Json],
+        before: GateState,
+    ) -> None:
+        """See `CallGate`: it asks for what is missing, and not whether the call may run."""
 
     def _told(self, arguments: dict[str, Json], text: str) -> str:
         return completed_text(arguments, text)

@@ -65,6 +65,16 @@ def call_digest(
     return hashlib.sha256(canonical_json(call).encode("ascii")).hexdigest()
 
 
+def rule_in(ruling: str) -> str:
+    """The name of the rule in a ruling that `Ask.to_text` wrote; empty when it is damaged."""
+    try:
+        found = json.loads(ruling)
+    except (ValueError, RecursionError):
+        return ""
+    name = found.get("rule") if isinstance(found, dict) else None
+    return name if isinstance(name, str) else ""
+
+
 def _check_keys(value: object) -> None:
     """Refuse keys that JSON would silently turn into text: 1 and "1" must not meet."""
     if isinstance(value, Mapping):

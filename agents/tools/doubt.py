@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import NoReturn, cast
 
 from agents.calls import ToolCall, ToolOutcome, ToolReturn
 from agents.codec import Json
-from agents.context import current_scope, get_interrupt_state, get_resume_context, state_slot
+from agents.context import (
+    AskAgain,
+    current_scope,
+    get_interrupt_state,
+    get_resume_context,
+    interrupt_info,
+    may_start,
+    state_slot,
+)
 from agents.errors import CheckpointDecodeError
 from agents.journal import STARTED
 from agents.signals import stateful_interrupt
@@ -17,7 +27,29 @@ _DOUBT = "doubt"
 """The slot of the question whether a call ran."""
 
 
-def settle_doubt(tool: Tool, call: ToolCall) -> ToolReturn | dict[str, Json] | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """How a call started of which nobody knows whether it ran.
+
+    Attributes:
+        arguments: What it started with.
+        frozen: What the application noted then; see `DoubtInfo`.
+    """
+
+    arguments: dict[str, Json]
+    frozen: Mapping[str, Json] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, entry: Mapping[str, Json]) -> Started:
+        """Read the journal's entry; one of an earlier program has nothing frozen in it."""
+        frozen = entry.get("frozen")
+        return cls(
+            arguments=cast("dict[str, Json]", entry["arguments"]),
+            frozen=frozen if isinstance(frozen, dict) else {},
+        )
+
+
+async def settle_doubt(tool: Tool, call: ToolCall) -> ToolReturn | Started | None:
     """Ask people about a call that a dead process left running, or find out what they answered.
 
     Args:
@@ -25,7 +57,7 @@ def settle_doubt(tool: Tool, call: ToolCall) -> ToolReturn | dict[str, Json] | N
         call: The call that is executed now.
 
     Returns:
-        A result; or arguments that run once more; or None when there is no doubt.
+        A result; or what runs once more; or None when there is no doubt.
 
     Raises:
         Interrupted: People are asked, or have not answered yet.
@@ -35,47 +67,63 @@ def settle_doubt(tool: Tool, call: ToolCall) -> ToolReturn | dict[str, Json] | N
     started = scope.run.journal.find(STARTED, str(scope.address))
     with state_slot(_DOUBT):
         if started is not None and not tool.definition.idempotent:
-            _ask(tool, call, cast("dict[str, Json]", started["arguments"]))
+            _ask(tool, call, Started.read(started))
         was_asked, has_state, arguments = get_interrupt_state(dict)
         if not was_asked:
             return None
         if not has_state or arguments is None:
             raise CheckpointDecodeError(f"the question about {scope.address} lost its arguments")
+        info = interrupt_info()
+        before = Started(
+            arguments=arguments, frozen=info.frozen if isinstance(info, DoubtInfo) else {}
+        )
         _, _, answer = get_resume_context(object)
         if answer is None:
-            _ask(tool, call, arguments)
-    return _result(call.name, arguments, answer)
+            _ask(tool, call, before)
+        if isinstance(answer, DoubtResult) and answer.choice == "again":
+            return await _again(tool, call, before)
+    return _result(call.name, answer)
 
 
-def ask_doubt(tool: Tool, call: ToolCall, arguments: dict[str, Json]) -> NoReturn:
+async def _again(tool: Tool, call: ToolCall, before: Started) -> Started:
+    """Run it once more, unless what people said of it has become too old."""
+    point = current_scope("settle_doubt()").point
+    decisions = (point.id,) if point is not None else ()
+    said = await may_start(call.name, before.arguments, decisions=decisions)
+    if isinstance(said, AskAgain):
+        _ask(tool, call, before, asked_again=said.reason)
+    return replace(before, frozen=said or before.frozen)
+
+
+def ask_doubt(tool: Tool, call: ToolCall, started: Started) -> NoReturn:
     """Ask people about a call that has just been cut off.
 
     Args:
         tool: What was called.
         call: The call.
-        arguments: What it started with.
+        started: How it started.
 
     Raises:
         Interrupted: Always.
     """
     with state_slot(_DOUBT):
-        _ask(tool, call, arguments)
+        _ask(tool, call, started)
 
 
-def _ask(tool: Tool, call: ToolCall, arguments: dict[str, Json]) -> NoReturn:
+def _ask(tool: Tool, call: ToolCall, started: Started, *, asked_again: str = "") -> NoReturn:
     info = DoubtInfo(
         tool_name=call.name,
-        arguments=arguments,
-        title=tool.describe(arguments).title,
+        arguments=started.arguments,
+        title=tool.describe(started.arguments).title,
         call_id=call.id,
+        frozen=dict(started.frozen),
+        asked_again=asked_again,
     )
-    stateful_interrupt(info, arguments)
+    stateful_interrupt(info, started.arguments)
 
 
-def _result(name: str, arguments: dict[str, Json], answer: object) -> ToolReturn | dict[str, Json]:
+def _result(name: str, answer: object) -> ToolReturn:
     match answer:
-        case DoubtResult(choice="again"):
-            return arguments
         case DoubtResult(choice="ran"):
             told = answer.result or f"{name!r} ran, says a person; its result was not kept."
             return ToolReturn(told, ToolOutcome.RAN)

@@ -10,7 +10,7 @@ from typing import Literal
 
 from agents.calls import ToolOutcome, ToolReturn
 from agents.codec import Json
-from agents.tools.asking import DEFAULT_RULE, CallGate, GateState
+from agents.tools.asking import DEFAULT_RULE, CallGate
 from agents.tools.base import Tool
 from agents.tools.infos import (
     ApprovalInfo,
@@ -19,6 +19,7 @@ from agents.tools.infos import (
     ReviewEditInfo,
     ReviewEditResult,
 )
+from agents.tools.rulings import GateState
 from agents.tools.texts import rejected_text
 
 __all__ = ["DEFAULT_RULE", "Gate", "GateState", "Kind", "approval_gate", "review_edit_gate"]
@@ -54,8 +55,8 @@ class DecisionGate(CallGate):
             case _:
                 return arguments
 
-    def _ask(self, kind: Kind, arguments: dict[str, Json], rule: str) -> CallInfo:
-        shown = self._shown(arguments, rule)
+    def _ask(self, kind: Kind, arguments: dict[str, Json], rule: str, ruling: str = "") -> CallInfo:
+        shown = self._shown(arguments, rule, ruling)
         return ApprovalInfo(**shown) if kind == "approval" else ReviewEditInfo(**shown)
 
 

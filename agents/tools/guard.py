@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 
 from agents.calls import ToolOutcome, ToolReturn
 from agents.codec import Json
 from agents.policy.base import TIME_LIMIT, Allow, Ask, Deny, Policy, ruling_of
 from agents.policy.checks import check_tool
-from agents.tools.asking import CallGate, GateState, judged_by, outer_objection
+from agents.tools.asking import CallGate
 from agents.tools.base import Tool
 from agents.tools.gates import DecisionGate
 from agents.tools.infos import CallInfo
+from agents.tools.rulings import GateState
 from agents.tools.texts import denied_text
 
 _ALLOWED = "policy: allowed"
@@ -24,8 +24,9 @@ class PolicyGate(DecisionGate):
     """A tool whose calls a policy judges.
 
     The ruling is frozen with the interrupt. When a person edits the arguments, here or in a gate
-    inside of this one, the policy is asked about the edited call: what it denies, or would ask
-    about under another rule, is refused, and the person can answer again.
+    inside of this one, the policy is asked about the edited call: what it denies is refused, and
+    the person can answer again; what it asks about under another ruling, in whatever part, runs
+    only when people have agreed under that one.
 
     Attributes:
         policy: The policy.
@@ -41,13 +42,30 @@ class PolicyGate(DecisionGate):
         return "policy"
 
     async def _question(self, arguments: dict[str, Json]) -> CallInfo | ToolReturn | None:
+        asked = await self._judged(arguments)
+        if isinstance(asked, Deny):
+            return ToolReturn(denied_text(self._name, asked.reason), ToolOutcome.REFUSED)
+        return asked
+
+    async def demand(
+        self,
+        arguments: dict[str, Json],
+        before: GateState,  # noqa: ARG002 - see CallGate
+    ) -> CallInfo | Deny | None:
+        """See `CallGate`."""
+        asked = await self._judged(arguments)
+        if isinstance(asked, Deny):
+            return Deny(f"the rules do not allow the call with these arguments: {asked.reason}")
+        return asked
+
+    async def _judged(self, arguments: dict[str, Json]) -> CallInfo | Deny | None:
         match await self._ruling(arguments):
             case Allow():
                 return None
-            case Deny(reason=reason):
-                return ToolReturn(denied_text(self._name, reason), ToolOutcome.REFUSED)
+            case Deny() as denied:
+                return denied
             case Ask() as ask:
-                info = self._ask(ask.kind, arguments, ask.rule)
+                info = self._ask(ask.kind, arguments, ask.rule, ask.to_text())
                 return replace(
                     info,
                     title=ask.title or info.title,
@@ -57,29 +75,11 @@ class PolicyGate(DecisionGate):
                     remind_in=ask.remind_in,
                     escalate_in=ask.escalate_in,
                     backups=ask.backups,
+                    exclude_editors=ask.exclude_editors,
                 )
 
     def _rule_of(self, info: CallInfo | None) -> str:
         return info.rule if info else _ALLOWED
-
-    async def _inner(self, state: GateState, arguments: dict[str, Json]) -> str | ToolReturn:
-        with judged_by(partial(self._judge, state.info)):
-            return await self.tool.call(arguments)
-
-    async def _objection(self, info: CallInfo, arguments: dict[str, Json]) -> str:
-        return await self._judge(info, arguments) or await outer_objection(arguments)
-
-    async def _judge(self, info: CallInfo | None, arguments: dict[str, Json]) -> str:
-        """Say what the policy has against other arguments than those it has judged."""
-        match await self._ruling(arguments):
-            case Allow():
-                return ""
-            case Deny(reason=reason):
-                return f"the rules do not allow the call with these arguments: {reason}"
-            case Ask(rule=rule) if info is not None and rule == info.rule:
-                return ""
-            case Ask(rule=rule):
-                return f"with these arguments another rule asks ({rule}): reject, and ask anew"
 
     async def _ruling(self, arguments: dict[str, Json]) -> Allow | Deny | Ask:
         return await ruling_of(

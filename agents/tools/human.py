@@ -89,15 +89,20 @@ class HumanResponse:
         digest: What the person was shown, or wants to run; compared when it is given. Whoever
             shows questions and takes answers at different times, as a bot does, always gives it.
         by: Who decided.
+        ruling: For `edit`: the ruling that the arguments were approved under, when it is another
+            than that of the question; see `CallInfo.ruling`.
+        edited_by: For `edit`: who edited, when somebody else decided.
     """
 
     type: ResponseType
     args: Json = None
     digest: str | None = None
     by: str | None = None
+    ruling: str | None = None
+    edited_by: str | None = None
 
     def __post_init__(self) -> None:
-        check_texts(self, "digest", "by", optional=True)
+        check_texts(self, "digest", "by", "ruling", "edited_by", optional=True)
         fault = _fault(self.type, self.args)
         if fault:
             raise ValueError(fault)
@@ -240,7 +245,7 @@ class HumanInterrupt(CallInfo):
                 f"a response cannot switch tools: {self.tool_name!r} was asked about, "
                 f"not {request.action!r}; nothing ran"
             )
-        digest = self.digest_of(request.args)
+        digest = self.digest_of(request.args, ruling=response.ruling)
         if response.digest is not None:
             self.check_digest(response.digest, digest)
         if response.type == "accept":

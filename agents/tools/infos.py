@@ -7,13 +7,13 @@ methods (`approve`, `reject`, `edit`, …) make answers that fit.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import ClassVar, Literal, TypeAlias, get_args
 
 from agents.codec import Json, register
 from agents.errors import ResumeDataError, ToolError
-from agents.tools.digest import call_digest
+from agents.tools.digest import call_digest, rule_in
 
 DoubtChoice = Literal["ran", "again", "give_up"]
 
@@ -111,6 +111,9 @@ class ReviewEditResult:
         disapprove_reason: Why not.
         digest: What the decision covers: the digest of the shown, or of the edited arguments.
         by: Who decided.
+        ruling: The ruling that the edited arguments were approved under, when it is another than
+            that of the question; see `CallInfo.ruling`.
+        edited_by: Who edited, when somebody else decided.
     """
 
     edited_arguments: dict[str, Json] | None = None
@@ -119,10 +122,13 @@ class ReviewEditResult:
     disapprove_reason: str | None = None
     digest: str | None = None
     by: str | None = None
+    ruling: str | None = None
+    edited_by: str | None = None
 
     def __post_init__(self) -> None:
         check_bools(self, "no_need_to_edit", "disapproved")
-        check_texts(self, "disapprove_reason", "digest", "by", optional=True)
+        texts = ("disapprove_reason", "digest", "by", "ruling", "edited_by")
+        check_texts(self, *texts, optional=True)
         if self.edited_arguments is not None and not isinstance(self.edited_arguments, dict):
             raise TypeError("edited_arguments must be a dict or None")
 
@@ -139,7 +145,7 @@ class CallInfo:
         why: The model's own words beside the call; may be empty. Untrusted.
         preview: What will happen, from the tool's author; may be empty.
         schema: JSON schema of the arguments.
-        digest: Digest of thread, address, tool, arguments and rule; see `call_digest`.
+        digest: Digest of thread, address, tool, arguments, rule and ruling; see `call_digest`.
         rule: Name of the rule that asks.
         thread: Id of the checkpoint.
         address: Where in the run the call stands, as text.
@@ -150,6 +156,14 @@ class CallInfo:
         escalate_in: When to ask the backup people, by a policy; None leaves it to the application.
         backups: Who should decide, too, once it has escalated, by a policy; empty leaves it to the
             application.
+        ruling: All of the ruling that people are asked under, as `Ask.to_text` writes it. Empty in
+            what was asked before there was one: it can be answered as it is shown, not edited.
+        exclude_editors: Whether who edits the call cannot approve it, too.
+        counted: Who was counted for the call already, in a gate around this one or under another
+            rule of it: they cannot decide here.
+        edited_by: Who made these arguments; empty when the model did, or nobody is named.
+        original: The arguments as people were first asked about them; None when nobody changed any.
+        asked_again: Why people are asked anew; empty when they are not.
     """
 
     tool_name: str
@@ -169,12 +183,22 @@ class CallInfo:
     remind_in: timedelta | None = None
     escalate_in: timedelta | None = None
     backups: tuple[str, ...] = ()
+    ruling: str = ""
+    exclude_editors: bool = False
+    counted: tuple[str, ...] = ()
+    edited_by: str = ""
+    original: dict[str, Json] | None = None
+    asked_again: str = ""
 
     def __str__(self) -> str:
         return f"{self.title}: may this call of {self.tool_name!r} run?"
 
-    def digest_of(self, arguments: Mapping[str, Json]) -> str:
+    def digest_of(self, arguments: Mapping[str, Json], *, ruling: str | None = None) -> str:
         """Compute the digest of this call with other arguments.
+
+        Args:
+            arguments: All of them.
+            ruling: Another ruling that it is about; None is the one of this question.
 
         Raises:
             ResumeDataError: They are not JSON data.
@@ -185,7 +209,8 @@ class CallInfo:
                 address=self.address,
                 tool=self.tool_name,
                 arguments=arguments,
-                rule=self.rule,
+                rule=rule_in(ruling) if ruling else self.rule,
+                ruling=ruling or self.ruling,
             )
         except ToolError as error:
             raise ResumeDataError(f"{self.tool_name!r} cannot run with these: {error}") from error
@@ -267,7 +292,7 @@ class ReviewEditInfo(CallInfo):
             case ReviewEditResult(no_need_to_edit=True):
                 self.check_digest(answer.digest, self.digest)
             case ReviewEditResult(edited_arguments=dict() as edited):
-                self.check_digest(answer.digest, self.digest_of(edited))
+                self.check_digest(answer.digest, self.digest_of(edited, ruling=answer.ruling))
             case ReviewEditResult():
                 raise ResumeDataError(
                     f"the review of {self.tool_name!r} chooses nothing; set edited_arguments, "
@@ -350,12 +375,17 @@ class DoubtInfo:
         arguments: The approved arguments that it started with.
         title: Verb and object, one line.
         call_id: Id of the call in the model's answer.
+        frozen: What the application noted when the call started, such as who may decide about it;
+            empty when it noted nothing. See `Runner`, `before_start`.
+        asked_again: Why people are asked anew; empty when they are not.
     """
 
     tool_name: str
     arguments: dict[str, Json]
     title: str
     call_id: str
+    frozen: dict[str, Json] = field(default_factory=dict)
+    asked_again: str = ""
 
     def __str__(self) -> str:
         return f"{self.title}: it was started, and nobody knows whether it ran. What happened?"

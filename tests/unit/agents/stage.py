@@ -10,7 +10,7 @@ from typing import TypeVar
 from agents.address import Address, Segment
 from agents.calls import ToolOutcome, ToolReturn
 from agents.codec import Json
-from agents.context import RunContext, Scope, address_segment, current_scope, entered
+from agents.context import BeforeStart, RunContext, Scope, address_segment, current_scope, entered
 from agents.errors import ResumeError
 from agents.journal import Journal
 from agents.points import InterruptContext, Point
@@ -32,6 +32,7 @@ class Stage:
         point: What waits.
         refusals: Answers that were refused in the last round.
         journals: One per round.
+        before_start: Looks at each call before it starts.
     """
 
     tool: Tool
@@ -41,6 +42,7 @@ class Stage:
     point: Point | None = None
     refusals: tuple[ResumeError, ...] = ()
     journals: list[Journal] = field(default_factory=list)
+    before_start: BeforeStart | None = None
     _ids: itertools.count[int] = field(default_factory=itertools.count)
 
     async def run(
@@ -58,6 +60,7 @@ class Stage:
             waiting=self._stored(),
             answers=answers or {},
             untargeted="reenter" if reenter else "preserve",
+            before_start=self.before_start,
         )
         self.journals.append(run.journal)
         name = self.tool.definition.name

@@ -40,6 +40,7 @@ from agents import (
 from agents.agent import Agent
 from agents.checkpoint import CheckpointStatus
 from agents.codec import Json
+from agents.context import BeforeStart
 from agents.models import Turn
 from agents.tools.base import CallText
 
@@ -113,6 +114,7 @@ class World:
     models: list[ScriptedModel] = field(default_factory=list)
     asked: int = 0
     by_history: bool = False
+    before_start: BeforeStart | None = None
 
     def agent(self, name: str = "A") -> Agent:
         if self.by_history:
@@ -136,6 +138,7 @@ class World:
             checkpoint_store=self.store,  # type: ignore[arg-type]
             message_log=self.log,
             durability=self.durability,  # type: ignore[arg-type]
+            before_start=self.before_start,
             **options,  # type: ignore[arg-type]
         )
 
@@ -201,9 +204,9 @@ def contexts(events: Sequence[AgentEvent]) -> dict[str, InterruptContext]:
     return {c.address.segments[-1].sub_id or str(c.address): c for c in last.contexts}
 
 
-def yes(context: InterruptContext) -> object:
+def yes(context: InterruptContext, by: str = "U1") -> object:
     assert isinstance(context.info, ApprovalInfo)
-    return context.info.approve(by="U1")
+    return context.info.approve(by=by)
 
 
 def no(context: InterruptContext, reason: str | None = None) -> object:

@@ -127,7 +127,7 @@ async def test_gates_of_the_tool_stay() -> None:
     assert isinstance(second.info, ApprovalInfo)
     assert (first.info.rule, second.info.rule) == ("more than ten", "always")
     assert pay.calls == []
-    await world.resume({second.id: yes(second)})
+    await world.resume({second.id: second.info.approve(by="U2")})
     assert pay.calls == [{"x": 50}]
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
 import pytest
 
 from agents import (
@@ -25,6 +28,7 @@ from agents import (
     session_values,
 )
 from agents.codec import Json
+from agents.context import AskAgain, StartingCall
 from agents.models import Turn, call, say
 from tests.unit.agents.support import (
     Died,
@@ -124,6 +128,67 @@ async def test_i5_an_idempotent_call_runs_again_with_the_same_key() -> None:
     assert brief(events)[0] == "tool pay#c2 ran: paid"
     assert len(set(keys)) == 1
     assert len(keys) == 2
+
+
+async def test_f3_doubt_knows_what_was_frozen_when_the_call_started() -> None:
+    world, pay, _ = step_world()
+    watch = Watch()
+    world.before_start = watch
+    await died_in_pay(world, pay)
+    world.before_start = None
+    asked = contexts(await world.recover())["c2"]
+    assert isinstance(asked.info, DoubtInfo)
+    assert asked.info.frozen == {"approvers": ["UBEN"]}
+
+    def die(_: dict[str, Json]) -> str:
+        raise Died
+
+    pay.body = die
+    with pytest.raises(Died):
+        await world.resume({asked.id: DoubtResult(choice="again")})
+    again = contexts(await world.recover())["c2"]
+    assert isinstance(again.info, DoubtInfo)
+    assert again.info.frozen == asked.info.frozen
+
+
+async def test_f3_start_of_an_earlier_program_has_nothing_frozen() -> None:
+    world, pay, _ = step_world()
+    await died_in_pay(world, pay)
+    world.before_start = Watch()
+    asked = contexts(await world.recover())["c2"]
+    assert isinstance(asked.info, DoubtInfo)
+    assert asked.info.frozen == {}
+
+
+async def test_f7_decision_to_run_again_lapses_too() -> None:
+    world, pay, _ = step_world()
+    world.before_start = Watch()
+    await died_in_pay(world, pay)
+    asked = contexts(await world.recover())["c2"]
+    late = Watch(AskAgain("it was decided a month ago"))
+    world.before_start = late
+    again = contexts(await world.resume({asked.id: DoubtResult(choice="again")}))["c2"]
+    assert isinstance(again.info, DoubtInfo)
+    assert again.info.asked_again == "it was decided a month ago"
+    assert again.info.frozen == {"approvers": ["UBEN"]}
+    assert again.id != asked.id
+    assert len(pay.calls) == 1
+    assert [call.decisions for call in late.seen] == [(asked.id,)]
+    world.before_start = Watch()
+    await world.resume({again.id: DoubtResult(choice="again")})
+    assert len(pay.calls) == 2
+
+
+@dataclass
+class Watch:
+    """Freezes who decides, or has people asked anew."""
+
+    says: AskAgain | None = None
+    seen: list[StartingCall] = field(default_factory=list)
+
+    async def __call__(self, call: StartingCall) -> Mapping[str, Json] | AskAgain:
+        self.seen.append(call)
+        return self.says or {"approvers": ["UBEN"]}
 
 
 async def test_i5_a_second_death_asks_again() -> None:

@@ -158,9 +158,9 @@ async def test_a_gate_around_a_task_group_is_asked_once() -> None:
 
     gated = approval_gate(approval_gate(Plain("t", both)))
     world = World([call("t", id="c1"), say("done")], [gated])
-    for _ in range(2):
+    for name in ("U1", "U2"):
         (gate,) = await world.pending() or contexts(await world.run()).values()
-        await world.resume({gate.id: yes(gate)})
+        await world.resume({gate.id: yes(gate, by=name)})
 
     questions = await world.pending()
     assert [context.info for context in questions] == ["x?", "y?"]

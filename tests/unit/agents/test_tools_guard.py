@@ -15,8 +15,16 @@ from agents.errors import AgentConfigError, ToolError, TopologyChangedError
 from agents.models import call, say
 from agents.policy import Allow, Ask, Condition, Deny, PolicyCall, Rule, RulePolicy, Ruling
 from agents.signals import interrupt
-from agents.tools import Tool, approval_gate, guard, policy_gate, review_edit_gate, tagged, tool
-from agents.tools.asking import GateState
+from agents.tools import (
+    GateState,
+    Tool,
+    approval_gate,
+    guard,
+    policy_gate,
+    review_edit_gate,
+    tagged,
+    tool,
+)
 from agents.tools.complete import complete_gate
 from agents.tools.guard import PolicyGate
 from agents.tools.infos import ApprovalInfo, Expired, ReviewEditInfo
@@ -188,17 +196,14 @@ async def test_approved_call_runs_once_and_is_not_judged_again() -> None:
     assert len(judge.calls) == 1
 
 
-@pytest.mark.parametrize(
-    ("x", "fault"), [(500, "do not allow.*more than 100"), (7, "another rule asks \\(five\\)")]
-)
-async def test_edit_is_judged(x: int, fault: str) -> None:
+async def test_edit_is_judged() -> None:
     pay = Plain("pay")
     stage = Stage(guard(pay, LIMITS), {"x": 20})
     await stage.run()
     info = stage.question(ReviewEditInfo)
     before = stage.asked.id
-    assert await stage.answer(info.edit({"x": x})) is None
-    assert re.search(fault, str(stage.refusals[0]))
+    assert await stage.answer(info.edit({"x": 500})) is None
+    assert re.search("do not allow.*more than 100", str(stage.refusals[0]))
     assert pay.calls == []
     assert stage.asked.id == before
     assert await stage.answer(info.edit({"x": 30})) is not None
@@ -213,7 +218,7 @@ async def test_edit_into_what_is_allowed_runs() -> None:
     assert pay.calls == [{"x": 3}]
 
 
-@pytest.mark.parametrize(("x", "runs"), [(500, False), (20, False), (2, True)])
+@pytest.mark.parametrize(("x", "runs"), [(500, False), (2, True)])
 async def test_edit_in_a_gate_inside_is_judged_too(x: int, runs: bool) -> None:
     pay = Plain("pay")
     stage = Stage(guard(review_edit_gate(pay), LIMITS), {"x": 1})

@@ -1,0 +1,244 @@
+"""What the rules would say of an edited call, before anything of it is decided."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import TypedDict
+
+import pytest
+
+from agents import (
+    AgentTool,
+    ChatModelAgent,
+    CheckpointClosedError,
+    InterruptContext,
+    InvalidArgumentsError,
+    ScriptedModel,
+    get_resume_context,
+    interrupt,
+    make_message,
+    tool,
+)
+from agents.agent import Agent, AgentEvent, AgentInput, function_agent
+from agents.codec import Json
+from agents.graph import END, START, StateGraph
+from agents.graph.agent import GraphAgent
+from agents.middlewares import policy_middleware
+from agents.middlewares.retry import RetryTools
+from agents.models import call, say
+from agents.policy import Allow, Ask, Condition, Deny, PolicyCall, Rule, RulePolicy, Ruling
+from agents.tools import Tool, approval_gate, guard, review_edit_gate
+from agents.tools.infos import ApprovalInfo, ReviewEditInfo
+from agents.tools.rulings import Judgement
+from tests.unit.agents.support import World, collect
+
+RAN: list[int] = []
+LIMITS = RulePolicy(
+    rules=(
+        Rule(when=(Condition("x", ">", 1000),), then=Deny("too much")),
+        Rule(when=(Condition("x", ">", 100),), then=Ask(rule="big", approvers=("UMIA",))),
+        Rule(when=(Condition("x", ">", 10),), then=Ask(kind="review", rule="small")),
+    ),
+    default=Allow(),
+)
+
+
+@tool(title="Pay {x}")
+def pay(x: int) -> str:
+    """Pay."""
+    RAN.append(x)
+    return "paid"
+
+
+def a_world(made: Tool, x: int = 50) -> World:
+    RAN.clear()
+    return World([call("pay", {"x": x}, id="c1"), say("done")], [made])
+
+
+async def judged(world: World, **arguments: Json) -> Judgement | None:
+    (waiting,) = await world.pending()
+    return await world.runner().judge("1", waiting.id, arguments)
+
+
+async def test_ruling_of_other_arguments_is_told_and_nothing_runs() -> None:
+    world = a_world(guard(pay, LIMITS))
+    await world.run()
+    before = await world.pending()
+    assert await judged(world, x=5) == Judgement(arguments={"x": 5})
+    denied = await judged(world, x=5000)
+    assert denied is not None
+    assert denied.denied == "the rules do not allow the call with these arguments: too much"
+    same = await judged(world, x=60)
+    assert same is not None
+    assert isinstance(same.info, ReviewEditInfo)
+    shown = before[0].info
+    assert isinstance(shown, ReviewEditInfo)
+    assert same.info.ruling == shown.ruling
+    assert (same.info.title, same.info.digest) == ("Pay 60", shown.digest_of({"x": 60}))
+    other = await judged(world, x=500)
+    assert other is not None
+    assert isinstance(other.info, ApprovalInfo)
+    assert (other.info.rule, other.info.approvers) == ("big", ("UMIA",))
+    assert other.info.digest == shown.digest_of({"x": 500}, ruling=other.info.ruling)
+    assert await world.pending() == before
+    assert RAN == []
+
+
+async def test_what_is_told_is_what_the_gate_will_say() -> None:
+    world = a_world(guard(pay, LIMITS))
+    await world.run()
+    (waiting,) = await world.pending()
+    told = await judged(world, x=500)
+    assert told is not None
+    assert told.info is not None
+    assert isinstance(waiting.info, ReviewEditInfo)
+    await world.resume({waiting.id: waiting.info.edit({"x": 500}, by="UADA")})
+    (again,) = await world.pending()
+    assert isinstance(again.info, ApprovalInfo)
+    assert (again.info.ruling, again.info.digest) == (told.info.ruling, told.info.digest)
+
+
+async def test_gates_around_are_asked_too() -> None:
+    world = a_world(guard(review_edit_gate(pay), LIMITS), 5)
+    await world.run()
+    told = await judged(world, x=5000)
+    assert told is not None
+    assert "too much" in told.denied
+    told = await judged(world, x=6)
+    assert told is not None
+    assert told.info is not None
+    assert told.info.rule == "always"
+    world = a_world(guard(retry_tools_around(review_edit_gate(pay)), LIMITS), 5)
+    await world.run()
+    assert (await judged(world, x=5000)) is not None
+
+
+def retry_tools_around(made: Tool) -> Tool:
+    return RetryTools().wrap_tool(made)
+
+
+async def test_gates_around_that_asked_are_known_with_what_they_let_pass() -> None:
+    world = a_world(guard(review_edit_gate(pay), LIMITS), 500)
+    await world.run()
+    (first,) = await world.pending()
+    assert isinstance(first.info, ApprovalInfo)
+    await world.resume({first.id: first.info.approve(by="UMIA")})
+    told = await judged(world, x=5)
+    assert told is not None
+    assert told.info is not None
+    assert (told.info.rule, told.info.counted) == ("always", ())
+
+
+async def test_agents_in_tools_and_middlewares_are_found() -> None:
+    RAN.clear()
+    clerk = ChatModelAgent(
+        name="clerk",
+        description="pays",
+        model=ScriptedModel([call("pay", {"x": 50}, id="c1"), say("done")]),
+        tools=[pay],
+        middlewares=[policy_middleware(LIMITS)],
+    )
+    world = World([call("clerk", {"request": "pay"}, id="b1"), say("ok")], [AgentTool(clerk)])
+    runner = world.runner()
+    await collect(runner.query("hi", checkpoint_id="1"))
+    (waiting,) = await runner.pending("1")
+    told = await runner.judge("1", waiting.id, {"x": 5000})
+    assert told is not None
+    assert "too much" in told.denied
+
+
+async def test_arguments_that_do_not_fit_are_refused() -> None:
+    world = a_world(guard(pay, LIMITS))
+    await world.run()
+    with pytest.raises(InvalidArgumentsError):
+        await judged(world, x="many")
+
+
+async def test_policy_that_writes_changes_nothing() -> None:
+    class Writes:
+        async def evaluate(self, call: PolicyCall) -> Ruling:
+            call.arguments["x"] = 0  # type: ignore[index]
+            return Ask(kind="review", rule="r")
+
+    world = a_world(guard(pay, Writes()))
+    await world.run(session_values={"a": [1]})
+    told = await judged(world, x=7)
+    assert told is not None
+    assert told.info is not None
+    assert told.info.arguments == {"x": 7}
+
+
+async def ask(_: AgentInput) -> AsyncGenerator[AgentEvent, None]:
+    answered = get_resume_context(str)[0]
+    if not answered:
+        interrupt("who?")
+    yield make_message("thanks")
+
+
+async def first(agent: Agent) -> tuple[World, InterruptContext]:
+    world = World([])
+    await collect(world.runner(agent).query("hi", checkpoint_id="1"))
+    (waiting,) = await world.runner(agent).pending("1")
+    return world, waiting
+
+
+async def test_what_is_no_call_is_not_judged() -> None:
+    agent = function_agent("asks", ask)
+    world, waiting = await first(agent)
+    assert await world.runner(agent).judge("1", waiting.id, {}) is None
+    assert await world.runner(agent).judge("1", "nobody", {}) is None
+
+
+async def test_call_behind_code_that_does_not_say_what_it_is_is_not_judged() -> None:
+    clerk = ChatModelAgent(
+        name="clerk",
+        model=ScriptedModel([call("pay", {"x": 50}, id="c1")]),
+        tools=[guard(pay, LIMITS)],
+    )
+
+    class Hides:
+        name, description = "hides", ""
+
+        def run(self, input: AgentInput) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002
+            return clerk.run(input)
+
+        def resume(self, input: AgentInput) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002
+            return clerk.resume(input)
+
+    agent = Hides()
+    world, waiting = await first(agent)
+    assert isinstance(waiting.info, ReviewEditInfo)
+    assert await world.runner(agent).judge("1", waiting.id, {"x": 1}) is None
+
+
+async def test_gate_that_is_gone_is_not_judged() -> None:
+    world = a_world(approval_gate(review_edit_gate(pay)))
+    await world.run()
+    world.tools = [review_edit_gate(pay)]
+    assert await judged(world, x=1) is None
+
+
+async def test_run_that_has_ended_is_not_judged() -> None:
+    world = a_world(guard(pay, LIMITS))
+    await world.run()
+    (waiting,) = await world.pending()
+    assert isinstance(waiting.info, ReviewEditInfo)
+    await world.resume({waiting.id: waiting.info.accept()})
+    with pytest.raises(CheckpointClosedError):
+        await world.runner().judge("1", waiting.id, {"x": 1})
+
+
+class State(TypedDict, total=False):
+    input: str
+    output: str
+
+
+async def test_graph_agent_is_not_judged() -> None:
+    def node(_: State) -> State:
+        return {}
+
+    made = StateGraph(State).add_node("n", node)
+    made.add_edge(START, "n").add_edge("n", END)
+    agent = GraphAgent(made.compile(interrupt_before=["n"]), "asking")
+    world, waiting = await first(agent)
+    assert await world.runner(agent).judge("1", waiting.id, {}) is None

@@ -1,0 +1,497 @@
+"""Who has to agree to a call: after an edit, in several gates, and when a decision is old (I13)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from agents.calls import ToolOutcome
+from agents.codec import Json, decode, encode
+from agents.context import AskAgain, StartingCall
+from agents.errors import AgentConfigError
+from agents.policy import Allow, Ask, Condition, Deny, PolicyCall, Rule, RulePolicy, Ruling, all_of
+from agents.tools import Tool, approval_gate, guard, human_gate, review_edit_gate
+from agents.tools.choice import choice_gate
+from agents.tools.complete import complete_gate
+from agents.tools.digest import OLD_TAG, call_digest, canonical_json
+from agents.tools.function import tool
+from agents.tools.human import HumanInterrupt, HumanInterruptConfig
+from agents.tools.infos import ApprovalInfo, CallInfo, ReviewEditInfo, ReviewEditResult
+from agents.tools.questions import CallChoiceInfo, Choice, ParametersInfo
+from tests.unit.agents.stage import Stage
+from tests.unit.agents.support import Plain
+
+MIA = Ask(rule="big", approvers=("UMIA",))
+ANYBODY = Ask(kind="review", rule="small")
+
+
+@dataclass
+class ByAmount:
+    """A policy of one's own: what it says of a call depends on `x`."""
+
+    rulings: Mapping[int, Ruling]
+
+    async def evaluate(self, call: PolicyCall) -> Ruling:
+        return self.rulings[call.arguments["x"]]  # type: ignore[index]
+
+
+def staged(made: Tool, x: int = 5) -> Stage:
+    return Stage(made, {"x": x})
+
+
+def edited(info: CallInfo, x: int, **fields: Any) -> ReviewEditResult:
+    """An edit that is approved under another ruling."""
+    digest = info.digest_of({"x": x}, ruling=fields.get("ruling"))
+    return ReviewEditResult(edited_arguments={"x": x}, digest=digest, **fields)
+
+
+# F1: whatever part of the ruling differs, the people of the new one are asked.
+@pytest.mark.parametrize(
+    "big",
+    [
+        replace(ANYBODY, approvers=("UMIA",)),
+        replace(ANYBODY, backups=("UMIA",)),
+        replace(ANYBODY, kind="approval"),
+        replace(ANYBODY, rule="other"),
+        replace(ANYBODY, reason="dear"),
+        replace(ANYBODY, expires_in=timedelta(hours=1)),
+        replace(ANYBODY, escalate_in=timedelta(hours=1)),
+        replace(ANYBODY, exclude_editors=True),
+    ],
+)
+async def test_f1_edit_into_another_ruling_asks_its_people(big: Ask) -> None:
+    pay = Plain("pay")
+    stage = staged(guard(pay, ByAmount({5: ANYBODY, 50000: big})))
+    await stage.run()
+    first = stage.asked.id
+    assert await stage.answer(stage.question(ReviewEditInfo).edit({"x": 50000}, by="UADA")) is None
+    assert pay.calls == []
+    assert stage.refusals == ()
+    assert stage.asked.id != first
+    info = stage.question(CallInfo)
+    assert info.ruling == big.to_text()
+    assert (info.arguments, info.original, info.edited_by) == ({"x": 50000}, {"x": 5}, "UADA")
+    assert (info.approvers, info.backups, info.reason) == (big.approvers, big.backups, big.reason)
+    answer = info.approve(by="UMIA") if isinstance(info, ApprovalInfo) else info.accept(by="UMIA")  # type: ignore[attr-defined]
+    assert await stage.answer(answer) is not None
+    assert pay.calls == [{"x": 50000}]
+
+
+@pytest.mark.parametrize(
+    "same", [replace(ANYBODY, title="Other"), replace(ANYBODY, remind_in=timedelta(minutes=1))]
+)
+async def test_edit_within_one_ruling_is_the_editors_approval(same: Ask) -> None:
+    pay = Plain("pay")
+    stage = staged(guard(pay, ByAmount({5: ANYBODY, 6: same})))
+    await stage.run()
+    await stage.answer(stage.question(ReviewEditInfo).edit({"x": 6}, by="UADA"))
+    assert pay.calls == [{"x": 6}]
+
+
+async def test_approval_under_the_new_ruling_runs_at_once() -> None:
+    pay = Plain("pay")
+    stage = staged(guard(pay, ByAmount({5: ANYBODY, 50000: MIA})))
+    await stage.run()
+    info = stage.question(ReviewEditInfo)
+    await stage.answer(edited(info, 50000, ruling=MIA.to_text(), by="UMIA", edited_by="UADA"))
+    assert pay.calls == [{"x": 50000}]
+
+
+async def test_approval_under_a_ruling_that_is_not_in_force_asks_anew() -> None:
+    pay, policy = Plain("pay"), ByAmount({5: ANYBODY, 50000: replace(MIA, approvers=("USAM",))})
+    stage = staged(guard(pay, policy))
+    await stage.run()
+    info = stage.question(ReviewEditInfo)
+    await stage.answer(edited(info, 50000, ruling=MIA.to_text(), by="UMIA"))
+    assert pay.calls == []
+    assert stage.question(ApprovalInfo).approvers == ("USAM",)
+
+
+async def test_decision_is_bound_to_its_ruling() -> None:
+    stage = staged(guard(Plain("pay"), ByAmount({5: ANYBODY, 50000: MIA})))
+    await stage.run()
+    info, before = stage.question(ReviewEditInfo), stage.asked.id
+    wrong = replace(edited(info, 50000, ruling=MIA.to_text()), digest=info.digest_of({"x": 50000}))
+    for answer in (wrong, replace(wrong, ruling="{")):
+        await stage.answer(answer)
+        assert "not bound to what was shown" in str(stage.refusals[0])
+    assert stage.asked.id == before
+
+
+async def test_second_edit_starts_over() -> None:
+    pay, review = Plain("pay"), replace(MIA, kind="review")
+    stage = staged(guard(pay, ByAmount({5: ANYBODY, 6: ANYBODY, 50000: review})))
+    await stage.run()
+    await stage.answer(stage.question(ReviewEditInfo).edit({"x": 50000}, by="UADA"))
+    await stage.answer(stage.question(ReviewEditInfo).edit({"x": 6}, by="UMIA"))
+    assert pay.calls == []
+    info = stage.question(ReviewEditInfo)
+    assert (info.rule, info.edited_by, info.original) == ("small", "UMIA", {"x": 5})
+    await stage.answer(info.reject("no"))
+    assert pay.calls == []
+
+
+async def test_rules_that_change_after_the_edit_count() -> None:
+    pay, policy = Plain("pay"), ByAmount({5: ANYBODY, 6: MIA})
+    stage = staged(guard(pay, policy))
+    await stage.run()
+    await stage.answer(stage.question(ReviewEditInfo).edit({"x": 6}, by="UADA"))
+    policy.rulings = {6: Deny("not today")}
+    waits = stage.asked.id
+    assert await stage.answer(stage.question(ApprovalInfo).approve(by="UMIA")) is None
+    assert "not today" in str(stage.refusals[0])
+    assert (pay.calls, stage.asked.id) == ([], waits)
+
+
+async def test_editors_can_be_excluded() -> None:
+    pay, rule = Plain("pay"), replace(ANYBODY, exclude_editors=True)
+    stage = staged(guard(pay, ByAmount({5: rule, 6: rule})))
+    await stage.run()
+    await stage.answer(stage.question(ReviewEditInfo).edit({"x": 6}, by="UADA"))
+    info = stage.question(ReviewEditInfo)
+    assert info.exclude_editors
+    assert await stage.answer(info.accept(by="UADA")) is None
+    assert "UADA has edited it" in str(stage.refusals[0])
+    assert pay.calls == []
+    await stage.answer(info.accept(by="UBEN"))
+    assert pay.calls == [{"x": 6}]
+
+
+@pytest.mark.parametrize(
+    ("by", "editor", "runs"),
+    [("UBEN", "UADA", True), ("UADA", "UADA", False), (None, "UADA", False), (None, None, False)],
+)
+async def test_excluded_editor_cannot_be_the_one_who_approved(
+    by: str | None, editor: str | None, runs: bool
+) -> None:
+    pay, rule = Plain("pay"), replace(ANYBODY, exclude_editors=True)
+    stage = staged(guard(pay, ByAmount({5: rule, 6: rule})))
+    await stage.run()
+    await stage.answer(edited(stage.question(ReviewEditInfo), 6, by=by, edited_by=editor))
+    assert bool(pay.calls) is runs
+
+
+async def test_excluded_editors_may_approve_what_nobody_edited() -> None:
+    pay, rule = Plain("pay"), replace(ANYBODY, exclude_editors=True)
+    stage = staged(guard(pay, ByAmount({5: rule})))
+    await stage.run()
+    await stage.answer(stage.question(ReviewEditInfo).accept(by="UADA"))
+    assert pay.calls == [{"x": 5}]
+
+
+# Questions that were asked before rulings were a part of digests.
+async def old_question(made: Tool, x: int = 5) -> Stage:
+    stage = staged(made, x)
+    await stage.run()
+    info = stage.question(CallInfo)
+    digest = call_digest(
+        thread=info.thread, address=info.address, tool="pay", arguments={"x": x}, rule=info.rule
+    )
+    assert stage.point is not None
+    data: Any = encode(replace(info, ruling="", digest=digest))
+    for name in ("ruling", "exclude_editors", "counted", "edited_by", "original", "asked_again"):
+        del data["value"][name]
+    state: Any = {"info": None, "approved": False, "arguments": None, "edited": False, "digest": ""}
+    stage.point = replace(
+        stage.point,
+        info=decode(data),
+        state={"$type": "countersign.gate/1", "value": state},
+    )
+    return stage
+
+
+async def test_old_question_is_answered_as_it_is_shown() -> None:
+    for make in (review_edit_gate, lambda one: guard(one, ByAmount({5: ANYBODY}))):
+        pay = Plain("pay")
+        stage = await old_question(make(pay))
+        await stage.answer(stage.question(ReviewEditInfo).accept(by="UADA"))
+        assert pay.calls == [{"x": 5}]
+
+
+async def test_edit_of_an_old_question_asks_anew() -> None:
+    for make in (review_edit_gate, lambda one: guard(one, ByAmount({5: ANYBODY, 6: ANYBODY}))):
+        pay = Plain("pay")
+        stage = await old_question(make(pay))
+        await stage.answer(stage.question(ReviewEditInfo).edit({"x": 6}, by="UADA"))
+        assert pay.calls == []
+        await stage.answer(stage.question(ReviewEditInfo).accept(by="UBEN"))
+        assert pay.calls == [{"x": 6}]
+
+
+def test_digest_of_an_old_question_stays_what_it_was() -> None:
+    call: dict[str, Any] = {
+        "thread": "t",
+        "address": "a",
+        "tool": "pay",
+        "arguments": {},
+        "rule": "r",
+    }
+    assert OLD_TAG == "countersign.call/1"
+    assert call_digest(**call) == (
+        "46abd5e5abdfa861e7f6f31c946bebea6e819a5cf3493e6a4fb304eff528f57d"
+    )
+    assert call_digest(**call, ruling="x") != call_digest(**call)
+    assert call_digest(**call, ruling="x") != call_digest(**call, ruling="y")
+
+
+# F6: nested gates.
+async def test_f6_two_gates_need_two_people() -> None:
+    pay = Plain("pay")
+    stage = staged(guard(approval_gate(pay), ByAmount({5: MIA})))
+    await stage.run()
+    await stage.answer(stage.question(ApprovalInfo).approve(by="UMIA"))
+    info, waits = stage.question(ApprovalInfo), stage.asked.id
+    assert (info.rule, info.counted) == ("always", ("UMIA",))
+    assert await stage.answer(info.approve(by="UMIA")) is None
+    assert "UMIA has agreed in another gate" in str(stage.refusals[0])
+    assert (pay.calls, stage.asked.id) == ([], waits)
+    await stage.answer(info.approve(by="UBEN"))
+    assert pay.calls == [{"x": 5}]
+
+
+async def test_f6_who_was_counted_outside_may_reject_inside() -> None:
+    pay = Plain("pay")
+    stage = staged(approval_gate(approval_gate(pay)))
+    await stage.run()
+    await stage.answer(stage.question(ApprovalInfo).approve(by="UMIA"))
+    result = await stage.answer(stage.question(ApprovalInfo).reject("no", by="UMIA"))
+    assert result is not None
+    assert result.outcome is ToolOutcome.REJECTED
+
+
+async def test_f6_three_gates_need_three_people() -> None:
+    pay = Plain("pay")
+    stage = staged(approval_gate(review_edit_gate(approval_gate(pay))))
+    await stage.run()
+    await stage.answer(stage.question(ApprovalInfo).approve(by="U1"))
+    await stage.answer(stage.question(ReviewEditInfo).accept(by="U2"))
+    for name in ("U1", "U2"):
+        await stage.answer(stage.question(ApprovalInfo).approve(by=name))
+        assert pay.calls == []
+    await stage.answer(stage.question(ApprovalInfo).approve(by="U3"))
+    assert pay.calls == [{"x": 5}]
+
+
+async def test_f6_who_fills_in_does_not_approve() -> None:
+    pay = Plain("pay")
+    stage = Stage(complete_gate(approval_gate(numbered(pay)), ["x"]), {})
+    await stage.run()
+    await stage.answer(stage.question(ParametersInfo).complete({"x": 5}, by="UADA"))
+    await stage.answer(stage.question(ApprovalInfo).approve(by="UADA"))
+    assert pay.calls == []
+    await stage.answer(stage.question(ApprovalInfo).approve(by="UBEN"))
+    assert pay.calls == [{"x": 5}]
+
+
+async def test_f6_who_approved_outside_does_not_fill_in() -> None:
+    pay = Plain("pay")
+    stage = Stage(approval_gate(complete_gate(numbered(pay), ["x"])), {})
+    await stage.run()
+    await stage.answer(stage.question(ApprovalInfo).approve(by="UADA"))
+    await stage.answer(stage.question(ParametersInfo).complete({"x": 5}, by="UADA"))
+    assert pay.calls == []
+    await stage.answer(stage.question(ParametersInfo).complete({"x": 5}, by="UBEN"))
+    assert pay.calls == [{"x": 5}]
+
+
+def numbered(pay: Plain) -> Tool:
+    async def run(x: int) -> str:
+        return str(await pay.call({"x": x}))
+
+    return tool(name="pay")(run)
+
+
+async def test_edit_inside_asks_the_people_outside_about_what_runs_now() -> None:
+    pay = Plain("pay")
+    stage = staged(guard(review_edit_gate(pay), ByAmount({5: MIA, 6: MIA})))
+    await stage.run()
+    await stage.answer(stage.question(ApprovalInfo).approve(by="UMIA"))
+    await stage.answer(stage.question(ReviewEditInfo).edit({"x": 6}, by="UBEN"))
+    assert pay.calls == []
+    info = stage.question(ApprovalInfo)
+    assert (info.rule, info.arguments, info.counted) == ("big", {"x": 6}, ("UBEN",))
+    await stage.answer(info.approve(by="UBEN"))
+    assert pay.calls == []
+    await stage.answer(info.approve(by="UMIA"))
+    assert pay.calls == [{"x": 6}]
+
+
+async def test_edit_inside_asks_people_of_a_policy_that_had_allowed_it() -> None:
+    pay = Plain("pay")
+    stage = staged(guard(review_edit_gate(pay), ByAmount({5: Allow(), 50000: MIA})))
+    await stage.run()
+    await stage.answer(stage.question(ReviewEditInfo).edit({"x": 50000}, by="UADA"))
+    assert pay.calls == []
+    result = await stage.answer(stage.question(ApprovalInfo).reject("too much", by="UMIA"))
+    assert result is not None
+    assert result.outcome is ToolOutcome.REJECTED
+    assert pay.calls == []
+
+
+async def test_edit_inside_asks_people_whose_gate_asks_only_sometimes() -> None:
+    pay = Plain("pay")
+    config = HumanInterruptConfig(when=lambda call: call.arguments["x"] != 5)
+    stage = staged(human_gate(review_edit_gate(pay), config))
+    await stage.run()
+    await stage.answer(stage.question(ReviewEditInfo).edit({"x": 6}, by="UADA"))
+    assert pay.calls == []
+    await stage.answer(stage.question(HumanInterrupt).ignore(by="UBEN"))
+    assert pay.calls == []
+
+
+async def test_edit_in_the_question_of_a_gate_outside_starts_over() -> None:
+    pay = Plain("pay")
+    config = HumanInterruptConfig(when=lambda call: call.arguments["x"] != 5)
+    stage = staged(human_gate(review_edit_gate(pay), config))
+    await stage.run()
+    await stage.answer(stage.question(ReviewEditInfo).edit({"x": 6}, by="UADA"))
+    await stage.answer(stage.question(HumanInterrupt).edit({"x": 7}, by="UBEN"))
+    assert pay.calls == []
+    await stage.answer(stage.question(ReviewEditInfo).accept(by="UADA"))
+    assert pay.calls == [{"x": 7}]
+
+
+async def test_what_people_chose_is_not_edited_inside() -> None:
+    pay = Plain("pay")
+    options = [Choice(id="a", label="5", value=5), Choice(id="b", label="6", value=6)]
+    made = choice_gate(review_edit_gate(numbered(pay)), parameter="x", options=options)
+    stage = Stage(made, {})
+    await stage.run()
+    await stage.answer(stage.question(CallChoiceInfo).choose("a", by="UADA"))
+    await stage.answer(stage.question(ReviewEditInfo).edit({"x": 6}, by="UBEN"))
+    assert "people have chosen 'x'" in str(stage.refusals[0])
+    await stage.answer(stage.question(ReviewEditInfo).accept(by="UBEN"))
+    assert pay.calls == [{"x": 5}]
+
+
+# F7: what was decided too long ago does not start anything.
+@dataclass
+class Watchman:
+    """Has people asked anew as often as it is told to, and remembers what it saw."""
+
+    reasons: list[str] = field(default_factory=list)
+    seen: list[StartingCall] = field(default_factory=list)
+
+    async def __call__(self, call: StartingCall) -> Mapping[str, Json] | AskAgain:
+        self.seen.append(call)
+        return AskAgain(self.reasons.pop(0)) if self.reasons else {"who": "UMIA"}
+
+
+async def test_f7_lapsed_decision_starts_nothing_and_people_are_asked_anew() -> None:
+    pay, watch = Plain("pay"), Watchman(["it is too old"])
+    stage = staged(guard(pay, ByAmount({5: MIA})))
+    stage.before_start = watch
+    await stage.run()
+    first = stage.asked.id
+    assert await stage.answer(stage.question(ApprovalInfo).approve(by="UMIA")) is None
+    assert (pay.calls, stage.started) == ([], False)
+    info = stage.question(ApprovalInfo)
+    assert (info.asked_again, info.counted, info.edited_by) == ("it is too old", (), "")
+    second = stage.asked.id
+    assert second != first
+    await stage.answer(info.approve(by="UMIA"))
+    assert pay.calls == [{"x": 5}]
+    assert [call.decisions for call in watch.seen] == [(first,), (second,)]
+    assert [dict(call.arguments) for call in watch.seen] == [{"x": 5}, {"x": 5}]
+    noted = stage.journals[-1].started("agent:A;tool:pay:c1")
+    assert noted == {"arguments": {"x": 5}, "frozen": {"who": "UMIA"}}
+
+
+async def test_f7_all_gates_ask_anew() -> None:
+    pay, watch = Plain("pay"), Watchman(["too old"])
+    stage = staged(guard(approval_gate(pay), ByAmount({5: MIA})))
+    stage.before_start = watch
+    await stage.run()
+    await stage.answer(stage.question(ApprovalInfo).approve(by="UMIA"))
+    await stage.answer(stage.question(ApprovalInfo).approve(by="UBEN"))
+    rules = []
+    for name in ("UBEN", "UMIA"):
+        rules.append(stage.question(ApprovalInfo).rule)
+        assert pay.calls == []
+        await stage.answer(stage.question(ApprovalInfo).approve(by=name))
+    assert rules == ["always", "big"]
+    assert pay.calls == [{"x": 5}]
+    assert [len(call.decisions) for call in watch.seen] == [2, 2]
+
+
+async def test_f7_gate_that_asked_nobody_asks_for_the_one_around_it() -> None:
+    pay, watch = Plain("pay"), Watchman(["too old"])
+    stage = staged(approval_gate(guard(pay, ByAmount({5: Allow()}))))
+    stage.before_start = watch
+    await stage.run()
+    await stage.answer(stage.question(ApprovalInfo).approve(by="UMIA"))
+    assert (pay.calls, stage.question(ApprovalInfo).rule) == ([], "always")
+    await stage.answer(stage.question(ApprovalInfo).approve(by="UMIA"))
+    assert pay.calls == [{"x": 5}]
+
+
+async def test_f7_rules_of_today_count_for_a_lapsed_decision() -> None:
+    for now, runs in ((Deny("no more"), False), (Allow(), True)):
+        pay, policy = Plain("pay"), ByAmount({5: MIA})
+        stage = staged(guard(pay, policy))
+        stage.before_start = Watchman(["too old"])
+        await stage.run()
+        policy.rulings = {5: now}
+        result = await stage.answer(stage.question(ApprovalInfo).approve(by="UMIA"))
+        assert result is not None
+        assert result.outcome is (ToolOutcome.RAN if runs else ToolOutcome.REFUSED)
+        assert bool(pay.calls) is runs
+        assert runs or "no more" in result.text
+
+
+async def test_call_that_nobody_was_asked_about_has_no_decisions() -> None:
+    pay, watch = Plain("pay"), Watchman()
+    stage = staged(guard(pay, ByAmount({5: Allow()})))
+    stage.before_start = watch
+    await stage.run()
+    assert pay.calls == [{"x": 5}]
+    assert watch.seen == [
+        StartingCall(
+            checkpoint_id="t1",
+            address="agent:A;tool:pay:c1",
+            tool="pay",
+            arguments={"x": 5},
+            decisions=(),
+        )
+    ]
+
+
+async def test_f7_lapse_of_an_edited_call_asks_about_what_was_edited() -> None:
+    pay, watch = Plain("pay"), Watchman(["too old"])
+    stage = staged(guard(pay, ByAmount({5: ANYBODY, 6: ANYBODY})))
+    stage.before_start = watch
+    await stage.run()
+    await stage.answer(stage.question(ReviewEditInfo).edit({"x": 6}, by="UADA"))
+    info = stage.question(ReviewEditInfo)
+    assert (info.arguments, info.edited_by, info.asked_again) == ({"x": 6}, "UADA", "too old")
+    result = await stage.answer(info.accept(by="UADA"))
+    assert result is not None
+    assert result.text.startswith("A person changed the arguments")
+    assert pay.calls == [{"x": 6}]
+
+
+def test_rules_that_ask_have_names_of_their_own() -> None:
+    policy = RulePolicy(rules=(Rule(when=(Condition("x", ">", 1),), then=Ask()),), default=Allow())
+    with pytest.raises(AgentConfigError, match="ask by the name 'policy'"):
+        all_of(policy, RulePolicy(rules=(), default=Ask()))
+
+
+def test_ruling_is_written_in_one_form() -> None:
+    text = replace(MIA, expires_in=timedelta(minutes=1)).to_text()
+    assert text == canonical_json(
+        {
+            "effect": "ask",
+            "kind": "approval",
+            "rule": "big",
+            "reason": "",
+            "approvers": ["UMIA"],
+            "backups": [],
+            "expires_in": 60.0,
+            "escalate_in": None,
+            "exclude_editors": False,
+        }
+    )
