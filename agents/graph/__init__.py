@@ -18,6 +18,7 @@ from agents.graph.errors import (
     OutsideNodeError,
     QuestionChangedError,
     SeveralPendingError,
+    StateChangedError,
     StateUpdateError,
     ThreadBusyError,
 )
@@ -58,6 +59,7 @@ __all__ = [
     "RetryPolicy",
     "Send",
     "SeveralPendingError",
+    "StateChangedError",
     "StateEdit",
     "StateGraph",
     "StateSnapshot",

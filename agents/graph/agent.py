@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import cast
 
+from pydantic import BaseModel
 from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, UserPromptPart
 
 from agents.agent import AgentEvent, AgentInput, make_action, make_message
@@ -21,7 +22,7 @@ from agents.tools.function import FunctionTool, result_text, tool
 
 _NO = "Do not try the same call again or work around it."
 
-ToInput = Callable[[AgentInput], Mapping[str, object]]
+ToInput = Callable[[AgentInput], Mapping[str, object] | BaseModel]
 ToText = Callable[[Values], str]
 
 
@@ -138,7 +139,7 @@ class GraphTool:
         """Run the graph; see `Tool.call`. A breakpoint that people do not pass is no failure."""
         made = self.arguments.function(**self.arguments.parameters.values(arguments))
         try:
-            values = await self.graph.run_inside(cast("Mapping[str, object]", made))
+            values = await self.graph.run_inside(cast("Mapping[str, object] | BaseModel", made))
         except NodeRefusedError as error:
             is_no = error.outcome is ToolOutcome.REJECTED
             return ToolReturn(f"{error.told}\n{_NO}" if is_no else error.told, error.outcome)
@@ -147,7 +148,7 @@ class GraphTool:
 
 def graph_tool(
     graph: CompiledGraph,
-    arguments: Callable[..., Mapping[str, object]],
+    arguments: Callable[..., Mapping[str, object] | BaseModel],
     *,
     name: str = "",
     description: str = "",

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
+from pydantic import BaseModel
+
 from agents.address import Address
 from agents.cancel import CancelInfo
 from agents.codec import decode
@@ -23,6 +25,7 @@ from agents.errors import (
     UnknownInterruptError,
 )
 from agents.graph.breakpoints import read_edit
+from agents.graph.channels import Values
 from agents.graph.commands import Answers, Command
 from agents.graph.errors import AlreadyAnsweredError, SeveralPendingError, ThreadBusyError
 from agents.graph.options import refuse_unknown
@@ -119,7 +122,7 @@ def check_input(given: object) -> None:
     Raises:
         AgentConfigError: It is something else.
     """
-    if given is None or isinstance(given, Mapping):
+    if given is None or isinstance(given, Mapping | BaseModel):
         return
     if isinstance(given, Command):
         raise AgentConfigError(
@@ -222,7 +225,15 @@ def _check(topology: Topology, point: Point, answer: object) -> None:
     if isinstance(info, GraphInfo) or (isinstance(info, Question) and info.kind != "node"):
         graph = _graph_at(topology, point.address)
         if graph is not None:
-            read_edit(graph, answer)
+            read_edit(graph, answer, _state_at(point))
+
+
+def _state_at(point: Point) -> Values:
+    """The state that an edit is for."""
+    if isinstance(point.info, Question):
+        return dict(point.info.state or {})
+    state = decode(point.state)
+    return state.values if isinstance(state, GraphState) else {}
 
 
 def _graph_at(topology: Topology, address: Address) -> Topology | None:

@@ -16,6 +16,7 @@ from agents.cancel import CancelInfo
 from agents.codec import encode, to_text
 from agents.context import RunContext, Scope
 from agents.errors import ResumeDataError, ResumeError, UnstorableValueError
+from agents.graph.channels import Values
 from agents.graph.commands import Send, StateEdit
 from agents.graph.errors import NodeRefusedError, StateUpdateError
 from agents.graph.plan import Topology
@@ -122,7 +123,7 @@ class Gatekeeper:
             )
             return one, Interrupted(new, (ResumeDataError(fault, target=point.id),))
         try:
-            edit = read_edit(self._topology, answer)
+            edit = read_edit(self._topology, answer, state.values)
         except ResumeDataError as error:
             return one, Interrupted(point, (error,))
         return replace(one, id=point.id, edit=edit), None
@@ -219,8 +220,13 @@ def _with_reason(told: str, reason: str) -> str:
     return f"{told} Reason: {reason.strip()}" if reason.strip() else told
 
 
-def read_edit(topology: Topology, answer: object) -> dict[str, object]:
+def read_edit(topology: Topology, answer: object, values: Values) -> dict[str, object]:
     """What an answer to a breakpoint puts in the place of the state; empty changes nothing.
+
+    Args:
+        topology: The graph.
+        answer: What was given.
+        values: The state that it is for.
 
     Raises:
         ResumeDataError: It does not fit the state.
@@ -228,7 +234,7 @@ def read_edit(topology: Topology, answer: object) -> dict[str, object]:
     if not isinstance(answer, StateEdit):
         return {}
     try:
-        topology.channels.replace({}, answer.values, "the edit")
+        topology.channels.replace(values, answer.values, "the edit")
     except (StateUpdateError, UnstorableValueError) as error:
         raise ResumeDataError(str(error)) from error
     return answer.values
@@ -248,7 +254,8 @@ async def apply_edit(
     if not isinstance(answer, StateEdit):
         return state
     try:
-        values = {**state.values, **read_edit(topology, answer)}
+        edit = read_edit(topology, answer, state.values)
+        values = topology.channels.replace(state.values, edit, "the edit")
         return await topology.again(state, values) if state.gate else replace(state, values=values)
     except ResumeDataError as error:
         keep_waiting(cast("ResumeError", error))

@@ -6,8 +6,10 @@ import inspect
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypedDict, Unpack
 
+from pydantic import BaseModel
+
 from agents.checkpoint import CheckpointStore
-from agents.graph.channels import Channels, Values
+from agents.graph.channels import Channels
 from agents.graph.commands import END, START
 from agents.graph.compiled import CompiledGraph
 from agents.graph.errors import GraphBuildError
@@ -70,8 +72,8 @@ class NodeOptions(TypedDict, total=False):
     """
 
     destinations: Sequence[str] | None
-    to_input: Callable[[Values], Mapping[str, object]] | None
-    to_update: Callable[[Values], Mapping[str, object]] | None
+    to_input: Callable[[Any], Mapping[str, object] | BaseModel] | None
+    to_update: Callable[[Any], Mapping[str, object]] | None
     retry_policy: RetryPolicy | None
     idempotent: bool
     stateful: bool
@@ -82,8 +84,10 @@ class StateGraph:
     """A graph whose nodes read and write one state.
 
     Args:
-        schema: The state's keys: a TypedDict, a dataclass or a pydantic model. Nodes get it as a
-            dict, and return a dict of what they change. `Annotated[list, add]` merges updates.
+        schema: The state's keys: a TypedDict, a dataclass or a pydantic model. Nodes get a dict, of
+            a model an instance of it, and return a dict of what they change. `Annotated[list, add]`
+            merges updates. A model is validated whenever its state is written: its constraints,
+            validators and required fields hold from the input on; nothing else is converted.
 
     Raises:
         GraphBuildError: The schema cannot describe a state.

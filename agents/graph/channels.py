@@ -7,6 +7,7 @@ import inspect
 import types as pytypes
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
+from functools import partial
 from typing import (
     Annotated,
     Any,
@@ -28,6 +29,7 @@ from agents.codec import Json, encode
 from agents.errors import UnstorableValueError
 from agents.graph.errors import GraphBuildError, StateUpdateError
 from agents.graph.options import is_async
+from agents.graph.schema import ModelSchema, told
 
 Values: TypeAlias = dict[str, Any]
 Reducer: TypeAlias = Callable[[Any, Any], object]
@@ -68,7 +70,9 @@ class Channels:
     """
 
     def __init__(self, schema: type) -> None:
-        self._channels = {channel.name: channel for channel in _read(schema)}
+        self._model = _model_of(schema)
+        found = _read_model(schema, self._model) if self._model else _read(schema)
+        self._channels = {channel.name: channel for channel in found}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -88,18 +92,56 @@ class Channels:
         """The state before anything is written."""
         return {c.name: c.default() for c in self._channels.values() if c.default is not None}
 
+    def filled(self, values: Mapping[str, Any]) -> Values:
+        """A state with the defaults of keys that it does not have: the schema may be newer."""
+        missing = {key: value for key, value in self.initial().items() if key not in values}
+        return {**missing, **values}
+
+    def given(self, given: object, who: str) -> dict[str, object]:
+        """What a graph begins with: a dict by key, or a model, if that is what its state is.
+
+        Raises:
+            StateUpdateError: It is something else.
+        """
+        made = self._model.read(given) if self._model else None
+        if made is None and isinstance(given, Mapping):
+            made = dict(given)
+        if made is None:
+            wanted = "a dict by key of the state" + (" or its model" if self._model else "")
+            raise StateUpdateError(who, f"expected {wanted}, got a {type(given).__name__}")
+        return made
+
+    def view(self, values: Values) -> Any:
+        """The state as nodes and routers get it: a model if it is one, else a dict."""
+        return self._model.view(values) if self._model else values
+
+    def misfit(self, values: Values) -> str:
+        """What is wrong with a stored state, as the schema is now; empty when nothing is."""
+        if self._model is not None:
+            _, faults = self._model.validated(values, ())
+            return "; ".join(faults.values())
+        for name, channel in self._channels.items():
+            is_default = channel.default is not None and channel.default() == values.get(name)
+            fault = channel.fault(values[name]) if name in values and not is_default else ""
+            if fault:
+                return f"{name!r} is of the wrong type: {fault}"
+        return ""
+
     def check(self, update: Mapping[str, object], who: str) -> Values:
         """Look at an update before it counts.
 
         Raises:
-            StateUpdateError: An unknown key, or a value of the wrong type.
+            StateUpdateError: An unknown key, or a value that does not fit.
             UnstorableValueError: A value cannot be stored.
         """
         for key, value in update.items():
             channel = self._channel(key, who)
             _encode(value, key, who)
-            if channel.reducer is None:
+            if channel.reducer is None and self._model is None:
                 _refuse_misfit(channel, value, who)
+        if self._model is not None:
+            plain = {key: value for key, value in update.items() if not self.has_reducer(key)}
+            _refuse_faults(self._model.faults_of(plain), {}, who)
         return dict(update)
 
     def merge(self, values: Values, updates: Iterable[tuple[str, Mapping[str, object]]]) -> Values:
@@ -113,8 +155,10 @@ class Channels:
             StateUpdateError: An update does not fit, or two replace the same key.
             UnstorableValueError: A value cannot be stored.
         """
-        merged, writers = deepcopy(values), dict[str, str]()
+        merged, writers = deepcopy(self.filled(values)), dict[str, str]()
+        last = "the state"
         for who, update in updates:
+            last = who
             for key, value in self.check(update, who).items():
                 channel = self._channel(key, who)
                 if channel.reducer is None and key in writers:
@@ -124,22 +168,49 @@ class Channels:
                         "as in `Annotated[list, add]`, or let one of them write it",
                     )
                 writers[key] = who
-                merged[key] = _reduced(channel, merged, deepcopy(value), who)
-        return merged
+                merged[key] = self._reduced(channel, merged, deepcopy(value), who)
+        return self._whole(merged, writers, last)
 
     def replace(self, values: Values, edit: Mapping[str, object], who: str) -> Values:
         """Put new values in the place of old ones, without reducers.
 
         Raises:
-            StateUpdateError: An unknown key, or a value of the wrong type.
+            StateUpdateError: An unknown key, or a value that does not fit.
             UnstorableValueError: A value cannot be stored.
         """
         if not isinstance(edit, Mapping):
             raise StateUpdateError(who, f"expected a dict, got a {type(edit).__name__}")
         for key, value in edit.items():
-            _refuse_misfit(self._channel(key, who), value, who)
+            channel = self._channel(key, who)
+            if self._model is None:
+                _refuse_misfit(channel, value, who)
             _encode(value, key, who)
-        return {**deepcopy(values), **deepcopy(dict(edit))}
+        edited = {**deepcopy(values), **deepcopy(dict(edit))}
+        return self._whole(edited, dict.fromkeys(edit, who), who)
+
+    def _whole(self, values: Values, writers: Mapping[str, str], who: str) -> Values:
+        """A state that is about to count: a model has a say about all of it."""
+        if self._model is None:
+            return values
+        made, faults = self._model.validated(values, writers)
+        _refuse_faults(faults, writers, who)
+        for key, value in made.items():
+            _encode(value, key, who)
+        return made
+
+    def _reduced(self, channel: Channel, values: Values, value: object, who: str) -> object:
+        if channel.reducer is None or channel.name not in values:
+            result = value
+        else:
+            try:
+                result = channel.reducer(values[channel.name], value)
+            except Exception as error:
+                fault = f"the reducer of {channel.name!r} failed: {type(error).__name__}: {error}"
+                raise StateUpdateError(who, fault) from error
+        if self._model is None:
+            _refuse_misfit(channel, result, who)
+        _encode(result, channel.name, who)
+        return result
 
     def _channel(self, key: str, who: str) -> Channel:
         if key not in self._channels:
@@ -148,18 +219,9 @@ class Channels:
         return self._channels[key]
 
 
-def _reduced(channel: Channel, values: Values, value: object, who: str) -> object:
-    if channel.reducer is None or channel.name not in values:
-        result = value
-    else:
-        try:
-            result = channel.reducer(values[channel.name], value)
-        except Exception as error:
-            fault = f"the reducer of {channel.name!r} failed: {type(error).__name__}: {error}"
-            raise StateUpdateError(who, fault) from error
-    _refuse_misfit(channel, result, who)
-    _encode(result, channel.name, who)
-    return result
+def _refuse_faults(faults: Mapping[str, str], writers: Mapping[str, str], who: str) -> None:
+    for name, fault in faults.items():
+        raise StateUpdateError(writers.get(name, who), f"the model refuses it: {fault}")
 
 
 def _refuse_misfit(channel: Channel, value: object, who: str) -> None:
@@ -194,11 +256,6 @@ def _defaults(schema: Any) -> dict[str, Callable[[], object] | None] | None:
     """Makers of default values by key; None when the schema cannot have any."""
     if is_typeddict(schema):
         return None
-    if isinstance(schema, type) and issubclass(schema, BaseModel):
-        return {
-            name: None if field.is_required() else _model_default(field)
-            for name, field in schema.model_fields.items()
-        }
     if isinstance(schema, type) and dataclasses.is_dataclass(schema):
         return {field.name: _field_default(field) for field in dataclasses.fields(schema)}
     raise GraphBuildError(
@@ -206,8 +263,21 @@ def _defaults(schema: Any) -> dict[str, Callable[[], object] | None] | None:
     )
 
 
-def _model_default(field: Any) -> Callable[[], object]:
-    return lambda: field.get_default(call_default_factory=True)
+def _model_of(schema: Any) -> ModelSchema | None:
+    is_model = isinstance(schema, type) and issubclass(schema, BaseModel)
+    return ModelSchema(schema) if is_model else None
+
+
+def _read_model(schema: type, model: ModelSchema) -> list[Channel]:
+    """The keys of a model: its fields, with all that they demand."""
+    if not model.fields:
+        raise GraphBuildError(f"the state {schema.__name__!r} has no keys; declare some")
+    channels = []
+    for name, field in model.fields.items():
+        has_none = field.is_required() or field.default_factory_takes_validated_data
+        default = None if has_none else partial(field.get_default, call_default_factory=True)
+        channels.append(_make(name, _annotated(field.annotation, field.metadata), default))
+    return channels
 
 
 def _field_default(field: dataclasses.Field[Any]) -> Callable[[], object] | None:
@@ -221,17 +291,23 @@ def _field_default(field: dataclasses.Field[Any]) -> Callable[[], object] | None
 def _make(name: str, hint: object, default: Callable[[], object] | None) -> Channel:
     while get_origin(hint) in {Required, NotRequired}:
         hint = get_args(hint)[0]
-    kind: object = hint
+    plain: object = hint
     metadata: Sequence[Any] = ()
     if get_origin(hint) is Annotated:
-        kind, *metadata = get_args(hint)
+        plain, *metadata = get_args(hint)
     found = [item for item in metadata if callable(item) and not isinstance(item, type)]
     reducer = found[-1] if found else None
+    kind = _annotated(plain, [item for item in metadata if item not in found])
     if reducer is not None:
         _check_reducer(name, reducer)
     if reducer is not None and default is None:
-        default = _EMPTY.get(get_origin(kind) or kind)
+        default = _EMPTY.get(get_origin(plain) or plain)
     return Channel(name=name, kind=kind, reducer=reducer, fault=type_fault(kind), default=default)
+
+
+def _annotated(kind: object, metadata: Sequence[object]) -> object:
+    """A type with what is demanded of its values beside it."""
+    return Annotated[(kind, *metadata)] if metadata else kind
 
 
 def _check_reducer(name: str, reducer: Reducer) -> None:
@@ -259,7 +335,7 @@ def type_fault(kind: object) -> Callable[[object], str]:
             adapter.validate_python(value, strict=True)
         except ValidationError as error:
             found = error.errors(include_url=False, include_input=False, include_context=False)
-            return "; ".join(_line(one["loc"], one["msg"]) for one in found)
+            return "; ".join(told(one["loc"], one["msg"]) for one in found)
         return ""
 
     return fault
@@ -273,10 +349,6 @@ def _schema(kind: object) -> dict[str, Json]:
     return {} if "$defs" in found or "$ref" in found else cast("dict[str, Json]", found)
 
 
-def _line(path: Sequence[int | str], message: str) -> str:
-    return f"{'.'.join(map(str, path))}: {message}" if path else message
-
-
 def _adapter(kind: object) -> TypeAdapter[Any] | None:
     for config in (None, ConfigDict(arbitrary_types_allowed=True)):
         try:
@@ -288,6 +360,8 @@ def _adapter(kind: object) -> TypeAdapter[Any] | None:
 
 def _plain(kind: object) -> tuple[type, ...]:
     """What pydantic cannot read is checked for its class alone."""
+    if get_origin(kind) is Annotated:
+        kind = get_args(kind)[0]
     if get_origin(kind) in {Union, pytypes.UnionType}:
         return tuple(one for part in get_args(kind) for one in _plain(part))
     if is_typeddict(kind):

@@ -8,6 +8,8 @@ from contextvars import copy_context
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, Unpack, cast
 
+from pydantic import BaseModel
+
 from agents.agent import stop
 from agents.cancel import CancelToken
 from agents.context import address_segment, current_scope
@@ -68,7 +70,7 @@ class CompiledGraph(GraphThreads):
 
     async def invoke(
         self,
-        input: Mapping[str, object] | None = None,  # noqa: A002 - the documented name
+        input: Mapping[str, object] | BaseModel | None = None,  # noqa: A002 - the documented name
         *,
         thread_id: str = "",
         cancel: CancelToken | None = None,
@@ -83,7 +85,7 @@ class CompiledGraph(GraphThreads):
         thread id, it is a part of that run.
 
         Args:
-            input: By key of the state.
+            input: By key of the state; or a model, if that is what the state is.
             thread_id: Which thread. A graph without a store needs none: nothing is kept then, and
                 nothing can be resumed.
             cancel: With it, somebody else can stop the run between two steps.
@@ -108,7 +110,7 @@ class CompiledGraph(GraphThreads):
 
     async def stream(
         self,
-        input: Mapping[str, object] | None = None,  # noqa: A002 - the documented name
+        input: Mapping[str, object] | BaseModel | None = None,  # noqa: A002 - the documented name
         *,
         mode: StreamMode | Sequence[StreamMode] = "updates",
         thread_id: str = "",
@@ -155,7 +157,7 @@ class CompiledGraph(GraphThreads):
 
     async def run_inside(
         self,
-        input: Mapping[str, object],  # noqa: A002 - see invoke
+        input: Mapping[str, object] | BaseModel,  # noqa: A002 - see invoke
         *,
         step_limit: int | None = None,
     ) -> Values:
@@ -166,7 +168,7 @@ class CompiledGraph(GraphThreads):
         side need an address segment each.
 
         Args:
-            input: By key of the state.
+            input: By key of the state; or a model, if that is what the state is.
             step_limit: See `invoke`.
 
         Returns:
@@ -183,7 +185,7 @@ class CompiledGraph(GraphThreads):
         async def work() -> Values:
             with address_segment("runnable", self.name, number):
                 engine = Engine(self.topology, step_limit=step_limit)
-                return await engine.run(lambda: dict(input))
+                return await engine.run(lambda: self.topology.channels.given(input, "the input"))
 
         return await kept(f"graph {scope.address} {self.name} {number}", work)
 
@@ -220,7 +222,7 @@ class CompiledGraph(GraphThreads):
         return await self._execution(thread, _drop).run(head, work)
 
     async def _go(
-        self, given: Mapping[str, object] | None, request: Resume, call: _Call
+        self, given: Mapping[str, object] | BaseModel | None, request: Resume, call: _Call
     ) -> GraphResult:
         check_request(request)
         check_input(given)
@@ -236,7 +238,7 @@ class CompiledGraph(GraphThreads):
         head = await thread.load()
         thread.refuse_running()
         thread.check_graph(self.topology)
-        new = await begun(self.topology, head, given or {}, self._options.new_id())
+        new = await begun(self.topology, head, given, self._options.new_id())
         saved = await thread.save(new)
         return await self._execution(thread, call.tell).run(saved, call.work())
 

@@ -22,7 +22,7 @@ from agents.context import RunContext, Scope, current_scope, entered
 from agents.errors import CheckpointDecodeError, TopologyChangedError
 from agents.graph.breakpoints import Gatekeeper, apply_edit, stop_signal
 from agents.graph.channels import Values
-from agents.graph.errors import GraphStepLimitError, StateUpdateError
+from agents.graph.errors import GraphStepLimitError, StateChangedError, StateUpdateError
 from agents.graph.plan import Around, Topology
 from agents.graph.running import Ending, Place
 from agents.graph.state import GraphInfo, GraphState, Memory, Outcome, Task
@@ -285,7 +285,8 @@ def read_state(topology: Topology, point: Point) -> GraphState:
 
     Raises:
         TopologyChangedError: It was another graph; or a node that must go on is gone, or is a
-            sub-graph and was none, or the other way round; or an edge is gone that waits for more.
+            sub-graph and was none, or the other way round; or an edge is gone that waits for more;
+            or the schema has changed, and what is stored does not fit.
         CheckpointDecodeError: It is damaged.
     """
     state = decode(point.state)
@@ -301,6 +302,9 @@ def read_state(topology: Topology, point: Point) -> GraphState:
         raise TopologyChangedError(str(point.address), f"an edge {lost}", "none like it")
     for task in state.tasks:
         _check_inside(topology, point, task)
+    state = replace(state, values=topology.channels.filled(state.values))
+    if names and (fault := topology.channels.misfit(state.values)):
+        raise StateChangedError(str(point.address), fault)
     return state
 
 

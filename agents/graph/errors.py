@@ -13,6 +13,7 @@ AgentError
   ResumeError
     TopologyChangedError
       OtherGraphError            the thread is of a graph of another name
+      StateChangedError          what is stored does not fit the schema of the state
     UnknownInterruptError
       AlreadyAnsweredError       somebody answered before
     AmbiguousTargetError
@@ -204,6 +205,18 @@ class OtherGraphError(TopologyChangedError):
         told = (
             f"thread {thread_id!r} is of the graph {was!r}, and this is the graph {now!r}; start "
             "the version that began it, or end it with `cancel` and begin another thread"
+        )
+        self.args = (told,)
+
+
+class StateChangedError(TopologyChangedError):
+    """What is stored of a state does not fit its schema any more. Nothing ran."""
+
+    def __init__(self, address: str, fault: str) -> None:
+        super().__init__(address, "another schema of its state", "this one")
+        told = (
+            f"the stored state of {address} does not fit its schema: {fault}; start the version "
+            "that wrote it, write the key anew with `update_state`, or cancel"
         )
         self.args = (told,)
 

@@ -13,7 +13,7 @@ from agents.errors import ResumeError
 from agents.graph.channels import Values
 from agents.graph.commands import END, Command
 from agents.graph.engine import Engine, Hooks, read_state, shown_values
-from agents.graph.errors import GotoError, NodeRefusedError
+from agents.graph.errors import GotoError, NodeRefusedError, StateUpdateError
 from agents.graph.plan import Topology
 from agents.graph.snapshot import GraphResult, Phase, graph_address, pending_of, result_of
 from agents.graph.state import GraphInfo, GraphState
@@ -218,17 +218,20 @@ def _is_new(before: ThreadDocument, after: ThreadDocument) -> bool:
 
 
 async def begun(
-    topology: Topology, head: ThreadDocument | None, given: Mapping[str, object], new_id: str
+    topology: Topology, head: ThreadDocument | None, given: object, new_id: str
 ) -> ThreadDocument:
     """Make the head of a turn that begins with an input, on top of what the thread has.
 
     Raises:
-        StateUpdateError: The input does not fit.
+        StateUpdateError: The input does not fit, or what is stored does not fit the schema.
         GotoError: A router leads nowhere.
     """
-    channels = topology.channels
+    channels, who = topology.channels, "the input"
     old = head.state if head else None
-    values = channels.merge(old.values if old else channels.initial(), [("the input", given)])
+    values = old.values if old else channels.initial()
+    values = channels.merge(values, [(who, channels.given(given, who))])
+    if old is not None and (fault := channels.misfit(values)):
+        raise StateUpdateError(who, f"what the thread has does not fit the schema: {fault}")
     state = await topology.begin(values, old.counts if old else {}, old.memories if old else {})
     if head is not None:
         return replace(head.with_state(state, phase="running"), parent=head.number)

@@ -93,13 +93,19 @@ def _commanded(there: Around, who: str, command: Command) -> Outcome:
     return Outcome(update=deepcopy(update), goto=targets or None)
 
 
-def graph_input(node: Node, state: object) -> Mapping[str, object]:
-    """What a sub-graph begins with."""
+def graph_input(node: Node, state: object, shown: object) -> object:
+    """What a sub-graph begins with.
+
+    Args:
+        node: The node that it is.
+        state: The state around it, or what was sent.
+        shown: The same as nodes get it.
+    """
     if not isinstance(state, Mapping):
         fault = f"a sub-graph begins with a dict, not with a {type(state).__name__}"
         raise StateUpdateError(f"node {node.name!r}", fault)
     if node.to_input is not None:
-        return node.to_input(dict(state))
+        return node.to_input(cast("Values", shown))
     names = cast("Topology", node.graph).channels.names
     return {key: value for key, value in state.items() if key in names}
 
@@ -111,7 +117,8 @@ def graph_update(node: Node, channels: Channels, before: Values, after: Values) 
     the value that the reducer will meet again.
     """
     if node.to_update is not None:
-        return dict(node.to_update(deepcopy(after)))
+        inner = cast("Topology", node.graph).channels
+        return dict(node.to_update(inner.view(deepcopy(after))))
     update = {}
     for key, value in after.items():
         if key not in channels.names or (key in before and before[key] == value):

@@ -7,7 +7,9 @@ import json
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
+
+from pydantic import BaseModel
 
 from agents.codec import encode
 from agents.graph.channels import Channels, Values
@@ -46,8 +48,8 @@ class Node:
     graph: Topology | None = None
     takes_context: bool = False
     destinations: tuple[str, ...] | None = None
-    to_input: Callable[[Values], Mapping[str, object]] | None = None
-    to_update: Callable[[Values], Mapping[str, object]] | None = None
+    to_input: Callable[[Any], Mapping[str, object] | BaseModel] | None = None
+    to_update: Callable[[Any], Mapping[str, object]] | None = None
     retry_policy: RetryPolicy | None = None
     is_idempotent: bool = False
     is_stateful: bool = False
@@ -252,7 +254,7 @@ class Topology:
     async def _route(self, branch: Branch, values: Values) -> list[Target]:
         who = f"the router of {branch.source!r}"
         try:
-            found = branch.router(deepcopy(values))
+            found = branch.router(self.channels.view(deepcopy(values)))
             if inspect.isawaitable(found):
                 found = await cast("Awaitable[object]", found)
         except Interrupted:

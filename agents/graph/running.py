@@ -217,6 +217,8 @@ class _Begun:
         state = deepcopy(self.task.sent[0] if self.task.sent else self.state.values)
         if self.child is not None:
             return await self._run_child(self.child, state)
+        if not self.task.sent:
+            state = self.here.topology.channels.view(cast("Values", state))
         with numbering(self.scope):
             result = await call_function(self.here.node, state, self._context(attempt))
         if self.scope.watch.raised:
@@ -226,15 +228,18 @@ class _Begun:
 
     async def _run_child(self, child: SubGraph, state: object) -> Outcome:
         node = self.here.node
-        given = dict(graph_input(node, state))
-        names = self.here.topology.channels.names
+        channels = self.here.topology.channels
+        shown = state if self.task.sent else channels.view(cast("Values", deepcopy(state)))
+        inner = cast("Topology", node.graph).channels
+        given = inner.given(graph_input(node, state, shown), f"node {node.name!r}")
+        names = channels.names
         before_that = self.state.memories.get(node.name) if node.is_stateful else None
         after = await child.run(lambda: given, before_that)
         memory = _memory_of(child.state, names) if node.is_stateful else None
         if child.state.leaving is not None:
             return replace(child.state.leaving, is_for_parent=False, memory=memory)
         before = state if isinstance(state, dict) else {}
-        update = graph_update(node, self.here.topology.channels, before, after)
+        update = graph_update(node, channels, before, after)
         return replace(read_outcome(self.here, update), memory=memory)
 
     async def _failed(self, error: Exception) -> Ending:

@@ -55,7 +55,10 @@ class Model(BaseModel):
     ],
 )
 async def test_schemas(schema: type, initial: dict[str, Any]) -> None:
-    graph = StateGraph(schema).add_node("n", lambda s: {"log": [s["name"]]}).add_edge(START, "n")
+    def node(state: Any) -> object:
+        return {"log": [state.name if schema is Model else state["name"]]}
+
+    graph = StateGraph(schema).add_node("n", node).add_edge(START, "n")
     lab = Lab(lambda lab: graph)
     result = await lab.start(name="x")
     assert result.values == {**initial, "name": "x", "log": [*initial["log"], "x"]}

@@ -1,0 +1,93 @@
+"""A pydantic model as the state of a graph: what it demands holds whenever the state is written."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+
+
+class ModelSchema:
+    """What a model demands of a state, and the state as nodes see it.
+
+    Nothing is converted, but by validators of the model: what they make is what is stored. So they
+    must leave alone what they have made.
+
+    Args:
+        model: The model.
+    """
+
+    def __init__(self, model: type[BaseModel]) -> None:
+        self._model = model
+
+    @property
+    def fields(self) -> Mapping[str, FieldInfo]:
+        """The fields by name."""
+        return self._model.model_fields
+
+    def read(self, given: object) -> dict[str, object] | None:
+        """What an instance was made with; None when it is none."""
+        if not isinstance(given, self._model):
+            return None
+        return {
+            name: getattr(given, name)
+            for name, field in self.fields.items()
+            if name in given.model_fields_set or getattr(given, name) != _default(field)
+        }
+
+    def view(self, values: Mapping[str, Any]) -> BaseModel:
+        """The state as a model; it has been validated before."""
+        known = {name: value for name, value in values.items() if name in self.fields}
+        return self._model.model_construct(**known)
+
+    def validated(
+        self, values: Mapping[str, Any], written: Collection[str]
+    ) -> tuple[dict[str, Any], dict[str, str]]:
+        """Validate a whole state.
+
+        Args:
+            values: The state.
+            written: What was written to it; else, defaults are not looked at, as in pydantic.
+
+        Returns:
+            The state as validators made it, and no fault; or what is wrong, by field, where an
+            empty name means the state as a whole.
+        """
+        given = {
+            name: value
+            for name, value in values.items()
+            if name in self.fields and (name in written or value != _default(self.fields[name]))
+        }
+        try:
+            made = self._model.model_validate(given, strict=True, by_name=True, by_alias=False)
+        except ValidationError as error:
+            return {}, _faults(error)
+        except Exception as error:  # noqa: BLE001 - code of the graph's author: a validator
+            return {}, {"": f"a validator failed: {type(error).__name__}: {error}"}
+        return {name: getattr(made, name) for name in self.fields}, {}
+
+    def faults_of(self, update: Mapping[str, Any]) -> dict[str, str]:
+        """What is wrong with some fields alone; what needs others is seen when all is there."""
+        _, faults = self.validated(update, update)
+        return {name: fault for name, fault in faults.items() if name in update}
+
+
+def _default(field: FieldInfo) -> object:
+    takes_data = field.default_factory_takes_validated_data is True
+    return object() if takes_data else field.get_default(call_default_factory=True)
+
+
+def _faults(error: ValidationError) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for one in error.errors(include_url=False, include_input=False, include_context=False):
+        name = str(one["loc"][0]) if one["loc"] else ""
+        line = told(one["loc"], one["msg"])
+        found[name] = f"{found[name]}; {line}" if name in found else line
+    return found
+
+
+def told(path: Sequence[int | str], message: str) -> str:
+    """One fault as a line: where, and what."""
+    return f"{'.'.join(map(str, path))}: {message}" if path else message
