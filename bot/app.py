@@ -154,6 +154,7 @@ def build(
         team_id=slack.identity.team_id,
         clock=clock,
         pacer=Pacer(steady_clock, asyncio.sleep, process.limits),
+        healed=lambda: tasks.spawn(catch_up()),
     )
     outbox = Outbox(storage=storage, notifier=notifier, clock=clock, owner=owner, spawn=tasks.spawn)
     waker = _Waker()
@@ -204,6 +205,12 @@ def build(
     threads = Threads(
         storage=storage, inbox=inbox, turns=turns, outbox=outbox, clock=clock, owner=owner
     )
+
+    async def catch_up() -> None:
+        await approvals.catch_up()
+        for thread_id in await threads.catch_up():
+            waker(thread_id)
+
     waker.work = lambda thread_id: tasks.spawn(threads.work(thread_id))
     desk = Desk(
         storage=storage,

@@ -24,6 +24,7 @@ from bot.audit import (
     note_undeliverable,
 )
 from bot.errors import (
+    REFUSALS,
     ApprovalClosedError,
     DeliveryError,
     OutdatedCardError,
@@ -45,6 +46,9 @@ PATIENCE = timedelta(seconds=12)
 """What one attendance may take: it must end before its lease does, or two would post one card."""
 RETRY = timedelta(seconds=8)
 LONGEST_RETRY = timedelta(minutes=5)
+JUST_DECIDED = timedelta(seconds=5)
+MOST_AT_ONCE = 500
+"""How many cards are drawn again when Slack lets the app in; the others follow by themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +121,7 @@ class Approvals:
         try:
             self._check_pending(approval)
             if not shown or not approval.digest.startswith(shown):
-                raise OutdatedCardError
+                raise OutdatedCardError(approval_id)
             await self.access.check_decider(approval, actor)
         except UserFacingError as error:
             await self._note_refusal(approval, actor.user_id, error)
@@ -155,7 +159,7 @@ class Approvals:
             self._check_pending(await self.storage.approvals.get(approval_id))
         except ApprovalClosedError as error:
             return error
-        return OutdatedCardError()
+        return OutdatedCardError(approval_id)
 
     @property
     def withdrawals(self) -> Withdrawals:
@@ -170,6 +174,34 @@ class Approvals:
         """
         await self._tell_thread(approval)
         await self.attend(approval.approval_id)
+
+    async def refresh(self, approval_id: str) -> None:
+        """Draw a card again that may show what is no longer so: somebody has clicked on it.
+
+        Who clicks just after a decision has not seen the card that is being drawn.
+
+        Raises:
+            RecordNotFoundError: There is no such approval.
+            StoreUnavailableError: It is drawn with the next such click.
+        """
+        approval = await self.storage.approvals.get(approval_id)
+        now, decision = self.clock(), approval.decision
+        if decision is None or now - decision.at_ms > milliseconds(JUST_DECIDED):
+            await self._redraw(approval_id)
+
+    async def catch_up(self) -> None:
+        """Draw the cards that Slack refused together with the app: it may let it in now.
+
+        Raises:
+            StoreUnavailableError: Each of them is due again by itself.
+        """
+        waiting = await self.storage.approvals.undelivered(reasons=REFUSALS, limit=MOST_AT_ONCE)
+        for approval in waiting:
+            await self._redraw(approval.approval_id)
+
+    async def _redraw(self, approval_id: str) -> None:
+        if await self.storage.approvals.redraw(approval_id, now_ms=self.clock()):
+            await self.attend(approval_id)
 
     async def attend(self, approval_id: str) -> None:
         """Do all that is due for one approval; nothing when another process has it.
@@ -313,7 +345,8 @@ class Approvals:
         """Bring the card to what the record says; return the record.
 
         A card that Slack will never take is marked so. It is tried again with what is due anyway:
-        the next reminder, a decision, the expiry.
+        the next reminder, a decision, the expiry, or a click on it. One that it does not take as
+        long as it refuses the app is marked, too, and tried again until it does.
 
         Raises:
             DeliveryError: Slack did not take it now.
@@ -323,9 +356,11 @@ class Approvals:
         try:
             await self._draw_changed(approval)
         except DeliveryError as error:
-            if not error.is_permanent:
-                raise
-            return await self._note_undeliverable(approval, error)
+            if error.is_permanent:
+                return await self._note_undeliverable(approval, error)
+            if error.is_refusal:
+                await self._note_undeliverable(approval, error)
+            raise
         return replace(approval, undeliverable="")
 
     async def _draw_changed(self, approval: Approval) -> None:
@@ -358,7 +393,8 @@ class Approvals:
         if approval.undeliverable == error.reason:
             return approval
         logger.error(
-            "a card cannot be shown in Slack; it can be decided elsewhere, and it expires: %s",
+            "a card cannot be shown in Slack as it is on record%s: %s",
+            "; it is tried until Slack lets the app in again" if error.is_refusal else "",
             error,
             extra={"action": "card_undeliverable", "approval_id": approval.approval_id},
         )

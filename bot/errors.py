@@ -84,13 +84,18 @@ class ApprovalClosedError(UserFacingError):
 
 
 class OutdatedCardError(UserFacingError):
-    """What was shown is not what is on record."""
+    """What was shown is not what is on record.
 
-    def __init__(self) -> None:
+    Attributes:
+        approval_id: Of what was shown; empty when it is not known.
+    """
+
+    def __init__(self, approval_id: str = "") -> None:
         super().__init__(
             "Nothing was done: this has changed since it was shown to you. "
             "Please look at the card as it is now, and decide again."
         )
+        self.approval_id = approval_id
 
 
 class UnknownApprovalError(UserFacingError):
@@ -163,8 +168,13 @@ class DeliveryError(BotError):
 
     @property
     def is_permanent(self) -> bool:
-        """Whether the same call will be refused again until a person does something."""
+        """Whether the same call will be refused again until a person changes what it is about."""
         return self.reason in _PERMANENT
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether Slack refuses the app, whatever it calls: until its token is good again."""
+        return self.reason in REFUSALS
 
 
 _PLACE = frozenset(
@@ -207,13 +217,12 @@ _CONTENT = frozenset(
         "too_many_attachments",
     }
 )
-_APP = frozenset(
+REFUSALS = frozenset(
     {
         "access_denied",
         "account_inactive",
         "enterprise_is_restricted",
         "invalid_auth",
-        "method_deprecated",
         "missing_scope",
         "not_allowed_token_type",
         "not_authed",
@@ -222,11 +231,13 @@ _APP = frozenset(
         "token_expired",
         "token_revoked",
         "two_factor_setup_required",
-        "unknown_method",
     }
 )
-_PERMANENT = _PLACE | _CONTENT | _APP
-"""Slack's codes for what waiting does not cure: the place, the content, or the app itself."""
+"""Slack's codes for an app that it does not let in now. A new token, or another installation, cures
+it, with nothing to be changed in what was to be shown: so all of it is tried again, slowly."""
+_METHOD = frozenset({"method_deprecated", "unknown_method"})
+_PERMANENT = _PLACE | _CONTENT | _METHOD
+"""Slack's codes for what waiting does not cure: the place, the content, or the method."""
 
 
 _OUTCOMES = {

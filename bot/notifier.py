@@ -31,7 +31,7 @@ from bot.errors import DeliveryError
 from bot.pacing import Pacer, TooSoonError
 from bot.ports import Began, Clock, Newest, Stream
 from bot.redaction import mask_text
-from bot.slackcalls import retry_after, slack_fault, took_no_effect
+from bot.slackcalls import Addresses, post_json, retry_after, slack_fault, took_no_effect
 from bot.streams import GrowingMessage, NativeStream, Streaming
 from storage.records import Approval, Kind, Post, Thread
 
@@ -50,6 +50,11 @@ NO_PATIENCE = timedelta(0)
 
 Arguments = dict[str, Any]
 
+
+def _nothing() -> None:
+    """What is done when nobody has to be told."""
+
+
 _GONE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed"})
 
 
@@ -61,6 +66,7 @@ class SlackNotifier:
         team_id: The workspace where the app is installed.
         clock: The time now; paces the updates of a growing text.
         pacer: Keeps Slack's rate limits.
+        healed: Told when Slack takes a call after it had refused the app.
         streaming: Whether Slack's own streaming may be tried.
     """
 
@@ -71,12 +77,16 @@ class SlackNotifier:
         team_id: str,
         clock: Clock,
         pacer: Pacer,
+        healed: Callable[[], None] = _nothing,
         streaming: bool = True,
     ) -> None:
         self._client = client
         self._team_id = team_id
         self._clock = clock
         self._pacer = pacer
+        self._addresses = Addresses(client.base_url)
+        self._healed = healed
+        self._is_refused = False
         self._streaming = Streaming(is_native=streaming)
 
     async def post_card(self, approval: Approval, *, look_first: bool, newest: Newest) -> Approval:
@@ -203,6 +213,20 @@ class SlackNotifier:
         place = {"thread_ts": thread_ts} if thread_ts else {}
         arguments: Arguments = {"channel": channel_id, "user": user_id, "text": text, **place}
         await self._call("chat.postEphemeral", arguments)
+
+    @property
+    def is_refused(self) -> bool:
+        return self._is_refused
+
+    async def respond(self, address: str, text: str, *, thread_ts: str = "") -> None:
+        if not self._addresses.are_slacks(address):
+            raise DeliveryError("response_url", "it is no address of Slack's")
+        place = {"thread_ts": thread_ts} if thread_ts else {}
+        answer = {"response_type": "ephemeral", "replace_original": False, "text": text, **place}
+        try:
+            await post_json(self._client, address, answer)
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise DeliveryError("response_url", slack_fault(error)) from error
 
     def _card(self, approval: Approval) -> Card:
         return card_for(approval, approvers_text=approvers_text(approval))
@@ -356,17 +380,22 @@ class SlackNotifier:
             else:
                 answer = await self._client.api_call(method, params=arguments)
         except (SlackClientError, aiohttp.ClientError, OSError, TimeoutError) as error:
-            raise DeliveryError(
+            fault = DeliveryError(
                 method,
                 slack_fault(error),
                 retry_after=retry_after(error),
                 took_no_effect=took_no_effect(error),
-            ) from error
+            )
+            self._is_refused = self._is_refused or fault.is_refusal
+            raise fault from error
         except AttributeError as error:  # slack_sdk stumbles over answers that are not JSON
             raise DeliveryError(method, "an answer that is not JSON") from error
         data = answer.data
         if not isinstance(data, dict):
             raise DeliveryError(method, "an answer that is not JSON")
+        if self._is_refused:
+            self._is_refused = False
+            self._healed()
         return data
 
 

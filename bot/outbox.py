@@ -87,7 +87,7 @@ class Outbox:
                     await self.notifier.end_stream(thread, post.ts, post.post_id)
                 await self.storage.posts.fail(post.post_id, reason="its turn was ended")
 
-    async def whisper(
+    async def whisper(  # noqa: PLR0913 - what is told to whom, all given by keyword
         self,
         *,
         channel_id: str,
@@ -96,6 +96,7 @@ class Outbox:
         text: str,
         key: str,
         on_record: bool = True,
+        address: str = "",
     ) -> None:
         """Tell one person something that nobody else sees. Returns before it is told.
 
@@ -106,6 +107,7 @@ class Outbox:
             text: What.
             key: What it answers, such as the id of a message: the same text is told once.
             on_record: False when the database is known not to answer.
+            address: Where a click can be answered without a token; empty when there is none.
         """
         now = self.clock()
         until_ms = now + milliseconds(LEASE)
@@ -124,7 +126,18 @@ class Outbox:
         )
         kept = await self._record(whisper) if on_record else None
         if kept is not False:
-            self.spawn(self._tell(whisper, is_kept=bool(kept)))
+            self.spawn(self._tell(whisper, is_kept=bool(kept), address=address))
+
+    async def respond(self, address: str, text: str, *, thread_ts: str = "") -> bool:
+        """Tell whoever clicked, by the address that came with the click; whether it was told."""
+        if not address:
+            return False
+        try:
+            await self.notifier.respond(address, text, thread_ts=thread_ts)
+        except DeliveryError as error:
+            logger.warning("click not answered: %s", error, extra={"action": "whisper_failed"})
+            return False
+        return True
 
     async def tell(self, whisper_id: str) -> None:
         """Tell a private answer that another process left; nothing when somebody has it."""
@@ -180,7 +193,7 @@ class Outbox:
             logger.warning("not on record: %s", error, extra={"action": "whisper_unrecorded"})
             return None
 
-    async def _tell(self, whisper: Whisper, *, is_kept: bool) -> None:
+    async def _tell(self, whisper: Whisper, *, is_kept: bool, address: str = "") -> None:
         due_ms: int | None = None
         try:
             await self.notifier.whisper(
@@ -191,6 +204,11 @@ class Outbox:
                 "private answer not shown: %s", error, extra={"action": "whisper_failed"}
             )
             due_ms = self._again(whisper, error)
+            # Only what certainly was not shown: else it would stand there twice.
+            if (error.is_refusal or error.is_permanent) and await self.respond(
+                address, whisper.text, thread_ts=whisper.thread_ts
+            ):
+                due_ms = None
         if is_kept:
             await self.storage.whispers.release(
                 whisper.whisper_id, fence=whisper.fence, due_ms=due_ms

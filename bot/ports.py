@@ -172,3 +172,12 @@ class Notifier(Protocol):
     ) -> None:
         """Tell one person something that nobody else sees."""
         ...
+
+    async def respond(self, address: str, text: str, *, thread_ts: str = "") -> None:
+        """Tell whoever clicked, by the address that came with the click: it needs no token."""
+        ...
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether Slack refused the app when it was last called."""
+        ...

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import timedelta
+from http import HTTPStatus
+from urllib.parse import urlsplit
 
 import aiohttp
 from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_client import AsyncWebClient
 
 MOST_PATIENCE = timedelta(minutes=5)
 """The longest wait that Slack may ask for; more is believed to be a fault."""
@@ -14,6 +18,52 @@ _PARTLY = frozenset(
     {"fatal_error", "internal_error", "request_timeout", "service_unavailable", "unknown_error"}
 )
 """Codes with which a call may have taken effect all the same."""
+
+
+ANSWER_S = 5
+"""Seconds that an answer to a click may take by its own address."""
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Which addresses of answers are Slack's: they come with payloads, and are called.
+
+    Args:
+        api_url: Base address of the Web API.
+    """
+
+    api_url: str
+
+    def are_slacks(self, address: str) -> bool:
+        """Whether an answer may be sent there: to Slack's own host for it, or to the API's."""
+        api, other = urlsplit(self.api_url), urlsplit(address)
+        try:
+            there = (other.scheme, other.hostname, other.port)
+            here = (api.scheme, api.hostname, api.port)
+        except ValueError:  # a port that is no number
+            return False
+        if other.username is not None or other.password is not None:
+            return False
+        return there in {here, ("https", f"hooks.{api.hostname}", None)}
+
+
+async def post_json(client: AsyncWebClient, address: str, data: object) -> None:
+    """Send JSON data to an address that came with a payload; it is followed nowhere else.
+
+    Raises:
+        aiohttp.ClientError: It was not taken; also OSError and TimeoutError.
+    """
+    timeout = aiohttp.ClientTimeout(total=ANSWER_S)
+    async with (
+        aiohttp.ClientSession(timeout=timeout) as session,
+        session.post(
+            address, json=data, proxy=client.proxy, ssl=client.ssl or True, allow_redirects=False
+        ) as response,
+    ):
+        if response.status != HTTPStatus.OK:
+            raise aiohttp.ClientResponseError(
+                response.request_info, (), status=response.status, message="not taken"
+            )
 
 
 def slack_fault(error: BaseException) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from agents import (
@@ -77,6 +77,22 @@ class Threads:
     owner: str
     lease: timedelta = LEASE
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    _refused: set[str] = field(default_factory=set)
+
+    async def catch_up(self) -> list[str]:
+        """Wake the threads whose work stopped here as Slack refused the app: it lets it in again.
+
+        Returns:
+            Their ids.
+
+        Raises:
+            StoreUnavailableError: They are due again by themselves.
+        """
+        waiting = list(self._refused)
+        self._refused.clear()
+        for thread_id in waiting:
+            await self.storage.threads.wake(thread_id, now_ms=self.clock())
+        return waiting
 
     async def work(self, thread_id: str) -> None:
         """Do all that is due in a thread; nothing when another process has it.
@@ -197,6 +213,8 @@ class Threads:
         if not is_slack and thread.attempts + 1 >= most:
             await self._give_up(thread, error)
             return None
+        if isinstance(error, DeliveryError) and error.is_refusal:
+            self._refused.add(thread.thread_id)
         wait = backoff(thread.attempts, first=RETRY, most=LONGEST_RETRY, key=thread.thread_id)
         if isinstance(error, DeliveryError) and error.retry_after is not None:
             wait = milliseconds(error.retry_after)

@@ -232,6 +232,20 @@ class ApprovalStore(Protocol):
         """Approvals with `due_ms <= now_ms` and no lease beyond `now_ms`, earliest first."""
         ...
 
+    async def undelivered(self, *, reasons: frozenset[str], limit: int) -> Sequence[Approval]:
+        """Approvals whose `undeliverable` is one of the reasons, the newest first."""
+        ...
+
+    async def redraw(self, approval_id: str, *, now_ms: int) -> bool:
+        """Ask for the card to be drawn again, whatever it shows.
+
+        Adds one to `revision`, and sets `due_ms` to `now_ms`, whoever holds the lease.
+
+        Returns:
+            False, and nothing written, when no approval has this id.
+        """
+        ...
+
     async def count_due(self, *, now_ms: int) -> int:
         """How many approvals `due` would give without a limit."""
         ...

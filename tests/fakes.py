@@ -102,6 +102,8 @@ class FakeNotifier:
         posts: Approval ids in the order in which cards were posted.
         texts: The agent's texts, by post id.
         whispers: (user id, text).
+        responses: (address, text).
+        is_refused: Whether Slack refuses the app.
         reminders: Approval ids.
         escalations: Approval ids.
         failing: Names of the methods that fail now: card, update, say, remind, escalate, whisper.
@@ -122,6 +124,8 @@ class FakeNotifier:
     lost: set[str] = field(default_factory=set)
     deleted: set[str] = field(default_factory=set)
     looked: list[str] = field(default_factory=list)
+    responses: list[tuple[str, str]] = field(default_factory=list)
+    is_refused: bool = False
     _count: int = 0
 
     def next_ts(self) -> str:
@@ -184,6 +188,10 @@ class FakeNotifier:
 
     async def end_stream(self, thread: Thread, ts: str, record_id: str) -> None:
         self.ended.append(ts)
+
+    async def respond(self, address: str, text: str, *, thread_ts: str = "") -> None:
+        self.check("respond")
+        self.responses.append((address, text))
 
     async def whisper(
         self, channel_id: str, user_id: str, text: str, *, thread_ts: str = ""

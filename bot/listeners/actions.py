@@ -15,7 +15,7 @@ from bot.answers import chosen_digest, feedback_json, no_status, selected_json, 
 from bot.asks import Form, ask_of
 from bot.cards import modals
 from bot.errors import InvalidInputError
-from bot.listeners.desk import OURS, Desk, actor_of, chosen_call, settle_doubt
+from bot.listeners.desk import OURS, Desk, actor_of, address_of, chosen_call, settle_doubt
 from bot.ports import Actor, CheckedCall
 from storage.records import Approval, Decision, Kind, Status
 
@@ -28,6 +28,8 @@ class Click:
     about: Reference
     trigger_id: str
     actor: Actor
+    address: str
+    """Where it can be answered without a token; empty when there is none."""
 
 
 def register(app: AsyncApp, desk: Desk) -> None:
@@ -82,7 +84,8 @@ def click_from(body: dict[str, Any], actor: Actor) -> Click:
         action_id = ActionId(str(action.get("action_id")))
     except ValueError as error:
         raise InvalidInputError("this button") from error
-    return Click(action_id, decode(action.get("value")), str(body.get("trigger_id")), actor)
+    about, trigger_id = decode(action.get("value")), str(body.get("trigger_id"))
+    return Click(action_id, about, trigger_id, actor, address_of(body))
 
 
 async def _look(desk: Desk, click: Click, *kinds: Kind) -> Approval:
@@ -120,8 +123,12 @@ async def _record(  # noqa: PLR0913 - what a click means, given by keyword
         title=call.title if call is not None else "",
         preview=call.preview if call is not None else "",
     )
-    decided = await desk.approvals.decide(approval, decision)
-    desk.spawn(desk.approvals.follow_up(decided))
+    _follow_up(desk, click, await desk.approvals.decide(approval, decision))
+
+
+def _follow_up(desk: Desk, click: Click, decided: Approval) -> None:
+    thread_ts = decided.thread_ts
+    desk.spawn(desk.follow_up(decided, address=click.address, thread_ts=thread_ts))
 
 
 async def _approve(desk: Desk, click: Click) -> None:
@@ -211,11 +218,16 @@ async def _ran(desk: Desk, click: Click) -> None:
 
 
 async def _run_again(desk: Desk, click: Click) -> None:
-    await settle_doubt(desk, await _look(desk, click, Kind.DOUBT), click.actor, choice="again")
+    await _settle(desk, click, "again")
 
 
 async def _give_up(desk: Desk, click: Click) -> None:
-    await settle_doubt(desk, await _look(desk, click, Kind.DOUBT), click.actor, choice="give_up")
+    await _settle(desk, click, "give_up")
+
+
+async def _settle(desk: Desk, click: Click, choice: str) -> None:
+    approval = await _look(desk, click, Kind.DOUBT)
+    _follow_up(desk, click, await settle_doubt(desk, approval, click.actor, choice=choice))
 
 
 _LISTENERS: dict[ActionId, Callable[[Desk, Click], Awaitable[None]]] = {

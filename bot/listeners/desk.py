@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -35,6 +35,11 @@ CheckCall = Callable[[Approval, dict[str, Any]], Awaitable[CheckedCall]]
 
 OURS = re.compile(r"^countersign:")
 """The buttons and modals that are ours."""
+
+RECORDED = (
+    "Your decision is on record and counts. Slack does not let me change the card now; I will as "
+    "soon as it does."
+)
 
 PATIENCE = timedelta(seconds=2.5)
 """How long a click may take in all: Slack gives up after three seconds."""
@@ -89,6 +94,33 @@ class Desk:
         except (SlackClientError, ClientError, OSError, TimeoutError) as error:
             raise DeliveryError("views.open", slack_fault(error)) from error
 
+    async def follow_up(self, approval: Approval, *, address: str, thread_ts: str) -> None:
+        """Do what follows a decision; say so where the card cannot.
+
+        Args:
+            approval: As decided.
+            address: Where the click can be answered without a token; empty when there is none.
+            thread_ts: The thread of the card.
+        """
+        await self.approvals.follow_up(approval)
+        if self.is_refused:
+            await self.outbox.respond(address, RECORDED, thread_ts=thread_ts)
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether Slack refuses the app, so that no card changes now."""
+        return self.outbox.notifier.is_refused
+
+
+def address_of(body: Mapping[str, Any]) -> str:
+    """Where a click can be answered without a token, for half an hour; empty when there is none.
+
+    Source:
+        https://docs.slack.dev/interactivity/handling-user-interaction#message_responses
+    """
+    found = body.get("response_url")
+    return found if isinstance(found, str) else ""
+
 
 def actor_of(context: AsyncBoltContext) -> Actor:
     """Who sent the payload: what Bolt read from the verified request, never a name in it."""
@@ -114,8 +146,8 @@ async def chosen_call(desk: Desk, approval: Approval, ids: Sequence[str]) -> Che
 
 async def settle_doubt(
     desk: Desk, approval: Approval, actor: Actor, *, choice: str, result: str = ""
-) -> None:
-    """Record what people say about a call that may have run or not."""
+) -> Approval:
+    """Record what people say about a call that may have run or not; return it as decided."""
     status = {"ran": Status.ANSWERED, "again": Status.APPROVED, "give_up": Status.REJECTED}[choice]
     decision = Decision(
         status=status,
@@ -124,5 +156,4 @@ async def settle_doubt(
         answer_json=canonical({"choice": choice, "result": result}),
         digest=approval.digest,
     )
-    decided = await desk.approvals.decide(approval, decision)
-    desk.spawn(desk.approvals.follow_up(decided))
+    return await desk.approvals.decide(approval, decision)

@@ -18,13 +18,15 @@ from slack_bolt.response import BoltResponse
 from bot.audit import Act, note
 from bot.cards import modals
 from bot.errors import (
+    ApprovalClosedError,
     DeliveryError,
     InvalidInputError,
     NotRecordedError,
+    OutdatedCardError,
     UnknownApprovalError,
     UserFacingError,
 )
-from bot.listeners.desk import Desk
+from bot.listeners.desk import Desk, address_of
 from storage.errors import (
     RecordNotFoundError,
     RecordRefusedError,
@@ -65,12 +67,25 @@ async def answer(desk: Desk, error: Exception, request: AsyncBoltRequest) -> Bol
         return await _answer_event(desk, error, telling, request)
     if isinstance(error, InvalidInputError | UnknownApprovalError):
         await _note_refusal(desk, error, telling)
+    if stale := _stale_card(error):
+        desk.spawn(desk.approvals.refresh(stale))
     if kind == "view_submission":
         view = modals.notice_modal("Please check the card", explain(error))
         text = json.dumps({"response_action": "update", "view": view})
         return BoltResponse(status=200, body=text, headers=_JSON)
     await _answer_privately(desk, error, telling, explain(error))
     return BoltResponse(status=200)
+
+
+def _stale_card(error: Exception) -> str:
+    """Id of the approval whose card may show what is no longer so; empty for none."""
+    match error:
+        case ApprovalClosedError():
+            return error.approval.approval_id
+        case OutdatedCardError():
+            return error.approval_id
+        case _:
+            return ""
 
 
 def _log(error: Exception, kind: object, user_id: str | None) -> None:
@@ -211,4 +226,5 @@ async def _answer_privately(desk: Desk, error: Exception, telling: Telling, text
             text=text,
             key=telling.key,
             on_record=not is_away,
+            address=address_of(telling.body),
         )

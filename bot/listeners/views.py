@@ -26,7 +26,7 @@ from bot.asks import Form, arguments_of, ask_of
 from bot.cards import forms, modals
 from bot.cards.arguments import same
 from bot.errors import InvalidInputError
-from bot.listeners.desk import OURS, Desk, actor_of, chosen_call, settle_doubt
+from bot.listeners.desk import OURS, RECORDED, Desk, actor_of, chosen_call, settle_doubt
 from bot.mapping import edited_digest, in_order
 from bot.ports import Actor, CheckedCall
 from storage.records import Approval, Decision, Kind, Status
@@ -54,6 +54,9 @@ def register(app: AsyncApp, desk: Desk) -> None:
         errors = await desk.in_time(listener(desk, submission))
         if errors:
             await ack(response_action="errors", errors=errors)
+        elif desk.is_refused:  # the card cannot say it, the form can
+            view = modals.notice_modal("Recorded", RECORDED)
+            await ack(response_action="update", view=view)
         else:
             await ack()
 
@@ -233,7 +236,8 @@ async def _ran(desk: Desk, submission: Submission) -> forms.Errors:
     result = forms.read_text(submission.values, modals.RESULT)
     if not result:
         return {modals.RESULT: "Please say what the result was."}
-    await settle_doubt(desk, approval, submission.actor, choice="ran", result=result)
+    decided = await settle_doubt(desk, approval, submission.actor, choice="ran", result=result)
+    desk.spawn(desk.approvals.follow_up(decided))
     return {}
 
 

@@ -135,6 +135,15 @@ class MongoApprovalStore:
     async def due(self, *, now_ms: int, limit: int) -> Sequence[Approval]:
         return _records(await leases.find_due(self._collection, now_ms=now_ms, limit=limit))
 
+    async def undelivered(self, *, reasons: frozenset[str], limit: int) -> Sequence[Approval]:
+        where: Filter = {"undeliverable": {"$in": sorted(reasons)}, "v": SCHEMA_VERSION}
+        order = [("created_ms", -1)]
+        return _records(await self._collection.find(where, order, limit)) if reasons else []
+
+    async def redraw(self, approval_id: str, *, now_ms: int) -> bool:
+        update: Update = {"$inc": {"revision": 1}, "$set": {"due_ms": now_ms}}
+        return await self._collection.update({"_id": approval_id, "v": SCHEMA_VERSION}, update)
+
     async def count_due(self, *, now_ms: int) -> int:
         return await leases.count_due(self._collection, now_ms=now_ms)
 

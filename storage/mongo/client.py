@@ -34,6 +34,7 @@ INDEXES: Mapping[str, Sequence[Sequence[str]]] = {
         ["thread_id", "created_ms", "position"],
         ["thread_id", "open", "created_ms", "position"],
         ["checkpoint_id"],
+        ["undeliverable", "created_ms"],
     ],
     "posts": [["thread_id", "posted", "created_ms"]],
     "whispers": [["due_ms"], ["channel_id", "thread_ts"], ["created_ms"]],

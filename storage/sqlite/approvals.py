@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 
 from storage.codec import APPROVALS, REBOUND, decision_text
@@ -73,6 +74,17 @@ _DUE = """
 SELECT * FROM approvals
 WHERE due_ms <= :now AND leased_until_ms <= :now AND v = :v
 ORDER BY due_ms LIMIT :limit
+"""
+
+_UNDELIVERED = """
+SELECT * FROM approvals
+WHERE undeliverable != '' AND undeliverable IN (SELECT value FROM json_each(:reasons)) AND v = :v
+ORDER BY created_ms DESC LIMIT :limit
+"""
+
+_REDRAW = """
+UPDATE approvals SET revision = revision + 1, due_ms = :now WHERE approval_id = :id AND v = :v
+RETURNING 1
 """
 
 _COUNT_DUE = """
@@ -226,6 +238,18 @@ class SqliteApprovalStore:
         return await self._select(
             _DUE, {"now": now_ms, "limit": max(limit, 0), "v": SCHEMA_VERSION}
         )
+
+    async def undelivered(self, *, reasons: frozenset[str], limit: int) -> Sequence[Approval]:
+        values = {
+            "reasons": json.dumps(sorted(reasons)),
+            "limit": max(limit, 0),
+            "v": SCHEMA_VERSION,
+        }
+        return await self._select(_UNDELIVERED, values)
+
+    async def redraw(self, approval_id: str, *, now_ms: int) -> bool:
+        values = {"id": approval_id, "now": now_ms, "v": SCHEMA_VERSION}
+        return await self._database.change(_REDRAW, values)
 
     async def count_due(self, *, now_ms: int) -> int:
         return await self._database.count(_COUNT_DUE, {"now": now_ms, "v": SCHEMA_VERSION})

@@ -104,6 +104,8 @@ CREATE TABLE IF NOT EXISTS approvals (
 CREATE INDEX IF NOT EXISTS approvals_due ON approvals (due_ms) WHERE due_ms IS NOT NULL;
 CREATE INDEX IF NOT EXISTS approvals_thread ON approvals (thread_id, created_ms, position);
 CREATE INDEX IF NOT EXISTS approvals_turn ON approvals (checkpoint_id);
+CREATE INDEX IF NOT EXISTS approvals_undelivered
+    ON approvals (undeliverable) WHERE undeliverable != '';
 CREATE INDEX IF NOT EXISTS approvals_open
     ON approvals (thread_id, created_ms, position) WHERE open = 1;
 
@@ -241,6 +243,8 @@ ALTER TABLE approvals ADD COLUMN asked_again TEXT NOT NULL DEFAULT '';
 ALTER TABLE approvals ADD COLUMN reminder_ts TEXT NOT NULL DEFAULT '';
 ALTER TABLE approvals ADD COLUMN escalation_ts TEXT NOT NULL DEFAULT '';
 CREATE INDEX IF NOT EXISTS approvals_turn ON approvals (checkpoint_id);
+CREATE INDEX IF NOT EXISTS approvals_undelivered
+    ON approvals (undeliverable) WHERE undeliverable != '';
 
 PRAGMA user_version = 4;
 COMMIT;

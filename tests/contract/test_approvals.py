@@ -633,3 +633,26 @@ async def test_decision_about_what_was_shown_before_an_edit_is_refused(storage: 
     decided = await storage.approvals.decide(APPROVAL_ID, a_decision(), digest=NEW_DIGEST)
 
     assert decided.status is Status.APPROVED
+
+
+async def test_what_slack_refused_is_found_by_the_reason(storage: Storage) -> None:
+    kinds = {"a": "token_revoked", "b": "is_archived", "c": "", "d": "invalid_auth"}
+    for at, (name, reason) in enumerate(kinds.items()):
+        await storage.approvals.add(
+            an_approval(approval_id=f"apr_{name}", undeliverable=reason, created_ms=at)
+        )
+    reasons = frozenset({"token_revoked", "invalid_auth"})
+
+    found = await storage.approvals.undelivered(reasons=reasons, limit=9)
+    assert [one.approval_id for one in found] == ["apr_d", "apr_a"]
+    assert len(await storage.approvals.undelivered(reasons=reasons, limit=1)) == 1
+    assert list(await storage.approvals.undelivered(reasons=frozenset(), limit=9)) == []
+
+
+async def test_a_card_is_asked_to_be_drawn_again(storage: Storage) -> None:
+    before = an_approval(status=Status.EXPIRED, due_ms=None, revision=4, drawn_revision=4)
+    await storage.approvals.add(before)
+
+    assert await storage.approvals.redraw(APPROVAL_ID, now_ms=7_000)
+    assert await storage.approvals.get(APPROVAL_ID) == replace(before, revision=5, due_ms=7_000)
+    assert not await storage.approvals.redraw("apr_9", now_ms=7_000)

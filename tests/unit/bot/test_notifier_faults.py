@@ -319,3 +319,40 @@ async def test_nobody_listens_so_nothing_was_done() -> None:
     with pytest.raises(DeliveryError) as raised:
         await notifier.whisper("C1", "U1", "not shown")
     assert raised.value.took_no_effect
+
+
+async def test_a_click_is_answered_without_a_token(scene: Scene) -> None:
+    sandbox, channel = scene.sandbox, scene.thread.channel_id
+    ts = await scene.post_card(look_first=False)
+    sandbox.revoke_token()
+    ada = sandbox.user_id("Ada")
+    address = sandbox.payload_of_click(ada, channel, ts, "countersign:approve")["response_url"]
+    await scene.notifier.respond(address, "It counts.", thread_ts=scene.thread.thread_ts)
+    (told,) = sandbox.ephemerals(ada)
+    assert told["text"] == "It counts."
+    assert told["thread_ts"] == scene.thread.thread_ts
+    for _ in range(4):
+        await scene.notifier.respond(address, "Again.")
+    with pytest.raises(DeliveryError, match="response_url"):
+        await scene.notifier.respond(address, "One too many.")
+
+
+async def test_nothing_is_sent_to_an_address_of_somebody_else(scene: Scene) -> None:
+    with pytest.raises(DeliveryError, match="no address of Slack"):
+        await scene.notifier.respond("https://hooks.evil.example/actions/1", "x")
+
+
+async def test_slack_lets_the_app_in_again(scene: Scene) -> None:
+    healed: list[str] = []
+    scene.notifier._healed = lambda: healed.append("now")
+    await scene.notifier.whisper(scene.thread.channel_id, scene.thread.requester_id, "fine")
+    assert (scene.notifier.is_refused, healed) == (False, [])
+    scene.sandbox.revoke_token("account_inactive")
+    for _ in range(2):
+        with pytest.raises(DeliveryError):
+            await scene.notifier.whisper(scene.thread.channel_id, scene.thread.requester_id, "x")
+    assert (scene.notifier.is_refused, healed) == (True, [])
+    scene.sandbox.restore_token()
+    for _ in range(2):
+        await scene.notifier.whisper(scene.thread.channel_id, scene.thread.requester_id, "fine")
+    assert (scene.notifier.is_refused, healed) == (False, ["now"])

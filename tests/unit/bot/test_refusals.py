@@ -37,14 +37,13 @@ def undeliverable(office: Office, *what: str, error: DeliveryError = ARCHIVED) -
 @pytest.mark.parametrize(
     "reason",
     [
-        "account_inactive",
         "channel_not_found",
         "invalid_blocks",
         "is_archived",
         "msg_too_long",
         "no_permission",
         "not_in_channel",
-        "token_revoked",
+        "unknown_method",
     ],
 )
 def test_what_waiting_does_not_cure(reason: str) -> None:

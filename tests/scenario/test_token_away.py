@@ -1,0 +1,57 @@
+"""Slack refuses the token for a while: clicks are answered, and nothing is left untrue after."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.stage import Transport, a_stage, buttons
+
+APPROVE = "countersign:approve"
+
+
+@pytest.mark.parametrize("transport", ["socket", "http"])
+async def test_i7_a_click_is_answered_while_slack_refuses_the_token(
+    tmp_path: Path, transport: Transport
+) -> None:
+    async with a_stage(tmp_path, transport) as stage:
+        await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
+        card = await stage.card()
+        stage.sandbox.revoke_token()
+        await stage.click("Ada", card, APPROVE)
+        text = await stage.whispered("Ada", "I could not look up whether you may do this")
+    assert text.startswith("Nothing was done")
+
+
+async def test_i8_a_card_that_was_decided_meanwhile_is_drawn_when_the_token_is_good(
+    tmp_path: Path,
+) -> None:
+    async with a_stage(tmp_path, "socket") as stage:
+        await stage.say("Rosa", "@countersign deploy search 3.0.1 to staging")
+        card = await stage.card()
+        for method in ("chat.update", "chat.postMessage", "chat.startStream", "chat.postEphemeral"):
+            stage.sandbox.fail(method, error="token_revoked", times=1_000)
+        await stage.click("Ada", card, APPROVE)
+        await stage.whispered("Ada", "Your decision is on record and counts")
+        assert buttons(await stage.card())
+        stage.sandbox.calm()
+        await stage.click("Ben", card, APPROVE)
+        await stage.whispered("Ben", "already approved by <@")
+        done = await stage.card(word="Ran")
+        await stage.said("search 3.0.1")
+    assert buttons(done) == []
+
+
+async def test_i8_a_card_is_drawn_by_the_next_process(tmp_path: Path) -> None:
+    async with a_stage(tmp_path, "socket") as stage:
+        await stage.say("Rosa", "@countersign deploy search 3.0.1 to staging")
+        card = await stage.card()
+        stage.sandbox.fail("chat.update", error="invalid_auth", times=1_000)
+        await stage.click("Ada", card, APPROVE)
+        await stage.said("search 3.0.1")
+        await stage.stop_bot()
+        stage.sandbox.calm()
+        await stage.start_bot()
+        done = await stage.card(word="Ran")
+    assert buttons(done) == []
