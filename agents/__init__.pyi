@@ -101,6 +101,7 @@ from agents.errors import (
     UnknownInterruptError as UnknownInterruptError,
     UnregisteredTypeError as UnregisteredTypeError,
     UnstorableValueError as UnstorableValueError,
+    UnusedAnswerError as UnusedAnswerError,
 )
 from agents.graph import (
     END as END,

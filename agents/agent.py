@@ -325,7 +325,9 @@ async def run_agent(
         raise Interrupted(untouched)
     if is_resumed:
         outer.run.entered.add(scope.address)
-        scope = replace(scope, point=outer.run.claim(scope.address, ""))
+        # Whoever has a method for it knows that it goes on; a function has to look.
+        find = outer.run.enter if isinstance(agent, FunctionAgent) else outer.run.claim
+        scope = replace(scope, point=find(scope.address, ""))
     queue: asyncio.Queue[AgentEvent | _End] = asyncio.Queue()
     begin = agent.resume if is_resumed else agent.run
     pump = _pump(partial(begin, input), scope, queue)

@@ -35,7 +35,8 @@ from agents.errors import (
 )
 from agents.handoff import Notes, conversation, final_text, retold
 from agents.messages import user_message
-from agents.signals import Interrupted, composite_interrupt
+from agents.points import Unanswerable
+from agents.signals import Interrupted, composite_interrupt, refuse_orphans
 from agents.tools.base import CallText, ToolSpec
 from agents.tools.schema import parameters
 from agents.topology import Component, Key, agent_component
@@ -46,7 +47,7 @@ _ENDS_THE_RUN = (AgentConfigError, CheckpointError, ResumeError, RunCancelledErr
 
 @register("countersign.agent-tool-info/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentToolInfo:
+class AgentToolInfo(Unanswerable):
     """An agent that was called as a tool waits. Stored: version 1, must stay readable.
 
     Attributes:
@@ -145,6 +146,7 @@ class AgentTool:
             Interrupted: People are needed in it.
             ToolError: The agent failed.
         """
+        refuse_orphans()
         return await call_agent(self._agent, self._input(arguments), emit_events=self._emit_events)
 
     def components(self) -> Mapping[Key, Component]:

@@ -7,7 +7,7 @@ would forget when the next one asks, and they would ask in turn for ever.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -74,6 +74,14 @@ class HookAnswers:
             scope.run.recall(point, answers)
         with watching_claims(lambda point: self._keep(scope, slot, point)):
             yield
+
+    def keep_early(self, slots: Container[str]) -> None:
+        """Keep answers to hooks that are not reached, as another one asks people first."""
+        scope = current_scope("a hook")
+        for point in scope.run.unclaimed(scope.address):
+            if point.slot in slots and point.id in scope.run.answers:
+                self._keep(scope, point.slot, point)
+                scope.run.read.add(point.id)
 
     def _keep(self, scope: Scope, slot: str, point: Point) -> None:
         run, below = scope.run, point.address.segments[len(scope.address) :]

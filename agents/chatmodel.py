@@ -184,6 +184,7 @@ class ChatModelAgent:
         except Interrupted as signal:
             if (signal.point.address, signal.point.slot) == (address, ""):
                 raise
+            work.hooks.keep_early(self._chain.slots)
             self._wait(work, signal, *_kept_waiting(work))
 
     async def _steps(self, input: AgentInput, work: Work) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent

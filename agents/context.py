@@ -11,15 +11,16 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMappi
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias, TypeVar, cast, get_origin
+from typing import Literal, TypeAlias, TypeVar, cast, overload
 
 from pydantic_ai.messages import ModelMessage
 
 from agents.address import Address, Segment
-from agents.cancel import CancelToken
+from agents.cancel import CancelInfo, CancelToken
 from agents.codec import Json, decode, encode
-from agents.errors import OutsideRunError
+from agents.errors import OutsideRunError, ResumeDataError, ResumeError, UnusedAnswerError
 from agents.journal import STARTED, Journal
+from agents.kinds import as_kind, fits
 from agents.observe import Observers
 from agents.points import Point, PointIndex
 
@@ -136,6 +137,9 @@ class RunContext:
         streaming: Whether text is passed on while the model speaks.
         claimed: Ids of interrupts whose state was given out.
         entered: Addresses of agents that were resumed.
+        unread: Ids of answered interrupts that somebody goes on from who has not looked at them.
+        read: Ids of interrupts whose answers somebody took.
+        misfits: What is wrong with answers that somebody asked for as something else, by id.
         cancel: Asked at safe points whether the run shall stop there.
         observers: Are told what happens.
         before_start: Looks at each gated call before it starts; None lets all of them.
@@ -153,13 +157,18 @@ class RunContext:
     streaming: bool = False
     claimed: set[str] = field(default_factory=set)
     entered: set[Address] = field(default_factory=set)
+    unread: set[str] = field(default_factory=set)
+    read: set[str] = field(default_factory=set)
+    misfits: dict[str, ResumeDataError] = field(default_factory=dict)
     cancel: CancelToken = field(default_factory=CancelToken)
     observers: Observers = field(default_factory=Observers)
     before_start: BeforeStart | None = None
     _index: PointIndex = field(init=False, repr=False, compare=False)
+    _has_past: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         self._index = PointIndex(self.waiting, self.answers)
+        self._has_past = self.journal.is_from_before
 
     def topmost(self, address: Address) -> Point | None:
         """What waits at or below an address, as one tree."""
@@ -184,6 +193,41 @@ class RunContext:
                 _on_claim.get()(point)
                 return point
         return None
+
+    def enter(self, address: Address, slot: str) -> Point | None:
+        """Give out the interrupt that belongs to a scope, to who must look at it."""
+        point = self.claim(address, slot)
+        if point is not None and point.id in self.answers:
+            self.unread.add(point.id)
+        return point
+
+    def unclaimed(self, address: Address) -> list[Point]:
+        """What was answered, or has an answer below it, at an address, and nobody goes on from."""
+        found = [point for point in self._index.all_at(address) if self.is_live(point)]
+        return [point for point in found if point.id not in self.claimed]
+
+    def unused(self, waiting: Point | None) -> list[ResumeError]:
+        """Find answers that nobody used, when the run has come to its end or asks people again.
+
+        Args:
+            waiting: What waits now; whatever waits on, is told by others.
+        """
+        # A process that died may have used them: its journal says what it did, not what it read.
+        if self.waiting is None or self._has_past:
+            return []
+        still = {point.id for point in waiting.walk()} if waiting else set()
+        return [
+            self.misfits.get(point.id) or UnusedAnswerError(str(point.address), target=point.id)
+            for point in self.waiting.walk()
+            if point.id in self.answers and point.id not in still and not self._is_used(point)
+        ]
+
+    def _is_used(self, point: Point) -> bool:
+        if point.id in self.read or isinstance(point.info, CancelInfo):
+            return True
+        if point.children or point.id in self.misfits:
+            return False  # those around a question are entered whenever it is answered
+        return point.id in self.claimed and point.id not in self.unread
 
     def recall(self, point: Point, answers: Mapping[str, object]) -> None:
         """Let an interrupt be found once more, with the answer that it had.
@@ -296,7 +340,7 @@ def address_segment(type: str, id: str, sub_id: str = "") -> Iterator[Address]: 
     """
     scope = current_scope("address_segment()")
     address = scope.address.child(Segment(type, id, sub_id))
-    point = scope.run.claim(address, "")
+    point = scope.run.enter(address, "")
     with entered(replace(scope, address=address, slot="", point=point, granted=None)):
         yield address
 
@@ -312,44 +356,94 @@ def state_slot(name: str) -> Iterator[None]:
         name: Unique among the wrappers at one address; never empty.
     """
     scope = current_scope("state_slot()")
-    point = scope.run.claim(scope.address, name)
+    point = scope.run.enter(scope.address, name)
     with entered(replace(scope, slot=name, point=point)):
         yield
 
 
-def get_interrupt_state(kind: type[T]) -> tuple[bool, bool, T | None]:
+@overload
+def get_interrupt_state(kind: type[T]) -> tuple[bool, bool, T | None]: ...
+
+
+@overload
+def get_interrupt_state(kind: object) -> tuple[bool, bool, object]: ...
+
+
+def get_interrupt_state(kind: object) -> tuple[bool, bool, object]:
     """What this component kept when it was interrupted.
 
+    Args:
+        kind: A class, or what annotations have in its place: `str | None`, `list[str]`, ….
+
     Returns:
-        Whether it was interrupted; whether it kept a state of that type; the state.
+        Whether it was interrupted; whether it kept a state of that kind; the state.
+
+    Raises:
+        AgentConfigError: There is no such kind.
     """
-    point = current_scope("get_interrupt_state()").point
-    if point is None or point.state is None:
-        return point is not None, False, None
-    state = decode(point.state)
-    fits = isinstance(state, get_origin(kind) or kind)
-    return True, fits, cast("T", state) if fits else None
+    point = _looked_at("get_interrupt_state()")
+    state = decode(point.state) if point is not None else None
+    is_fit = fits(kind, state) and state is not None
+    return point is not None, is_fit, as_kind(kind, state) if is_fit else None
 
 
 def interrupt_info() -> object:
     """What people see of this component since it was interrupted; None when it was not."""
-    point = current_scope("interrupt_info()").point
+    point = _looked_at("interrupt_info()")
     return point.info if point is not None else None
 
 
-def get_resume_context(kind: type[T]) -> tuple[bool, bool, T | None]:
+@overload
+def get_resume_context(kind: type[T]) -> tuple[bool, bool, T | None]: ...
+
+
+@overload
+def get_resume_context(kind: object) -> tuple[bool, bool, object]: ...
+
+
+def get_resume_context(kind: object) -> tuple[bool, bool, object]:
     """The answer for this component.
+
+    An answer of another kind is not lost: when the component asks again because of it, its question
+    waits on as it was, and whoever answered is told (`ResumeDataError`).
+
+    Args:
+        kind: A class, or what annotations have in its place: `str | None`, `list[str]`, …; `object`
+            takes any. An integer is a `float`, too.
 
     Returns:
         Whether an answer is for it or for something below it; whether the answer is its own and
-        of that type; the answer.
+        of that kind; the answer.
+
+    Raises:
+        AgentConfigError: There is no such kind.
     """
-    scope = current_scope("get_resume_context()")
-    if scope.point is None or not scope.run.is_live(scope.point):
+    fits(kind, None)  # a mistake is found before anybody is asked
+    point = _looked_at("get_resume_context()")
+    run = current_scope("get_resume_context()").run
+    if point is None or not run.is_live(point):
         return False, False, None
-    answer = scope.run.answers.get(scope.point.id)
-    fits = answer is not None and isinstance(answer, get_origin(kind) or kind)
-    return True, fits, cast("T", answer) if fits else None
+    answer = run.answers.get(point.id)
+    if answer is None:
+        return True, False, None
+    if not fits(kind, answer):
+        if point.id not in run.read:
+            run.misfits[point.id] = ResumeDataError(
+                f"the answer for {point.address} is a {type(answer).__name__}, expected "
+                f"{getattr(kind, '__name__', kind)}; answer again",
+                target=point.id,
+            )
+        return True, False, None
+    run.read.add(point.id)
+    run.misfits.pop(point.id, None)
+    return True, True, as_kind(kind, answer)
+
+
+def _looked_at(what: str) -> Point | None:
+    scope = current_scope(what)
+    if scope.point is not None:
+        scope.run.unread.discard(scope.point.id)
+    return scope.point
 
 
 def session_values() -> SessionValues:

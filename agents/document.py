@@ -25,6 +25,7 @@ from agents.errors import (
 )
 from agents.messages import dump_messages, load_messages
 from agents.points import Answerable, Point
+from agents.tools.infos import CallInfo
 
 Targets: TypeAlias = (
     Mapping[str, object] | Mapping[Address, object] | Mapping[str | Address, object]
@@ -272,5 +273,12 @@ def _find(waiting: Point, target: str) -> Point:
 def _check(point: Point, target: str, answer: object) -> None:
     if answer is None:
         raise ResumeDataError(f"the answer for {point.address} is None; nothing ran", target=target)
+    if point.children and isinstance(point.info, CallInfo):
+        inside = ", ".join(one.id for one in point.contexts())
+        raise ResumeDataError(
+            f"the call at {point.address} was agreed to already, and has started; now it waits for "
+            f"what is asked in it: answer {inside}",
+            target=target,
+        )
     if isinstance(point.info, Answerable):
         point.info.check_answer(answer)

@@ -19,6 +19,7 @@ AgentError
     UnknownInterruptError        the target is not waiting (any more)
     AmbiguousTargetError         one target could mean several interrupts
     ResumeDataError              wrong kind of answer: refuse, never run
+    UnusedAnswerError            nobody looked at the answer
     TopologyChangedError         the tool or its gates are not what they were
   ToolError                      a tool failed; keeps __cause__
     InvalidArgumentsError        the arguments do not fit the tool's schema
@@ -198,6 +199,18 @@ class ResumeDataError(ResumeError):
 
     def __init__(self, message: str, *, target: str = "") -> None:
         super().__init__(message)
+        self.target = target
+
+
+class UnusedAnswerError(ResumeError):
+    """An answer was accepted, and nothing used it. What ran meanwhile is stored."""
+
+    def __init__(self, address: str, *, target: str = "") -> None:
+        super().__init__(
+            f"nobody used the answer for {address}: what asked there is not there any more, or has "
+            "not looked at it; what ran instead is stored: look at that, and ask again if need be"
+        )
+        self.address = address
         self.target = target
 
 

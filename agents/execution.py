@@ -46,7 +46,7 @@ from agents.journal import FINISHED, STARTED
 from agents.messages import PlannedCall, well_formed
 from agents.observe import ToolFinished, ToolInterrupted, ToolStarted
 from agents.points import Point
-from agents.signals import Interrupted, raise_point, unpack_group
+from agents.signals import Interrupted, raise_point, refuse_orphans, unpack_group
 from agents.tools.base import Tool
 from agents.tools.doubt import Started, ask_doubt, settle_doubt
 from agents.tools.function import result_text
@@ -235,6 +235,7 @@ class _Execution:
         started = ToolStarted(
             checkpoint_id=run.checkpoint_id, address=self.scope.address, call=self.call
         )
+        refuse_orphans(len(tool.definition.gates))
         run.observers.tell(started)
         with entered(scope):
             return await self._call(tool, arguments)
@@ -308,6 +309,7 @@ class _Execution:
         before = run.topmost(address)
         ids = [point.id for point in before.walk()] if before else []
         kept = {known: run.answers[known] for known in ids if known in run.answers}
+        run.read.update(kept)
         state = StoppedCall(point=before.to_json() if before else None, answers=kept)
         point = Point(
             id=run.new_id(),

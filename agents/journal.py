@@ -60,6 +60,11 @@ class Journal:
         """Whether anything has happened since the document was written."""
         return self._index > 0
 
+    @property
+    def is_from_before(self) -> bool:
+        """Whether a process before this one noted anything."""
+        return bool(self._known)
+
     def find(self, kind: str, at: str) -> dict[str, Json] | None:
         """What a process before this one noted; None when it noted nothing."""
         return self._known.get((kind, at))

@@ -8,7 +8,7 @@ from typing import Protocol, TypeAlias, cast, runtime_checkable
 
 from agents.address import Address, Segment
 from agents.codec import Json, decode, encode
-from agents.errors import CheckpointDecodeError
+from agents.errors import CheckpointDecodeError, ResumeDataError
 
 Path: TypeAlias = tuple[Segment, ...]
 """The segments of an address: what an index looks up."""
@@ -25,6 +25,23 @@ class Answerable(Protocol):
             ResumeDataError: The answer does not fit.
         """
         ...
+
+
+class Unanswerable:
+    """An info of what only stands around questions: it takes no answer of its own."""
+
+    __slots__ = ()
+
+    def check_answer(self, answer: object) -> None:
+        """Refuse any answer.
+
+        Raises:
+            ResumeDataError: Always.
+        """
+        raise ResumeDataError(
+            f"“{self}” asks nothing itself, and got a {type(answer).__name__}; answer what waits "
+            "in it, by its own id"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +176,10 @@ class PointIndex:
     def at(self, address: Address, slot: str) -> list[Point]:
         """The points of one component, in order."""
         return self._at.get((address.segments, slot), [])
+
+    def all_at(self, address: Address) -> Iterator[Point]:
+        """All points at an address, whichever component they belong to."""
+        return (point for point in self._points if point.address == address)
 
     def put(self, address: Address, point: Point | None, answered: Container[str]) -> None:
         """Replace everything at and below an address."""

@@ -349,9 +349,11 @@ class Runner:
             raise
         if signal is None:
             await segment.finish()
+            for unused in segment.run.unused(None):
+                raise unused
             return
         version = await segment.keep(signal.point)
-        refusal = signal.refusals[0] if signal.refusals else None
+        refusal = next(iter((*signal.refusals, *segment.unused(signal.point))), None)
         if segment.was_stopped(signal.point):
             contexts = tuple(signal.point.contexts())
             raise RunCancelledError(segment.checkpoint_id, contexts) from refusal

@@ -22,6 +22,7 @@ from agents.errors import (
     CheckpointBusyError,
     CheckpointClosedError,
     CheckpointConflictError,
+    ResumeError,
 )
 from agents.journal import Journal
 from agents.messages import dump_new, log_text, read_log
@@ -201,6 +202,10 @@ class Segment:
     def was_stopped(self, waiting: Point) -> bool:
         """Whether it ended because somebody stopped it, whatever else waits as well."""
         return self.run.cancel.mode is not None or bool(find_stopped(waiting))
+
+    def unused(self, waiting: Point) -> list[ResumeError]:
+        """Answers that nobody used; where a run was stopped, they may not have been reached."""
+        return [] if self.was_stopped(waiting) else self.run.unused(waiting)
 
     async def fail(self, error: Exception) -> None:
         """After an error: wait for the same answers again, if nothing is on record since."""

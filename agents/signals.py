@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from agents.codec import decode, encode
 from agents.context import Scope, current_scope
-from agents.errors import ResumeError
+from agents.errors import OutsideRunError, ResumeError, TopologyChangedError
 from agents.points import InterruptContext, Point
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "keep_waiting",
     "pass_on",
     "raise_point",
+    "refuse_orphans",
     "stateful_interrupt",
     "ungrouped",
     "unpack_group",
@@ -106,6 +107,9 @@ def _raise(
 ) -> NoReturn:
     scope = current_scope("interrupt()")
     encode(info)
+    misfit = scope.run.misfits.get(scope.point.id) if scope.point is not None else None
+    if scope.point is not None and misfit is not None and not scope.point.children and not signals:
+        raise_point(scope.point, misfit)  # the answer did not fit: nothing has changed
     point = Point(
         id=_id(scope, is_composite=bool(signals)),
         address=scope.address,
@@ -143,6 +147,29 @@ def keep_waiting(*refusals: ResumeError) -> NoReturn:
     if point is None:
         raise refusals[0] if refusals else ResumeError(f"nothing waits at {scope.address}")
     raise_point(point, *refusals)
+
+
+def refuse_orphans(gates: int = 0) -> None:
+    """Make sure that no answer here is for a gate that is gone. For tools, right before they run.
+
+    Args:
+        gates: How many gates are around what runs next, and have not been entered yet.
+
+    Raises:
+        Interrupted: One is: what ran is not what people were asked about. All waits on.
+    """
+    try:
+        scope = current_scope("a tool")
+    except OutsideRunError:
+        return
+    known, last = {f"gate{at}" for at in range(gates)}, scope.address.segments[-1:]
+    is_call = any(segment.type == "tool" for segment in last)
+    for point in scope.run.unclaimed(scope.address):
+        if point.slot.startswith("gate") or (is_call and not gates and point.slot):
+            top = scope.run.topmost(scope.address)
+            if point.slot not in known and top is not None:
+                at, was = str(scope.address), f"a question of {point.slot!r}"
+                raise_point(top, TopologyChangedError(at, was, "nothing that takes the answer"))
 
 
 def unpack_group(group: BaseExceptionGroup[BaseException]) -> Exception:

@@ -17,6 +17,7 @@ from agents.errors import AgentConfigError
 from agents.graph.channels import Values
 from agents.graph.compiled import CompiledGraph
 from agents.graph.errors import NodeRefusedError
+from agents.signals import refuse_orphans
 from agents.tools.base import CallText, Tool, ToolSpec
 from agents.tools.function import FunctionTool, result_text, tool
 
@@ -137,6 +138,7 @@ class GraphTool:
 
     async def call(self, arguments: dict[str, Json]) -> str | ToolReturn:
         """Run the graph; see `Tool.call`. A breakpoint that people do not pass is no failure."""
+        refuse_orphans()
         made = self.arguments.function(**self.arguments.parameters.values(arguments))
         try:
             values = await self.graph.run_inside(cast("Mapping[str, object] | BaseModel", made))

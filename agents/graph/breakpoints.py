@@ -253,6 +253,7 @@ async def apply_edit(
     answer = run.answers.get(point.id)
     if not isinstance(answer, StateEdit):
         return state
+    run.read.add(point.id)
     try:
         edit = read_edit(topology, answer, state.values)
         values = topology.channels.replace(state.values, edit, "the edit")

@@ -153,7 +153,7 @@ class Execution:
         self._tell("interrupts", result.interrupts)
         contexts = tuple(one.context for one in result.interrupts)
         run.observers.tell(RunInterrupted(checkpoint_id=run.checkpoint_id, contexts=contexts))
-        for refusal in (*work.refusals, *signal.refusals):
+        for refusal in (*work.refusals, *signal.refusals, *self._unused(run, point)):
             raise refusal
         return result
 
@@ -171,7 +171,7 @@ class Execution:
     ) -> GraphResult:
         saved = await self._end(head, run, state, "")
         run.observers.tell(RunFinished(checkpoint_id=run.checkpoint_id))
-        for refusal in work.refusals:
+        for refusal in (*work.refusals, *self._unused(run, None)):
             raise refusal
         number = saved.number if self._thread.thread_id else 0
         return GraphResult(
@@ -203,6 +203,10 @@ class Execution:
             session=dict(run.session),
         )
         return await self._thread.save(document, is_new=_is_new(current, document))
+
+    def _unused(self, run: RunContext, waiting: Point | None) -> list[ResumeError]:
+        """Answers that nobody used; where a run was stopped, they may not have been reached."""
+        return [] if run.cancel.mode is not None else run.unused(waiting)
 
     def _result(self, point: Point) -> GraphResult:
         state = read_state(self._topology, point)

@@ -23,6 +23,7 @@ from agents.calls import ToolOutcome, ToolReturn
 from agents.codec import Json
 from agents.context import stream_text
 from agents.errors import AgentConfigError, AgentError, OutsideRunError, ToolError
+from agents.signals import refuse_orphans
 from agents.tools.base import CallText, Tool, ToolSpec
 from agents.tools.gates import approval_gate, review_edit_gate
 from agents.tools.schema import Parameters, docstring_parts, parameters
@@ -71,6 +72,7 @@ class FunctionTool:
 
     async def call(self, arguments: dict[str, Json]) -> str | ToolReturn:
         """Run the function; see `Tool.call`."""
+        refuse_orphans()
         result = await self._start(self.parameters.values(arguments))
         if inspect.isasyncgen(result):
             return await _joined(cast("_Pieces", result))

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from agents.agent import Agent, AgentEvent, AgentInput
 from agents.codec import register
 from agents.errors import AgentConfigError
+from agents.points import Unanswerable
 from agents.topology import Component, Key, agent_component
 from agents.workflows.sequential import Steps
 
 
 @register("countersign.loop-info/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoopInfo:
+class LoopInfo(Unanswerable):
     """An agent of a loop waits. Stored: version 1, must stay readable.
 
     Attributes:

@@ -11,6 +11,7 @@ from agents.agent import Agent, AgentEvent, AgentInput, run_agent, stop
 from agents.codec import register
 from agents.context import current_address, get_interrupt_state
 from agents.errors import CheckpointDecodeError
+from agents.points import Unanswerable
 from agents.signals import Interrupted, composite_interrupt, keep_waiting
 from agents.topology import Component, Key, agent_component
 from agents.workflows.sequential import check_children, gone
@@ -18,7 +19,7 @@ from agents.workflows.sequential import check_children, gone
 
 @register("countersign.parallel-info/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ParallelInfo:
+class ParallelInfo(Unanswerable):
     """Some of several agents wait. Stored: version 1, must stay readable.
 
     Attributes:

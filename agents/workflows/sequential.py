@@ -13,13 +13,14 @@ from agents.codec import Json, register
 from agents.context import current_address, current_scope, get_interrupt_state
 from agents.errors import AgentConfigError, CheckpointDecodeError, TopologyChangedError
 from agents.handoff import Notes, told
+from agents.points import Unanswerable
 from agents.signals import Interrupted, composite_interrupt, keep_waiting, stateful_interrupt
 from agents.topology import Component, Key, agent_component
 
 
 @register("countersign.sequential-info/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SequentialInfo:
+class SequentialInfo(Unanswerable):
     """An agent of a sequence waits. Stored: version 1, must stay readable.
 
     Attributes:

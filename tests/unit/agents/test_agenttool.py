@@ -294,7 +294,7 @@ async def test_e065_a_gate_around_an_agent_tool_with_a_gate_inside() -> None:
     assert refused.asked("Inner") == 0
 
 
-async def test_e079_an_answer_for_the_tool_level_changes_nothing() -> None:
+async def test_e079_an_answer_for_the_tool_level_is_refused() -> None:
     pay = Plain("pay")
     team = two_levels(pay, Plain("log"))
     one = pending(await team.run())["i1"]
@@ -302,9 +302,10 @@ async def test_e079_an_answer_for_the_tool_level_changes_nothing() -> None:
     assert one.parent.parent is not None
     assert one.parent.parent.info == AgentToolInfo(agent_name="Inner")
 
-    again = pending(await team.resume({one.parent.parent.id: "x"}))["i1"]
+    with pytest.raises(ResumeDataError, match="“agent tool interrupt” asks nothing itself"):
+        await team.resume({one.parent.parent.id: "x"})
 
-    assert again.id == one.id
+    assert pending(await team.resume({}))["i1"].id == one.id
     assert pay.calls == []
     with pytest.raises(ResumeDataError):
         await team.resume({one.parent.id: "x"})

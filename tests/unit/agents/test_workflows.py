@@ -31,6 +31,7 @@ from agents.errors import (
     CheckpointDecodeError,
     DuplicateNameError,
     OutsideRunError,
+    ResumeDataError,
     RunCancelledError,
     TopologyChangedError,
 )
@@ -87,14 +88,15 @@ async def test_e097_without_an_answer_nothing_runs_or_the_agent_is_entered_witho
     assert team.entered == ["pre run", "a1 run", "a1 resume"]
 
 
-async def test_e098_an_answer_for_the_sequence_alone_does_not_enter_its_agent() -> None:
+async def test_e098_an_answer_for_the_sequence_itself_is_refused() -> None:
     team = Team(sequence)
     one = pending(await team.run())["a1"]
     assert one.parent is not None
 
-    again = pending(await team.resume({one.parent.id: "x"}))["a1"]
+    with pytest.raises(ResumeDataError, match="“Sequential workflow interrupted” asks nothing"):
+        await team.resume({one.parent.id: "x"})
 
-    assert again.id == one.id
+    assert pending(await team.resume({}))["a1"].id == one.id
     assert team.entered == ["pre run", "a1 run"]
 
 
