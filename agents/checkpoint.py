@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 SCHEMA_VERSION = 2
 """Of the document of a run."""
@@ -23,6 +23,9 @@ CLAIM_VERSION = 1
 
 LOG_VERSION = 1
 """Of an entry of the message log."""
+
+LAST = "\U0010ffff"
+"""Comes after all that an id has: what begins with a text comes before the text with this."""
 
 
 class CheckpointStatus(StrEnum):
@@ -101,6 +104,37 @@ class CheckpointStore(Protocol):
 
         Raises:
             CheckpointConflictError: Somebody else wrote first.
+        """
+        ...
+
+
+@runtime_checkable
+class ThreadStore(CheckpointStore, Protocol):
+    """A store that can do more for graphs: tell and delete threads, and keep partial answers cheap.
+
+    Optional: a graph whose store has not all of it writes the whole document for each answer.
+    """
+
+    async def release(self, checkpoint_id: str, *, expected_version: int) -> int:
+        """Give a claimed checkpoint back: status `pending`, no `claim`, same document and journal.
+
+        Returns:
+            The new version, one higher; `base` stays.
+
+        Raises:
+            CheckpointConflictError: It is not running, or somebody else wrote first.
+        """
+        ...
+
+    async def ids(self, *, prefix: str = "", after: str = "", limit: int = 100) -> Sequence[str]:
+        """The first ids that begin with a text and come after another, in their order."""
+        ...
+
+    async def delete(self, checkpoint_id: str, *, expected_version: int) -> None:
+        """Delete a checkpoint with its journal; may be repeated, also when it is gone.
+
+        Raises:
+            CheckpointConflictError: It has another version: somebody else wrote first.
         """
         ...
 

@@ -20,7 +20,7 @@ class _Kept:
 
 
 class MemoryCheckpointStore:
-    """Checkpoints in this process; see `CheckpointStore`."""
+    """Checkpoints in this process; see `CheckpointStore` and `ThreadStore`."""
 
     def __init__(self) -> None:
         self._kept: dict[str, _Kept] = {}
@@ -60,6 +60,26 @@ class MemoryCheckpointStore:
         kept.status, kept.claim = CheckpointStatus.RUNNING, claim
         kept.version += 1
         return kept.version
+
+    async def release(self, checkpoint_id: str, *, expected_version: int) -> int:
+        """Give a claimed checkpoint back."""
+        kept = self._expect(checkpoint_id, expected_version)
+        if kept.status is not CheckpointStatus.RUNNING:
+            raise CheckpointConflictError(checkpoint_id, "it is not running")
+        kept.status, kept.claim = CheckpointStatus.PENDING, ""
+        kept.version += 1
+        return kept.version
+
+    async def ids(self, *, prefix: str = "", after: str = "", limit: int = 100) -> Sequence[str]:
+        """The first ids that begin with a text and come after another."""
+        found = sorted(one for one in self._kept if one.startswith(prefix) and one > after)
+        return found[:limit]
+
+    async def delete(self, checkpoint_id: str, *, expected_version: int) -> None:
+        """Delete a checkpoint with its journal."""
+        if checkpoint_id in self._kept:
+            self._expect(checkpoint_id, expected_version)
+            del self._kept[checkpoint_id]
 
     async def append(self, checkpoint_id: str, entry: str, *, base: int, index: int) -> None:
         """Add a journal entry at an index of the journal that belongs to `base`."""

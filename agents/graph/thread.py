@@ -180,6 +180,18 @@ def stored_id(thread_id: str) -> str:
     return f"{thread_id}@" if re.search(r"@\d+@*$", thread_id) else thread_id
 
 
+def thread_of(stored: str) -> str:
+    """Which thread is stored under an id; empty when it is a copy of one."""
+    if re.search(r"@\d+$", stored):
+        return ""
+    return stored[:-1] if re.search(r"@\d+@+$", stored) else stored
+
+
+def is_copy(stored: str, key: str) -> bool:
+    """Whether an id is that of a copy of the thread that is stored under a key."""
+    return re.fullmatch(re.escape(key) + r"@\d+", stored) is not None
+
+
 class Thread:
     """One thread in a store, as this process knows it.
 

@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from agents.checkpoint import CheckpointStore
-from agents.errors import AgentConfigError, CheckpointConflictError, NothingPendingError
+from agents.checkpoint import CheckpointStatus, CheckpointStore, ThreadStore
+from agents.errors import (
+    AgentConfigError,
+    CheckpointConflictError,
+    CheckpointError,
+    CheckpointNotFoundError,
+    NothingPendingError,
+)
 from agents.graph.engine import shown_values
-from agents.graph.errors import NoGraphStoreError
+from agents.graph.errors import NoGraphStoreError, OtherGraphError, ThreadBusyError
 from agents.graph.execution import Options
 from agents.graph.plan import Topology
 from agents.graph.rewrite import edited, forked
 from agents.graph.snapshot import StateSnapshot, graph_address, pending_of, task_views
-from agents.graph.thread import Thread, ThreadDocument
+from agents.graph.thread import Thread, ThreadDocument, is_copy, stored_id, thread_of
 
 
 class GraphThreads:
@@ -126,6 +132,66 @@ class GraphThreads:
             document = replace(document, number=1, parent=None)
         return self._snapshot(thread.thread_id, await thread.save(document))
 
+    async def threads(self, *, after: str = "", limit: int = 100) -> list[StateSnapshot]:
+        """Read where the threads of this graph stand, in the order of their ids.
+
+        Threads of other graphs in the same store are left out, and so is what cannot be read.
+
+        Args:
+            after: The last thread id of the page before; empty begins with the first.
+            limit: How many at most.
+
+        Raises:
+            NoGraphStoreError: The graph has no store that can list.
+        """
+        store, found = self._listing("threads()"), list[StateSnapshot]()
+        last = stored_id(after) if after else ""
+        while len(found) < limit and (page := await store.ids(after=last)):
+            last = page[-1]
+            for thread_id in filter(None, map(thread_of, page)):
+                snapshot = await self._known(store, thread_id)
+                found += [snapshot] if snapshot else []
+        return found[:limit]
+
+    async def delete_thread(self, thread_id: str) -> None:
+        """Delete a thread with its whole history. It cannot be undone; may be repeated.
+
+        Also of a thread that cannot be read, or whose graph had another name.
+
+        Args:
+            thread_id: The thread.
+
+        Raises:
+            NoGraphStoreError: The graph has no store that can delete.
+            ThreadBusyError: It is being worked on.
+            CheckpointConflictError: Somebody else wrote meanwhile.
+            CheckpointNotFoundError: There is no such thread.
+        """
+        store, key = self._listing("delete_thread()"), stored_id(thread_id)
+        head = await store.load(key)
+        if head is not None and head.status is CheckpointStatus.RUNNING:
+            raise ThreadBusyError(thread_id)
+        copies = await _copies(store, key)
+        for copy in copies:
+            found = await store.load(copy)
+            await store.delete(copy, expected_version=found.version if found else 0)
+        await store.delete(key, expected_version=head.version if head else 0)
+        if head is None and not copies:
+            raise CheckpointNotFoundError(thread_id)
+
+    async def _known(self, store: ThreadStore, thread_id: str) -> StateSnapshot | None:
+        """Where a thread of this graph stands; None when it is another's, or cannot be read."""
+        thread = Thread(store, thread_id)
+        try:
+            return self._snapshot(thread_id, await thread.need_head(self.topology))
+        except (CheckpointError, OtherGraphError):
+            return None
+
+    def _listing(self, what: str) -> ThreadStore:
+        if self._store is None or not isinstance(self._store, ThreadStore):
+            raise NoGraphStoreError(self.name, f"{what}, which takes a ThreadStore,")
+        return self._store
+
     async def cancel(self, thread_id: str, reason: str) -> StateSnapshot:
         """End the turn of a thread: nothing more runs, and nothing waits any more.
 
@@ -172,3 +238,12 @@ class GraphThreads:
             tasks=task_views(state, graph_address(document.graph), waiting),
             interrupts=waiting,
         )
+
+
+async def _copies(store: ThreadStore, key: str) -> list[str]:
+    """The ids of a thread's history."""
+    found, last = list[str](), ""
+    while page := await store.ids(prefix=f"{key}@", after=last):
+        last = page[-1]
+        found += [one for one in page if is_copy(one, key)]
+    return found

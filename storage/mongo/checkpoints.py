@@ -7,16 +7,21 @@ that slept meanwhile could append at an index that was long taken, and act a sec
 
 from __future__ import annotations
 
-from agents.checkpoint import CheckpointStatus, StoredCheckpoint
+from collections.abc import Sequence
+
+from agents.checkpoint import LAST, CheckpointStatus, StoredCheckpoint
 from agents.errors import CheckpointConflictError
 from storage.codec import check_version
 from storage.mongo.collection import Collection
 from storage.mongo.documents import Document
 from storage.records import SCHEMA_VERSION
 
+_AT_ONCE = 500
+"""Journal entries that are deleted at a time."""
+
 
 class MongoCheckpointStore:
-    """See `agents.checkpoint.CheckpointStore`.
+    """See `agents.checkpoint.CheckpointStore` and `ThreadStore`.
 
     `open` in a document says that the run has not ended; it makes the condition an equality.
     """
@@ -70,6 +75,29 @@ class MongoCheckpointStore:
         ):
             raise CheckpointConflictError(checkpoint_id)
         return version
+
+    async def release(self, checkpoint_id: str, *, expected_version: int) -> int:
+        running = {"status": CheckpointStatus.RUNNING.value}
+        version = expected_version + 1
+        changes = {"claim": "", "status": CheckpointStatus.PENDING.value, "version": version}
+        if not await self._checkpoints.update(
+            {**_expected(checkpoint_id, expected_version), **running}, {"$set": changes}
+        ):
+            raise CheckpointConflictError(checkpoint_id)
+        return version
+
+    async def ids(self, *, prefix: str = "", after: str = "", limit: int = 100) -> Sequence[str]:
+        # Of two lower bounds the higher one counts.
+        lower = {"$gt": after} if after >= prefix else {"$gte": prefix}
+        return await self._checkpoints.keys({"_id": {**lower, "$lt": f"{prefix}{LAST}"}}, limit)
+
+    async def delete(self, checkpoint_id: str, *, expected_version: int) -> None:
+        where: Document = {"_id": checkpoint_id, "version": expected_version}
+        is_gone = await self._checkpoints.delete(where)
+        if not is_gone and await self._checkpoints.get(checkpoint_id) is not None:
+            raise CheckpointConflictError(checkpoint_id)
+        while keys := await self._journal.keys({"checkpoint_id": checkpoint_id}, _AT_ONCE):
+            await self._journal.remove(keys)
 
     async def append(self, checkpoint_id: str, entry: str, *, base: int, index: int) -> None:
         document = {

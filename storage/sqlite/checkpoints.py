@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from agents.checkpoint import CheckpointStatus, StoredCheckpoint
+from collections.abc import Sequence
+
+from agents.checkpoint import LAST, CheckpointStatus, StoredCheckpoint
 from agents.errors import CheckpointConflictError
 from storage.codec import check_version
 from storage.records import SCHEMA_VERSION
@@ -33,6 +35,22 @@ WHERE checkpoint_id = :id AND version = :version AND status = 'pending' AND v = 
 RETURNING 1
 """
 
+_RELEASE = """
+UPDATE checkpoints SET claim = '', status = 'pending', version = :version + 1
+WHERE checkpoint_id = :id AND version = :version AND status = 'running' AND v = :v
+RETURNING 1
+"""
+
+_IDS = """
+SELECT checkpoint_id FROM checkpoints
+WHERE checkpoint_id > :after AND checkpoint_id >= :prefix AND checkpoint_id < :end
+ORDER BY checkpoint_id LIMIT :limit
+"""
+
+_DELETE = """
+DELETE FROM checkpoints WHERE checkpoint_id = :id AND version = :version RETURNING 1
+"""
+
 # The condition keeps out a process that slept while another one saved or finished the run: the
 # journal is empty by then, so that the key alone would let it in.
 _APPEND = """
@@ -52,7 +70,7 @@ _DROP_JOURNAL = "DELETE FROM journal WHERE checkpoint_id = :id"
 
 
 class SqliteCheckpointStore:
-    """See `agents.checkpoint.CheckpointStore`."""
+    """See `agents.checkpoint.CheckpointStore` and `ThreadStore`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -100,6 +118,23 @@ class SqliteCheckpointStore:
         if not await self._database.change(_CLAIM, values):
             raise CheckpointConflictError(checkpoint_id)
         return expected_version + 1
+
+    async def release(self, checkpoint_id: str, *, expected_version: int) -> int:
+        values = {"id": checkpoint_id, "v": SCHEMA_VERSION, "version": expected_version}
+        if not await self._database.change(_RELEASE, values):
+            raise CheckpointConflictError(checkpoint_id)
+        return expected_version + 1
+
+    async def ids(self, *, prefix: str = "", after: str = "", limit: int = 100) -> Sequence[str]:
+        values = {"prefix": prefix, "end": f"{prefix}{LAST}", "after": after, "limit": limit}
+        rows = await self._database.fetch(_IDS, values)
+        return tuple(str(row["checkpoint_id"]) for row in rows)
+
+    async def delete(self, checkpoint_id: str, *, expected_version: int) -> None:
+        values = {"id": checkpoint_id, "version": expected_version}
+        if not await self._database.change(_DELETE, values) and await self.load(checkpoint_id):
+            raise CheckpointConflictError(checkpoint_id)
+        await self._database.fetch(_DROP_JOURNAL, {"id": checkpoint_id})
 
     async def append(self, checkpoint_id: str, entry: str, *, base: int, index: int) -> None:
         values = {

@@ -1,0 +1,90 @@
+"""The contract of ThreadStore, on every adapter and in memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from agents.checkpoint import CheckpointStatus, ThreadStore
+from agents.errors import CheckpointConflictError
+from agents.memory import MemoryCheckpointStore
+from storage.base import Storage
+
+PENDING, RUNNING = CheckpointStatus.PENDING, CheckpointStatus.RUNNING
+
+
+@pytest.fixture(params=["adapter", "memory"])
+def store(request: pytest.FixtureRequest, storage: Storage) -> ThreadStore:
+    found = storage.checkpoints if request.param == "adapter" else MemoryCheckpointStore()
+    assert isinstance(found, ThreadStore)
+    return found
+
+
+async def save(store: ThreadStore, *ids: str, status: CheckpointStatus = PENDING) -> None:
+    for one in ids:
+        await store.save(one, "data", status=status, expected_version=0)
+
+
+async def test_what_is_released_can_be_claimed_again_with_its_journal(store: ThreadStore) -> None:
+    await save(store, "t")
+    await store.claim("t", "answer", expected_version=1)
+    await store.append("t", "entry", base=1, index=0)
+    assert await store.release("t", expected_version=2) == 3
+    found = await store.load("t")
+    assert found is not None
+    assert (found.status, found.claim, found.data, found.version) == (PENDING, "", "data", 3)
+    assert (found.base, tuple(found.journal)) == (1, ("entry",))
+    assert await store.claim("t", "other", expected_version=3) == 4
+    await store.append("t", "next", base=1, index=1)
+    with pytest.raises(CheckpointConflictError):
+        await store.append("t", "late", base=1, index=0)
+
+
+async def test_only_what_runs_is_released_and_once(store: ThreadStore) -> None:
+    await save(store, "t")
+    for version in (0, 1, 2):
+        with pytest.raises(CheckpointConflictError):
+            await store.release("t", expected_version=version)
+    await store.claim("t", "", expected_version=1)
+    with pytest.raises(CheckpointConflictError):
+        await store.release("t", expected_version=1)
+    await store.release("t", expected_version=2)
+    with pytest.raises(CheckpointConflictError):
+        await store.release("t", expected_version=2)
+    with pytest.raises(CheckpointConflictError):
+        await store.release("nobody", expected_version=1)
+
+
+async def test_ids_are_told_in_order_page_by_page(store: ThreadStore) -> None:
+    await save(store, "b", "a", "a@2", "a@10", "aa", "ü", "%", "A_")
+    every = sorted(["b", "a", "a@2", "a@10", "aa", "ü", "%", "A_"])
+    assert list(await store.ids()) == every
+    assert list(await store.ids(limit=3)) == every[:3]
+    assert list(await store.ids(after=every[2], limit=3)) == every[3:6]
+    assert list(await store.ids(prefix="a@")) == ["a@10", "a@2"]
+    assert list(await store.ids(prefix="a", after="a@10")) == ["a@2", "aa"]
+    assert list(await store.ids(prefix="b", after="a")) == ["b"]
+    assert list(await store.ids(prefix="zz")) == []
+    assert list(await store.ids(prefix="%")) == ["%"]
+
+
+async def test_what_is_deleted_is_gone_with_its_journal(store: ThreadStore) -> None:
+    await save(store, "t", "other")
+    await store.append("t", "entry", base=1, index=0)
+    await store.append("other", "entry", base=1, index=0)
+    await store.delete("t", expected_version=1)
+    assert await store.load("t") is None
+    await save(store, "t")
+    await store.append("t", "new", base=1, index=0)
+    kept = await store.load("other")
+    assert kept is not None
+    assert tuple(kept.journal) == ("entry",)
+
+
+async def test_deleting_may_be_repeated_but_not_with_another_version(store: ThreadStore) -> None:
+    await save(store, "t")
+    for version in (0, 2):
+        with pytest.raises(CheckpointConflictError):
+            await store.delete("t", expected_version=version)
+    await store.delete("t", expected_version=1)
+    await store.delete("t", expected_version=1)
+    await store.delete("t", expected_version=0)
