@@ -53,7 +53,10 @@ from agents.codec import (
     types as types,
 )
 from agents.context import (
+    AskAgain as AskAgain,
+    BeforeStart as BeforeStart,
     SessionValues as SessionValues,
+    StartingCall as StartingCall,
     address_segment as address_segment,
     current_address as current_address,
     current_checkpoint_id as current_checkpoint_id,
@@ -285,6 +288,7 @@ from agents.tools.actions import (
     exit_tool as exit_tool,
     transfer_tool as transfer_tool,
 )
+from agents.tools.rulings import Judgement as Judgement
 from agents.topology import (
     Component as Component,
     Described as Described,

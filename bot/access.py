@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from bot.errors import NotApproverError
 from bot.ports import EXCLUDED, Actor, Directory, Person
 from bot.requesters import is_requester
-from storage.records import Approval, Kind
+from storage.records import Approval, Decision, Kind, Status
 
 CHANNEL = "channel"
 
@@ -103,6 +103,33 @@ def decider_names(approval: Approval) -> tuple[str, ...]:
     if approval.escalated_ms is None:
         return asked
     return tuple(dict.fromkeys((*asked, *backup_names(approval))))
+
+
+def check_agreement(approval: Approval, decision: Decision) -> None:
+    """Refuse a yes of somebody who has had their say in this call; a no is always taken.
+
+    Raises:
+        NotApproverError: They were counted in another gate of the call, or have edited it and the
+            rule wants somebody else to approve.
+    """
+    if decision.status not in {Status.APPROVED, Status.ANSWERED}:
+        return
+    check_agreed_once(approval, decision.by)
+    if approval.editors_excluded and decision.by == approval.edited_by:
+        raise NotApproverError("you have edited this, so somebody else has to approve it")
+
+
+def check_agreed_once(approval: Approval, user_id: str) -> None:
+    """Refuse somebody who was counted for this call already.
+
+    Raises:
+        NotApproverError: They were.
+    """
+    if user_id in _names(approval.counted_json):
+        raise NotApproverError(
+            "you have already agreed to this call, and it needs two people: "
+            "somebody else has to decide here"
+        )
 
 
 def _checked(person: Person, actor: Actor, team_id: str) -> Person:

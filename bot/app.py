@@ -19,6 +19,7 @@ from bot.approvals import Approvals
 from bot.audit import AuditedCheckpoints
 from bot.catalog import Catalog
 from bot.directory import SlackDirectory
+from bot.edits import Edits
 from bot.errors import SettingsError
 from bot.forgetting import Forgetting, Retention
 from bot.inbox import Inbox
@@ -31,6 +32,7 @@ from bot.pacing import SLACK_LIMITS, Limits, Pacer
 from bot.ports import Clock
 from bot.scheduler import Sweep
 from bot.server import Answering
+from bot.starts import Starts
 from bot.tasks import Tasks
 from bot.telemetry import NO_TELEMETRY, Telemetry, Time
 from bot.threads import Threads
@@ -170,6 +172,13 @@ def build(
     witness = Witness(
         storage.approvals, clock, lambda approval_id: tasks.spawn(approvals.attend(approval_id))
     )
+    starts = Starts(
+        storage=storage,
+        access=approvals.access,
+        clock=clock,
+        max_age=rules.max_age,
+        attend=lambda approval_id: tasks.spawn(approvals.attend(approval_id)),
+    )
     catalog = Catalog(
         agents,
         make_runner=lambda agent: Runner(
@@ -180,6 +189,7 @@ def build(
             message_log=storage.log,
             durability="step",
             streaming=True,
+            before_start=starts,
         ),
         checkpoints=storage.checkpoints,
         channel_name=directory.channel_name,
@@ -218,6 +228,8 @@ def build(
         inbox=inbox,
         threads=threads,
         check_call=catalog.check_call,
+        judge=catalog.judge,
+        edits=Edits(storage, approvals, rules, clock),
         outbox=outbox,
         client=quick,
         clock=clock,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from bot.access import Access
+from bot.access import Access, check_agreed_once, check_agreement
 from bot.answers import check_decision
 from bot.audit import (
     note_decision,
@@ -142,16 +142,54 @@ class Approvals:
             ApprovalClosedError: Somebody, or the clock, was first.
             OutdatedCardError: The record has changed since it was read.
             InvalidInputError: The record takes no such answer.
+            NotApproverError: The person has agreed to the call already, or has made what it is
+                about; they can reject it all the same.
         """
         check_decision(approval, decision)
+        try:
+            check_agreement(approval, decision)
+        except UserFacingError as error:
+            await self._note_refusal(approval, decision.by, error)
+            raise
         try:
             return await self.storage.approvals.decide(
                 approval.approval_id, decision, digest=approval.digest
             )
         except RecordConflictError as error:
-            refusal = await self._why_refused(approval.approval_id)
-            await self._note_refusal(approval, decision.by, refusal)
-            raise refusal from error
+            raise await self._lost(approval, decision.by) from error
+
+    async def rebind(self, approval: Approval, changed: Approval, *, by: str) -> Approval:
+        """Record that a call was edited, and who is asked about it now; it waits on.
+
+        Args:
+            approval: As read by `look`.
+            changed: As it is to be.
+            by: Who edited.
+
+        Returns:
+            The approval as stored. `attend` does the rest.
+
+        Raises:
+            ApprovalClosedError: Somebody, or the clock, was first.
+            OutdatedCardError: The record has changed since it was read.
+        """
+        try:
+            check_agreed_once(approval, by)
+        except UserFacingError as error:
+            await self._note_refusal(approval, by, error)
+            raise
+        try:
+            return await self.storage.approvals.rebind(
+                changed, digest=approval.digest, now_ms=self.clock()
+            )
+        except RecordConflictError as error:
+            raise await self._lost(approval, by) from error
+
+    async def _lost(self, approval: Approval, by: str) -> UserFacingError:
+        """Why somebody else was first; that this person was refused is put on record."""
+        refusal = await self._why_refused(approval.approval_id)
+        await self._note_refusal(approval, by, refusal)
+        return refusal
 
     async def _why_refused(self, approval_id: str) -> UserFacingError:
         """Why a decision was not taken, as the record says now."""

@@ -33,6 +33,7 @@ class Act(StrEnum):
     REMINDED = "reminded"
     ESCALATED = "escalated"  # nobody decided for so long that the backup people are asked, too
     REFUSED = "refused"  # a click, a form or a reply that decided nothing
+    EDITED = "edited"  # a person changed the call, and others are asked about it now
     DECIDED = "decided"  # by a person
     EXPIRED = "expired"  # nobody decided in time
     CANCELLED = "cancelled"  # nobody has to decide any more
@@ -40,6 +41,7 @@ class Act(StrEnum):
     UNDECIDABLE = "undecidable"  # there was nobody who could decide, and nobody was asked
     UNUSABLE = "unusable"  # a decision that the run could not use
     RESUMED = "resumed"  # the run was told of it
+    LAPSED = "lapsed"  # a decision did not start its call: people are asked anew
     STARTED = "started"  # a gated call is about to run
     EXECUTED = "executed"  # a call has run
     ANSWERED_TOOL = "answered_tool"  # a call has its result without having run
@@ -103,7 +105,11 @@ async def note_request(store: AuditStore, approval: Approval) -> None:
         tool=approval.tool,
         arguments=_parsed(approval.arguments_json),
         rule=approval.rule,
+        ruling=_parsed(approval.ruling_json),
         digest=approval.digest,
+        asked_again=approval.asked_again,
+        edited_by=approval.edited_by,
+        counted=_parsed(approval.counted_json) or "",
         requesters=_parsed(approval.requesters_json) or "",
         deciders=_parsed(approval.approvers_json),
         backups=_parsed(approval.backups_json) or "",
@@ -145,6 +151,32 @@ def _act_of(decision: Decision) -> Act:
             return Act.CANCELLED
         case _:
             return Act.DECIDED
+
+
+async def note_edit(store: AuditStore, before: Approval, after: Approval, at_ms: int) -> None:
+    """Put on record that a call was changed while it waits, and who is asked about it from then."""
+    await note(
+        store,
+        Act.EDITED,
+        key=f"{after.approval_id}:{after.revision}",
+        at_ms=at_ms,
+        about=after,
+        by=after.edited_by,
+        was=_parsed(before.arguments_json),
+        arguments=_parsed(after.arguments_json),
+        shown=before.digest,
+        digest=after.digest,
+        rule=after.rule,
+        ruling=_parsed(after.ruling_json),
+        deciders=_parsed(after.approvers_json),
+        backups=_parsed(after.backups_json) or "",
+        expires_ms=after.expires_ms,
+    )
+
+
+async def note_lapse(store: AuditStore, approval: Approval, at_ms: int, *, why: str) -> None:
+    """Put on record that what was decided started nothing, and people are asked anew."""
+    await note(store, Act.LAPSED, key=approval.approval_id, at_ms=at_ms, about=approval, why=why)
 
 
 async def note_escalation(store: AuditStore, approval: Approval, at_ms: int) -> None:

@@ -9,7 +9,9 @@ from typing import Any, cast
 from agents import Address, Agent, AgentEvent, AgentInput, CheckpointStore, Runner, make_message
 from agents.agent import function_agent
 from agents.document import RunDocument
+from agents.errors import CheckpointError, ResumeError
 from agents.tools.base import Tool
+from agents.tools.rulings import Judgement
 from agents.topology import Component, Described, Key, agent_component
 from bot.ports import CheckedCall
 from bot.redaction import mask_words
@@ -97,6 +99,30 @@ class Catalog:
         if callable(validate) and len(address) == _DIRECT:
             return CheckedCall(arguments=cast("dict[str, Any]", validate(approval.tool, arguments)))
         return CheckedCall(arguments=arguments)
+
+    async def judge(self, approval: Approval, arguments: dict[str, Any]) -> Judgement | None:
+        """Work out what the rules demand of a waiting call with other arguments.
+
+        Args:
+            approval: The call.
+            arguments: All of its arguments, canonical.
+
+        Returns:
+            None when the runtime alone finds out, with the resume: what is no call, or belongs to
+            an agent that does not say what it is made of.
+
+        Raises:
+            InvalidArgumentsError: They do not fit.
+            DirectoryError: The channel's name could not be looked up.
+        """
+        if not approval.tool:
+            return None
+        try:
+            agent = await self._agent(approval.checkpoint_id, approval.channel_id)
+            runner = self._runners[agent.name]
+            return await runner.judge(approval.checkpoint_id, approval.interrupt_id, arguments)
+        except (CheckpointError, ResumeError):
+            return None  # it goes on already, or cannot be read; the gate judges, or nothing runs
 
     async def _agent(self, checkpoint_id: str, channel_id: str) -> Agent:
         if len(self._by_name) == 1:

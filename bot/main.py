@@ -124,6 +124,8 @@ async def start(
             escalate_after=settings.escalate_after,
             escalate_to=settings.escalate_to,
             expire_after=settings.expire_after,
+            max_age=settings.max_age,
+            exclude_editors=settings.exclude_editors,
         ),
         process=Process(
             owner=f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}",

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import Any
 
 from agents import InterruptContext, call_digest
-from agents.tools.infos import CallInfo
+from agents.codec import Json
+from agents.tools.infos import CallInfo, DoubtInfo
 from bot.infos import asks_people, kind_of, shown_of
 from bot.ports import EXCLUDED
 from bot.redaction import mask_words
+from bot.requesters import requesters_of
 from bot.results import answer_from, answer_text
 from bot.timing import milliseconds
 from storage.records import Approval, Kind, Thread
@@ -27,8 +30,11 @@ __all__ = [
     "approval_id_of",
     "asks_people",
     "canonical",
+    "deciders_from",
+    "deciders_of",
     "edited_digest",
     "in_order",
+    "rebound",
 ]
 
 _APPROVER = re.compile(r"channel|[UWS][A-Z0-9]{1,30}")
@@ -46,6 +52,8 @@ class Rules:
         expire_after: From the request to its expiry.
         escalate_after: From the request to its escalation; None for none.
         escalate_to: Who may decide, too, from then on: as `approvers`, and may be empty.
+        max_age: How long after a decision its call may start.
+        exclude_editors: Whether who edits a call cannot approve it, too, whatever its rule says.
     """
 
     approvers: tuple[str, ...]
@@ -54,18 +62,18 @@ class Rules:
     expire_after: timedelta
     escalate_after: timedelta | None = None
     escalate_to: tuple[str, ...] = ()
+    max_age: timedelta = timedelta(minutes=15)
+    exclude_editors: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """Who asked for what now waits.
+class _Askers:
+    """Those who asked.
 
     Attributes:
-        thread: Where.
         requesters: User ids of all whose words led to it, who wrote last first; never empty.
     """
 
-    thread: Thread
     requesters: tuple[str, ...]
 
     def deciders(self, rules: Rules, named: tuple[str, ...] = ()) -> list[str]:
@@ -100,6 +108,17 @@ class Asked:
         return list(dict.fromkeys(names))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked(_Askers):
+    """Who asked for what now waits.
+
+    Attributes:
+        thread: Where.
+    """
+
+    thread: Thread
+
+
 def approval_id_of(interrupt_id: str) -> str:
     """The approval's id: one per interrupt, and as hard to guess."""
     return f"apr_{uuid.UUID(interrupt_id).hex}"
@@ -119,12 +138,11 @@ def approval_from(
         now_ms: The time of the request.
     """
     shown, thread, info = shown_of(context.info), asked.thread, context.info
-    named = info.approvers if isinstance(info, CallInfo) else ()
     remind_ms, expires_ms = _times(info, rules, now_ms)
     kind = kind_of(context, shown)
     # The whole channel can answer a question: nobody is left who could be asked, too.
     backups = [] if kind is Kind.QUESTION else asked.backups(rules, info)
-    return Approval(
+    approval = Approval(
         approval_id=approval_id_of(context.id),
         kind=kind,
         thread_id=thread.thread_id,
@@ -145,7 +163,7 @@ def approval_from(
         arguments_json=in_order(shown.arguments),
         schema_json=shown.ask.to_text(),
         digest=shown.digest_at(thread.checkpoint_id, str(context.address)),
-        approvers_json=json.dumps(asked.deciders(rules, named)),
+        approvers_json=json.dumps(asked.deciders(rules, _named(info))),
         self_approval=rules.self_approval,
         requesters_json=json.dumps(asked.requesters),
         created_ms=now_ms,
@@ -154,7 +172,87 @@ def approval_from(
         backups_json=json.dumps(backups),
         escalate_ms=_escalation(info, rules, now_ms, expires_ms) if backups else None,
         due_ms=now_ms,
-        ruling_json=info.ruling if isinstance(info, CallInfo) else "",
+    )
+    match info:
+        case CallInfo():
+            return replace(approval, **_under_ruling(info, rules))
+        case DoubtInfo(frozen=frozen, asked_again=why):
+            return replace(deciders_from(approval, frozen), asked_again=why)
+        case _:
+            return approval
+
+
+def rebound(approval: Approval, info: CallInfo, rules: Rules, *, by: str, now_ms: int) -> Approval:
+    """The same approval after an edit that brought its call under another ruling.
+
+    Reminders and the escalation begin anew, and people are told at once; the deadline is never
+    later than it was.
+
+    Args:
+        approval: Pending, as it was shown to who edited.
+        info: What people have to be asked now.
+        rules: The settings.
+        by: Who edited.
+        now_ms: The time of the edit.
+    """
+    shown, asked = shown_of(info), _Askers(requesters=requesters_of(approval))
+    _, expires_ms = _times(info, rules, now_ms)
+    expires_ms = min(expires_ms, approval.expires_ms)
+    backups = asked.backups(rules, info)
+    changed = replace(
+        approval,
+        rule=shown.rule,
+        title=mask_words(shown.title, shown.arguments),
+        preview=mask_words(shown.preview, shown.arguments),
+        arguments_json=in_order(shown.arguments),
+        schema_json=shown.ask.to_text(),
+        digest=shown.digest,
+        approvers_json=json.dumps(asked.deciders(rules, _named(info))),
+        self_approval=rules.self_approval,
+        backups_json=json.dumps(backups),
+        expires_ms=expires_ms,
+        remind_ms=now_ms,
+        escalate_ms=_escalation(info, rules, now_ms, expires_ms) if backups else None,
+        **_under_ruling(info, rules),
+    )
+    original = approval.original_json or approval.arguments_json
+    return replace(changed, edited_by=by, original_json=original)
+
+
+def deciders_of(approval: Approval) -> dict[str, Json]:
+    """Who decides about a call, as it is noted when the call starts."""
+    return {
+        "approvers": approval.approvers_json,
+        "backups": approval.backups_json,
+        "members": approval.members_json,
+        "requesters": json.dumps(requesters_of(approval)),
+        "self_approval": approval.self_approval,
+    }
+
+
+def deciders_from(approval: Approval, frozen: Mapping[str, Json]) -> Approval:
+    """The same approval, decided by those who were noted when the call started.
+
+    Where nothing was, or what was noted is damaged, it stays with the people of the settings.
+    """
+    texts = [frozen.get(name) for name in ("approvers", "backups", "members", "requesters")]
+    approvers, backups, members, requesters = texts
+    if not (
+        isinstance(approvers, str)
+        and isinstance(backups, str)
+        and isinstance(members, str)
+        and isinstance(requesters, str)
+    ):
+        return approval
+    known = [*json.loads(requesters), *requesters_of(approval)]
+    return replace(
+        approval,
+        approvers_json=approvers,
+        backups_json=backups,
+        members_json=members,
+        requesters_json=json.dumps(list(dict.fromkeys(known))),
+        self_approval=frozen.get("self_approval") is True,
+        escalate_ms=approval.escalate_ms if json.loads(backups) else None,
     )
 
 
@@ -199,6 +297,22 @@ def _escalation(info: object, rules: Rules, now_ms: int, expires_ms: int) -> int
     waits = [max(wait, timedelta()) for wait in found if wait is not None]
     escalate_ms = now_ms + milliseconds(min(waits)) if waits else expires_ms
     return escalate_ms if escalate_ms < expires_ms else None
+
+
+def _named(info: object) -> tuple[str, ...]:
+    return info.approvers if isinstance(info, CallInfo) else ()
+
+
+def _under_ruling(info: CallInfo, rules: Rules) -> dict[str, Any]:
+    """What a record keeps of the ruling that people are asked under, and of what led there."""
+    return {
+        "ruling_json": info.ruling,
+        "counted_json": json.dumps(info.counted),
+        "editors_excluded": info.exclude_editors or rules.exclude_editors,
+        "edited_by": info.edited_by,
+        "original_json": in_order(info.original) if info.original is not None else "",
+        "asked_again": info.asked_again,
+    }
 
 
 def _valid(names: Sequence[str]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from agents import (
@@ -20,6 +20,7 @@ from agents import (
     ReviewEditResult,
     Undecidable,
     Withdrawn,
+    call_digest,
 )
 from agents.codec import Json
 from agents.graph.commands import StateEdit
@@ -111,7 +112,10 @@ class _Answer:
         if self.approval.kind is not Kind.APPROVAL:
             return
         shown, approval = shown_of(self.info), self.approval
-        if shown.digest_at(approval.checkpoint_id, approval.address) != approval.digest:
+        if shown.digest_at(approval.checkpoint_id, approval.address) == approval.digest:
+            return
+        # An edit bound the card to other arguments; the gate compares these with its rules.
+        if not approval.edited_by or _digest_of(approval) != approval.digest:
             raise ResumeDataError(
                 f"approval {approval.approval_id} is about something else than what waits"
             )
@@ -119,7 +123,7 @@ class _Answer:
     def _of_call(self, info: CallInfo) -> object:
         match info:
             case ReviewEditInfo():
-                return _review_result(self.decision)
+                return self._review()
             case ApprovalInfo():
                 return self._verdict()
             case HumanInterrupt():
@@ -168,9 +172,9 @@ class _Answer:
     def _human(self, info: HumanInterrupt) -> HumanResponse:
         digest, by = self.decision.digest, self._by
         match self.decision.status:
-            case Status.APPROVED if self.decision.arguments_json:
-                edited = json.loads(self.decision.arguments_json)
-                return edit(edited, action=info.tool_name, digest=digest, by=by)
+            case Status.APPROVED if self._edited is not None:
+                answer = edit(self._edited, action=info.tool_name, digest=digest, by=by)
+                return replace(answer, ruling=self._ruling, edited_by=self._editor)
             case Status.APPROVED:
                 return accept(digest=digest, by=by)
             case Status.ANSWERED:
@@ -179,6 +183,46 @@ class _Answer:
                 return ignore(by=by)
             case _:
                 raise ValueError(f"the status {self.decision.status} is no response")
+
+    def _review(self) -> ReviewEditResult:
+        decision = self.decision
+        if decision.status is not Status.APPROVED:
+            return ReviewEditResult(
+                disapproved=True, disapprove_reason=decision.reason or None, by=decision.by
+            )
+        if self._edited is None:
+            return ReviewEditResult(no_need_to_edit=True, digest=decision.digest, by=decision.by)
+        return ReviewEditResult(
+            edited_arguments=self._edited,
+            digest=decision.digest,
+            by=decision.by,
+            ruling=self._ruling,
+            edited_by=self._editor,
+        )
+
+    @property
+    def _is_rebound(self) -> bool:
+        """Whether an edit bound the card to another call than its interrupt shows."""
+        info = self.info
+        return isinstance(info, CallInfo) and info.digest != self.approval.digest
+
+    @property
+    def _edited(self) -> dict[str, Json] | None:
+        """The arguments that were approved, when they are others than the interrupt shows."""
+        text = self.decision.arguments_json
+        if not text and self._is_rebound:
+            text = self.approval.arguments_json
+        return _object(json.loads(text)) if text else None
+
+    @property
+    def _ruling(self) -> str | None:
+        """The ruling that they were approved under, when it is another than the interrupt's."""
+        return self.approval.ruling_json or None if self._is_rebound else None
+
+    @property
+    def _editor(self) -> str | None:
+        """Who made them, when it was not who decided."""
+        return None if self.decision.arguments_json else self.approval.edited_by or None
 
     def _doubt(self) -> DoubtResult:
         return doubt_answer(self.approval)
@@ -271,18 +315,16 @@ def _text(value: object) -> str:
     return value
 
 
-def _review_result(decision: Decision) -> ReviewEditResult:
-    if decision.status is not Status.APPROVED:
-        return ReviewEditResult(
-            disapproved=True, disapprove_reason=decision.reason or None, by=decision.by
-        )
-    if decision.arguments_json:
-        return ReviewEditResult(
-            edited_arguments=json.loads(decision.arguments_json),
-            digest=decision.digest,
-            by=decision.by,
-        )
-    return ReviewEditResult(no_need_to_edit=True, digest=decision.digest, by=decision.by)
+def _digest_of(approval: Approval) -> str:
+    """The digest of the call as a record has it."""
+    return call_digest(
+        thread=approval.checkpoint_id,
+        address=approval.address,
+        tool=approval.tool,
+        arguments=json.loads(approval.arguments_json),
+        rule=approval.rule,
+        ruling=approval.ruling_json,
+    )
 
 
 def _in_words(duration_ms: int) -> str:

@@ -155,6 +155,16 @@ class Settings(BaseSettings):
         alias="COUNTERSIGN_ESCALATE_TO",
         description="Who decides, too, after that: like `COUNTERSIGN_APPROVERS`.",
     )
+    max_age: Annotated[timedelta, BeforeValidator(values.max_age)] = Field(
+        default=timedelta(minutes=15),
+        alias="COUNTERSIGN_MAX_AGE",
+        description="From a decision to the start of its call at most; then people are asked anew.",
+    )
+    exclude_editors: Annotated[bool, BeforeValidator(values.yes_or_no)] = Field(
+        default=False,
+        alias="COUNTERSIGN_EXCLUDE_EDITORS",
+        description="`yes`: who edits a call cannot approve it, too; somebody else has to.",
+    )
     approvers: Annotated[tuple[str, ...], BeforeValidator(values.approvers)] = Field(
         default=(values.CHANNEL,),
         alias="COUNTERSIGN_APPROVERS",

@@ -95,6 +95,16 @@ def duration(value: str | timedelta) -> timedelta:
         )
 
 
+def max_age(value: str | timedelta) -> timedelta:
+    """Read how long after a decision its call may start: from a minute to a day."""
+    found = duration(value)
+    if not timedelta(minutes=1) <= found <= timedelta(days=1):
+        refuse(
+            f"{value!r} is not between 1m and 24h", "write such as 15m; an old yes proves little"
+        )
+    return found
+
+
 def optional_duration(value: str | timedelta | None) -> timedelta | None:
     """Read a duration that may be left out."""
     return None if value is None else duration(value)

@@ -136,6 +136,22 @@ def place_errors(approval: Approval, error: Exception) -> Errors:
     return place({pointer(*fault.path): fault.message for fault in cause.errors}, fields)
 
 
+def refused(approval: Approval, why: str) -> Errors:
+    """Say at the form why the rules do not let a call run with what was filled in.
+
+    Args:
+        approval: The record whose form was submitted.
+        why: In words; a clause.
+
+    Raises:
+        InvalidInputError: The record has no form.
+    """
+    fields = fields_of(*_form_of(approval))
+    if isinstance(fields, NotEditable):
+        raise InvalidInputError("this form")
+    return place({"": f"Not possible: {why}."}, fields)
+
+
 def _form_of(approval: Approval) -> tuple[Mapping[str, Any], dict[str, object]]:
     ask = ask_of(approval)
     if ask.schema is None or read_object(approval.arguments_json) is None:

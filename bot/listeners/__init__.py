@@ -5,13 +5,13 @@ from __future__ import annotations
 from slack_bolt.async_app import AsyncApp
 
 from bot.listeners import actions, errors, events, views
-from bot.listeners.desk import CheckCall, Desk
+from bot.listeners.desk import CheckCall, Desk, Judge
 from bot.listeners.front import FrontApp
 
 EVENTS = ("app_mention", "message")
 """The events that the app subscribes to; manifest.yml names the same (`message.*` by place)."""
 
-__all__ = ["EVENTS", "CheckCall", "Desk", "FrontApp", "register"]
+__all__ = ["EVENTS", "CheckCall", "Desk", "FrontApp", "Judge", "register"]
 
 
 def register(app: AsyncApp, desk: Desk) -> None:

@@ -16,8 +16,10 @@ from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agents import AgentError
+from agents.tools.rulings import Judgement
 from bot.answers import chosen_arguments
 from bot.approvals import Approvals
+from bot.edits import Edits
 from bot.errors import DeliveryError, DirectoryError, NotRecordedError
 from bot.inbox import Inbox
 from bot.mapping import canonical
@@ -32,6 +34,9 @@ T = TypeVar("T")
 
 CheckCall = Callable[[Approval, dict[str, Any]], Awaitable[CheckedCall]]
 """Takes a call and its new arguments; raises `InvalidArgumentsError` where they do not fit."""
+
+Judge = Callable[[Approval, dict[str, Any]], Awaitable[Judgement | None]]
+"""Takes a call and its new arguments; says what the rules demand of it, when that is known."""
 
 OURS = re.compile(r"^countersign:")
 """The buttons and modals that are ours."""
@@ -55,6 +60,8 @@ class Desk:
         inbox: Messages.
         threads: The agents' work.
         check_call: Brings edited arguments of a call into their canonical form, and words it.
+        judge: Says what the rules demand of an edited call.
+        edits: What becomes of an edited call.
         outbox: Private answers.
         client: Opens modals; never waits long.
         clock: The time now.
@@ -66,6 +73,8 @@ class Desk:
     inbox: Inbox
     threads: Threads
     check_call: CheckCall
+    judge: Judge
+    edits: Edits
     outbox: Outbox
     client: AsyncWebClient
     clock: Clock

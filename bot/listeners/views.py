@@ -27,7 +27,6 @@ from bot.cards import forms, modals
 from bot.cards.arguments import same
 from bot.errors import InvalidInputError
 from bot.listeners.desk import OURS, RECORDED, Desk, actor_of, chosen_call, settle_doubt
-from bot.mapping import edited_digest, in_order
 from bot.ports import Actor, CheckedCall
 from storage.records import Approval, Decision, Kind, Status
 
@@ -152,19 +151,19 @@ async def _edit(desk: Desk, submission: Submission) -> forms.Errors:
         call = await desk.check_call(approval, form.arguments)
     except InvalidArgumentsError as error:
         return forms.place_errors(approval, error)
-    edited, digest = in_order(call.arguments), edited_digest(approval, call.arguments)
+    by = submission.actor.user_id
     if same(call.arguments, forms.current(approval)):
-        edited, digest, call = "", approval.digest, CheckedCall(arguments=call.arguments)
-    decision = Decision(
-        status=Status.APPROVED,
-        by=submission.actor.user_id,
-        at_ms=desk.clock(),
-        arguments_json=edited,
-        digest=digest,
-        title=call.title,
-        preview=call.preview,
-    )
-    await _record(desk, approval, decision)
+        decision = Decision(
+            status=Status.APPROVED, by=by, at_ms=desk.clock(), digest=approval.digest
+        )
+        await _record(desk, approval, decision)
+        return {}
+    judgement = await desk.judge(approval, call.arguments)
+    edited = await desk.edits.edit(approval, call, judgement, by=by)
+    if isinstance(edited, str):
+        return forms.refused(approval, edited)
+    follow = desk.approvals.follow_up(edited) if edited.decision else None
+    desk.spawn(follow or desk.approvals.attend(edited.approval_id))
     return {}
 
 

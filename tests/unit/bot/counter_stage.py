@@ -17,14 +17,16 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agents.models import Turn, call, say
+from agents.tools.rulings import Judgement
 from bot.action_ids import encode
 from bot.app import Identity, Slack, _bolt
-from bot.listeners import CheckCall, Desk, register
+from bot.edits import Edits
+from bot.listeners import CheckCall, Desk, Judge, register
 from bot.ports import CheckedCall
 from storage.base import Storage
 from storage.records import Approval, Status
 from storage.sqlite import SqliteStorage
-from tests.unit.bot.office import ADA, CHANNEL, ROOT, ROSA, Office
+from tests.unit.bot.office import ADA, CHANNEL, ROOT, ROSA, RULES, Office
 
 SECRET = "listener-signing-secret"
 
@@ -62,6 +64,11 @@ async def _as_it_is(_: Approval, arguments: dict[str, Any]) -> CheckedCall:
     return CheckedCall(arguments=arguments)
 
 
+async def _not_known(_: Approval, __: dict[str, Any]) -> Judgement | None:
+    """What the rules say is found out with the resume."""
+    return None
+
+
 @dataclass
 class Counter:
     """The listeners on top of an office."""
@@ -71,7 +78,9 @@ class Counter:
     views: Views
 
     @classmethod
-    def on(cls, office: Office, check_call: CheckCall = _as_it_is) -> Counter:
+    def on(
+        cls, office: Office, check_call: CheckCall = _as_it_is, judge: Judge = _not_known
+    ) -> Counter:
         views = Views()
         desk = Desk(
             storage=office.storage,
@@ -79,6 +88,8 @@ class Counter:
             inbox=office.inbox,
             threads=office.threads,
             check_call=check_call,
+            judge=judge,
+            edits=Edits(office.storage, office.approvals, RULES, office.clock),
             outbox=office.outbox,
             client=cast(AsyncWebClient, views),
             clock=office.clock,
