@@ -12,14 +12,15 @@ from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agents import Agent, ModelError, ModelRefusedError
+from bot.databasecheck import look_at_storage
 from bot.directory import SlackDirectory
 from bot.errors import DirectoryError, InvalidSettingsError, SettingsError
+from bot.findings import Finding
 from bot.manifest import check_manifest, needed_scopes
 from bot.ports import Clock
 from bot.settings import Settings
 from bot.slackcalls import slack_fault
 from storage.base import Storage
-from storage.errors import StorageError, StoreBusyError
 
 TIMEOUT_S = 10
 """Seconds that one call to Slack may take."""
@@ -28,31 +29,6 @@ MODEL_S = 30
 """Seconds that the model may take for its one word."""
 
 _SLACK_FAULTS = (SlackClientError, aiohttp.ClientError, OSError, TimeoutError)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """What was found out about one subject.
-
-    Attributes:
-        subject: What was looked at.
-        text: How it is.
-        remedy: What to do; empty when all is well.
-    """
-
-    subject: str
-    text: str
-    remedy: str = ""
-
-    @property
-    def is_ok(self) -> bool:
-        """Whether nothing has to be done."""
-        return not self.remedy
-
-    def __str__(self) -> str:
-        if self.is_ok:
-            return f"ok  {self.subject}: {self.text}"
-        return f"!!  {self.subject}: {self.text} → {self.remedy}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +71,8 @@ async def examine(environ: Mapping[str, str], tools: Tools) -> AsyncIterator[Fin
     yield _look_at_agent(settings, tools)
     if tools.ask_model is not None:
         yield await _look_at_model(settings, tools.load_model, tools.ask_model)
-    yield await _look_at_storage(settings, tools)
+    async for finding in look_at_storage(settings, tools.make_storage):
+        yield finding
     async for finding in _look_at_slack(settings, tools.clock):
         yield finding
 
@@ -147,28 +124,6 @@ async def _look_at_model(
             remedy="try again; if it stays, check the network and the provider's own pages",
         )
     return Finding(subject="model", text=f"{settings.model} answers")
-
-
-async def _look_at_storage(settings: Settings, tools: Tools) -> Finding:
-    if settings.mongodb_uri is None:
-        subject, kind = "COUNTERSIGN_DATA_DIR", f"embedded database in {settings.data_dir}"
-        remedy = "name a directory on a local disk that this user may write to"
-    else:
-        subject, kind = "MONGODB_URI", f"MongoDB, by way of {settings.mongo_driver}"
-        remedy = "check that the server runs, the address, the login, and what it may write"
-    storage = tools.make_storage(settings)
-    try:
-        await storage.open()
-        await storage.ping()
-    except StoreBusyError as error:
-        who = f"process {error.holder}" if error.holder else "another process"
-        text = f"in use by {who}; that is fine if it is your running bot"
-        return Finding(subject="database", text=text)
-    except StorageError as error:
-        return Finding(subject=subject, text=str(error), remedy=remedy)
-    finally:
-        await storage.close()
-    return Finding(subject="database", text=f"{kind}; it answers, tables and indexes are there")
 
 
 async def _look_at_slack(settings: Settings, clock: Clock) -> AsyncIterator[Finding]:

@@ -24,6 +24,7 @@ from bot.mapping import Rules
 from bot.metrics import Both, Gauges, Metrics, metrics_app
 from bot.pacing import SLACK_LIMITS, Limits
 from bot.ports import Clock
+from bot.readiness import Readiness
 from bot.redaction import in_force
 from bot.scheduler import Scheduler
 from bot.server import serve, web_app
@@ -34,7 +35,6 @@ from bot.telemetry import NO_TELEMETRY, Telemetry
 from bot.timing import system_clock
 from bot.tracing import Tracing, otlp_provider
 from storage.base import Storage
-from storage.errors import StoreUnavailableError
 from storage.mongo import Driver, MongoStorage
 from storage.sqlite import SqliteStorage, back_up as copy_embedded
 
@@ -112,6 +112,7 @@ async def start(
     storage = outside.storage if outside else make_storage(settings)
     stack.push_async_callback(_in_time, "the database", storage.close)
     await storage.open()
+    await storage.reconsider()
     metrics = Metrics()
     countersign = build(
         slack=outside.slack if outside else await reach_slack(settings),
@@ -284,12 +285,11 @@ async def _start(
     stack.callback(scheduler.stop)
     app_token = settings.slack_app_token
     handler: SocketMode | None = None
+    readiness = Readiness(storage)
 
     async def missing() -> str:
-        try:
-            await storage.ping()
-        except StoreUnavailableError:
-            return "the database does not answer"
+        if fault := await readiness.fault():
+            return fault
         is_up = handler is not None and await handler.client.is_connected()
         if app_token is not None and not is_up:
             return "the Slack connection is down"

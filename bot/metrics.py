@@ -49,6 +49,7 @@ _GAUGES: Mapping[str, str] = {
     "approvals_pending": "Approvals that wait for people, in the whole database.",
     "queue_depth_threads": "Threads whose work is due, in the whole database.",
     "queue_depth_approvals": "Approvals whose card or reminder is due, in the whole database.",
+    "records_unreadable": "Due records that this release cannot read, and leaves alone.",
     "tasks_running": "Pieces of work that this process is at.",
 }
 
@@ -158,6 +159,7 @@ class Gauges:
             "approvals_pending": await self._storage.approvals.count_pending(),
             "queue_depth_threads": await self._storage.threads.count_due(now_ms=now),
             "queue_depth_approvals": await self._storage.approvals.count_due(now_ms=now),
+            "records_unreadable": await self._storage.count_unreadable(now_ms=now),
             "tasks_running": len(self._tasks),
         }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
@@ -17,6 +18,7 @@ from agents import (
     CheckpointBusyError,
     CheckpointClosedError,
     CheckpointConflictError,
+    CheckpointVersionError,
     ModelError,
     ModelRefusedError,
     NothingPendingError,
@@ -33,7 +35,7 @@ from bot.timing import backoff, milliseconds
 from bot.turns import Progress, Turns
 from storage.base import Storage
 from storage.errors import RecordFormatError, RecordRefusedError, StoreUnavailableError
-from storage.records import Thread
+from storage.records import Post, Thread
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +46,12 @@ LONGEST_RETRY = timedelta(minutes=5)
 MAX_ATTEMPTS = 6
 MAX_LOOKS = 60
 """Of a run that others go on with. Slack's failures count as attempts, too, and may be many."""
+UNREADABLE = "unreadable"
+"""Part of the key of the post that says that a thread stands still."""
+CANNOT_READ = (
+    "I cannot read something that is on record of this conversation, so I stopped: nothing more "
+    "runs here. Nothing is lost. Please tell whoever runs me; `countersign doctor` says what it is."
+)
 _OVERTAKEN = (
     CheckpointBusyError,
     CheckpointClosedError,
@@ -108,7 +116,7 @@ class Threads:
             if thread is None:
                 return
             with about(thread_id=thread_id):
-                retry_ms = await self._work_claimed(thread)
+                retry_ms = await self._work_on_what_is_read(thread)
             if await self.storage.threads.release(
                 thread_id,
                 fence=thread.fence,
@@ -117,6 +125,38 @@ class Threads:
                 retry_ms=retry_ms,
             ):
                 return
+
+    async def _work_on_what_is_read(self, thread: Thread) -> int | None:
+        """Work under the lease; when something of the thread cannot be read, it stands still."""
+        try:
+            return await self._work_claimed(thread)
+        except (RecordFormatError, CheckpointVersionError) as error:
+            try:
+                await self._set_aside(thread, error)
+            except DeliveryError as failure:
+                return await self._retry(thread, failure)
+        return None
+
+    async def _set_aside(self, thread: Thread, error: Exception) -> None:
+        """Say that nothing more runs here, and leave the thread to a release that can read it.
+
+        To go on without what cannot be read would be to ask twice, to lose what people decided, or
+        to act without their words.
+        """
+        post = Post(
+            post_id=f"{thread.checkpoint_id}/{UNREADABLE}",
+            thread_id=thread.thread_id,
+            text=CANNOT_READ,
+            created_ms=self.clock(),
+        )
+        with suppress(RecordFormatError):  # said before, and that cannot be read either
+            await self.outbox.say(thread, post)
+        logger.error(
+            "a thread is set aside: %s; `countersign doctor` names it",
+            error,
+            extra={"action": "thread_set_aside", "thread_id": thread.thread_id},
+        )
+        await self.storage.threads.set_aside(thread.thread_id, fence=thread.fence, why=str(error))
 
     async def _work_claimed(self, thread: Thread) -> int | None:
         """Work under the lease; return when to try again, None when nothing is left to do."""
@@ -127,10 +167,10 @@ class Threads:
             await self._give_up(thread, error)  # asking again does not help
         except (DeliveryError, DirectoryError, ModelError, *_OVERTAKEN) as error:
             return await self._retry(thread, error)
+        except (StoreUnavailableError, RecordFormatError, CheckpointVersionError):
+            raise  # it is due again: when the lease ends, or when somebody can read it
         except (AgentError, RecordRefusedError) as error:
             await self._give_up(thread, error)
-        except (StoreUnavailableError, RecordFormatError):
-            raise  # the lease ends by itself, and the work is due again
         except Exception as error:  # noqa: BLE001 (a fault of ours must not stop a thread for ever)
             return await self._retry(thread, error)
         finally:

@@ -2,6 +2,12 @@
 
 Every method may raise `StoreUnavailableError`. All conditional writes are single-record and atomic:
 of any number of concurrent callers, in any number of processes, exactly one sees success.
+
+A record that cannot be read never keeps others from being read. Where work is looked for (`due`,
+`claim`), it is set aside: marked as unreadable for this release, logged once, and not looked at
+again but by another release, or after a restart. It is never changed otherwise, and never deleted.
+What belongs to one thread and decides what may run there (messages, open approvals, the agent's
+history and checkpoint) raises `RecordFormatError` instead: that thread stands still, whole.
 """
 
 from __future__ import annotations
@@ -10,7 +16,17 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from agents.checkpoint import CheckpointStore, MessageLog
-from storage.records import Approval, AuditEntry, Decision, Message, Post, Thread, Whisper
+from storage.records import (
+    Approval,
+    AuditEntry,
+    Decision,
+    Message,
+    Post,
+    Remark,
+    Thread,
+    Unreadable,
+    Whisper,
+)
 from storage.retention import RetentionStore
 
 
@@ -40,7 +56,10 @@ class ThreadStore(Protocol):
         ...
 
     async def due(self, *, now_ms: int, limit: int) -> Sequence[Thread]:
-        """Threads with `due_ms <= now_ms` and no lease beyond `now_ms`, earliest first."""
+        """Threads with `due_ms <= now_ms` and no lease beyond `now_ms`, earliest first.
+
+        Those that were set aside are not among them.
+        """
         ...
 
     async def count_due(self, *, now_ms: int) -> int:
@@ -55,7 +74,16 @@ class ThreadStore(Protocol):
         Sets `leased_by`, `leased_until_ms` and `due_ms` to `until_ms`, and adds one to `fence`.
 
         Returns:
-            The thread as claimed; None when nothing is due or somebody else has the lease.
+            The thread as claimed; None when nothing is due, somebody else has the lease, or it
+            cannot be read: then it is set aside.
+        """
+        ...
+
+    async def set_aside(self, thread_id: str, *, fence: int, why: str) -> bool:
+        """Mark a thread of which something cannot be read, and give the lease back.
+
+        Nothing of it is due for this release until it is started again. False when the lease was
+        lost.
         """
         ...
 
@@ -102,7 +130,11 @@ class InboxStore(Protocol):
         ...
 
     async def new(self, thread_id: str, *, limit: int) -> Sequence[Message]:
-        """Messages that no turn has taken, oldest first."""
+        """Messages that no turn has taken, oldest first.
+
+        Raises:
+            RecordFormatError: One cannot be read: nobody knows what was said.
+        """
         ...
 
     async def take(self, message_ids: Sequence[str], *, turn: int) -> None:
@@ -110,7 +142,11 @@ class InboxStore(Protocol):
         ...
 
     async def of_turn(self, thread_id: str, turn: int) -> Sequence[Message]:
-        """The input of a turn, oldest first."""
+        """The input of a turn, oldest first.
+
+        Raises:
+            RecordFormatError: One cannot be read: nobody knows what was said.
+        """
         ...
 
 
@@ -202,15 +238,26 @@ class ApprovalStore(Protocol):
         ...
 
     async def open_of(self, thread_id: str) -> Sequence[Approval]:
-        """Approvals of a thread with `open` set, by creation time, then position."""
+        """Approvals of a thread with `open` set, by creation time, then position.
+
+        Raises:
+            RecordFormatError: One cannot be read. To leave it out would be to ask twice, or to lose
+                a decision.
+        """
         ...
 
     async def newest_of(self, thread_id: str, *, limit: int) -> Sequence[Approval]:
-        """Approvals of a thread, newest first."""
+        """Approvals of a thread, newest first; without those that cannot be read.
+
+        So it serves what is shown, and decides nothing.
+        """
         ...
 
     async def of_turn(self, checkpoint_id: str) -> Sequence[Approval]:
-        """Approvals of one turn, whatever became of them, by creation time, then position."""
+        """Approvals of one turn, whatever became of them, by creation time, then position.
+
+        Without those that cannot be read: it serves what is shown, and decides nothing.
+        """
         ...
 
     async def mark_run(self, approval_id: str, *, was: str, run_json: str, now_ms: int) -> bool:
@@ -229,7 +276,10 @@ class ApprovalStore(Protocol):
         ...
 
     async def due(self, *, now_ms: int, limit: int) -> Sequence[Approval]:
-        """Approvals with `due_ms <= now_ms` and no lease beyond `now_ms`, earliest first."""
+        """Approvals with `due_ms <= now_ms` and no lease beyond `now_ms`, earliest first.
+
+        Those that were set aside are not among them.
+        """
         ...
 
     async def undelivered(self, *, reasons: frozenset[str], limit: int) -> Sequence[Approval]:
@@ -346,7 +396,10 @@ class PostStore(Protocol):
         ...
 
     async def unfinished(self, thread_id: str) -> Sequence[Post]:
-        """Posts of a thread that neither are finished nor have failed, oldest first."""
+        """Posts of a thread that neither are finished nor have failed, oldest first.
+
+        One that cannot be read is marked, and left out.
+        """
         ...
 
     async def any_of(self, checkpoint_id: str) -> bool:
@@ -362,7 +415,10 @@ class WhisperStore(Protocol):
         ...
 
     async def due(self, *, now_ms: int, limit: int) -> Sequence[Whisper]:
-        """Whispers with `due_ms <= now_ms` and no lease beyond `now_ms`, earliest first."""
+        """Whispers with `due_ms <= now_ms` and no lease beyond `now_ms`, earliest first.
+
+        Those that were set aside are not among them.
+        """
         ...
 
     async def claim(
@@ -388,7 +444,10 @@ class AuditStore(Protocol):
         ...
 
     async def of_thread(self, thread_id: str, *, limit: int) -> Sequence[AuditEntry]:
-        """The first entries of a thread, oldest first (by `at_ms`, then `entry_id`)."""
+        """The first entries of a thread, oldest first (by `at_ms`, then `entry_id`).
+
+        One that cannot be read is there as the action `unreadable`, with the reason.
+        """
         ...
 
 
@@ -444,13 +503,46 @@ class Storage(Protocol):
         """Connect, and create tables or indexes where they are missing; may be repeated.
 
         Raises:
-            StoreUnavailableError: The server does not answer.
+            StoreUnavailableError: The server does not answer, or the file cannot be used.
             StoreBusyError: The data directory belongs to another process.
         """
         ...
 
+    async def open_to_read(self) -> None:
+        """Open it beside those who have it, and change nothing: no table, no index, no lease.
+
+        Raises:
+            StoreUnavailableError: There is no database, or it cannot be read.
+            RecordFormatError: It was written by another release.
+        """
+        ...
+
+    async def reconsider(self) -> None:
+        """Look again at what this release has set aside: it may have been repaired since."""
+        ...
+
     async def ping(self) -> None:
-        """Ask for a sign of life; raises `StoreUnavailableError` when there is none."""
+        """Ask for a sign of life, and make a small write.
+
+        Raises:
+            StoreUnavailableError: It does not answer, or takes no writes.
+        """
+        ...
+
+    async def examine(self) -> Sequence[Remark]:
+        """Try out what decisions rest on; for people, and slow. Leaves nothing behind.
+
+        Raises:
+            StoreUnavailableError: It does not answer, or refuses.
+        """
+        ...
+
+    async def count_unreadable(self, *, now_ms: int) -> int:
+        """How many threads, approvals and whispers are due that this release cannot read."""
+        ...
+
+    async def unreadable(self, *, limit: int) -> Sequence[Unreadable]:
+        """Name what cannot be read of what has yet to be done; for people, and slow."""
         ...
 
     async def close(self) -> None:

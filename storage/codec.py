@@ -7,20 +7,25 @@ this program does not understand is an error, never a guess.
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from enum import StrEnum
 from typing import Any, Generic, TypeVar, get_type_hints
 
+from agents.checkpoint import CheckpointStatus, StoredCheckpoint
 from storage.errors import RecordFormatError, RecordRefusedError
 from storage.records import (
     SCHEMA_VERSION,
     Approval,
     AuditEntry,
     Decision,
+    Kind,
     Message,
+    MessageStatus,
     Post,
+    Status,
     Thread,
     Whisper,
 )
@@ -72,27 +77,36 @@ class Codec(Generic[Record]):
         Raises:
             RecordFormatError: The row has an unknown version, or a field has no sense.
         """
-        check_version(self.kind, row.get("v"))
+        found = row.get(self.key) if self.key else ""
+        record_id = found if isinstance(found, str) else ""
+        check_version(self.kind, row.get("v"), record_id)
         values: dict[str, Any] = {}
         for name, read in self._readers.items():
             if name in self.added and name not in row:
                 continue  # written before there was such a field: its default holds
             try:
                 values[name] = read(row.get(name))
-            except (TypeError, ValueError) as error:
+            except (TypeError, ValueError, RecursionError) as error:
                 fault = f"field {name!r} is damaged"
-                raise RecordFormatError(self.kind, SCHEMA_VERSION, fault) from error
+                raise RecordFormatError(
+                    self.kind, SCHEMA_VERSION, fault, record_id=record_id
+                ) from error
         return self._record(**values)
 
 
-def check_version(kind: str, version: object) -> None:
+def check_version(kind: str, version: object, record_id: str = "") -> None:
     """Refuse what another release wrote.
+
+    Args:
+        kind: What is read, in words.
+        version: The version found.
+        record_id: Id of the record.
 
     Raises:
         RecordFormatError: The version is not the one that this program writes.
     """
     if version != SCHEMA_VERSION:
-        raise RecordFormatError(kind, version)
+        raise RecordFormatError(kind, version, record_id=record_id)
 
 
 def decision_text(decision: Decision) -> str:
@@ -115,6 +129,8 @@ def _scalar(value: object) -> Scalar:
 def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError
+    if not value.isascii():
+        value.encode()  # refuses what stands for bytes that were no text
     return value
 
 
@@ -219,3 +235,81 @@ REBOUND = (
 POSTS = Codec("post", Post, key="post_id", added=("failure",))
 WHISPERS = Codec("whisper", Whisper, key="whisper_id")
 AUDIT = Codec("audit entry", AuditEntry, key="entry_id", added=("erased",))
+
+
+def stored_checkpoint(
+    checkpoint_id: str, head: Mapping[str, object], journal: Sequence[Mapping[str, object]]
+) -> StoredCheckpoint:
+    """Make a checkpoint of its stored head and the entries of its journal.
+
+    Raises:
+        RecordFormatError: Part of it has an unknown version, or a field has no sense.
+    """
+    check_version("checkpoint", head.get("v"), checkpoint_id)
+    for entry in journal:
+        check_version("journal entry", entry.get("v"), checkpoint_id)
+    try:
+        return StoredCheckpoint(
+            data=_text(head.get("data", "")),
+            claim=_text(head.get("claim", "")),
+            status=CheckpointStatus(_text(head.get("status"))),
+            version=_number(head.get("version")),
+            base=_number(head.get("base")),
+            journal=tuple(_text(entry["entry"]) for entry in journal),
+        )
+    except (TypeError, ValueError) as error:
+        fault = "a field is damaged"
+        raise RecordFormatError(
+            "checkpoint", SCHEMA_VERSION, fault, record_id=checkpoint_id
+        ) from error
+
+
+def stored_text(kind: str, record_id: str, row: Mapping[str, object]) -> str:
+    """Read the text `data` of a record that is nothing but a text.
+
+    Raises:
+        RecordFormatError: It has an unknown version, or holds no text.
+    """
+    check_version(kind, row.get("v"), record_id)
+    try:
+        return _text(row.get("data"))
+    except (TypeError, ValueError) as error:
+        fault = "field 'data' is damaged"
+        raise RecordFormatError(kind, SCHEMA_VERSION, fault, record_id=record_id) from error
+
+
+def read_entries(rows: Iterable[Mapping[str, object]]) -> list[AuditEntry]:
+    """Read entries of the audit; of one that cannot be read, it says at least that it is there."""
+    return [_entry(row) for row in rows]
+
+
+def _entry(row: Mapping[str, object]) -> AuditEntry:
+    try:
+        return AUDIT.decode(row)
+    except RecordFormatError as error:
+        at_ms = row.get("at_ms")
+        return AuditEntry(
+            entry_id=str(row.get("entry_id")),
+            at_ms=at_ms if isinstance(at_ms, int) else 0,
+            action="unreadable",
+            thread_id=str(row.get("thread_id")),
+            approval_id=str(row.get("approval_id")),
+            actor_id=str(row.get("actor_id")),
+            detail={"why": str(error)},
+        )
+
+
+def _fingerprint(*codecs: Codec[Any]) -> str:
+    """A name for all that this release can read; another one for a release that reads more."""
+    shapes = [(codec.kind, codec.names) for codec in codecs]
+    words = [tuple(kind) for kind in (Kind, Status, MessageStatus, CheckpointStatus)]
+    text = json.dumps([SCHEMA_VERSION, shapes, words])
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+READER = _fingerprint(DECISIONS, THREADS, MESSAGES, APPROVALS, POSTS, WHISPERS, AUDIT)
+"""Stands in `aside_by` of records that this release cannot read: it looks at them no more, and
+another release does. (Stored, but only ever compared with itself.)"""
+
+MAX_WHY = 300
+"""Characters that are kept of the reason why a record was set aside."""

@@ -2,6 +2,7 @@
 
 StorageError
     StoreUnavailableError       temporary; the same call may succeed later
+        StoreBrokenError        not before somebody has seen to it
     StoreBusyError              the data directory belongs to another process
     RecordNotFoundError         (also LookupError)
     RecordConflictError         somebody else wrote first
@@ -10,6 +11,8 @@ StorageError
 """
 
 from __future__ import annotations
+
+from enum import StrEnum
 
 
 class StorageError(Exception):
@@ -28,17 +31,49 @@ class StoreUnavailableError(StorageError):
         super().__init__(f"the database does not answer: {detail}; the call may be repeated")
 
 
+class Fault(StrEnum):
+    """What is wrong with a database so that waiting does not help."""
+
+    DAMAGED = "damaged"  # the file's content is broken
+    FOREIGN = "foreign"  # the file is no database, or not ours
+    FULL = "full"  # no room is left
+    READ_ONLY = "read_only"  # it cannot be written
+    REFUSED = "refused"  # the login is wrong, or may not do this
+    REPLACED = "replaced"  # the file is not the one that was opened
+    ADDRESS = "address"  # what names it cannot be used
+    UNSUITED = "unsuited"  # a server that lacks what we rely on
+
+
+class StoreBrokenError(StoreUnavailableError):
+    """The database will not work before somebody has seen to it; repeated calls fail, too.
+
+    It is a kind of `StoreUnavailableError`, as what is due stays due: when the fault is mended, all
+    goes on by itself.
+
+    Attributes:
+        detail: What the driver said, without credentials.
+        fault: What is wrong.
+    """
+
+    def __init__(self, detail: str, fault: Fault) -> None:
+        super().__init__(detail)
+        self.fault = fault
+        self.args = (f"the database cannot be used until somebody has mended it: {detail}",)
+
+
 class StoreBusyError(StorageError):
     """The data directory is in use by another process.
 
     Attributes:
         path: The data directory.
         holder: Process id of the holder, as it wrote it; empty when unknown.
+        is_replaced: Whether the file in the directory is not the one that the holder has open.
     """
 
-    def __init__(self, path: str, holder: str = "") -> None:
+    def __init__(self, path: str, holder: str = "", *, is_replaced: bool = False) -> None:
         self.path = path
         self.holder = holder
+        self.is_replaced = is_replaced
         who = f" (process {holder})" if holder else ""
         super().__init__(
             f"the data directory {path} is in use by another Countersign{who}; stop that one, "
@@ -81,16 +116,19 @@ class RecordFormatError(StorageError):
         kind: What was read, such as `approval`.
         version: The version found.
         fault: What is wrong with it; empty when the version is unknown.
+        record_id: Its id; empty when it is not known.
     """
 
-    def __init__(self, kind: str, version: object, fault: str = "") -> None:
+    def __init__(self, kind: str, version: object, fault: str = "", *, record_id: str = "") -> None:
         self.kind = kind
         self.version = version
         self.fault = fault
+        self.record_id = record_id
+        name = f"{kind} {record_id}" if record_id else kind
         super().__init__(
-            f"a stored {kind} cannot be read: {fault}"
+            f"a stored {name} cannot be read: {fault}"
             if fault
-            else f"a stored {kind} has the unknown schema version {version!r}; "
+            else f"a stored {name} has the unknown schema version {version!r}; "
             "it was written by another release of Countersign"
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -28,15 +28,48 @@ from bot.errors import (
 )
 from bot.listeners.desk import Desk, address_of
 from storage.errors import (
+    RecordFormatError,
     RecordNotFoundError,
     RecordRefusedError,
     StorageError,
+    StoreBrokenError,
     StoreUnavailableError,
 )
 
 logger = logging.getLogger(__name__)
 
 LAST_RETRY = 3
+
+_TELL = "Please tell whoever runs me."
+
+_WORDS: Mapping[type[Exception], str] = {
+    RecordNotFoundError: "This request is not known here any more. Nothing was done.",
+    RecordFormatError: (
+        "I cannot read what is on record of this request, so nothing was done. It is kept as it "
+        f"is. {_TELL}"
+    ),
+    StoreBrokenError: (
+        "My database has a fault that does not pass by itself, so this may not be on record. "
+        f"{_TELL} When it is mended, look at the card; if it still has its buttons, try again."
+    ),
+    StoreUnavailableError: (
+        "I cannot reach my database now. Please look at the card in a moment; if it still has its "
+        "buttons, try again."
+    ),
+    RecordRefusedError: (
+        "This is too large, or has characters that I cannot keep. Nothing was done; please make it "
+        "shorter."
+    ),
+    DeliveryError: (
+        "Slack did not open the form, most often because it was late. Please try again."
+    ),
+}
+"""What a person is told; the first that fits."""
+
+_OTHERWISE = (
+    "Something went wrong on my side. Please look at the card; if it still has its buttons, try "
+    "again."
+)
 
 _JSON: dict[str, str | Sequence[str]] = {"content-type": "application/json"}
 
@@ -90,7 +123,14 @@ def _stale_card(error: Exception) -> str:
 
 def _log(error: Exception, kind: object, user_id: str | None) -> None:
     """Say in the log what happened; what a person may read is no fault."""
-    if isinstance(error, StoreUnavailableError | DeliveryError):
+    if isinstance(error, StoreBrokenError | RecordFormatError):
+        logger.error(
+            "a %s failed: %s",
+            kind,
+            error,
+            extra={"action": "listener_failed", "user_id": user_id},
+        )
+    elif isinstance(error, StoreUnavailableError | DeliveryError):
         # A database that is away, a refusal of Slack's: the trace would say nothing.
         logger.warning(
             "a %s failed: %s",
@@ -165,10 +205,7 @@ async def _answer_event(
     if not _is_event(telling.body):  # sent again, it would be no better
         return BoltResponse(status=200)
     if _is_last_try(request):
-        text = (
-            "I could not keep this message, so I will not act on it. Please write it again later."
-        )
-        await _answer_privately(desk, error, telling, text)
+        await _answer_privately(desk, error, telling, _explain_message(error))
     return BoltResponse(status=503)
 
 
@@ -191,28 +228,30 @@ def _is_last_try(request: AsyncBoltRequest) -> bool:
     return number.isdigit() and int(number) >= LAST_RETRY
 
 
+def _explain_message(error: Exception) -> str:
+    """What the writer of a message is told that was never acknowledged.
+
+    Only of what was never begun is it known that it is not kept: an answer of the database may have
+    been lost on its way, and the message be on record.
+    """
+    if isinstance(error, RecordFormatError):
+        return (
+            "I cannot read what is on record of this conversation, so I did not act on this "
+            f"message. {_TELL}"
+        )
+    text = (
+        "I may not have kept this message. If nothing happens here within a minute, please write "
+        "it again."
+    )
+    return f"{text} {_TELL}" if isinstance(error, StoreBrokenError) else text
+
+
 def explain(error: Exception) -> str:
     """What a person is told: what happened, and what to do."""
     if isinstance(error, UserFacingError):
         return str(error)
-    if isinstance(error, RecordNotFoundError):
-        return "This request is not known here any more. Nothing was done."
-    if isinstance(error, StoreUnavailableError):
-        return (
-            "I cannot reach my database now. Please look at the card in a moment; if it still has "
-            "its buttons, try again."
-        )
-    if isinstance(error, RecordRefusedError):
-        return (
-            "This is too large, or has characters that I cannot keep. Nothing was done; please "
-            "make it shorter."
-        )
-    if isinstance(error, DeliveryError):
-        return "Slack did not open the form, most often because it was late. Please try again."
-    return (
-        "Something went wrong on my side. Please look at the card; if it still has its buttons, "
-        "try again."
-    )
+    found = (text for kind, text in _WORDS.items() if isinstance(error, kind))
+    return next(found, _OTHERWISE)
 
 
 async def _answer_privately(desk: Desk, error: Exception, telling: Telling, text: str) -> None:

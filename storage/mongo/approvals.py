@@ -8,8 +8,8 @@ from storage.codec import APPROVALS, REBOUND, decision_text
 from storage.errors import RecordConflictError, RecordNotFoundError
 from storage.mongo import leases
 from storage.mongo.collection import Collection
-from storage.mongo.documents import Document, Filter, Update, put, to_document, to_record
-from storage.records import SCHEMA_VERSION, Approval, Decision, Status
+from storage.mongo.documents import Filter, Update, put, to_document, to_record
+from storage.records import SCHEMA_VERSION, Approval, Decision, Status, Unreadable
 
 _WITHDRAWABLE = (Status.APPROVED, Status.REJECTED, Status.ANSWERED)
 _LETTING_RUN = (Status.APPROVED, Status.ANSWERED)
@@ -20,6 +20,18 @@ class MongoApprovalStore:
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
+
+    async def unreadable(self, *, limit: int) -> Sequence[Unreadable]:
+        """Name what has something to be done and cannot be read."""
+        return await leases.unreadable(self._collection, APPROVALS, limit=limit)
+
+    async def count_unreadable(self, *, now_ms: int) -> int:
+        """How many are due that cannot be read."""
+        return await leases.count_unreadable(self._collection, now_ms=now_ms)
+
+    async def forget_marks(self) -> None:
+        """Look again at what could not be read."""
+        await leases.forget_marks(self._collection)
 
     async def add(self, approval: Approval) -> bool:
         return await self._collection.insert(to_document(APPROVALS, approval))
@@ -105,15 +117,18 @@ class MongoApprovalStore:
     async def open_of(self, thread_id: str) -> Sequence[Approval]:
         where = {"thread_id": thread_id, "open": True}
         order = [("created_ms", 1), ("position", 1)]
-        return _records(await self._collection.find(where, order))
+        found = await self._collection.find(where, order)
+        return [to_record(APPROVALS, document) for document in found]
 
     async def newest_of(self, thread_id: str, *, limit: int) -> Sequence[Approval]:
         order = [("created_ms", -1), ("position", -1)]
-        return _records(await self._collection.find({"thread_id": thread_id}, order, limit))
+        found = await self._collection.find({"thread_id": thread_id}, order, limit)
+        return await leases.readable(self._collection, APPROVALS, found)
 
     async def of_turn(self, checkpoint_id: str) -> Sequence[Approval]:
         order = [("created_ms", 1), ("position", 1)]
-        return _records(await self._collection.find({"checkpoint_id": checkpoint_id}, order))
+        found = await self._collection.find({"checkpoint_id": checkpoint_id}, order)
+        return await leases.readable(self._collection, APPROVALS, found)
 
     async def mark_run(self, approval_id: str, *, was: str, run_json: str, now_ms: int) -> bool:
         where: Filter = {
@@ -133,12 +148,13 @@ class MongoApprovalStore:
         await self._collection.update({"_id": approval_id}, {"$set": {"open": False}})
 
     async def due(self, *, now_ms: int, limit: int) -> Sequence[Approval]:
-        return _records(await leases.find_due(self._collection, now_ms=now_ms, limit=limit))
+        return await leases.find_due(self._collection, APPROVALS, now_ms=now_ms, limit=limit)
 
     async def undelivered(self, *, reasons: frozenset[str], limit: int) -> Sequence[Approval]:
         where: Filter = {"undeliverable": {"$in": sorted(reasons)}, "v": SCHEMA_VERSION}
         order = [("created_ms", -1)]
-        return _records(await self._collection.find(where, order, limit)) if reasons else []
+        found = await self._collection.find(where, order, limit) if reasons else []
+        return await leases.readable(self._collection, APPROVALS, found)
 
     async def redraw(self, approval_id: str, *, now_ms: int) -> bool:
         update: Update = {"$inc": {"revision": 1}, "$set": {"due_ms": now_ms}}
@@ -154,10 +170,9 @@ class MongoApprovalStore:
     async def claim(
         self, approval_id: str, *, owner: str, now_ms: int, until_ms: int
     ) -> Approval | None:
-        document = await leases.claim(
-            self._collection, approval_id, owner=owner, now_ms=now_ms, until_ms=until_ms
+        return await leases.claim(
+            self._collection, APPROVALS, approval_id, owner=owner, now_ms=now_ms, until_ms=until_ms
         )
-        return None if document is None else to_record(APPROVALS, document)
 
     async def mark_card(
         self, approval_id: str, *, fence: int, card_ts: str | None, drawn_revision: int | None
@@ -220,7 +235,3 @@ def _given_back(due_ms: int | None, *, failed: bool) -> Update:
     else:
         update["$set"]["attempts"] = 0
     return update
-
-
-def _records(documents: Sequence[Document]) -> list[Approval]:
-    return [to_record(APPROVALS, document) for document in documents]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from storage.codec import AUDIT
+from storage.codec import AUDIT, read_entries
 from storage.mongo.collection import Collection
-from storage.mongo.documents import to_document, to_record
+from storage.mongo.documents import to_document
 from storage.records import AuditEntry
 
 
@@ -22,4 +22,4 @@ class MongoAuditStore:
     async def of_thread(self, thread_id: str, *, limit: int) -> Sequence[AuditEntry]:
         order = [("at_ms", 1), ("_id", 1)]
         found = await self._collection.find({"thread_id": thread_id}, order, limit)
-        return [to_record(AUDIT, document) for document in found]
+        return read_entries({**document, AUDIT.key: document["_id"]} for document in found)

@@ -2,7 +2,8 @@
 
 A journal entry is a document whose `_id` is made of checkpoint, base and index: the unique key is
 the fence. When a run ends, its entries lose their content but stay as keys; otherwise a process
-that slept meanwhile could append at an index that was long taken, and act a second time.
+that slept meanwhile could append at an index that was long taken, and act a second time. These are
+two writes: when the second one is cut off, whoever reads the ended run next repeats it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 
 from agents.checkpoint import LAST, CheckpointStatus, StoredCheckpoint
 from agents.errors import CheckpointConflictError
-from storage.codec import check_version
+from storage.codec import stored_checkpoint
 from storage.mongo.collection import Collection
 from storage.mongo.documents import Document
 from storage.records import SCHEMA_VERSION
@@ -34,15 +35,14 @@ class MongoCheckpointStore:
         head = await self._checkpoints.get(checkpoint_id)
         if head is None:
             return None
-        check_version("checkpoint", head.get("v"))
-        return StoredCheckpoint(
-            data=head.get("data", ""),
-            claim=head.get("claim", ""),
-            status=CheckpointStatus(head["status"]),
-            version=head["version"],
-            base=head["base"],
-            journal=await self._entries(checkpoint_id, head["base"]) if head["open"] else (),
-        )
+        if head.get("open") is not False:
+            entries = await self._entries(checkpoint_id, head.get("base"))
+            return stored_checkpoint(checkpoint_id, head, entries)
+        # Whoever ended the run may have been cut off before the last step.
+        left = {"checkpoint_id": checkpoint_id, "entry": {"$gte": ""}}
+        if await self._journal.find(left, [("index", 1)], 1):
+            await self._empty(checkpoint_id)
+        return stored_checkpoint(checkpoint_id, head, ())
 
     async def save(
         self, checkpoint_id: str, data: str, *, status: CheckpointStatus, expected_version: int
@@ -123,14 +123,16 @@ class MongoCheckpointStore:
             head = await self._checkpoints.get(checkpoint_id)
             if head is None or head.get("open", True):
                 raise CheckpointConflictError(checkpoint_id)
+        await self._empty(checkpoint_id)
+
+    async def _empty(self, checkpoint_id: str) -> None:
         await self._journal.update_all({"checkpoint_id": checkpoint_id}, {"$unset": {"entry": ""}})
 
-    async def _entries(self, checkpoint_id: str, base: int) -> tuple[str, ...]:
+    async def _entries(self, checkpoint_id: str, base: object) -> list[Document]:
         where = {"checkpoint_id": checkpoint_id, "base": base}
         found = await self._journal.find(where, [("index", 1)])
-        for document in found:
-            check_version("journal entry", document.get("v"))
-        return tuple(document["entry"] for document in found if "entry" in document)
+        # The run may have been ended after its head was read.
+        return [document for document in found if "entry" in document]
 
 
 def _expected(checkpoint_id: str, version: int) -> Document:

@@ -6,21 +6,22 @@ so that only opening and closing differ.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import timedelta
 from typing import Any, Literal
-from urllib.parse import unquote, unquote_plus
 
 import pymongo
-from bson.errors import BSONError
+from bson.codec_options import CodecOptions, DatetimeConversion
 from pymongo import AsyncMongoClient, IndexModel, ReadPreference, WriteConcern
 from pymongo.asynchronous.database import AsyncDatabase
-from pymongo.errors import AutoReconnect, DocumentTooLarge, OperationFailure, PyMongoError
+from pymongo.errors import AutoReconnect, DuplicateKeyError, PyMongoError
 from pymongo.read_concern import ReadConcern
 
-from storage.errors import RecordRefusedError, StoreUnavailableError
+from storage.errors import Fault, StoreBrokenError, StoreUnavailableError
+from storage.mongo.address import Address
+from storage.mongo.faults import TRANSLATED, plain, store_error
 
 Driver = Literal["motor", "pymongo"]
 
@@ -50,8 +51,19 @@ INDEX_S = 60.0
 
 _MAX_DETAIL = 300
 
-_TOO_LARGE = frozenset({10334, 17280, 17419, 17420})
-"""The server's codes for a document or a key that is larger than it can hold."""
+_LENIENT: CodecOptions[dict[str, Any]] = CodecOptions(
+    unicode_decode_error_handler="surrogateescape",
+    datetime_conversion=DatetimeConversion.DATETIME_AUTO,
+)
+"""A text or a date that is none must not keep other documents from being read; our codec refuses
+what has one."""
+
+HEALTH = "health"
+"""The collection of the small write that shows whether writes work."""
+
+MOTOR_THREADS = 64
+"""Motor runs each operation in a thread: with fewer of them than this, work stands in a queue while
+the server is slow, and the time limit is over before it begins."""
 
 
 class Client:
@@ -61,7 +73,7 @@ class Client:
         uri: Names the servers, and the database unless that is given.
         driver: Which driver to use.
         database: Name of the database; None for the one in `uri`, or `countersign`.
-        timeout: How long an operation may take, with its retry.
+        timeout: How long an operation may take, with its retry; the address may say otherwise.
     """
 
     def __init__(
@@ -71,8 +83,7 @@ class Client:
         self._driver = driver
         self._name = database
         # A tenth is for the way back: the caller has its answer within `timeout`.
-        self._timeout_ms = int(timeout / timedelta(milliseconds=1) * 0.9)
-        self._secrets = _secrets_of(uri)
+        self._address = Address(uri, timeout_ms=int(timeout / timedelta(milliseconds=1) * 0.9))
         self._database: AsyncDatabase[dict[str, Any]] | None = None
         self._close: Callable[[], Awaitable[None]] | None = None
 
@@ -85,7 +96,8 @@ class Client:
         try:
             if self._database is None:
                 self._database = self._connect()
-            await self.ping()
+            with pymongo.timeout(self._address.open_ms / 1_000):
+                await self.ping(limit_s=self._address.open_ms / 900)
         except BaseException:
             await self.close()
             raise
@@ -100,28 +112,51 @@ class Client:
         try:
             for name, indexes in INDEXES.items():
                 models = [IndexModel([(field, 1) for field in fields]) for fields in indexes]
-                with self.guard(), pymongo.timeout(INDEX_S):
-                    await self.collection(name).create_indexes(models)
+                with pymongo.timeout(INDEX_S):
+                    async with self.call(INDEX_S):
+                        await self.collection(name).create_indexes(models)
         except BaseException:
             await self.close()
             raise
 
-    async def ping(self) -> None:
+    async def ping(self, *, limit_s: float | None = None) -> None:
         """Ask for a sign of life.
+
+        Args:
+            limit_s: How long to wait; as long as for any operation when None.
 
         Raises:
             StoreUnavailableError: There is none.
         """
+        await self._twice(lambda: self.command("ping", limit_s=limit_s))
+
+    async def write(self) -> None:
+        """Make a small write, to see whether writes work.
+
+        Raises:
+            StoreUnavailableError: They do not.
+        """
+
+        async def count() -> None:
+            async with self.call():
+                with suppress(DuplicateKeyError):  # two made it at once: it is there
+                    await self.collection(HEALTH).update_one(
+                        {"_id": "ready"}, {"$inc": {"writes": 1}}, upsert=True
+                    )
+
+        await self._twice(count)
+
+    async def command(self, name: str, *, limit_s: float | None = None) -> dict[str, Any]:
+        """Run a command that asks the server something.
+
+        Raises:
+            StoreUnavailableError: It does not answer, or refuses.
+        """
         if self._database is None:
             raise StoreUnavailableError("it is not open")
-        with self.guard():
-            try:
-                await self._database.command("ping")
-            except AutoReconnect as error:
-                if error.timeout:
-                    raise
-                # The pool held a connection from before a restart; commands are not retried.
-                await self._database.command("ping")
+        async with self.call(limit_s):
+            answer: dict[str, Any] = await self._database.command(name)
+        return answer
 
     async def close(self) -> None:
         """Close all connections; may be repeated."""
@@ -139,53 +174,75 @@ class Client:
             raise StoreUnavailableError("it is not open")
         return self._database[name]
 
+    @asynccontextmanager
+    async def call(self, limit_s: float | None = None) -> AsyncIterator[None]:
+        """Hold one operation to its time, and turn the driver's errors into ours.
+
+        The time counts from here, whatever the operation waits for: a thread of motor's, a
+        connection, a server. What still stands in a queue then is dropped.
+
+        Args:
+            limit_s: How long; as long as for any operation when None.
+        """
+        seconds = self._address.timeout_ms / 900 if limit_s is None else limit_s
+        try:
+            async with asyncio.timeout(seconds):
+                with self.guard():
+                    yield
+        except TimeoutError as error:
+            raise StoreUnavailableError(f"no answer within {seconds:.1f} s") from error
+
     @contextmanager
     def guard(self) -> Iterator[None]:
         """Turn the driver's errors into ours, without credentials."""
         try:
             yield
-        except (BSONError, UnicodeError, OverflowError, DocumentTooLarge) as error:
-            raise RecordRefusedError(self._clean(error)) from error
-        except PyMongoError as error:
-            if isinstance(error, OperationFailure) and error.code in _TOO_LARGE:
-                raise RecordRefusedError(self._clean(error)) from error
-            raise StoreUnavailableError(self._clean(error)) from error
+        except TRANSLATED as error:
+            raise store_error(error, self._clean) from error
 
-    def _clean(self, error: Exception) -> str:
-        text = str(error)
-        for secret in self._secrets:
-            text = text.replace(secret, "***")
+    async def _twice(self, work: Callable[[], Awaitable[object]]) -> None:
+        try:
+            await work()
+        except StoreUnavailableError as error:
+            cause = error.__cause__
+            if not isinstance(cause, AutoReconnect) or cause.timeout:
+                raise
+            # The pool held a connection from before a restart; not everything is retried.
+            await work()
+
+    def _clean(self, text: str) -> str:
+        text = self._address.clean(text)
         return text if len(text) <= _MAX_DETAIL else text[:_MAX_DETAIL] + "…"
 
     def _connect(self) -> AsyncDatabase[dict[str, Any]]:
-        options: dict[str, Any] = {
-            "appname": "countersign",
-            "timeoutMS": self._timeout_ms,
-            "serverSelectionTimeoutMS": self._timeout_ms,
-            "connectTimeoutMS": self._timeout_ms,
-            "retryWrites": True,
-            "retryReads": True,
-        }
+        self._address.check()
         try:
-            client = self._client(options)
+            client = self._client(self._address.options())
             name = self._name or client.get_default_database(DEFAULT_DATABASE).name
             database: AsyncDatabase[dict[str, Any]] = client.get_database(
                 name,
+                codec_options=_LENIENT,
                 read_preference=ReadPreference.PRIMARY,
                 write_concern=WriteConcern("majority"),
                 read_concern=ReadConcern("majority"),
             )
-        except (PyMongoError, ValueError) as error:
-            detail = f"its address cannot be used: {self._clean(error)}"
-            raise StoreUnavailableError(detail) from None  # the cause may quote the password
+        except (PyMongoError, ValueError, OSError) as error:
+            detail = f"its address cannot be used: {self._clean(plain(str(error)))}"
+            # The cause may quote the password.
+            raise StoreBrokenError(detail, Fault.ADDRESS) from None
         return database
 
     def _client(self, options: Mapping[str, Any]) -> Any:
         if self._driver == "motor":
-            from motor.motor_asyncio import (  # noqa: PLC0415 - only the chosen driver is loaded
-                AsyncIOMotorClient,
+            from motor.frameworks import (  # noqa: PLC0415 - only the chosen driver is loaded
+                asyncio as framework,
             )
+            from motor.motor_asyncio import AsyncIOMotorClient  # noqa: PLC0415 - as above
 
+            if framework.max_workers < MOTOR_THREADS:
+                framework.max_workers = MOTOR_THREADS
+                # There is no other way but the environment.
+                framework._reset_global_executor()  # type: ignore[no-untyped-call] # noqa: SLF001
             motor = AsyncIOMotorClient(self._uri, **options)
 
             async def close_motor() -> None:
@@ -196,14 +253,3 @@ class Client:
         client: AsyncMongoClient[dict[str, Any]] = AsyncMongoClient(self._uri, **options)
         self._close = client.close
         return client
-
-
-def _secrets_of(uri: str) -> list[str]:
-    found = re.match(r"[^:/]+://(.*)@", uri)
-    if found is None:
-        return []
-    user, _, password = found[1].partition(":")
-    spellings = {
-        form(part) for part in (found[1], password, user) for form in (str, unquote, unquote_plus)
-    }
-    return sorted(spellings - {""}, key=len, reverse=True)

@@ -26,7 +26,7 @@ class Collection:
 
     async def insert(self, document: Document) -> bool:
         """Insert; False when the key is taken."""
-        with self._client.guard():
+        async with self._client.call():
             try:
                 await self._collection.insert_one(document)
             except DuplicateKeyError:
@@ -35,7 +35,7 @@ class Collection:
 
     async def get(self, key: str) -> Document | None:
         """Read one document by its key."""
-        with self._client.guard():
+        async with self._client.call():
             found: Document | None = await self._collection.find_one({"_id": key})
         return found
 
@@ -43,7 +43,7 @@ class Collection:
         """Read documents in an order; all of them when `limit` is None."""
         if limit is not None and limit < 1:
             return []  # to MongoDB, 0 would mean all
-        with self._client.guard():
+        async with self._client.call():
             cursor = self._collection.find(where).sort(list(sort)).limit(limit or 0)
             found: list[Document] = await cursor.to_list(limit)
         return found
@@ -57,18 +57,18 @@ class Collection:
 
     async def count(self, where: Filter) -> int:
         """How many documents are as `where` says."""
-        with self._client.guard():
+        async with self._client.call():
             return int(await self._collection.count_documents(where))
 
     async def update(self, where: Filter, update: Update) -> bool:
         """Change one document; False when none is as `where` says."""
-        with self._client.guard():
+        async with self._client.call():
             result = await self._collection.update_one(where, update)
         return bool(result.matched_count)
 
     async def update_and_get(self, where: Filter, update: Update) -> Document | None:
         """Change one document and return it as it is then; None when none is as `where` says."""
-        with self._client.guard():
+        async with self._client.call():
             changed: Document | None = await self._collection.find_one_and_update(
                 where, update, return_document=ReturnDocument.AFTER
             )
@@ -77,7 +77,7 @@ class Collection:
     async def update_each(self, wheres: Sequence[Filter], update: Update) -> None:
         """Make the same change to one document for each filter, in one command."""
         if wheres:
-            with self._client.guard():
+            async with self._client.call():
                 await self._collection.bulk_write(
                     [UpdateOne(where, update) for where in wheres], ordered=False
                 )
@@ -100,7 +100,7 @@ class Collection:
 
     async def update_all(self, where: Filter, update: Mapping[str, Any]) -> None:
         """Make the same change to every document that is as `where` says, one by one."""
-        with self._client.guard():
+        async with self._client.call():
             await self._collection.update_many(where, update)
 
     @property

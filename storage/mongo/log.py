@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from storage.codec import check_version
+from storage.codec import stored_text
 from storage.mongo.collection import Collection
 from storage.records import SCHEMA_VERSION
 
@@ -29,6 +29,4 @@ class MongoMessageLog:
     async def load(self, log_id: str, *, before_turn: int) -> Sequence[str]:
         where = {"log_id": log_id, "turn": {"$lt": before_turn}}
         found = await self._collection.find(where, [("turn", 1)])
-        for document in found:
-            check_version("log entry", document.get("v"))
-        return [document["data"] for document in found]
+        return [stored_text("log entry", log_id, document) for document in found]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from storage.codec import POSTS
+from storage.mongo import leases
 from storage.mongo.collection import Collection
 from storage.mongo.documents import to_document, to_record
-from storage.records import Post
+from storage.records import Post, Unreadable
 
 
 class MongoPostStore:
@@ -37,7 +38,11 @@ class MongoPostStore:
             {"thread_id": thread_id, "posted": False, "failure": ""},
             [("created_ms", 1), ("_id", 1)],
         )
-        return [to_record(POSTS, document) for document in found]
+        return await leases.readable(self._collection, POSTS, found)
+
+    async def unreadable(self, *, limit: int) -> Sequence[Unreadable]:
+        """Name what is marked, and cannot be read."""
+        return await leases.marked(self._collection, POSTS, limit=limit)
 
     async def any_of(self, checkpoint_id: str) -> bool:
         # A semicolon comes right after the colon: all ids that begin with it lie in between.

@@ -55,7 +55,7 @@ class MongoRetentionStore:
         order = [("active_ms", 1), ("_id", 1)]
         found = await self._threads.find(same, order, limit) if active_ms < before_ms else []
         found += await self._threads.find(later, order, limit - len(found))
-        return [to_record(THREADS, document) for document in found]
+        return await leases.readable(self._threads, THREADS, found)
 
     async def left(self, thread_id: str) -> Mapping[str, int]:
         here: Filter = {"thread_id": thread_id}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 from storage.mongo.approvals import MongoApprovalStore
@@ -13,8 +14,10 @@ from storage.mongo.inbox import MongoInboxStore
 from storage.mongo.log import MongoMessageLog
 from storage.mongo.posts import MongoPostStore
 from storage.mongo.retention import MongoRetentionStore
+from storage.mongo.selftest import check_kind, self_test
 from storage.mongo.threads import MongoThreadStore
 from storage.mongo.whispers import MongoWhisperStore
+from storage.records import Remark, Unreadable
 
 TIMEOUT = timedelta(seconds=2)
 """Less than the three seconds that Slack waits for an answer."""
@@ -56,17 +59,35 @@ class MongoStorage:
 
     async def open(self) -> None:
         await self._client.open()
+        try:
+            await check_kind(self._client)
+        except BaseException:
+            await self._client.close()
+            raise
 
     async def open_to_read(self) -> None:
-        """Connect without making indexes: a user that may only read is enough.
-
-        Raises:
-            StoreUnavailableError: The server does not answer, or refuses.
-        """
         await self._client.open_to_read()
+
+    async def reconsider(self) -> None:
+        for store in (self.threads, self.approvals, self.whispers):
+            await store.forget_marks()
 
     async def ping(self) -> None:
         await self._client.ping()
+        await self._client.write()
+
+    async def examine(self) -> Sequence[Remark]:
+        return await self_test(self._client)
+
+    async def count_unreadable(self, *, now_ms: int) -> int:
+        stores = (self.threads, self.approvals, self.whispers)
+        return sum([await store.count_unreadable(now_ms=now_ms) for store in stores])
+
+    async def unreadable(self, *, limit: int) -> Sequence[Unreadable]:
+        found: list[Unreadable] = []
+        for store in (self.threads, self.approvals, self.whispers, self.posts):
+            found += await store.unreadable(limit=limit)
+        return found[:limit]
 
     async def close(self) -> None:
         await self._client.close()

@@ -9,7 +9,7 @@ from storage.errors import RecordNotFoundError
 from storage.mongo import leases
 from storage.mongo.collection import Collection
 from storage.mongo.documents import to_document, to_record
-from storage.records import Thread
+from storage.records import Thread, Unreadable
 
 
 class MongoThreadStore:
@@ -17,6 +17,18 @@ class MongoThreadStore:
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
+
+    async def unreadable(self, *, limit: int) -> Sequence[Unreadable]:
+        """Name what has something to be done and cannot be read."""
+        return await leases.unreadable(self._collection, THREADS, limit=limit)
+
+    async def count_unreadable(self, *, now_ms: int) -> int:
+        """How many are due that cannot be read."""
+        return await leases.count_unreadable(self._collection, now_ms=now_ms)
+
+    async def forget_marks(self) -> None:
+        """Look again at what could not be read."""
+        await leases.forget_marks(self._collection)
 
     async def ensure(self, thread: Thread) -> Thread:
         found = await self._collection.get(thread.thread_id)
@@ -38,8 +50,7 @@ class MongoThreadStore:
             raise RecordNotFoundError("thread", thread_id)
 
     async def due(self, *, now_ms: int, limit: int) -> Sequence[Thread]:
-        found = await leases.find_due(self._collection, now_ms=now_ms, limit=limit)
-        return [to_record(THREADS, document) for document in found]
+        return await leases.find_due(self._collection, THREADS, now_ms=now_ms, limit=limit)
 
     async def count_due(self, *, now_ms: int) -> int:
         return await leases.count_due(self._collection, now_ms=now_ms)
@@ -47,10 +58,13 @@ class MongoThreadStore:
     async def claim(
         self, thread_id: str, *, owner: str, now_ms: int, until_ms: int
     ) -> Thread | None:
-        document = await leases.claim(
-            self._collection, thread_id, owner=owner, now_ms=now_ms, until_ms=until_ms
+        return await leases.claim(
+            self._collection, THREADS, thread_id, owner=owner, now_ms=now_ms, until_ms=until_ms
         )
-        return None if document is None else to_record(THREADS, document)
+
+    async def set_aside(self, thread_id: str, *, fence: int, why: str) -> bool:
+        holder = leases.held(thread_id, fence)
+        return await self._collection.update(holder, leases.set_aside(why))
 
     async def extend(self, thread_id: str, *, fence: int, until_ms: int) -> bool:
         changes = {"leased_until_ms": until_ms, "due_ms": until_ms}

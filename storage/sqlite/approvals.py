@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-from storage.codec import APPROVALS, REBOUND, decision_text
+from storage.codec import APPROVALS, READER, REBOUND, decision_text
 from storage.errors import RecordConflictError, RecordNotFoundError
 from storage.records import SCHEMA_VERSION, Approval, Decision, Status
 from storage.sqlite.database import Database, insert_sql
+from storage.sqlite.reading import IS_DUE, Reading
 
 _INSERT = insert_sql("approvals", APPROVALS)
 
@@ -70,11 +71,7 @@ RETURNING 1
 
 _CLOSE = "UPDATE approvals SET open = 0 WHERE approval_id = :id AND open = 1"
 
-_DUE = """
-SELECT * FROM approvals
-WHERE due_ms <= :now AND leased_until_ms <= :now AND v = :v
-ORDER BY due_ms LIMIT :limit
-"""
+_DUE = f"SELECT * FROM approvals WHERE {IS_DUE} ORDER BY due_ms LIMIT :limit"  # noqa: S608
 
 _UNDELIVERED = """
 SELECT * FROM approvals
@@ -87,21 +84,20 @@ UPDATE approvals SET revision = revision + 1, due_ms = :now WHERE approval_id = 
 RETURNING 1
 """
 
-_COUNT_DUE = """
-SELECT count(*) AS found FROM approvals WHERE due_ms <= :now AND leased_until_ms <= :now AND v = :v
-"""
+_COUNT_DUE = f"SELECT count(*) AS found FROM approvals WHERE {IS_DUE}"  # noqa: S608
 
 # What is pending is always due some day; what is over has left that index.
 _COUNT_PENDING = """
 SELECT count(*) AS found FROM approvals WHERE due_ms IS NOT NULL AND status = 'pending'
 """
 
-_CLAIM = """
+_CLAIM = f"""
 UPDATE approvals
-SET leased_by = :owner, leased_until_ms = :until, due_ms = :until, fence = fence + 1
-WHERE approval_id = :id AND due_ms <= :now AND leased_until_ms <= :now AND v = :v
+SET leased_by = :owner, leased_until_ms = :until, due_ms = :until, fence = fence + 1,
+    aside_by = '', aside_why = ''
+WHERE approval_id = :id AND {IS_DUE}
 RETURNING *
-"""
+"""  # noqa: S608
 
 _MARK_CARD = """
 UPDATE approvals
@@ -152,6 +148,7 @@ class SqliteApprovalStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.reading = Reading(database, "approvals", APPROVALS)
 
     async def add(self, approval: Approval) -> bool:
         return await self._database.change(_INSERT, APPROVALS.encode(approval))
@@ -216,10 +213,12 @@ class SqliteApprovalStore:
         return await self._select(_OPEN_OF, {"thread_id": thread_id})
 
     async def newest_of(self, thread_id: str, *, limit: int) -> Sequence[Approval]:
-        return await self._select(_NEWEST_OF, {"thread_id": thread_id, "limit": max(limit, 0)})
+        values = {"thread_id": thread_id, "limit": max(limit, 0)}
+        return await self.reading.each(await self._database.fetch(_NEWEST_OF, values))
 
     async def of_turn(self, checkpoint_id: str) -> Sequence[Approval]:
-        return await self._select(_OF_TURN, {"checkpoint_id": checkpoint_id})
+        values = {"checkpoint_id": checkpoint_id}
+        return await self.reading.each(await self._database.fetch(_OF_TURN, values))
 
     async def mark_run(self, approval_id: str, *, was: str, run_json: str, now_ms: int) -> bool:
         values = {
@@ -235,9 +234,8 @@ class SqliteApprovalStore:
         await self._database.fetch(_CLOSE, {"id": approval_id})
 
     async def due(self, *, now_ms: int, limit: int) -> Sequence[Approval]:
-        return await self._select(
-            _DUE, {"now": now_ms, "limit": max(limit, 0), "v": SCHEMA_VERSION}
-        )
+        values = {**_due_values(now_ms), "limit": max(limit, 0)}
+        return await self.reading.each(await self._database.fetch(_DUE, values))
 
     async def undelivered(self, *, reasons: frozenset[str], limit: int) -> Sequence[Approval]:
         values = {
@@ -245,14 +243,14 @@ class SqliteApprovalStore:
             "limit": max(limit, 0),
             "v": SCHEMA_VERSION,
         }
-        return await self._select(_UNDELIVERED, values)
+        return await self.reading.each(await self._database.fetch(_UNDELIVERED, values))
 
     async def redraw(self, approval_id: str, *, now_ms: int) -> bool:
         values = {"id": approval_id, "now": now_ms, "v": SCHEMA_VERSION}
         return await self._database.change(_REDRAW, values)
 
     async def count_due(self, *, now_ms: int) -> int:
-        return await self._database.count(_COUNT_DUE, {"now": now_ms, "v": SCHEMA_VERSION})
+        return await self._database.count(_COUNT_DUE, _due_values(now_ms))
 
     async def count_pending(self) -> int:
         return await self._database.count(_COUNT_PENDING, {})
@@ -266,9 +264,10 @@ class SqliteApprovalStore:
             "now": now_ms,
             "until": until_ms,
             "v": SCHEMA_VERSION,
+            "reader": READER,
         }
-        rows = await self._select(_CLAIM, values)
-        return rows[0] if rows else None
+        rows = await self._database.fetch(_CLAIM, values)
+        return await self.reading.claimed(rows, owner=owner)
 
     async def mark_card(
         self, approval_id: str, *, fence: int, card_ts: str | None, drawn_revision: int | None
@@ -322,3 +321,7 @@ class SqliteApprovalStore:
 
     async def _select(self, sql: str, values: Mapping[str, object]) -> list[Approval]:
         return [APPROVALS.decode(row) for row in await self._database.fetch(sql, values)]
+
+
+def _due_values(now_ms: int) -> dict[str, object]:
+    return {"now": now_ms, "v": SCHEMA_VERSION, "reader": READER}

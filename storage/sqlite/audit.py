@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from storage.codec import AUDIT
+from storage.codec import AUDIT, read_entries
 from storage.records import AuditEntry
 from storage.sqlite.database import Database, insert_sql
 
@@ -26,4 +26,4 @@ class SqliteAuditStore:
 
     async def of_thread(self, thread_id: str, *, limit: int) -> Sequence[AuditEntry]:
         values = {"thread_id": thread_id, "limit": max(limit, 0)}
-        return [AUDIT.decode(row) for row in await self._database.fetch(_OF_THREAD, values)]
+        return read_entries(await self._database.fetch(_OF_THREAD, values))

@@ -9,7 +9,8 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from storage.errors import StoreUnavailableError
-from storage.sqlite.database import BUSY_MS, FILE_NAME
+from storage.sqlite.database import BUSY_MS
+from storage.sqlite.lock import FILE_NAME
 
 
 async def back_up(directory: Path, target: Path) -> int:

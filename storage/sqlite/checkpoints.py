@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from agents.checkpoint import LAST, CheckpointStatus, StoredCheckpoint
 from agents.errors import CheckpointConflictError
-from storage.codec import check_version
+from storage.codec import stored_checkpoint
 from storage.records import SCHEMA_VERSION
 from storage.sqlite.database import Database
 
@@ -66,7 +66,13 @@ WHERE checkpoint_id = :id AND version = :version AND status <> 'closed' AND v = 
 RETURNING 1
 """
 
-_DROP_JOURNAL = "DELETE FROM journal WHERE checkpoint_id = :id"
+_STATUS = "SELECT status FROM checkpoints WHERE checkpoint_id = :id"
+
+# In one transaction with the end of the run: nothing of what was said stays behind.
+_DROP_JOURNAL = """
+DELETE FROM journal WHERE checkpoint_id = :id
+    AND EXISTS (SELECT 1 FROM checkpoints WHERE checkpoint_id = :id AND status = 'closed')
+"""
 
 
 class SqliteCheckpointStore:
@@ -80,18 +86,8 @@ class SqliteCheckpointStore:
         if not rows:
             return None
         head = rows[0]
-        check_version("checkpoint", head["v"])
         entries = await self._database.fetch(_JOURNAL, {"id": checkpoint_id, "base": head["base"]})
-        for entry in entries:
-            check_version("journal entry", entry["v"])
-        return StoredCheckpoint(
-            data=str(head["data"]),
-            claim=str(head["claim"]),
-            status=CheckpointStatus(str(head["status"])),
-            version=int(head["version"] or 0),
-            base=int(head["base"] or 0),
-            journal=tuple(str(entry["entry"]) for entry in entries),
-        )
+        return stored_checkpoint(checkpoint_id, head, entries)
 
     async def save(
         self, checkpoint_id: str, data: str, *, status: CheckpointStatus, expected_version: int
@@ -149,8 +145,9 @@ class SqliteCheckpointStore:
 
     async def close(self, checkpoint_id: str, *, expected_version: int) -> None:
         values = {"id": checkpoint_id, "v": SCHEMA_VERSION, "version": expected_version}
-        if not await self._database.change(_CLOSE, values):
-            rows = await self._database.fetch(_SELECT, {"id": checkpoint_id})
-            if not rows or rows[0]["status"] != CheckpointStatus.CLOSED.value:
-                raise CheckpointConflictError(checkpoint_id)
-        await self._database.fetch(_DROP_JOURNAL, {"id": checkpoint_id})
+        closed, head, _ = await self._database.fetch_together(
+            [(_CLOSE, values), (_STATUS, values), (_DROP_JOURNAL, values)]
+        )
+        is_closed = bool(head) and head[0]["status"] == CheckpointStatus.CLOSED.value
+        if not closed and not is_closed:
+            raise CheckpointConflictError(checkpoint_id)

@@ -5,19 +5,25 @@ When a call returns, its effect is on the disk.
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from storage.codec import Codec, Row
-from storage.errors import RecordFormatError, StoreUnavailableError
-from storage.sqlite.lock import DirectoryLock
+from storage.errors import (
+    Fault,
+    RecordFormatError,
+    StoreBrokenError,
+    StoreUnavailableError,
+)
+from storage.sqlite.lock import FILE_NAME, DirectoryLock
+from storage.sqlite.private import SIDES, FileWatch, make_private, open_private, tighten
 from storage.sqlite.schema import DATABASE_VERSION, DDL, MIGRATIONS
 from storage.sqlite.worker import Rows, Worker, connect
 
-FILE_NAME = "countersign.db"
 MIN_SQLITE = (3, 35, 0)
 """The first release with RETURNING."""
 
@@ -65,10 +71,13 @@ class Database:
             raise StoreUnavailableError(f"SQLite 3.35 or newer is needed, this is {found}")
         target = self._prepare()
         try:
-            self._worker = await _connect(target)
+            worker = await _connect(target)
         except BaseException:
             self._unlock()
             raise
+        if self._directory is not None:
+            worker.watch(FileWatch(self._directory / FILE_NAME))
+        self._worker = worker
         return True
 
     async def open_to_read(self) -> None:
@@ -83,16 +92,14 @@ class Database:
             raise StoreUnavailableError(
                 f"there is no database in the data directory {self._directory}"
             )
+        address = path.absolute().as_uri()
         # The log beside the file is shared with its writer, so that “ro” is not enough to open it.
-        worker = await connect(f"{path.absolute().as_uri()}?mode=rw", uri=True)
         try:
-            await worker.run(f"PRAGMA busy_timeout = {BUSY_MS}", {})
-            await worker.run("PRAGMA query_only = ON", {})
-            _check_version(await worker.run("PRAGMA user_version", {}), DATABASE_VERSION)
-        except BaseException:
-            await worker.close()
-            raise
-        self._worker = worker
+            self._worker = await _connect_to_read(address, "mode=rw")
+        except StoreBrokenError as error:
+            if error.fault is not Fault.READ_ONLY:
+                raise
+            self._worker = await _connect_to_read(address, _read_only_mode(path))
 
     async def open_beside(self) -> None:
         """Open a file that the bot may have open, to change it: short statements, no lock.
@@ -127,6 +134,19 @@ class Database:
             raise StoreUnavailableError("it is not open")
         return await self._worker.run(sql, values or {})
 
+    async def fetch_together(
+        self, statements: Sequence[tuple[str, Mapping[str, object]]]
+    ) -> list[list[Row]]:
+        """Run statements in one transaction: all of them have their effect, or none has.
+
+        Raises:
+            StoreUnavailableError: They cannot be run now.
+            RecordRefusedError: A value can never be stored.
+        """
+        if self._worker is None:
+            raise StoreUnavailableError("it is not open")
+        return await self._worker.run_together(statements)
+
     async def change(self, sql: str, values: Mapping[str, object]) -> bool:
         """Run a statement that returns a row if, and only if, it changed something."""
         return bool(await self.fetch(sql, values))
@@ -150,15 +170,17 @@ class Database:
             return ":memory:"
         path = self._directory / FILE_NAME
         try:
-            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private(self._directory)
             self._lock.acquire()
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # nobody else may read it
+            os.close(open_private(path))  # nobody else may read it
+            tighten(path)
+            self._lock.name_file()
         except OSError as error:
             self._unlock()
-            fault = error.strerror or type(error).__name__
-            raise StoreUnavailableError(
-                f"the data directory {self._directory} cannot be written ({fault})"
-            ) from error
+            raise _unusable(self._directory, error) from error
+        except BaseException:
+            self._unlock()
+            raise
         return str(path)
 
     def _unlock(self) -> None:
@@ -174,6 +196,33 @@ async def _connect(target: str) -> Worker:
         await worker.close()
         raise
     return worker
+
+
+async def _connect_to_read(address: str, mode: str) -> Worker:
+    worker = await connect(f"{address}?{mode}", uri=True)
+    try:
+        await worker.run(f"PRAGMA busy_timeout = {BUSY_MS}", {})
+        await worker.run("PRAGMA query_only = ON", {})
+        _check_version(await worker.run("PRAGMA user_version", {}), DATABASE_VERSION)
+        await worker.run("SELECT count(*) FROM health", {})
+    except BaseException:
+        await worker.close()
+        raise
+    return worker
+
+
+def _read_only_mode(path: Path) -> str:
+    """How a file is opened that cannot be written, such as a copy on a disk for reading alone."""
+    log = path.with_name(path.name + SIDES[0])
+    has_log = log.exists() and log.stat().st_size > 0
+    # Without a log nobody writes it, and it is all there is. With one, its parts belong together.
+    return "mode=ro" if has_log else "mode=ro&immutable=1"
+
+
+def _unusable(directory: Path, error: OSError) -> StoreBrokenError:
+    fault = Fault.FULL if error.errno in {errno.ENOSPC, errno.EDQUOT} else Fault.READ_ONLY
+    said = error.strerror or type(error).__name__
+    return StoreBrokenError(f"the data directory {directory} cannot be written ({said})", fault)
 
 
 async def _set_up(worker: Worker) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from storage.codec import check_version
+from storage.codec import stored_text
 from storage.records import SCHEMA_VERSION
 from storage.sqlite.database import Database
 
@@ -27,6 +27,4 @@ class SqliteMessageLog:
 
     async def load(self, log_id: str, *, before_turn: int) -> Sequence[str]:
         rows = await self._database.fetch(_SELECT, {"log_id": log_id, "before": before_turn})
-        for row in rows:
-            check_version("log entry", row["v"])
-        return [str(row["data"]) for row in rows]
+        return [stored_text("log entry", log_id, row) for row in rows]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from storage.codec import POSTS
 from storage.records import Post
 from storage.sqlite.database import Database, insert_sql
+from storage.sqlite.reading import Reading
 
 _INSERT = insert_sql("posts", POSTS)
 
@@ -31,6 +32,7 @@ class SqlitePostStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.reading = Reading(database, "posts", POSTS)
 
     async def add(self, post: Post) -> bool:
         return await self._database.change(_INSERT, POSTS.encode(post))
@@ -50,7 +52,7 @@ class SqlitePostStore:
 
     async def unfinished(self, thread_id: str) -> Sequence[Post]:
         rows = await self._database.fetch(_UNFINISHED, {"thread_id": thread_id})
-        return [POSTS.decode(row) for row in rows]
+        return await self.reading.each(rows)
 
     async def any_of(self, checkpoint_id: str) -> bool:
         # A semicolon comes right after the colon: all ids that begin with it lie in between.

@@ -8,6 +8,7 @@ from storage.codec import AUDIT, THREADS
 from storage.records import SCHEMA_VERSION, Thread
 from storage.retention import key_ranges, place_of, stripped
 from storage.sqlite.database import Database
+from storage.sqlite.reading import Reading
 
 _HERE = "thread_id = :thread_id"
 _PLACE = "channel_id = :channel_id AND thread_ts = :thread_ts"
@@ -98,6 +99,7 @@ class SqliteRetentionStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._threads = Reading(database, "threads", THREADS)
 
     async def named(self, channel_id: str, thread_ts: str) -> Sequence[str]:
         found: list[str] = []
@@ -122,7 +124,7 @@ class SqliteRetentionStore:
             "limit": max(limit, 0),
             "v": SCHEMA_VERSION,
         }
-        return [THREADS.decode(row) for row in await self._database.fetch(_RESTING, values)]
+        return await self._threads.each(await self._database.fetch(_RESTING, values))
 
     async def left(self, thread_id: str) -> Mapping[str, int]:
         return await self._counted(_LEFT, thread_id)

@@ -25,7 +25,9 @@ CREATE TABLE IF NOT EXISTS threads (
     due_ms INTEGER,
     leased_by TEXT NOT NULL,
     leased_until_ms INTEGER NOT NULL,
-    fence INTEGER NOT NULL
+    fence INTEGER NOT NULL,
+    aside_by TEXT NOT NULL DEFAULT '',
+    aside_why TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX IF NOT EXISTS threads_due ON threads (due_ms) WHERE due_ms IS NOT NULL;
 CREATE INDEX IF NOT EXISTS threads_active ON threads (active_ms, thread_id);
@@ -99,7 +101,9 @@ CREATE TABLE IF NOT EXISTS approvals (
     due_ms INTEGER,
     leased_by TEXT NOT NULL,
     leased_until_ms INTEGER NOT NULL,
-    fence INTEGER NOT NULL
+    fence INTEGER NOT NULL,
+    aside_by TEXT NOT NULL DEFAULT '',
+    aside_why TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX IF NOT EXISTS approvals_due ON approvals (due_ms) WHERE due_ms IS NOT NULL;
 CREATE INDEX IF NOT EXISTS approvals_thread ON approvals (thread_id, created_ms, position);
@@ -117,7 +121,9 @@ CREATE TABLE IF NOT EXISTS posts (
     created_ms INTEGER NOT NULL,
     ts TEXT NOT NULL,
     posted INTEGER NOT NULL,
-    failure TEXT NOT NULL
+    failure TEXT NOT NULL,
+    aside_by TEXT NOT NULL DEFAULT '',
+    aside_why TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX IF NOT EXISTS posts_unfinished
     ON posts (thread_id, created_ms, post_id) WHERE posted = 0 AND failure = '';
@@ -133,7 +139,9 @@ CREATE TABLE IF NOT EXISTS whispers (
     due_ms INTEGER,
     leased_by TEXT NOT NULL,
     leased_until_ms INTEGER NOT NULL,
-    fence INTEGER NOT NULL
+    fence INTEGER NOT NULL,
+    aside_by TEXT NOT NULL DEFAULT '',
+    aside_why TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX IF NOT EXISTS whispers_due ON whispers (due_ms) WHERE due_ms IS NOT NULL;
 CREATE INDEX IF NOT EXISTS whispers_place ON whispers (channel_id, thread_ts);
@@ -177,6 +185,11 @@ CREATE TABLE IF NOT EXISTS journal (
     v INTEGER NOT NULL,
     entry TEXT NOT NULL,
     PRIMARY KEY (checkpoint_id, base, position)
+);
+
+CREATE TABLE IF NOT EXISTS health (
+    name TEXT NOT NULL PRIMARY KEY,
+    writes INTEGER NOT NULL
 );
 
 PRAGMA user_version = 4;
@@ -245,6 +258,21 @@ ALTER TABLE approvals ADD COLUMN escalation_ts TEXT NOT NULL DEFAULT '';
 CREATE INDEX IF NOT EXISTS approvals_turn ON approvals (checkpoint_id);
 CREATE INDEX IF NOT EXISTS approvals_undelivered
     ON approvals (undeliverable) WHERE undeliverable != '';
+ALTER TABLE threads ADD COLUMN aside_by TEXT NOT NULL DEFAULT '';
+ALTER TABLE threads ADD COLUMN aside_why TEXT NOT NULL DEFAULT '';
+ALTER TABLE approvals ADD COLUMN aside_by TEXT NOT NULL DEFAULT '';
+ALTER TABLE approvals ADD COLUMN aside_why TEXT NOT NULL DEFAULT '';
+ALTER TABLE posts ADD COLUMN aside_by TEXT NOT NULL DEFAULT '';
+ALTER TABLE posts ADD COLUMN aside_why TEXT NOT NULL DEFAULT '';
+ALTER TABLE whispers ADD COLUMN aside_by TEXT NOT NULL DEFAULT '';
+ALTER TABLE whispers ADD COLUMN aside_why TEXT NOT NULL DEFAULT '';
+DELETE FROM journal
+WHERE checkpoint_id IN (SELECT checkpoint_id FROM checkpoints WHERE status = 'closed');
+
+CREATE TABLE IF NOT EXISTS health (
+    name TEXT NOT NULL PRIMARY KEY,
+    writes INTEGER NOT NULL
+);
 
 PRAGMA user_version = 4;
 COMMIT;

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
+from storage.codec import READER
+from storage.errors import Fault, StoreBrokenError
+from storage.records import SCHEMA_VERSION, Remark, Unreadable
 from storage.sqlite.approvals import SqliteApprovalStore
 from storage.sqlite.audit import SqliteAuditStore
 from storage.sqlite.checkpoints import SqliteCheckpointStore
@@ -17,6 +21,14 @@ from storage.sqlite.whispers import SqliteWhisperStore
 
 _BROKEN = "SET leased_by = '', leased_until_ms = 0, due_ms = 0 WHERE leased_until_ms > 0"
 _BREAK_LEASES = tuple(f"UPDATE {table} {_BROKEN}" for table in ("threads", "approvals", "whispers"))
+_FORGOTTEN = "SET aside_by = '', aside_why = '' WHERE aside_by = :reader"
+_FORGET_MARKS = tuple(
+    f"UPDATE {table} {_FORGOTTEN}" for table in ("threads", "approvals", "whispers")
+)
+_WRITE = """
+INSERT INTO health (name, writes) VALUES ('ready', 1)
+ON CONFLICT (name) DO UPDATE SET writes = writes + 1
+"""
 
 
 class SqliteStorage:
@@ -38,6 +50,7 @@ class SqliteStorage:
         self.whispers = SqliteWhisperStore(self._database)
         self.audit = SqliteAuditStore(self._database)
         self.retention = SqliteRetentionStore(self._database)
+        self._work = (self.threads.reading, self.approvals.reading, self.whispers.reading)
 
     async def open(self) -> None:
         if await self._database.open():
@@ -47,12 +60,6 @@ class SqliteStorage:
                 await self._database.fetch(statement)
 
     async def open_to_read(self) -> None:
-        """Open it beside the process that has it; every write is refused.
-
-        Raises:
-            StoreUnavailableError: There is no database, or it cannot be read.
-            RecordFormatError: It was written by another release.
-        """
         await self._database.open_to_read()
 
     async def open_beside(self) -> None:
@@ -64,8 +71,31 @@ class SqliteStorage:
         """
         await self._database.open_beside()
 
+    async def reconsider(self) -> None:
+        for statement in _FORGET_MARKS:
+            await self._database.fetch(statement, {"reader": READER})
+
     async def ping(self) -> None:
-        await self._database.fetch("SELECT 1")
+        await self._database.fetch(_WRITE)
+
+    async def examine(self) -> Sequence[Remark]:
+        rows = await self._database.fetch("PRAGMA quick_check(3)")
+        faults = "; ".join(str(row["quick_check"]) for row in rows)
+        if faults != "ok":
+            raise StoreBrokenError(f"the database file is damaged: {faults}", Fault.DAMAGED)
+        return []
+
+    async def count_unreadable(self, *, now_ms: int) -> int:
+        return sum(
+            [await reading.count(now_ms=now_ms, version=SCHEMA_VERSION) for reading in self._work]
+        )
+
+    async def unreadable(self, *, limit: int) -> Sequence[Unreadable]:
+        found: list[Unreadable] = []
+        for reading in self._work:
+            found += await reading.unreadable(limit=limit)
+        found += await self.posts.reading.marked(limit=limit)
+        return found[:limit]
 
     async def close(self) -> None:
         await self._database.close()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from storage.codec import THREADS
+from storage.codec import MAX_WHY, READER, THREADS
 from storage.errors import RecordNotFoundError
 from storage.records import SCHEMA_VERSION, Thread
 from storage.sqlite.database import Database, insert_sql
+from storage.sqlite.reading import IS_DUE, Reading
 
 _INSERT = insert_sql("threads", THREADS)
 
@@ -18,21 +19,22 @@ UPDATE threads SET due_ms = :now, active_ms = :now, wakes = wakes + 1
 WHERE thread_id = :id RETURNING 1
 """
 
-_DUE = """
-SELECT * FROM threads
-WHERE due_ms <= :now AND leased_until_ms <= :now AND v = :v
-ORDER BY due_ms LIMIT :limit
-"""
+_DUE = f"SELECT * FROM threads WHERE {IS_DUE} ORDER BY due_ms LIMIT :limit"  # noqa: S608
 
-_COUNT_DUE = """
-SELECT count(*) AS found FROM threads WHERE due_ms <= :now AND leased_until_ms <= :now AND v = :v
-"""
+_COUNT_DUE = f"SELECT count(*) AS found FROM threads WHERE {IS_DUE}"  # noqa: S608
 
-_CLAIM = """
+_CLAIM = f"""
 UPDATE threads
-SET leased_by = :owner, leased_until_ms = :until, due_ms = :until, fence = fence + 1
-WHERE thread_id = :id AND due_ms <= :now AND leased_until_ms <= :now AND v = :v
+SET leased_by = :owner, leased_until_ms = :until, due_ms = :until, fence = fence + 1,
+    aside_by = '', aside_why = ''
+WHERE thread_id = :id AND {IS_DUE}
 RETURNING *
+"""  # noqa: S608
+
+_SET_ASIDE = """
+UPDATE threads SET aside_by = :reader, aside_why = :why, leased_by = '', leased_until_ms = 0
+WHERE thread_id = :id AND fence = :fence AND leased_until_ms > 0
+RETURNING 1
 """
 
 _EXTEND = """
@@ -68,6 +70,7 @@ class SqliteThreadStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.reading = Reading(database, "threads", THREADS)
 
     async def ensure(self, thread: Thread) -> Thread:
         found = await self._database.fetch(_SELECT, {"id": thread.thread_id})
@@ -87,11 +90,11 @@ class SqliteThreadStore:
             raise RecordNotFoundError("thread", thread_id)
 
     async def due(self, *, now_ms: int, limit: int) -> Sequence[Thread]:
-        values = {"now": now_ms, "limit": max(limit, 0), "v": SCHEMA_VERSION}
-        return [THREADS.decode(row) for row in await self._database.fetch(_DUE, values)]
+        values = {**_due_values(now_ms), "limit": max(limit, 0)}
+        return await self.reading.each(await self._database.fetch(_DUE, values))
 
     async def count_due(self, *, now_ms: int) -> int:
-        return await self._database.count(_COUNT_DUE, {"now": now_ms, "v": SCHEMA_VERSION})
+        return await self._database.count(_COUNT_DUE, _due_values(now_ms))
 
     async def claim(
         self, thread_id: str, *, owner: str, now_ms: int, until_ms: int
@@ -102,9 +105,14 @@ class SqliteThreadStore:
             "now": now_ms,
             "until": until_ms,
             "v": SCHEMA_VERSION,
+            "reader": READER,
         }
         rows = await self._database.fetch(_CLAIM, values)
-        return THREADS.decode(rows[0]) if rows else None
+        return await self.reading.claimed(rows, owner=owner)
+
+    async def set_aside(self, thread_id: str, *, fence: int, why: str) -> bool:
+        values = {"id": thread_id, "fence": fence, "reader": READER, "why": why[:MAX_WHY]}
+        return await self._database.change(_SET_ASIDE, values)
 
     async def extend(self, thread_id: str, *, fence: int, until_ms: int) -> bool:
         values = {"id": thread_id, "fence": fence, "until": until_ms}
@@ -133,3 +141,7 @@ class SqliteThreadStore:
             return False
         due_ms = rows[0]["due_ms"]
         return not isinstance(due_ms, int) or due_ms > now_ms
+
+
+def _due_values(now_ms: int) -> dict[str, object]:
+    return {"now": now_ms, "v": SCHEMA_VERSION, "reader": READER}

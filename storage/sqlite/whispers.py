@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from storage.codec import WHISPERS
+from storage.codec import READER, WHISPERS
 from storage.records import SCHEMA_VERSION, Whisper
 from storage.sqlite.database import Database, insert_sql
+from storage.sqlite.reading import IS_DUE, Reading
 
 _INSERT = insert_sql("whispers", WHISPERS)
 
-_DUE = """
-SELECT * FROM whispers
-WHERE due_ms <= :now AND leased_until_ms <= :now AND v = :v
-ORDER BY due_ms LIMIT :limit
-"""
+_DUE = f"SELECT * FROM whispers WHERE {IS_DUE} ORDER BY due_ms LIMIT :limit"  # noqa: S608
 
-_CLAIM = """
+_CLAIM = f"""
 UPDATE whispers
-SET leased_by = :owner, leased_until_ms = :until, due_ms = :until, fence = fence + 1
-WHERE whisper_id = :id AND due_ms <= :now AND leased_until_ms <= :now AND v = :v
+SET leased_by = :owner, leased_until_ms = :until, due_ms = :until, fence = fence + 1,
+    aside_by = '', aside_why = ''
+WHERE whisper_id = :id AND {IS_DUE}
 RETURNING *
-"""
+"""  # noqa: S608
 
 _RELEASE = """
 UPDATE whispers SET leased_by = '', leased_until_ms = 0, due_ms = :due
@@ -35,14 +33,14 @@ class SqliteWhisperStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.reading = Reading(database, "whispers", WHISPERS)
 
     async def add(self, whisper: Whisper) -> bool:
         return await self._database.change(_INSERT, WHISPERS.encode(whisper))
 
     async def due(self, *, now_ms: int, limit: int) -> Sequence[Whisper]:
-        return await self._select(
-            _DUE, {"now": now_ms, "limit": max(limit, 0), "v": SCHEMA_VERSION}
-        )
+        values = {**_due_values(now_ms), "limit": max(limit, 0)}
+        return await self.reading.each(await self._database.fetch(_DUE, values))
 
     async def claim(
         self, whisper_id: str, *, owner: str, now_ms: int, until_ms: int
@@ -53,13 +51,15 @@ class SqliteWhisperStore:
             "now": now_ms,
             "until": until_ms,
             "v": SCHEMA_VERSION,
+            "reader": READER,
         }
-        rows = await self._select(_CLAIM, values)
-        return rows[0] if rows else None
+        rows = await self._database.fetch(_CLAIM, values)
+        return await self.reading.claimed(rows, owner=owner)
 
     async def release(self, whisper_id: str, *, fence: int, due_ms: int | None) -> bool:
         values = {"id": whisper_id, "fence": fence, "due": due_ms}
         return await self._database.change(_RELEASE, values)
 
-    async def _select(self, sql: str, values: Mapping[str, object]) -> list[Whisper]:
-        return [WHISPERS.decode(row) for row in await self._database.fetch(sql, values)]
+
+def _due_values(now_ms: int) -> dict[str, object]:
+    return {"now": now_ms, "v": SCHEMA_VERSION, "reader": READER}

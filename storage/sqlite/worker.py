@@ -9,13 +9,21 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
-from storage.errors import RecordRefusedError, StorageError, StoreUnavailableError
+from storage.errors import (
+    Fault,
+    RecordRefusedError,
+    StorageError,
+    StoreBrokenError,
+    StoreUnavailableError,
+)
+from storage.sqlite.faults import store_error
 
 Rows: TypeAlias = list[dict[str, Any]]
 
@@ -23,11 +31,18 @@ MOST = 200
 """Statements of one group; more would keep the first of them waiting."""
 
 
+Statement: TypeAlias = tuple[str, Mapping[str, object]]
+
+Watch: TypeAlias = Callable[[], StoreUnavailableError | None]
+"""Says why nothing may be read or written now; None when all is well."""
+
+
 @dataclass(frozen=True, slots=True)
-class _Statement:
-    sql: str
-    values: Mapping[str, object]
-    future: asyncio.Future[Rows]
+class _Unit:
+    """Statements that have their effect together or not at all; mostly one."""
+
+    statements: Sequence[Statement]
+    future: asyncio.Future[list[Rows]]
 
 
 class Worker:
@@ -41,9 +56,18 @@ class Worker:
     def __init__(self, connection: sqlite3.Connection, thread: ThreadPoolExecutor) -> None:
         self._connection = connection
         self._thread = thread
-        self._waiting: list[_Statement] = []
+        self._waiting: list[_Unit] = []
         self._writer: asyncio.Task[None] | None = None
         self._is_closed = False
+        self._watch: Watch = _sees_nothing
+
+    def watch(self, watch: Watch) -> None:
+        """From now on, look before each group whether it may be run.
+
+        Args:
+            watch: Called in the thread of the connection.
+        """
+        self._watch = watch
 
     async def run(self, sql: str, values: Mapping[str, object]) -> Rows:
         """Run one statement; when this returns, its effect is on the disk.
@@ -53,11 +77,21 @@ class Worker:
                 failed.
             RecordRefusedError: A value can never be stored.
         """
+        return (await self.run_together([(sql, values)]))[0]
+
+    async def run_together(self, statements: Sequence[Statement]) -> list[Rows]:
+        """Run statements in one transaction; when one fails, none has an effect.
+
+        Raises:
+            StoreUnavailableError: They cannot be run now; they had no effect, unless the commit
+                itself failed.
+            RecordRefusedError: A value can never be stored.
+        """
         if self._is_closed:
             raise StoreUnavailableError("it is not open")
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[Rows] = loop.create_future()
-        self._waiting.append(_Statement(sql, values, future))
+        future: asyncio.Future[list[Rows]] = loop.create_future()
+        self._waiting.append(_Unit(statements, future))
         if self._writer is None or self._writer.done():
             self._writer = loop.create_task(self._write())
         return await future
@@ -75,15 +109,17 @@ class Worker:
         loop = asyncio.get_running_loop()
         while self._waiting:
             group, self._waiting = self._waiting[:MOST], self._waiting[MOST:]
-            work = [(one.sql, one.values) for one in group]
-            results = await loop.run_in_executor(self._thread, _run, self._connection, work)
-            for one, result in zip(group, results, strict=True):
-                if one.future.done():  # its caller was cancelled; the effect stands
+            work = [unit.statements for unit in group]
+            results = await loop.run_in_executor(
+                self._thread, _run_watched, self._connection, self._watch, work
+            )
+            for unit, result in zip(group, results, strict=True):
+                if unit.future.done():  # its caller was cancelled; the effect stands
                     continue
                 if isinstance(result, StorageError):
-                    one.future.set_exception(result)
+                    unit.future.set_exception(result)
                 else:
-                    one.future.set_result(result)
+                    unit.future.set_result(result)
 
 
 async def connect(target: str, *, uri: bool = False) -> Worker:
@@ -102,13 +138,19 @@ async def connect(target: str, *, uri: bool = False) -> Worker:
         connection = await loop.run_in_executor(thread, _open, target, uri)
     except sqlite3.Error as error:
         thread.shutdown()
-        raise StoreUnavailableError(str(error)) from error
+        raise store_error(error) from error
     return Worker(connection, thread)
+
+
+def _sees_nothing() -> None:
+    return None
 
 
 def _open(target: str, uri: bool) -> sqlite3.Connection:  # noqa: FBT001 - called by an executor
     connection = sqlite3.connect(target, isolation_level=None, uri=uri)
     connection.row_factory = _as_dict
+    # A text that is none must not keep the other rows from being read: the codec refuses it.
+    connection.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
     return connection
 
 
@@ -116,22 +158,30 @@ def _as_dict(cursor: sqlite3.Cursor, row: tuple[Any, ...]) -> dict[str, Any]:
     return {column[0]: value for column, value in zip(cursor.description, row, strict=True)}
 
 
-def _run(
-    connection: sqlite3.Connection, work: Sequence[tuple[str, Mapping[str, object]]]
-) -> list[Rows | StorageError]:
-    """Run a group; all of it in one transaction, each with its own result."""
-    if len(work) == 1:
-        return [_run_one(connection, *work[0])]
+Result: TypeAlias = list[Rows] | StorageError
+
+
+def _run_watched(
+    connection: sqlite3.Connection, watch: Watch, work: Sequence[Sequence[Statement]]
+) -> list[Result]:
+    fault = watch()
+    return [fault] * len(work) if fault is not None else _run(connection, work)
+
+
+def _run(connection: sqlite3.Connection, work: Sequence[Sequence[Statement]]) -> list[Result]:
+    """Run a group; all of it in one transaction, each unit with its own result."""
+    if len(work) == 1 and len(work[0]) == 1:
+        return [_run_unit(connection, work[0])]
     # Whoever reads first and writes then would be refused when another process, such as
     # `countersign prune`, writes in between: so a group that writes has its right from the start.
-    is_reading = all(sql.lstrip().startswith("SELECT") for sql, _ in work)
+    is_reading = all(sql.lstrip().startswith("SELECT") for unit in work for sql, _ in unit)
     try:
         connection.execute("BEGIN" if is_reading else "BEGIN IMMEDIATE")
     except sqlite3.Error as error:
-        return [StoreUnavailableError(str(error))] * len(work)
-    results: list[Rows | StorageError] = []
-    for sql, values in work:
-        result = _run_one(connection, sql, values)
+        return [store_error(error)] * len(work)
+    results: list[Result] = []
+    for unit in work:
+        result = _run_unit(connection, unit)
         if not connection.in_transaction:
             # A full disk or a fault of the file undoes the whole group, not one statement alone.
             return _all_failed(connection, result, len(work))
@@ -139,18 +189,34 @@ def _run(
     try:
         connection.execute("COMMIT")
     except sqlite3.Error as error:
-        return _all_failed(connection, StoreUnavailableError(str(error)), len(work))
+        return _all_failed(connection, store_error(error), len(work))
     return results
 
 
-def _all_failed(
-    connection: sqlite3.Connection, fault: Rows | StorageError, count: int
-) -> list[Rows | StorageError]:
+def _all_failed(connection: sqlite3.Connection, fault: Result, count: int) -> list[Result]:
     with suppress(sqlite3.Error):
         connection.execute("ROLLBACK")
-    if not isinstance(fault, StorageError):
-        fault = StoreUnavailableError("a group of statements was undone")
-    return [StoreUnavailableError(getattr(fault, "detail", str(fault))) for _ in range(count)]
+    if not isinstance(fault, StoreUnavailableError):
+        detail = getattr(fault, "detail", "a group of statements was undone")
+        fault = StoreUnavailableError(detail)
+    return [fault] * count
+
+
+def _run_unit(connection: sqlite3.Connection, unit: Sequence[Statement]) -> Result:
+    if len(unit) == 1:
+        result = _run_one(connection, *unit[0])
+        return result if isinstance(result, StorageError) else [result]
+    connection.execute("SAVEPOINT unit")
+    results: list[Rows] = []
+    for sql, values in unit:
+        result = _run_one(connection, sql, values)
+        if isinstance(result, StorageError):
+            with suppress(sqlite3.Error):  # the fault may have undone all of it
+                connection.execute("ROLLBACK TO unit")
+            return result
+        results.append(result)
+    connection.execute("RELEASE unit")
+    return results
 
 
 def _run_one(
@@ -158,10 +224,13 @@ def _run_one(
 ) -> Rows | StorageError:
     try:
         return connection.execute(sql, values).fetchall()
+    except UnicodeDecodeError as error:  # not even SQLite's own words can be read any more
+        fault = StoreBrokenError("the database file is damaged", Fault.DAMAGED)
+        return _with_cause(fault, error)
     except (UnicodeError, OverflowError, sqlite3.DataError) as error:
         return _with_cause(RecordRefusedError(str(error)), error)
     except sqlite3.Error as error:
-        return _with_cause(StoreUnavailableError(str(error)), error)
+        return store_error(error)
 
 
 def _with_cause(fault: StorageError, cause: Exception) -> StorageError:

@@ -88,7 +88,7 @@ class Bot:
         model = FunctionModel(_answer, stream_function=_stream, model_name="race")
         agent = ChatModelAgent(name="A", model=model, tools=[self._pay()])
         self.office = Office(
-            storage=self.storage,  # type: ignore[arg-type]
+            storage=self.storage,
             turns_of_model=(),
             make_agent=lambda _: agent,
             clock=town.clock,

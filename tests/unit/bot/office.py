@@ -21,8 +21,8 @@ from bot.scheduler import Sweep
 from bot.threads import Threads
 from bot.turns import Turns
 from bot.witness import Witness, WitnessedCheckpoints
+from storage.base import Storage
 from storage.records import Approval, Decision, Kind, Status, Thread
-from storage.sqlite import SqliteStorage
 from tests.fakes import FakeClock, FakeDirectory, FakeNotifier, Queue
 
 BOT = "UBOT"
@@ -66,7 +66,7 @@ class KilledError(BaseException):
 class Office:
     """One process of the bot; several may share a storage."""
 
-    storage: SqliteStorage
+    storage: Storage
     turns_of_model: Sequence[Turn]
     clock: FakeClock = field(default_factory=FakeClock)
     notifier: FakeNotifier = field(default_factory=FakeNotifier)

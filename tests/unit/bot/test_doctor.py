@@ -1,24 +1,30 @@
 """The doctor, against the stand-in for Slack: each fault gets a line that says what to do."""
 
 import socket
+import sqlite3
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 from pydantic_ai.models import Model
 
 from agents import Agent, ModelError, ModelRefusedError
-from bot.doctor import Finding, Tools, examine
+from bot.databasecheck import EMBEDDED, SHARED, remedy_for
+from bot.doctor import Tools, examine
 from bot.errors import SettingsError
+from bot.findings import Finding
 from bot.loading import load_agents, load_model
 from bot.manifest import bot_scopes, manifest_text, read_manifest
 from bot.sandbox import ADA, BOT_USER, GUS, ONCALL, Sandbox
 from bot.settings import Settings
 from storage.base import Storage
-from storage.errors import StoreUnavailableError
+from storage.errors import Fault, StoreBrokenError, StoreUnavailableError
 from storage.mongo import MongoStorage
+from storage.records import Remark, Unreadable
 from storage.sqlite import SqliteStorage
+from tests.contract.builders import APPROVAL_ID, THREAD_ID, a_thread, an_approval
+from tests.contract.spoiling import spoil
 
 MakeStorage = Callable[[Settings], Storage]
 
@@ -196,6 +202,134 @@ async def test_a_data_directory_that_cannot_be_written(
     (line,) = lines(await look({**environ, "COUNTERSIGN_DATA_DIR": str(file)}))
     assert line.startswith("!!  COUNTERSIGN_DATA_DIR: ")
     assert "name a directory" in line
+
+
+async def damaged(directory: Path) -> None:
+    await emptied(directory)
+    path = directory / "countersign.db"
+    content = bytearray(path.read_bytes())
+    content[4096::61] = b"\xff" * len(content[4096::61])
+    path.write_bytes(content)
+
+
+async def foreign(directory: Path) -> None:
+    in_new(directory).write_bytes(b"no database " * 999)
+
+
+async def newer(directory: Path) -> None:
+    await emptied(directory)
+    connection = sqlite3.connect(directory / "countersign.db")
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+
+
+async def linked(directory: Path) -> None:
+    in_new(directory).symlink_to(directory / "elsewhere")
+
+
+def in_new(directory: Path) -> Path:
+    directory.mkdir()
+    return directory / "countersign.db"
+
+
+async def emptied(directory: Path) -> None:
+    storage = SqliteStorage(directory)
+    await storage.open()
+    await storage.close()
+
+
+@pytest.mark.parametrize(
+    ("harm", "remedy"),
+    [
+        (damaged, "put your newest copy in their place"),
+        (foreign, "find out what was put in their place"),
+        (newer, "start the newer release that wrote it"),
+        (linked, "find out what was put in their place"),
+    ],
+)
+async def test_nobody_is_told_to_take_an_empty_directory(
+    environ: dict[str, str],
+    tmp_path: Path,
+    harm: Callable[[Path], Awaitable[None]],
+    remedy: str,
+) -> None:
+    await harm(tmp_path / "data")
+    (line,) = lines(await look(environ))
+    assert line.startswith("!!  COUNTERSIGN_DATA_DIR: ")
+    assert remedy in line
+    assert "name a directory" not in line
+
+
+@pytest.mark.parametrize("fault", Fault)
+@pytest.mark.parametrize("is_embedded", [True, False])
+def test_every_lasting_fault_has_a_remedy(fault: Fault, *, is_embedded: bool) -> None:
+    remedy = remedy_for(StoreBrokenError("odd", fault), is_embedded=is_embedded)
+    assert remedy
+    assert (fault is Fault.READ_ONLY and is_embedded) or "name a directory" not in remedy
+
+
+def test_faults_that_differ_have_remedies_that_differ() -> None:
+    assert len({EMBEDDED[fault] for fault in EMBEDDED}) == len(EMBEDDED)
+    assert len({SHARED[fault] for fault in SHARED}) == len(SHARED)
+    assert "authSource" in SHARED[Fault.REFUSED]
+
+
+async def test_a_file_that_was_replaced_under_the_running_bot(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    storage = SqliteStorage(tmp_path / "data")
+    await storage.open()
+    try:
+        (tmp_path / "data" / "countersign.db").unlink()
+        findings = await look(environ)
+    finally:
+        await storage.close()
+    line = lines(findings)[0]
+    assert "was deleted or replaced while process" in line
+    assert "do not stop the bot" in line
+
+
+@pytest.mark.parametrize("is_running", [True, False])
+async def test_records_that_cannot_be_read_are_named(
+    environ: dict[str, str], tmp_path: Path, *, is_running: bool
+) -> None:
+    storage = SqliteStorage(tmp_path / "data")
+    await storage.open()
+    await storage.approvals.add(an_approval())
+    await storage.threads.ensure(a_thread(due_ms=1))
+    await spoil(storage, "approvals", APPROVAL_ID, kind="vote")
+    thread = await storage.threads.claim(THREAD_ID, owner="a", now_ms=1, until_ms=9)
+    assert thread is not None
+    await storage.threads.set_aside(THREAD_ID, fence=thread.fence, why="message m is damaged")
+    if not is_running:
+        await storage.close()
+    findings = await look(environ)
+    await storage.close()
+    assert "field 'kind' is damaged" in findings[f"approval {APPROVAL_ID}"].text
+    assert findings[f"thread {THREAD_ID}"].text == "message m is damaged"
+    assert all("start the release that wrote it" in line for line in lines(findings))
+    assert len(lines(findings)) == 2
+
+
+async def test_of_many_records_some_are_named(environ: dict[str, str]) -> None:
+    class Odd(SqliteStorage):
+        async def unreadable(self, *, limit: int) -> Sequence[Unreadable]:
+            return [
+                Unreadable(kind="post", record_id=str(number), why="odd") for number in range(limit)
+            ]
+
+    findings = await look(environ, make_storage=lambda _: Odd(None))
+    assert len([name for name in findings if name.startswith("post ")]) == 20
+    assert "more than 20" in findings["records"].text
+
+
+async def test_what_the_server_lacks_is_told(environ: dict[str, str]) -> None:
+    class Lacking(SqliteStorage):
+        async def examine(self) -> Sequence[Remark]:
+            return [Remark(text="of 20 decisions, 8 were taken", remedy="use another")]
+
+    (line,) = lines(await look(environ, make_storage=lambda _: Lacking(None)))
+    assert line == "!!  server: of 20 decisions, 8 were taken → use another"
 
 
 async def test_a_database_that_does_not_answer(environ: dict[str, str]) -> None:

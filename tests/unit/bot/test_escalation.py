@@ -15,6 +15,7 @@ from bot.audit import story
 from bot.errors import ApprovalClosedError, DeliveryError, NotApproverError
 from bot.metered import MeteredStorage
 from bot.metrics import Metrics
+from storage.base import Storage
 from storage.errors import StoreUnavailableError
 from storage.records import Approval, Status
 from storage.sqlite import SqliteStorage
@@ -42,7 +43,7 @@ CUT_OFF = DeliveryError("chat.postMessage", "connection failed")
 Go = Callable[[], Awaitable[bool]]
 
 
-def an_office(storage: SqliteStorage, *, owner: str = "office", **changes: object) -> Office:
+def an_office(storage: Storage, *, owner: str = "office", **changes: object) -> Office:
     fields: dict[str, object] = {"rules": QUIET, "owner": owner, **changes}
     return Office(storage, [PAY, say("It is over.")], **fields)  # type: ignore[arg-type]
 
@@ -488,7 +489,7 @@ async def test_while_the_database_is_away_nobody_is_told(storage: SqliteStorage)
 async def test_escalations_are_counted_once(storage: SqliteStorage) -> None:
     metrics, clock = Metrics(), FakeClock()
     metered = MeteredStorage.around(storage, metrics, clock)
-    office = an_office(metered, clock=clock)  # type: ignore[arg-type]
+    office = an_office(metered, clock=clock)
     approval = await asked(office)
     await tick(office, hours=1)
     await tick(office, hours=1)

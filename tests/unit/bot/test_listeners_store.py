@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import cast
 
 import pytest
@@ -12,7 +12,14 @@ import pytest
 from bot.action_ids import ActionId
 from bot.listeners import desk as desk_module
 from storage.base import ApprovalStore, InboxStore, Storage
-from storage.errors import RecordRefusedError, StoreUnavailableError
+from storage.errors import (
+    Fault,
+    RecordFormatError,
+    RecordRefusedError,
+    StorageError,
+    StoreBrokenError,
+    StoreUnavailableError,
+)
 from tests.unit.bot.counter_stage import (
     Counter,
     Proxy,
@@ -135,7 +142,78 @@ async def test_with_the_last_try_people_are_told(counter: Counter, number: str, 
     await down.office.queue.run()
     texts = [text for who, text in down.office.notifier.whispers if who == ROSA]
     assert len(texts) == told
-    assert all("write it again later" in text for text in texts)
+    assert all("may not have kept this message" in text for text in texts)
+    assert all("within a minute" in text for text in texts)
+
+
+@dataclass
+class Failing:
+    """A store, or a use case, whose reads fail in one way."""
+
+    error: StorageError
+
+    async def get(self, _: str) -> None:
+        raise self.error
+
+    async def receive(self, _: object) -> None:
+        raise self.error
+
+    async def add(self, _: object) -> bool:
+        raise self.error
+
+
+UNREADABLE = RecordFormatError("approval", 1, "field 'kind' is damaged", record_id="apr_1")
+FULL = StoreBrokenError("database or disk is full", Fault.FULL)
+
+
+@pytest.mark.parametrize(
+    ("error", "words", "never"),
+    [
+        (StoreUnavailableError("refused"), "cannot reach my database now", "tell whoever"),
+        (FULL, "does not pass by itself", "cannot reach"),
+        (UNREADABLE, "cannot read what is on record of this request", "try again"),
+    ],
+)
+async def test_faults_that_pass_and_faults_that_do_not_have_different_words(
+    counter: Counter, error: StorageError, words: str, never: str
+) -> None:
+    approval = await counter.office.the_approval()
+    down = with_store(counter, approvals=cast(ApprovalStore, Failing(error)))
+    await down.send(a_click(approval, ActionId.APPROVE))
+    assert words in down.told(ADA)
+    assert never not in down.told(ADA)
+    assert "apr_1" not in down.told(ADA)
+    await is_untouched(counter)
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (StoreUnavailableError("refused"), "may not have kept"),
+        (FULL, "tell whoever runs me"),
+        (UNREADABLE, "did not act on this message"),
+    ],
+)
+async def test_it_is_not_said_that_a_message_is_lost_when_nobody_knows(
+    counter: Counter, error: StorageError, words: str
+) -> None:
+    down = with_store(counter, inbox=cast(InboxStore, Failing(error)))
+    request = a_request(an_event(ts="1800000000.000009", thread_ts=ROOT))
+    request.headers["x-slack-retry-num"] = ["3"]
+    await down.bolt.async_dispatch(request)
+    await down.office.queue.run()
+    assert words in down.told(ROSA)
+    assert "could not keep" not in down.told(ROSA)
+
+
+async def test_a_lasting_fault_is_logged_with_what_it_is(
+    counter: Counter, caplog: pytest.LogCaptureFixture
+) -> None:
+    down = with_store(counter, approvals=cast(ApprovalStore, Failing(FULL)))
+    await down.send(a_click(await counter.office.the_approval(), ActionId.APPROVE))
+    (record,) = [r for r in caplog.records if getattr(r, "action", "") == "listener_failed"]
+    assert record.levelname == "ERROR"
+    assert "database or disk is full" in record.getMessage()
 
 
 class AwayWhispers:

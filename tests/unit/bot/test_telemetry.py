@@ -111,6 +111,7 @@ async def test_the_gauges_tell_what_waits() -> None:
         "approvals_pending": 1,
         "queue_depth_threads": 1,
         "queue_depth_approvals": 0,
+        "records_unreadable": 0,
         "tasks_running": 0,
     }
     metrics = Metrics()

@@ -14,6 +14,7 @@ from bot.cards import card_for
 from bot.errors import ApprovalClosedError, InvalidInputError, NotApproverError, OutdatedCardError
 from bot.inbox import NO_TURN
 from bot.withdrawals import LONGEST_SAID, MOST_SAID, looks_like_withdrawal, said_of
+from storage.base import Storage
 from storage.errors import RecordConflictError
 from storage.records import Approval, Kind, Status
 from storage.sqlite import SqliteStorage
@@ -38,7 +39,7 @@ def drawn(approval: Approval) -> str:
     return json.dumps(card_for(approval, approvers_text="").blocks, ensure_ascii=False)
 
 
-async def acts(storage: SqliteStorage) -> list[tuple[str, str]]:
+async def acts(storage: Storage) -> list[tuple[str, str]]:
     return [(one.action, one.actor_id) for one in await story(storage, thread_id=THREAD_ID)]
 
 

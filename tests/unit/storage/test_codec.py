@@ -53,7 +53,7 @@ def test_an_unknown_version_is_refused(version: object) -> None:
 def test_a_damaged_field_is_named_and_never_guessed(field: str, value: object) -> None:
     row = {**APPROVALS.encode(an_approval()), field: value}
 
-    with pytest.raises(RecordFormatError, match=f"approval cannot be read: field '{field}'"):
+    with pytest.raises(RecordFormatError, match=f"approval .* cannot be read: field '{field}'"):
         APPROVALS.decode(row)
 
 

@@ -71,8 +71,12 @@ def test_credentials_are_cut_out_of_what_the_driver_says(said: str) -> None:
     ("uri", "given", "name"),
     [
         ("mongodb://127.0.0.1:1/", None, "countersign"),
-        ("mongodb://127.0.0.1:1/acme?retryWrites=false&w=1", None, "acme"),
-        ("mongodb://127.0.0.1:1/acme?readPreference=secondary", "other", "other"),
+        ("mongodb://127.0.0.1:1/acme?retryWrites=true&w=majority&journal=true", None, "acme"),
+        (
+            "mongodb://127.0.0.1:1/acme?readPreference=primary&readConcernLevel=majority",
+            "other",
+            "other",
+        ),
     ],
 )
 async def test_the_database_and_its_promises(uri: str, given: str | None, name: str) -> None:

@@ -1,0 +1,55 @@
+"""Damages stored records, as a faulty disk, a faulty tool, or another release would."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from storage.base import Storage
+from storage.mongo import MongoStorage
+from storage.sqlite import SqliteStorage
+
+KEYS: Mapping[str, str] = {
+    "threads": "thread_id",
+    "messages": "message_id",
+    "approvals": "approval_id",
+    "posts": "post_id",
+    "whispers": "whisper_id",
+    "audit": "entry_id",
+    "checkpoints": "checkpoint_id",
+    "log": "log_id",
+}
+
+
+async def spoil(storage: Storage, table: str, key: str, **fields: Any) -> None:
+    """Overwrite fields of a stored record, past all checks."""
+    if isinstance(storage, MongoStorage):
+        found = storage._client.collection(table)
+        where = {"_id": f"{key}/1" if table == "log" else key}
+        assert (await found.update_one(where, {"$set": fields})).matched_count == 1
+        return
+    assert isinstance(storage, SqliteStorage)
+    changes = ", ".join(f"{name} = {_sql(value)}" for name, value in fields.items())
+    rows = await storage._database.fetch(
+        f"UPDATE {table} SET {changes} WHERE {KEYS[table]} = :key RETURNING 1",  # noqa: S608
+        {"key": key},
+    )
+    assert len(rows) == 1
+
+
+async def raw(storage: Storage, table: str, key: str) -> dict[str, Any]:
+    """A stored record as it is."""
+    if isinstance(storage, MongoStorage):
+        found = await storage._client.collection(table).find_one({"_id": key})
+        return dict(found or {})
+    assert isinstance(storage, SqliteStorage)
+    rows = await storage._database.fetch(
+        f"SELECT * FROM {table} WHERE {KEYS[table]} = :key",  # noqa: S608
+        {"key": key},
+    )
+    return dict(rows[0]) if rows else {}
+
+
+def _sql(value: Any) -> str:
+    if isinstance(value, bytes):
+        return f"CAST(X'{value.hex()}' AS TEXT)"
+    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else json.dumps(value)

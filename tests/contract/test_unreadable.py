@@ -1,0 +1,314 @@
+"""I14: one record that cannot be read never keeps others from their end, and is never lost."""
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import pytest
+
+from agents.checkpoint import CheckpointStatus
+from storage import aside
+from storage.base import Storage
+from storage.errors import RecordFormatError
+from storage.sqlite import SqliteStorage
+from tests.contract.builders import (
+    APPROVAL_ID,
+    THREAD_ID,
+    a_decision,
+    a_message,
+    a_post,
+    a_thread,
+    a_whisper,
+    an_approval,
+    an_entry,
+)
+from tests.contract.spoiling import raw, spoil
+
+NEWER = {"v": 2}
+LARGE = "x" * 3_000_000
+POISONS: dict[str, dict[str, dict[str, Any]]] = {
+    "threads": {"damaged": {"turn": "many"}, "newer": NEWER, "large": {"requester_id": LARGE}},
+    "approvals": {"damaged": {"kind": "vote"}, "newer": NEWER, "large": {"title": LARGE}},
+    "whispers": {"damaged": {"created_ms": "now"}, "newer": NEWER, "large": {"text": LARGE}},
+}
+CASES = [
+    pytest.param(table, fields, name == "large", id=f"{table}-{name}")
+    for table, poisons in POISONS.items()
+    for name, fields in poisons.items()
+]
+
+
+KEY = {"threads": "thread_id", "approvals": "approval_id", "whispers": "whisper_id"}
+
+
+class Due(Protocol):
+    async def __call__(self, *, now_ms: int, limit: int) -> Sequence[Any]: ...
+
+
+def due_of(storage: Storage, table: str) -> Due:
+    return {
+        "threads": storage.threads.due,
+        "approvals": storage.approvals.due,
+        "whispers": storage.whispers.due,
+    }[table]
+
+
+def claim_of(storage: Storage, table: str) -> Any:
+    return {
+        "threads": storage.threads.claim,
+        "approvals": storage.approvals.claim,
+        "whispers": storage.whispers.claim,
+    }[table]
+
+
+async def add(storage: Storage, table: str, key: str, *, due_ms: int = 5) -> None:
+    if table == "threads":
+        await storage.threads.ensure(a_thread(thread_id=key, due_ms=due_ms))
+    elif table == "approvals":
+        await storage.approvals.add(an_approval(approval_id=key, due_ms=due_ms))
+    else:
+        await storage.whispers.add(a_whisper(key, due_ms=due_ms))
+
+
+async def names(storage: Storage) -> set[str]:
+    return {one.record_id for one in await storage.unreadable(limit=9)}
+
+
+@pytest.mark.parametrize(("table", "fields", "is_readable"), CASES)
+async def test_one_poisoned_record_among_a_hundred(
+    storage: Storage, table: str, fields: dict[str, Any], *, is_readable: bool
+) -> None:
+    await add(storage, table, "poison", due_ms=1)
+    await spoil(storage, table, "poison", **fields)
+    for number in range(100):
+        await add(storage, table, f"good-{number}")
+    due, seen = due_of(storage, table), set()
+
+    for now in (10, 20):  # two ticks: the poison takes one place of the first
+        for record in await due(now_ms=now, limit=100):
+            key = getattr(record, KEY[table])
+            claimed = await claim_of(storage, table)(
+                key, owner="a", now_ms=now, until_ms=now + 1_000
+            )
+            assert claimed is not None
+            seen.add(key)
+
+    good = {f"good-{number}" for number in range(100)}
+    assert seen == (good | {"poison"} if is_readable else good)
+    assert await due(now_ms=30, limit=9) == []
+    assert await names(storage) == (set() if is_readable else {"poison"})
+    assert await storage.count_unreadable(now_ms=30) == (0 if is_readable else 1)
+
+
+DAMAGED = [pytest.param(table, POISONS[table]["damaged"], id=table) for table in POISONS]
+
+
+@pytest.mark.parametrize(("table", "fields"), DAMAGED)
+async def test_a_claim_of_what_cannot_be_read_gives_the_lease_back(
+    storage: Storage, table: str, fields: dict[str, Any]
+) -> None:
+    await add(storage, table, "poison")
+    await spoil(storage, table, "poison", **fields)
+    claim = claim_of(storage, table)
+
+    assert await claim("poison", owner="a", now_ms=5, until_ms=100) is None
+
+    kept = await raw(storage, table, "poison")
+    assert (kept["leased_by"], kept["leased_until_ms"]) == ("", 0)
+    assert {name: kept[name] for name in fields} == fields
+    assert await claim("poison", owner="a", now_ms=500, until_ms=600) is None
+    assert (await raw(storage, table, "poison"))["fence"] == kept["fence"]  # not taken again
+
+
+@pytest.mark.parametrize(("table", "fields"), DAMAGED)
+async def test_it_is_logged_once(
+    storage: Storage, table: str, fields: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    await add(storage, table, "poison")
+    await spoil(storage, table, "poison", **fields)
+    due = due_of(storage, table)
+
+    with caplog.at_level(logging.ERROR, aside.__name__):
+        for now in range(10, 60, 5):
+            assert await due(now_ms=now, limit=9) == []
+
+    (record,) = caplog.records
+    assert "poison" in record.getMessage()
+    assert "countersign doctor" in record.getMessage()
+
+
+@pytest.mark.parametrize(("table", "fields"), DAMAGED)
+async def test_another_release_looks_at_it_again(
+    storage: Storage, table: str, fields: dict[str, Any]
+) -> None:
+    await add(storage, table, "poison")
+    sound = {name: (await raw(storage, table, "poison"))[name] for name in fields}
+    await spoil(storage, table, "poison", **fields)
+    assert await due_of(storage, table)(now_ms=5, limit=9) == []
+    # To another release it was never set aside by itself; and it understands what stands there.
+    await spoil(storage, table, "poison", aside_by="another", **sound)
+
+    assert len(await due_of(storage, table)(now_ms=5, limit=9)) == 1
+    assert await claim_of(storage, table)("poison", owner="a", now_ms=5, until_ms=100) is not None
+    assert (await raw(storage, table, "poison")).get("aside_by", "") == ""
+
+
+@pytest.mark.parametrize(("table", "fields"), DAMAGED)
+async def test_what_was_repaired_goes_on_after_a_restart(
+    new_storage: Callable[[], Storage], table: str, fields: dict[str, Any]
+) -> None:
+    storage = new_storage()
+    await storage.open()
+    await add(storage, table, "poison")
+    sound = {name: (await raw(storage, table, "poison"))[name] for name in fields}
+    await spoil(storage, table, "poison", **fields)
+    assert await due_of(storage, table)(now_ms=5, limit=9) == []
+    await spoil(storage, table, "poison", **sound)
+    if isinstance(storage, SqliteStorage) and storage._database._directory is None:
+        await storage.close()
+        return  # what is in memory does not outlive it
+
+    await storage.close()
+    await storage.open()
+    await storage.reconsider()
+
+    assert len(await due_of(storage, table)(now_ms=5, limit=9)) == 1
+    assert await names(storage) == set()
+    await storage.close()
+
+
+async def test_the_count_of_due_work_leaves_them_out(storage: Storage) -> None:
+    await add(storage, "threads", "poison")
+    await add(storage, "threads", "good")
+    await spoil(storage, "threads", "poison", turn="many")
+    await storage.threads.due(now_ms=5, limit=9)
+
+    assert await storage.threads.count_due(now_ms=5) == 1
+    assert await storage.count_unreadable(now_ms=4) == 0
+    assert await storage.count_unreadable(now_ms=5) == 1
+
+
+async def test_a_thread_can_be_set_aside_by_its_holder_alone(storage: Storage) -> None:
+    await add(storage, "threads", THREAD_ID)
+    thread = await storage.threads.claim(THREAD_ID, owner="a", now_ms=5, until_ms=50)
+    assert thread is not None
+    assert not await storage.threads.set_aside(THREAD_ID, fence=thread.fence - 1, why="no")
+
+    assert await storage.threads.set_aside(THREAD_ID, fence=thread.fence, why="message m is odd")
+
+    await storage.threads.wake(THREAD_ID, now_ms=60)  # somebody writes
+    assert await storage.threads.due(now_ms=99, limit=9) == []
+    assert await storage.threads.claim(THREAD_ID, owner="b", now_ms=99, until_ms=200) is None
+    (named,) = await storage.unreadable(limit=9)
+    assert (named.kind, named.record_id, named.why) == ("thread", THREAD_ID, "message m is odd")
+
+
+OTHER = "T1:C1:1700000000.000200"
+
+
+async def test_an_unreadable_approval_is_never_taken_for_none(storage: Storage) -> None:
+    await storage.approvals.add(an_approval())
+    await storage.approvals.add(an_approval(approval_id="apr_2", thread_id=OTHER))
+    await spoil(storage, "approvals", APPROVAL_ID, kind="vote")
+
+    with pytest.raises(RecordFormatError, match=APPROVAL_ID):
+        await storage.approvals.open_of(THREAD_ID)
+    with pytest.raises(RecordFormatError, match=APPROVAL_ID):
+        await storage.approvals.get(APPROVAL_ID)
+    assert len(await storage.approvals.open_of(OTHER)) == 1
+
+
+async def test_an_unreadable_approval_is_left_out_where_it_is_only_shown(storage: Storage) -> None:
+    await storage.approvals.add(an_approval())
+    await storage.approvals.add(an_approval(approval_id="apr_2", position=1))
+    await spoil(storage, "approvals", APPROVAL_ID, kind="vote")
+
+    found = await storage.approvals.newest_of(THREAD_ID, limit=9)
+
+    assert [one.approval_id for one in found] == ["apr_2"]
+
+
+async def test_what_was_decided_stays_decided_when_it_cannot_be_read(storage: Storage) -> None:
+    await storage.approvals.add(an_approval())
+    decided = await storage.approvals.decide(APPROVAL_ID, a_decision(), digest="d" * 64)
+    await spoil(storage, "approvals", APPROVAL_ID, kind="vote")
+    await storage.approvals.due(now_ms=10**6, limit=9)
+
+    await spoil(storage, "approvals", APPROVAL_ID, kind="approval")
+
+    assert await storage.approvals.get(APPROVAL_ID) == decided
+
+
+@pytest.mark.parametrize("fields", [{"status": "new", "received_ms": "late"}, NEWER])
+async def test_an_unreadable_message_stops_its_own_thread(
+    storage: Storage, fields: dict[str, Any]
+) -> None:
+    await storage.inbox.add(a_message("1.1"))
+    await storage.inbox.add(a_message("1.2", thread_id=OTHER))
+    await spoil(storage, "messages", "T1:C1:1.1", **fields)
+
+    with pytest.raises(RecordFormatError, match=r"T1:C1:1\.1"):
+        await storage.inbox.new(THREAD_ID, limit=9)
+    assert len(await storage.inbox.new(OTHER, limit=9)) == 1
+
+    await storage.inbox.take(["T1:C1:1.1"], turn=1)
+    with pytest.raises(RecordFormatError, match=r"T1:C1:1\.1"):
+        await storage.inbox.of_turn(THREAD_ID, 1)
+
+
+async def test_an_unreadable_post_does_not_hold_up_the_others(
+    storage: Storage, caplog: pytest.LogCaptureFixture
+) -> None:
+    for number in range(3):
+        await storage.posts.add(a_post(f"post-{number}", created_ms=number))
+    await spoil(storage, "posts", "post-1", created_ms="noon")
+
+    with caplog.at_level(logging.ERROR, aside.__name__):
+        found = [await storage.posts.unfinished(THREAD_ID) for _ in range(3)]
+
+    assert [[post.post_id for post in each] for each in found] == [["post-0", "post-2"]] * 3
+    assert len(caplog.records) == 1
+    assert await names(storage) == {"post-1"}
+
+
+async def test_the_audit_says_that_an_entry_cannot_be_read(storage: Storage) -> None:
+    for number in range(3):
+        await storage.audit.append(an_entry(f"entry-{number}", at_ms=number))
+    await spoil(storage, "audit", "entry-1", detail="[1]")
+
+    found = await storage.audit.of_thread(THREAD_ID, limit=9)
+
+    assert [entry.action for entry in found] == ["decided", "unreadable", "decided"]
+    assert (found[1].entry_id, found[1].approval_id) == ("entry-1", APPROVAL_ID)
+    assert "field 'detail' is damaged" in str(found[1].detail["why"])
+
+
+async def test_an_unreadable_history_is_said(storage: Storage) -> None:
+    await storage.log.append("l", 1, "x")
+    await spoil(storage, "log", "l", v=9)
+
+    with pytest.raises(RecordFormatError, match="log entry l"):
+        await storage.log.load("l", before_turn=2)
+
+
+@pytest.mark.parametrize("fields", [{"status": "resting"}, {"version": "new"}, NEWER])
+async def test_an_unreadable_checkpoint_is_said(storage: Storage, fields: dict[str, Any]) -> None:
+    await storage.checkpoints.save("c", "x", status=CheckpointStatus.PENDING, expected_version=0)
+    await spoil(storage, "checkpoints", "c", **fields)
+
+    with pytest.raises(RecordFormatError, match="checkpoint c"):
+        await storage.checkpoints.load("c")
+
+
+@pytest.mark.parametrize("name", ["title", "why", "arguments_json"])
+async def test_a_text_that_is_none_is_the_fault_of_its_record_alone(name: str) -> None:
+    storage = SqliteStorage(None)  # MongoDB's drivers write no such text
+    await storage.open()
+    for key in ("poison", "good"):
+        await add(storage, "approvals", key)
+    await spoil(storage, "approvals", "poison", **{name: b"\xff\xfe"})
+
+    found = await storage.approvals.due(now_ms=9, limit=9)
+
+    assert [one.approval_id for one in found] == ["good"]
+    await storage.close()

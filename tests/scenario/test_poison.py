@@ -1,0 +1,293 @@
+"""I14: one poisoned record among a hundred good ones keeps none of them from its end.
+
+Of each kind of record: one that cannot be read, one of a newer release, one that is absurdly large;
+through the scheduler and the use cases, on both databases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from agents.checkpoint import CheckpointStatus
+from agents.models import say
+from bot.audit import story
+from bot.threads import CANNOT_READ
+from storage.base import Storage
+from storage.mongo import Driver, MongoStorage
+from storage.records import Status
+from storage.sqlite import SqliteStorage
+from tests.contract.builders import (
+    a_message,
+    a_post,
+    a_thread,
+    a_whisper,
+    an_approval,
+    an_entry,
+)
+from tests.contract.spoiling import raw, spoil
+from tests.mongo import MongoServer, mongo_server
+from tests.unit.bot.office import CHANNEL, ROSA, Office
+
+__all__ = ["mongo_server"]
+
+GOOD = 100
+LARGE = "x" * 2_000_000
+NEWER: dict[str, Any] = {"v": 2}
+HOURS_MS = 3_600_000
+
+
+@pytest.fixture(
+    params=[
+        "sqlite",
+        pytest.param("motor", marks=pytest.mark.mongo),
+        pytest.param("pymongo", marks=pytest.mark.mongo),
+    ]
+)
+async def storage(request: pytest.FixtureRequest) -> AsyncIterator[Storage]:
+    made: Storage
+    if request.param == "sqlite":
+        made = SqliteStorage(None)
+    else:
+        server: MongoServer = request.getfixturevalue("mongo_server")
+        driver: Driver = request.param
+        made = MongoStorage(server.uri, driver=driver, database=server.new_database())
+    await made.open()
+    yield made
+    await made.close()
+
+
+@dataclass
+class World:
+    """Good records and poisoned ones, in threads of their own."""
+
+    office: Office
+    storage: Storage
+    poisoned: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
+
+    def thread_id(self, name: str) -> str:
+        return f"T1:{CHANNEL}:{name}"
+
+    async def add_thread(self, name: str, **changes: Any) -> str:
+        thread_id, now = self.thread_id(name), self.office.clock()
+        thread = a_thread(
+            thread_id=thread_id,
+            channel_id=CHANNEL,
+            thread_ts=name,
+            requester_id=ROSA,
+            created_ms=now,
+            due_ms=now,
+        )
+        await self.storage.threads.ensure(thread)
+        message = a_message(
+            message_id=thread_id,
+            thread_id=thread_id,
+            ts=name,
+            user_id=ROSA,
+            text="hello",
+            received_ms=now,
+            **changes,
+        )
+        await self.storage.inbox.add(message)
+        return thread_id
+
+    async def add_approval(self, name: str) -> str:
+        now = self.office.clock()
+        approval = an_approval(
+            approval_id=f"apr_{name}",
+            thread_id=self.thread_id(f"of-{name}"),
+            checkpoint_id=f"{self.thread_id(f'of-{name}')}#1",
+            channel_id=CHANNEL,
+            created_ms=now - 9 * HOURS_MS,
+            expires_ms=now - HOURS_MS,
+            remind_ms=None,
+            due_ms=now - HOURS_MS,
+        )
+        await self.storage.threads.ensure(a_thread(thread_id=approval.thread_id, turn=1))
+        await self.storage.approvals.add(approval)
+        return approval.approval_id
+
+    async def add_whisper(self, name: str) -> str:
+        now = self.office.clock()
+        await self.storage.whispers.add(
+            a_whisper(name, channel_id=CHANNEL, text=name, created_ms=now, due_ms=now)
+        )
+        return name
+
+    async def add_post(self, name: str) -> str:
+        thread_id = self.thread_id("0-posts")
+        post_id = f"{thread_id}#1:{name}"
+        await self.storage.posts.add(a_post(post_id, thread_id=thread_id, text=name))
+        return post_id
+
+    async def poison(self, table: str, key: str, **fields: Any) -> None:
+        await spoil(self.storage, table, key, **fields)
+        self.poisoned.append((table, key, fields))
+
+    async def rest(self) -> None:
+        """Tick until nothing is due; that comes to an end, whatever is poisoned."""
+        for _ in range(20):
+            started = await self.office.sweep.tick()
+            await self.office.queue.run()
+            if not started:
+                return
+            self.office.clock.forward(seconds=5)
+        raise AssertionError("it never comes to rest")
+
+
+async def a_world(storage: Storage) -> World:
+    """A hundred threads with a message each."""
+    office = Office(storage, [say("Hello.")] * (GOOD + 20))
+    world = World(office, storage)
+    for number in range(GOOD):
+        await world.add_thread(f"good-{number}")
+    return world
+
+
+async def test_the_good_ones_come_to_their_end(storage: Storage) -> None:
+    world = await a_world(storage)
+    for number in range(GOOD):
+        await world.add_approval(f"good-{number}")
+        await world.add_whisper(f"good-{number}")
+    for name, fields in {
+        "damaged": {"created_ms": "now"},
+        "newer": NEWER,
+        "large": {"requester_id": LARGE},
+    }.items():
+        await world.poison("threads", await world.add_thread(f"0-thread-{name}"), **fields)
+    for name, fields in {
+        "damaged": {"kind": "vote"},
+        "newer": NEWER,
+        "large": {"title": LARGE},
+    }.items():
+        await world.poison("approvals", await world.add_approval(f"0-{name}"), **fields)
+    for name, fields in {
+        "damaged": {"created_ms": "now"},
+        "newer": NEWER,
+        "large": {"text": LARGE},
+    }.items():
+        await world.poison("whispers", await world.add_whisper(f"0-{name}"), **fields)
+
+    await world.rest()
+
+    told = {text for _, text in world.office.notifier.whispers}
+    assert {f"good-{number}" for number in range(GOOD)} <= told
+    for number in range(GOOD):
+        thread = await storage.threads.get(world.thread_id(f"good-{number}"))
+        assert (thread.turn, thread.turn_open, thread.due_ms) == (1, False, None)
+        approval = await storage.approvals.get(f"apr_good-{number}")
+        assert approval.status is Status.EXPIRED
+        assert approval.drawn_revision == approval.revision
+    assert world.office.shown().count("Hello.") == GOOD + 1  # the large one is read, too
+    named = {one.record_id for one in await storage.unreadable(limit=99)}
+    assert len(named) == 6
+    for table, key, fields in world.poisoned:
+        kept = await raw(storage, table, key)
+        assert {name: kept[name] for name in fields} == fields
+        assert (key in named) == (LARGE not in fields.values())
+
+
+@pytest.mark.parametrize("fields", [{"received_ms": "late"}, NEWER], ids=["damaged", "newer"])
+async def test_an_unreadable_message_stops_its_thread_and_says_so(
+    storage: Storage, fields: dict[str, Any]
+) -> None:
+    world = await a_world(storage)
+    thread_id = await world.add_thread("0-poison")
+    await world.poison("messages", thread_id, **fields)
+
+    await world.rest()
+
+    assert world.office.shown().count(CANNOT_READ) == 1
+    assert world.office.shown().count("Hello.") == GOOD
+    (named,) = await storage.unreadable(limit=9)
+    assert named.record_id == thread_id
+    assert f"message {thread_id}" in named.why
+
+
+async def test_a_large_message_is_answered_as_others_are(storage: Storage) -> None:
+    world = await a_world(storage)
+    await world.poison("messages", await world.add_thread("0-poison"), text=LARGE)
+
+    await world.rest()
+
+    assert world.office.shown().count("Hello.") == GOOD + 1
+    assert await storage.unreadable(limit=9) == []
+
+
+@pytest.mark.parametrize(
+    ("table", "fields"),
+    [
+        ("checkpoints", {"status": "resting"}),
+        ("checkpoints", {"data": '{"schema":99}'}),
+        ("approvals", {"kind": "vote"}),
+        ("approvals", NEWER),
+    ],
+    ids=["status", "schema", "approval", "newer-approval"],
+)
+async def test_a_turn_of_which_something_cannot_be_read_runs_nothing(
+    storage: Storage, table: str, fields: dict[str, Any]
+) -> None:
+    world = await a_world(storage)
+    thread_id = await world.add_thread("0-poison")
+    thread = await storage.threads.claim(
+        thread_id, owner="x", now_ms=world.office.clock(), until_ms=world.office.clock() + 1
+    )
+    assert thread is not None
+    await storage.threads.set_turn(thread_id, fence=thread.fence, turn=1, turn_open=True)
+    await storage.checkpoints.save(
+        f"{thread_id}#1", "{}", status=CheckpointStatus.PENDING, expected_version=0
+    )
+    await storage.approvals.add(
+        an_approval(thread_id=thread_id, checkpoint_id=f"{thread_id}#1", due_ms=None)
+    )
+    key = f"{thread_id}#1" if table == "checkpoints" else an_approval().approval_id
+    await world.poison(table, key, **fields)
+
+    await world.rest()
+
+    assert world.office.shown().count("Hello.") == GOOD
+    assert world.office.shown().count(CANNOT_READ) == 1
+    still = await storage.threads.get(thread_id)
+    assert (still.turn, still.turn_open) == (1, True)  # not given up: another release goes on
+    assert [one.record_id for one in await storage.unreadable(limit=9)] == [thread_id]
+
+
+async def test_an_unreadable_post_keeps_no_other_back(storage: Storage) -> None:
+    world = await a_world(storage)
+    await world.add_thread("0-posts")
+    for number in range(GOOD):
+        await world.add_post(f"text-{number}")
+    for name, fields in {
+        "damaged": {"created_ms": "noon"},
+        "newer": NEWER,
+        "large": {"text": LARGE},
+    }.items():
+        await world.poison("posts", await world.add_post(name), **fields)
+
+    await world.rest()
+
+    shown = world.office.shown()
+    assert {f"text-{number}" for number in range(GOOD)} | {LARGE} <= set(shown)
+    assert shown.count("Hello.") == GOOD + 1
+    assert len(await storage.unreadable(limit=9)) == 2
+
+
+async def test_the_audit_of_a_thread_is_told_whatever_is_in_it(storage: Storage) -> None:
+    for number in range(GOOD):
+        await storage.audit.append(an_entry(f"good-{number}", at_ms=number, thread_id="t"))
+    for name, fields in {
+        "damaged": {"detail": "["},
+        "newer": NEWER,
+        "large": {"detail": '{"text":"' + LARGE + '"}'},
+    }.items():
+        await storage.audit.append(an_entry(name, at_ms=1, thread_id="t"))
+        await spoil(storage, "audit", name, **fields)
+
+    entries = await story(storage, thread_id="t")
+
+    assert len(entries) == GOOD + 3
+    odd = {entry.entry_id for entry in entries if entry.action == "unreadable"}
+    assert odd == {"damaged", "newer"}

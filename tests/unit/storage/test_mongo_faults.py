@@ -1,0 +1,108 @@
+"""What passes by itself and what somebody has to mend are different errors, in plain words."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+from pymongo.errors import (
+    AutoReconnect,
+    BulkWriteError,
+    ConfigurationError,
+    OperationFailure,
+    PyMongoError,
+    ServerSelectionTimeoutError,
+)
+
+from storage.errors import Fault, RecordRefusedError, StoreBrokenError, StoreUnavailableError
+from storage.mongo.client import Client
+from storage.mongo.faults import store_error
+
+
+def same(text: str) -> str:
+    return text
+
+
+@pytest.mark.parametrize(
+    ("error", "fault"),
+    [
+        (OperationFailure("not authorized on db to execute command", 13), Fault.REFUSED),
+        (OperationFailure("Authentication failed.", 18), Fault.REFUSED),
+        (OperationFailure("bad auth", 8000), Fault.REFUSED),
+        (OperationFailure("you are over your space quota", 8000), Fault.FULL),
+        (OperationFailure("available disk space is less than required", 14031), Fault.FULL),
+        (OperationFailure("Transaction numbers are only allowed on a replica", 20), Fault.UNSUITED),
+        (ConfigurationError("reports wire version 8, requires at least 9"), Fault.UNSUITED),
+        (BulkWriteError({"writeErrors": [{"code": 14031}]}), Fault.FULL),
+    ],
+)
+def test_a_lasting_fault_is_known_by_what_it_is(error: PyMongoError, fault: Fault) -> None:
+    found = store_error(error, same)
+
+    assert isinstance(found, StoreBrokenError)
+    assert found.fault is fault
+    assert "mended" in str(found)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        AutoReconnect("connection closed"),
+        OperationFailure("not primary", 10107),
+        OperationFailure("interrupted at shutdown", 11600),
+        BulkWriteError({"writeErrors": []}),
+        ServerSelectionTimeoutError("refused"),
+    ],
+)
+def test_a_fault_that_passes_is_not_called_lasting(error: PyMongoError) -> None:
+    found = store_error(error, same)
+
+    assert type(found) is StoreUnavailableError
+
+
+def test_a_bulk_that_is_too_large_is_refused() -> None:
+    error = BulkWriteError({"writeErrors": [{"code": 17280}]})
+
+    assert isinstance(store_error(error, same), RecordRefusedError)
+
+
+def test_host_and_reason_suffice() -> None:
+    said = (
+        "db1:27017: [Errno 111] Connection refused (configured timeouts: socketTimeoutMS: "
+        "1800.0ms, connectTimeoutMS: 1800.0ms), Timeout: 1.8s, Topology Description: "
+        "<TopologyDescription id: 6, topology_type: Unknown, servers: [<ServerDescription "
+        "('db1', 27017)>]>"
+    )
+
+    found = store_error(ServerSelectionTimeoutError(said), same)
+
+    assert isinstance(found, StoreUnavailableError)
+    assert found.detail == "db1:27017: [Errno 111] Connection refused"
+
+
+async def test_the_time_counts_from_the_call_whatever_waits() -> None:
+    client = Client(
+        "mongodb://127.0.0.1:1/", driver="pymongo", database=None, timeout=timedelta(seconds=0.05)
+    )
+
+    async with asyncio.timeout(5):
+        with pytest.raises(StoreUnavailableError, match="no answer within"):
+            await forever(client)
+
+
+async def forever(client: Client) -> None:
+    async with client.call():
+        await asyncio.Event().wait()  # as in the queue of motor's threads
+
+
+async def test_who_stops_the_caller_does_not_look_like_a_database_that_is_away() -> None:
+    client = Client(
+        "mongodb://127.0.0.1:1/", driver="pymongo", database=None, timeout=timedelta(seconds=60)
+    )
+    task = asyncio.create_task(forever(client))
+    await asyncio.sleep(0)
+    task.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await task
