@@ -120,10 +120,12 @@ from agents.graph import (
     GraphResult as GraphResult,
     GraphStepLimitError as GraphStepLimitError,
     GraphTool as GraphTool,
+    MessagesState as MessagesState,
     NodeContext as NodeContext,
     NodeRefusedError as NodeRefusedError,
     NoGraphStoreError as NoGraphStoreError,
     NotAnsweredError as NotAnsweredError,
+    NothingToCallError as NothingToCallError,
     OutsideNodeError as OutsideNodeError,
     Pending as Pending,
     Question as Question,
@@ -135,11 +137,21 @@ from agents.graph import (
     StateSnapshot as StateSnapshot,
     StateUpdateError as StateUpdateError,
     TaskView as TaskView,
+    ToolsNode as ToolsNode,
+    ToolsNodeInfo as ToolsNodeInfo,
+    add_messages as add_messages,
     graph_tool as graph_tool,
     node_interrupt as node_interrupt,
     once as once,
+    tools_condition as tools_condition,
 )
 from agents.instruction import Instruction as Instruction
+from agents.legacy import (
+    InterruptAndRerunError as InterruptAndRerunError,
+    ResumeInfo as ResumeInfo,
+    resume_info as resume_info,
+    wrap_interrupt_and_rerun_if_needed as wrap_interrupt_and_rerun_if_needed,
+)
 from agents.memory import (
     MemoryCheckpointStore as MemoryCheckpointStore,
     MemoryMessageLog as MemoryMessageLog,

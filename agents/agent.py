@@ -6,7 +6,7 @@ import asyncio
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from contextlib import aclosing
-from contextvars import ContextVar, copy_context
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol, TypeAlias, cast
@@ -15,13 +15,22 @@ from pydantic_ai.messages import ModelMessage
 
 from agents.address import Address, Segment
 from agents.calls import Action, File, ToolCall, ToolOutcome
-from agents.context import Scope, Watch, current_scope, entered, event_key
+from agents.context import (
+    Scope,
+    Watch,
+    current_scope,
+    entered,
+    event_key,
+    is_outside_of_tools,
+)
 from agents.errors import (
     AgentConfigError,
     DuplicateNameError,
     OutsideRunError,
     SwallowedInterruptError,
 )
+from agents.legacy import old_interrupts
+from agents.outlet import Outlet, current_outlet, passes_on, telling
 from agents.points import InterruptContext
 from agents.signals import Interrupted, ungrouped
 
@@ -127,6 +136,19 @@ class InterruptEvent(Event):
     """
 
     contexts: tuple[InterruptContext, ...]
+
+    @property
+    def data(self) -> object:
+        """What the agent that was run shows of its interrupt: the old data field.
+
+        Such as a `ChatInterruptInfo`; None when nothing is pending.
+        """
+        if not self.contexts:
+            return None
+        context = self.contexts[0]
+        while context.parent is not None:
+            context = context.parent
+        return context.info
 
 
 AgentEvent: TypeAlias = (
@@ -274,21 +296,27 @@ def function_agent(
     return FunctionAgent(name, function, description)
 
 
-Outlet: TypeAlias = Callable[[AgentEvent], None]
-_outlet: ContextVar[Outlet] = ContextVar("agents_outlet")
-
-
 def emit(event: AgentEvent) -> None:
-    """Tell an event of the current agent from inside a tool call, where nothing can be yielded.
+    """Tell an event of the current agent where nothing can be yielded: in a tool call, or a node.
 
     Raises:
-        OutsideRunError: No agent is running here.
+        OutsideRunError: Nobody who reads events is running anything here.
     """
-    try:
-        outlet = _outlet.get()
-    except LookupError:
-        raise OutsideRunError("emit()") from None
+    outlet = current_outlet()
+    if outlet is None:
+        raise OutsideRunError("emit()")
     outlet(event)
+
+
+def emit_inner(event: AgentEvent) -> None:
+    """Tell an event of an agent further in. For display: nobody acts on it.
+
+    Raises:
+        OutsideRunError: See `emit`.
+    """
+    if isinstance(event, ActionEvent):
+        event = replace(event, is_done=True)
+    emit(replace(event, is_inner=True))
 
 
 class _End:
@@ -328,12 +356,15 @@ async def run_agent(
         # Whoever has a method for it knows that it goes on; a function has to look.
         find = outer.run.enter if isinstance(agent, FunctionAgent) else outer.run.claim
         scope = replace(scope, point=find(scope.address, ""))
+    is_told = passes_on() and is_outside_of_tools(outer.address)
     queue: asyncio.Queue[AgentEvent | _End] = asyncio.Queue()
     begin = agent.resume if is_resumed else agent.run
     pump = _pump(partial(begin, input), scope, queue)
     task = asyncio.create_task(pump, context=copy_context())
     try:
         while not isinstance(event := await queue.get(), _End):
+            if is_told:
+                emit_inner(event)
             yield event
         await task
     except Interrupted:
@@ -398,9 +429,13 @@ async def _pump(
     scope: Scope,
     queue: asyncio.Queue[AgentEvent | _End],
 ) -> None:
-    _outlet.set(queue.put_nowait)
     try:
-        with entered(scope), ungrouped():
+        with (
+            telling(cast("Outlet", queue.put_nowait), passes_on=False),
+            entered(scope),
+            ungrouped(),
+            old_interrupts(),
+        ):
             # An agent is written as an async generator: it has `aclose`.
             async with aclosing(cast("AsyncGenerator[AgentEvent, None]", begin())) as events:
                 async for event in events:

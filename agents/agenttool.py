@@ -6,18 +6,16 @@ import json
 import re
 from collections.abc import Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import cast
 
 from pydantic import BaseModel, ValidationError
 
 from agents.agent import (
-    ActionEvent,
     Agent,
-    AgentEvent,
     AgentInput,
     check_agent,
-    emit,
+    emit_inner,
     run_agent,
     run_path,
 )
@@ -189,7 +187,7 @@ async def call_agent(agent: Agent, given: AgentInput, *, emit_events: bool = Fal
             async for event in events:
                 notes.take(event)
                 if emit_events:
-                    _tell(event)
+                    emit_inner(event)
     except Interrupted as signal:
         info = AgentToolInfo(agent_name=agent.name)
         composite_interrupt(info, AgentToolState(notes=notes.to_json()), signal)
@@ -209,13 +207,6 @@ def _request(request: str) -> None:
 
 
 _REQUEST = parameters(_request)
-
-
-def _tell(event: AgentEvent) -> None:
-    """Tell an event of the agent for display; nobody acts on it."""
-    if isinstance(event, ActionEvent):
-        event = replace(event, is_done=True)
-    emit(replace(event, is_inner=True))
 
 
 def _faults(error: Exception) -> list[ArgumentError]:

@@ -192,7 +192,7 @@ class Work:
         work = cls(
             messages=load_messages(state.messages),
             rounds=state.rounds,
-            results={key: _result(done) for key, done in state.results.items()},
+            results={key: load_result(done) for key, done in state.results.items()},
             gates=dict(state.gates),
             said=list(state.said),
             draft=cast("ModelResponse", draft[0]) if draft else None,
@@ -212,7 +212,7 @@ class Work:
         return ChatState(
             messages=self._dump(),
             rounds=self.rounds,
-            results={key: _dumped(done) for key, done in self.results.items()},
+            results={key: dump_result(done) for key, done in self.results.items()},
             gates=self.gates,
             said=self.said,
             draft=dump_new([self.draft])[0] if self.draft else None,
@@ -252,13 +252,15 @@ def use_values(values: SessionValues) -> None:
 
 def results_message(calls: Sequence[PlannedCall], work: Work) -> ModelRequest:
     """Say what the tools gave back, in the order of the calls, and what people said meanwhile."""
-    parts: list[ModelRequestPart] = [_tool_return(planned, work) for planned in calls]
+    parts: list[ModelRequestPart] = [
+        tool_return(planned, work.results[planned.call.id]) for planned in calls
+    ]
     parts += [UserPromptPart(text) for text in work.said]
     return ModelRequest(parts=parts)
 
 
-def _tool_return(planned: PlannedCall, work: Work) -> ToolReturnPart:
-    done = work.results[planned.call.id]
+def tool_return(planned: PlannedCall, done: ToolReturn) -> ToolReturnPart:
+    """Say what one call gave back, as the model reads it."""
     return ToolReturnPart(
         tool_name=planned.call.name,
         content=[well_formed(done.text), *done.files] if done.files else well_formed(done.text),
@@ -267,14 +269,20 @@ def _tool_return(planned: PlannedCall, work: Work) -> ToolReturnPart:
     )
 
 
-def _dumped(done: ToolReturn) -> list[object]:
+def dump_result(done: ToolReturn) -> list[object]:
+    """Write the result of a call; the form of `ChatState.results`."""
     entry: list[object] = [done.text, str(done.outcome)]
     if done.files:
         return [*entry, done.action, dump_files(done.files)]
     return [*entry, done.action] if done.action is not None else entry
 
 
-def _result(entry: Sequence[object]) -> ToolReturn:
+def load_result(entry: Sequence[object]) -> ToolReturn:
+    """Read what `dump_result` wrote.
+
+    Raises:
+        CheckpointDecodeError: It is damaged.
+    """
     try:
         text, outcome, *rest = entry
         action, files, *_ = (*rest, None, None)

@@ -562,5 +562,10 @@ def publish(*messages: ModelMessage) -> None:
     For agents: what an agent says inside a tool call belongs to that call and is not kept.
     """
     scope = current_scope("publish()")
-    if all(segment.type != "tool" for segment in scope.address.segments):
+    if is_outside_of_tools(scope.address):
         scope.run.transcript.extend(messages)
+
+
+def is_outside_of_tools(address: Address) -> bool:
+    """Whether what stands there speaks for itself, and not for a tool call around it."""
+    return all(segment.type != "tool" for segment in address.segments)

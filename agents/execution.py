@@ -43,6 +43,7 @@ from agents.errors import (
     TopologyChangedError,
 )
 from agents.journal import FINISHED, STARTED
+from agents.legacy import old_interrupts
 from agents.messages import PlannedCall, well_formed
 from agents.observe import ToolFinished, ToolInterrupted, ToolStarted
 from agents.points import Point
@@ -331,7 +332,8 @@ async def _end(call: asyncio.Task[object], stopped: asyncio.Task[bool]) -> None:
 
 
 async def _begin(tool: Tool, arguments: dict[str, Json]) -> object:
-    return await tool.call(arguments)
+    with old_interrupts():
+        return await tool.call(arguments)
 
 
 def _unanswered(point: Point, answers: Mapping[str, object]) -> tuple[Point, ...]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from pydantic import ValidationError
 from pydantic_ai.messages import (
@@ -22,8 +22,10 @@ from pydantic_ai.messages import (
 
 from agents.calls import ToolCall
 from agents.checkpoint import LOG_VERSION
-from agents.codec import Json, check_version, from_text, read_back, to_text
+from agents.codec import Json, check_version, from_text, read_back, to_text, types
 from agents.errors import CheckpointDecodeError, UnstorableValueError
+
+_Message = TypeVar("_Message", ModelRequest, ModelResponse)
 
 _INVALID = "INVALID_JSON"  # what pydantic-ai calls the key, too
 
@@ -224,3 +226,26 @@ def _arguments(args: object) -> dict[str, Json]:
 
 def _refuse(name: str) -> object:
     raise ValueError(f"{name} is not JSON")
+
+
+def _register_messages() -> None:
+    """Make messages storable wherever values are: in the state of a graph, in session values."""
+
+    def write(message: ModelMessage) -> object:
+        return dump_messages([message])[0]
+
+    types.add("pydantic_ai.request/1", ModelRequest, write, _reader(ModelRequest))
+    types.add("pydantic_ai.response/1", ModelResponse, write, _reader(ModelResponse))
+
+
+def _reader(kind: type[_Message]) -> Callable[[Json], _Message]:
+    def read(data: Json) -> _Message:
+        (found,) = load_messages([data])
+        if not isinstance(found, kind):
+            raise TypeError(f"a {kind.__name__} was stored, and a {type(found).__name__} is there")
+        return found
+
+    return read
+
+
+_register_messages()

@@ -22,6 +22,14 @@ from agents.graph.errors import (
     StateUpdateError,
     ThreadBusyError,
 )
+from agents.graph.messages import (
+    MessagesState,
+    NothingToCallError,
+    ToolsNode,
+    ToolsNodeInfo,
+    add_messages,
+    tools_condition,
+)
 from agents.graph.nodes import NodeContext
 from agents.graph.once import once
 from agents.graph.questions import Question, node_interrupt
@@ -44,12 +52,14 @@ __all__ = [
     "GraphResult",
     "GraphStepLimitError",
     "GraphTool",
+    "MessagesState",
     "NoGraphStoreError",
     "NodeContext",
     "NodeFailedError",
     "NodeOptions",
     "NodeRefusedError",
     "NotAnsweredError",
+    "NothingToCallError",
     "OtherGraphError",
     "OutsideNodeError",
     "Pending",
@@ -67,7 +77,11 @@ __all__ = [
     "StreamMode",
     "TaskView",
     "ThreadBusyError",
+    "ToolsNode",
+    "ToolsNodeInfo",
+    "add_messages",
     "graph_tool",
     "node_interrupt",
     "once",
+    "tools_condition",
 ]

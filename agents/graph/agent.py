@@ -9,7 +9,7 @@ from typing import cast
 from pydantic import BaseModel
 from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, UserPromptPart
 
-from agents.agent import AgentEvent, AgentInput, make_action, make_message
+from agents.agent import AgentEvent, AgentInput, MessageEvent, make_action, make_message
 from agents.calls import Exit, ToolOutcome, ToolReturn
 from agents.codec import Json
 from agents.context import publish
@@ -17,6 +17,7 @@ from agents.errors import AgentConfigError
 from agents.graph.channels import Values
 from agents.graph.compiled import CompiledGraph
 from agents.graph.errors import NodeRefusedError
+from agents.outlet import Outlet, current_outlet, telling
 from agents.signals import refuse_orphans
 from agents.tools.base import CallText, Tool, ToolSpec
 from agents.tools.function import FunctionTool, result_text, tool
@@ -81,12 +82,15 @@ class GraphAgent:
         end as well: what comes after it was not agreed to.
         """
         action: Exit | None = None
+        heard = _Heard(current_outlet())
         try:
-            values = await self._graph.run_inside(self._to_input(input))
+            with telling(heard, passes_on=False):
+                values = await self._graph.run_inside(self._to_input(input))
             text = self._to_text(values)
         except NodeRefusedError as error:
             text, action = error.told, Exit()
-        yield make_message(text)
+        if not text or text != heard.text:  # otherwise an agent in a node has just said it
+            yield make_message(text)
         publish(ModelResponse(parts=[TextPart(text)]))
         if action is not None:
             yield make_action(action)
@@ -94,6 +98,25 @@ class GraphAgent:
     def resume(self, input: AgentInput) -> AsyncIterator[AgentEvent]:  # noqa: A002 - see Agent
         """Go on; the graph itself knows where. See `Agent.resume`."""
         return self.run(input)
+
+
+@dataclass(slots=True)
+class _Heard:
+    """Passes events on, and remembers what was said last.
+
+    Attributes:
+        outlet: Where they go; None when nobody reads.
+        text: The text of the newest message; empty while there is none.
+    """
+
+    outlet: Outlet | None
+    text: str = ""
+
+    def __call__(self, event: object) -> None:
+        if isinstance(event, MessageEvent):
+            self.text = event.text
+        if self.outlet is not None:
+            self.outlet(event)
 
 
 def _last_text(input: AgentInput) -> Mapping[str, object]:  # noqa: A002 - see Agent

@@ -32,6 +32,7 @@ from agents.graph.answers import (
     stopped_ids,
 )
 from agents.graph.channels import Values
+from agents.graph.drawing import mermaid
 from agents.graph.engine import Engine, read_state
 from agents.graph.errors import NoGraphStoreError
 from agents.graph.execution import Execution, Tell, Work, begun, commanded, shown
@@ -41,9 +42,10 @@ from agents.graph.snapshot import GraphResult
 from agents.graph.thread import GraphClaim, Thread
 from agents.graph.threads import GraphThreads
 from agents.journal import RECOVERED
+from agents.outlet import telling
 
-StreamMode: TypeAlias = Literal["updates", "values", "interrupts"]
-_MODES = ("updates", "values", "interrupts")
+StreamMode: TypeAlias = Literal["updates", "values", "interrupts", "events"]
+_MODES = ("updates", "values", "interrupts", "events")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,10 @@ class CompiledGraph(GraphThreads):
         store: Where threads are kept; None keeps nothing.
         options: What else it was compiled with.
     """
+
+    def draw_mermaid(self) -> str:
+        """Draw the graph as text for Mermaid, with its sub-graphs; see `agents.graph.drawing`."""
+        return mermaid(self.topology)
 
     async def invoke(
         self,
@@ -126,6 +132,7 @@ class CompiledGraph(GraphThreads):
                 as `{"__interrupt__": …}`; a node that was finished before a resume has a
                 `"__metadata__": {"cached": True}` beside it. "values" gives the state after each
                 step, with "__interrupt__" in it when it stops. "interrupts" gives what waits.
+                "events" gives what agents and tools in its nodes tell, as `AgentEvent`.
                 Several modes give pairs of mode and part.
             thread_id: See `invoke`.
             cancel: See `invoke`.
@@ -219,7 +226,8 @@ class CompiledGraph(GraphThreads):
         head = await commanded(self.topology, head, claim.command)
         call = _Call(thread_id, cancel, step_limit, _drop)
         work = replace(call.work(), answers=claim.answers, resumed=True)
-        return await self._execution(thread, _drop).run(head, work)
+        with telling(lambda event: call.tell("events", event), passes_on=False):
+            return await self._execution(thread, call.tell).run(head, work)
 
     async def _go(
         self, given: Mapping[str, object] | BaseModel | None, request: Resume, call: _Call
@@ -230,8 +238,12 @@ class CompiledGraph(GraphThreads):
         goes_on = given is None or bool(request)
         if not call.thread_id and not goes_on and given is not None and _is_inside():
             return GraphResult(values=await self.run_inside(given, step_limit=call.step_limit))
-        if goes_on:
-            return await self._resume(self._thread(call.thread_id, "a resume"), request, call)
+        with telling(lambda event: call.tell("events", event), passes_on=False):
+            if goes_on:
+                return await self._resume(self._thread(call.thread_id, "a resume"), request, call)
+            return await self._begin(given or {}, call)
+
+    async def _begin(self, given: Mapping[str, object] | BaseModel, call: _Call) -> GraphResult:
         if self._store is not None and not call.thread_id:
             raise NoGraphStoreError(self.name, "invoke()")
         thread = Thread(self._store, call.thread_id)

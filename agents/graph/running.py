@@ -24,7 +24,9 @@ from agents.graph.nodes import (
 from agents.graph.plan import Around, Topology
 from agents.graph.questions import NodeRun, running
 from agents.graph.state import Answered, GraphState, Memory, Outcome, Task
+from agents.legacy import old_interrupts
 from agents.middlewares.retry import Beginning
+from agents.outlet import passing_on
 from agents.points import Point
 from agents.signals import Interrupted, unpack_group
 
@@ -105,7 +107,7 @@ class Place:
             granted=None,
             why="",
         )
-        with entered(scope), running(node_run):
+        with entered(scope), running(node_run), passing_on():
             begun = self._begun(task, node_run, state, scope)
             try:
                 return await begun.end()
@@ -219,7 +221,7 @@ class _Begun:
             return await self._run_child(self.child, state)
         if not self.task.sent:
             state = self.here.topology.channels.view(cast("Values", state))
-        with numbering(self.scope):
+        with numbering(self.scope), old_interrupts():
             result = await call_function(self.here.node, state, self._context(attempt))
         if self.scope.watch.raised:
             raise SwallowedInterruptError(str(self.scope.address))

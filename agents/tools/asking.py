@@ -33,6 +33,7 @@ from agents.context import (
     state_slot,
 )
 from agents.errors import InvalidArgumentsError, ResumeDataError, ToolError
+from agents.legacy import old_interrupts
 from agents.points import Answerable
 from agents.policy.base import Ask, Deny, PolicyCall
 from agents.signals import (
@@ -341,7 +342,7 @@ class CallGate(ABC):
                 return refused
         try:
             passed = Around(address=scope.address, gate=self, state=state)
-            with ungrouped(), inside(passed):
+            with ungrouped(), old_interrupts(), inside(passed):
                 result = await self.tool.call(arguments)
         except Interrupted as signal:
             with entered(scope):

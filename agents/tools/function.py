@@ -23,6 +23,7 @@ from agents.calls import ToolOutcome, ToolReturn
 from agents.codec import Json
 from agents.context import stream_text
 from agents.errors import AgentConfigError, AgentError, OutsideRunError, ToolError
+from agents.legacy import old_interrupts
 from agents.signals import refuse_orphans
 from agents.tools.base import CallText, Tool, ToolSpec
 from agents.tools.gates import approval_gate, review_edit_gate
@@ -71,13 +72,14 @@ class FunctionTool:
         return CallText(title=title, preview=self.preview(**self.parameters.values(arguments)))
 
     async def call(self, arguments: dict[str, Json]) -> str | ToolReturn:
-        """Run the function; see `Tool.call`."""
+        """Run the function; see `Tool.call`. An old interrupt that it raises asks people."""
         refuse_orphans()
-        result = await self._start(self.parameters.values(arguments))
-        if inspect.isasyncgen(result):
-            return await _joined(cast("_Pieces", result))
-        if inspect.isgenerator(result):
-            return await _joined(_pieces(cast("Generator[object, None, object]", result)))
+        with old_interrupts():
+            result = await self._start(self.parameters.values(arguments))
+            if inspect.isasyncgen(result):
+                return await _joined(cast("_Pieces", result))
+            if inspect.isgenerator(result):
+                return await _joined(_pieces(cast("Generator[object, None, object]", result)))
         return result if isinstance(result, ToolReturn) else _result(result)
 
     async def _start(self, values: dict[str, object]) -> object:

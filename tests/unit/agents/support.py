@@ -166,6 +166,35 @@ class World:
         return [f"{part.part_kind}:{getattr(part, 'content', '')}" for part in parts]
 
 
+@dataclass
+class Solo:
+    """One agent, run in one thread, and what is kept of it."""
+
+    agent: Agent
+    streaming: bool = False
+    store: MemoryCheckpointStore = field(default_factory=MemoryCheckpointStore)
+
+    @property
+    def runner(self) -> Runner:
+        return Runner(self.agent, checkpoint_store=self.store, streaming=self.streaming)
+
+    async def run(self) -> list[AgentEvent]:
+        return await collect(self.runner.query("hi", checkpoint_id="1"))
+
+    async def answer(self, targets: Mapping[str, object]) -> list[AgentEvent]:
+        params = ResumeParams(targets=targets)
+        return await collect(self.runner.resume_with_params("1", params))
+
+    async def ask(
+        self, targets: Mapping[str, object] | None = None
+    ) -> tuple[InterruptContext, ...]:
+        """Run, or go on with answers, up to the next questions."""
+        events = await (self.run() if targets is None else self.answer(targets))
+        event = events[-1]
+        assert isinstance(event, InterruptEvent)
+        return event.contexts
+
+
 async def collect(events: AsyncIterator[AgentEvent]) -> list[AgentEvent]:
     return [event async for event in events]
 

@@ -1,0 +1,108 @@
+"""A picture of a graph, as text for Mermaid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agents.graph.commands import END, START
+from agents.graph.plan import Branch, Topology, join_key
+
+_SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _-./,+!?()")
+_INDENT = "    "
+
+
+def mermaid(topology: Topology) -> str:
+    """Draw a graph for Mermaid: a `flowchart` with its sub-graphs, edges and breakpoints.
+
+    A solid arrow is an edge, a dotted one a router or a command that may lead there, with what the
+    router returns beside it. A bar joins edges that wait for several nodes. Nodes with a thick
+    border have a breakpoint before or after them. A router that may lead anywhere is drawn so.
+
+    Args:
+        topology: The graph.
+
+    Returns:
+        Lines of text, the last with a line end. Names of nodes are written as data: nothing in them
+        is read as Mermaid's own signs.
+    """
+    lines = ["flowchart TD", *_graph(topology, "", 1)]
+    breakpoints = sorted(_breakpoints(topology, ""))
+    if breakpoints:
+        lines.append(f"{_INDENT}classDef asks stroke-width:4px")
+        lines.append(f"{_INDENT}class {','.join(breakpoints)} asks")
+    return "\n".join(lines) + "\n"
+
+
+def _graph(topology: Topology, prefix: str, depth: int) -> Iterator[str]:
+    """The nodes and edges of one graph.
+
+    Args:
+        topology: Which.
+        prefix: Stands before the ids of its nodes, so that those of sub-graphs differ.
+        depth: How deep it is.
+    """
+    ids = _ids(topology, prefix)
+    indent = _INDENT * depth
+    yield f"{indent}{ids[START]}((start))"
+    yield f"{indent}{ids[END]}(((end)))"
+    for name, node in topology.nodes.items():
+        if node.graph is None:
+            yield f"{indent}{ids[name]}[{_label(name)}]"
+            continue
+        yield f"{indent}subgraph {ids[name]}[{_label(name)}]"
+        yield from _graph(node.graph, f"{ids[name]}_", depth + 1)
+        yield f"{indent}end"
+    for line in _edges(topology, ids):
+        yield f"{indent}{line}"
+
+
+def _edges(topology: Topology, ids: dict[str, str]) -> Iterator[str]:
+    for source, targets in topology.edges.items():
+        for target in targets:
+            yield f"{ids[source]} --> {ids[target]}"
+    for number, (sources, target) in enumerate(sorted(topology.joins, key=_key)):
+        bar = f"{ids[START]}_join{number}"
+        yield f"{bar}[ ]"
+        for source in sources:
+            yield f"{ids[source]} --- {bar}"
+        yield f"{bar} --> {ids[target]}"
+    for branch in topology.branches:
+        yield from _branch(topology, branch, ids)
+    for name, node in topology.nodes.items():
+        for target in node.destinations or ():
+            yield f"{ids[name]} -.-> {ids[target]}"
+
+
+def _branch(topology: Topology, branch: Branch, ids: dict[str, str]) -> Iterator[str]:
+    source = ids[branch.source]
+    if branch.destinations is None:
+        for name in (*topology.nodes, END):
+            yield f"{source} -.-> {ids[name]}"
+        return
+    for choice, name in branch.destinations.items():
+        told = "" if str(choice) == name else f"|{_label(str(choice))}|"
+        yield f"{source} -.->{told} {ids[name]}"
+
+
+def _breakpoints(topology: Topology, prefix: str) -> Iterator[str]:
+    ids = _ids(topology, prefix)
+    for name in topology.before | topology.after:
+        yield ids[name]
+    for name, node in topology.nodes.items():
+        if node.graph is not None:
+            yield from _breakpoints(node.graph, f"{ids[name]}_")
+
+
+def _ids(topology: Topology, prefix: str) -> dict[str, str]:
+    """An id for each node: names may hold anything, ids of Mermaid may not."""
+    found = {name: f"{prefix}n{number}" for number, name in enumerate(topology.nodes)}
+    return {START: f"{prefix}start", END: f"{prefix}finish", **found}
+
+
+def _label(text: str) -> str:
+    """A text as a label: all but letters, digits and a few signs by their numbers."""
+    return '"' + "".join(sign if sign in _SAFE else f"#{ord(sign)};" for sign in text) + '"'
+
+
+def _key(join: tuple[tuple[str, ...], str]) -> str:
+    return join_key(*join)

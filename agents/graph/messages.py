@@ -1,0 +1,242 @@
+"""Conversations in the state of a graph: a key with messages, and the node that runs calls."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Annotated, TypedDict
+
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolCallPart
+
+from agents.agent import emit
+from agents.chatstate import dump_result, load_result, tool_return
+from agents.codec import register
+from agents.context import current_scope, get_interrupt_state, is_outside_of_tools
+from agents.errors import (
+    AgentConfigError,
+    AgentError,
+    DuplicateNameError,
+    ResumeDataError,
+    TopologyChangedError,
+)
+from agents.graph.commands import END
+from agents.messages import (
+    PlannedCall,
+    call_ids,
+    planned_calls,
+    repaired,
+    text_of,
+    user_message,
+)
+from agents.outlet import current_outlet
+from agents.signals import composite_interrupt, keep_waiting
+from agents.toolbatch import ToolBatch, call_address
+from agents.tools.base import Tool
+
+MESSAGES = "messages"
+"""The key of a state that holds its conversation, unless another one is named."""
+
+
+def add_messages(
+    before: Sequence[ModelMessage], update: ModelMessage | str | Sequence[ModelMessage | str]
+) -> list[ModelMessage]:
+    """Put messages behind those that are there: the reducer of a conversation.
+
+    Answers of a model are repaired on the way: each call gets an id of its own, and arguments that
+    are a JSON object, so that `ToolsNode` can run them, and each model can read them.
+
+    Args:
+        before: The conversation.
+        update: One message or several; a text is what a person says.
+
+    Returns:
+        A new list.
+
+    Raises:
+        TypeError: Something is neither a message nor a text.
+    """
+    found = list(before)
+    items = [update] if isinstance(update, str | ModelRequest | ModelResponse) else list(update)
+    for item in items:
+        match item:
+            case str():
+                found.append(user_message(item))
+            case ModelRequest():
+                found.append(item)
+            case ModelResponse():
+                found.append(repaired(item, call_ids(found)))
+            case _:
+                raise TypeError(f"a message or a text was expected, not a {type(item).__name__}")
+    return found
+
+
+class MessagesState(TypedDict, total=False):
+    """A state that is a conversation; more keys are added in a subclass.
+
+    Attributes:
+        messages: In order; updates are put behind them.
+    """
+
+    messages: Annotated[list[ModelMessage], add_messages]
+
+
+def tools_condition(state: Mapping[str, object]) -> str:
+    """A router: to the node `tools` while the newest message has calls, and else to the end."""
+    messages = state.get(MESSAGES)
+    newest = messages[-1] if isinstance(messages, list) and messages else None
+    has_calls = isinstance(newest, ModelResponse) and any(
+        isinstance(part, ToolCallPart) for part in newest.parts
+    )
+    return "tools" if has_calls else END
+
+
+@register("countersign.tools-node-info/1")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolsNodeInfo:
+    """Calls of a message wait. Stored: version 1, must stay readable.
+
+    Attributes:
+        tools: Names of the tools that wait, in the order of the calls.
+    """
+
+    tools: tuple[str, ...]
+
+    def check_answer(self, answer: object) -> None:
+        """Refuse any answer: the calls are answered one by one.
+
+        Raises:
+            ResumeDataError: Always.
+        """
+        raise ResumeDataError(
+            f"the node of {', '.join(self.tools)} takes no {type(answer).__name__}; answer its "
+            "pending calls by their own ids"
+        )
+
+
+@register("countersign.tools-node-state/1")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolsNodeState:
+    """What a node needs to go on with its calls. Stored: version 1, must stay readable.
+
+    Attributes:
+        results: Of finished calls, by call id; see `ChatState.results`.
+        gates: Names of the gates around each waiting call, by call id.
+    """
+
+    results: dict[str, list[object]]
+    gates: dict[str, list[str]]
+
+
+class NothingToCallError(AgentError):
+    """The newest message of a state has no calls that could run."""
+
+
+class ToolsNode:
+    """A node that runs all tool calls of the newest message, and adds their results.
+
+    They run side by side, each in its address `…;node:NAME;tool:TOOL:CALL`, and through the gates
+    of its tool. When some ask people, the others are finished, and never run again; the node goes
+    on when all have a result. What a tool wants beside its result (`Exit`, `Transfer`) has no
+    meaning here: edges say where a graph goes on.
+
+    Args:
+        tools: What can be called.
+        messages_key: The key of the state that holds the conversation.
+        sequential: Whether the calls of one message run one after the other.
+
+    Raises:
+        DuplicateNameError: Two tools have one name.
+        AgentConfigError: There are none.
+
+    Source:
+        Eino's `compose.ToolsNode`; LangGraph's `ToolNode`.
+    """
+
+    def __init__(
+        self, tools: Sequence[Tool], *, messages_key: str = MESSAGES, sequential: bool = False
+    ) -> None:
+        self._tools = _by_name(tools)
+        self._key = messages_key
+        self._is_sequential = sequential
+
+    async def __call__(self, state: object) -> dict[str, object]:
+        """Run what is to run; see `StateGraph.add_node`.
+
+        Raises:
+            Interrupted: People are needed for some of the calls.
+            NothingToCallError: The newest message has no calls, or calls without ids of their own.
+        """
+        answer, calls = self._calls(state)
+        _, _, kept = get_interrupt_state(ToolsNodeState)
+        results = {}
+        if kept is not None:
+            results = {name: load_result(entry) for name, entry in kept.results.items()}
+            self._check_unchanged(calls, kept)
+        batch = ToolBatch(
+            calls, self._tools, results, why=text_of(answer), is_sequential=self._is_sequential
+        )
+        is_told = current_outlet() and is_outside_of_tools(current_scope("ToolsNode").address)
+        async with aclosing(batch.run()) as events:
+            async for event in events:
+                if is_told:
+                    emit(event)
+        if batch.signals:
+            self._wait(calls, batch)
+        parts = [tool_return(planned, results[planned.call.id]) for planned in calls]
+        return {self._key: [ModelRequest(parts=parts)]}
+
+    def _calls(self, state: object) -> tuple[ModelResponse, list[PlannedCall]]:
+        found = state.get(self._key) if isinstance(state, Mapping) else getattr(state, self._key)
+        messages = list(found or ())
+        newest = messages[-1] if messages else None
+        if not isinstance(newest, ModelResponse):
+            raise NothingToCallError(
+                f"the newest message in {self._key!r} is no answer of a model; lead here only "
+                "after one with calls, as `tools_condition` does"
+            )
+        answer = repaired(newest, call_ids(messages[:-1]))
+        if call_ids([answer]) != call_ids([newest]):
+            raise NothingToCallError(
+                f"two calls in {self._key!r} have one id, or one has none; give the key the "
+                "reducer `add_messages`, which sees to it"
+            )
+        calls = planned_calls(answer)
+        if not calls:
+            raise NothingToCallError(f"the newest message in {self._key!r} calls no tool")
+        return answer, calls
+
+    def _wait(self, calls: Sequence[PlannedCall], batch: ToolBatch) -> None:
+        waiting = [planned.call for planned in calls if planned.call.id in batch.signals]
+        state = ToolsNodeState(
+            results={name: dump_result(done) for name, done in batch.results.items()},
+            gates={call.id: self._gates_of(call.name) for call in waiting},
+        )
+        info = ToolsNodeInfo(tools=tuple(call.name for call in waiting))
+        composite_interrupt(info, state, *batch.waiting())
+
+    def _gates_of(self, name: str) -> list[str]:
+        tool = self._tools.get(name)
+        return list(tool.definition.gates) if tool else ["(no such tool)"]
+
+    def _check_unchanged(self, calls: Sequence[PlannedCall], kept: ToolsNodeState) -> None:
+        """Refuse to go on without the gates that asked."""
+        run = current_scope("ToolsNode").run
+        for planned in calls:
+            before, now = kept.gates.get(planned.call.id), self._gates_of(planned.call.name)
+            address = call_address(planned.call)
+            if before is not None and before != now and run.untouched(address) is None:
+                was, told = (", ".join(gates) or "no gate" for gates in (before, now))
+                keep_waiting(TopologyChangedError(str(address), was, told))
+
+
+def _by_name(tools: Collection[Tool]) -> dict[str, Tool]:
+    if not tools:
+        raise AgentConfigError("a ToolsNode needs at least one tool")
+    found: dict[str, Tool] = {}
+    for tool in tools:
+        name = tool.definition.name
+        if name in found:
+            raise DuplicateNameError("ToolsNode", "tool", name)
+        found[name] = tool
+    return found
