@@ -15,7 +15,10 @@ from agents.address import Address, Segment
 from agents.agent import Agent
 from agents.errors import TopologyChangedError
 from agents.points import Point
+from agents.policy.base import people_of
+from agents.tools.asking import CallGate
 from agents.tools.base import Tool
+from agents.tools.guard import PolicyGate
 
 Key: TypeAlias = tuple[str, str]
 """Type and id of an address segment."""
@@ -99,6 +102,25 @@ def check_topology(agent: Agent, waiting: Point, was: Mapping[str, str]) -> None
     for at, kind in was.items():
         if now.get(at) != kind:
             raise TopologyChangedError(at, kind, now.get(at, "nothing of that name"))
+
+
+def people_named(agent: Agent) -> tuple[str, ...]:
+    """Whom the policies around declared tools may ask, wherever in an agent, each once."""
+    found: dict[str, None] = {}
+    seen: set[int] = set()
+    waiting: list[object] = [agent]
+    while waiting:
+        part = waiting.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        if isinstance(part, Described):
+            waiting += [one.inner for one in part.components().values()]
+        while isinstance(part, CallGate):
+            policy = part.policy if isinstance(part, PolicyGate) else None
+            found.update(dict.fromkeys(people_of(policy)))
+            part = part.tool
+    return tuple(found)
 
 
 def _declared(agent: Agent, address: Address) -> Iterator[Component]:

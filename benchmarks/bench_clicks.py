@@ -347,6 +347,8 @@ async def compare(name: str, environ: dict[str, str], stack: AsyncExitStack, api
             "SLACK_BOT_TOKEN": "xoxb-1",
             "SLACK_SIGNING_SECRET": SECRET,
             "SLACK_API_URL": f"{api}/api/",
+            "COUNTERSIGN_APPROVERS": "channel",
+            "COUNTERSIGN_CHANNELS": "C0BENCHMARK",
             "COUNTERSIGN_PORT": str(port),
             "COUNTERSIGN_LOG": "error",
             **environ,

@@ -205,6 +205,7 @@ async def start_up() -> None:
                 "SLACK_BOT_TOKEN": "xoxb-1",
                 "SLACK_SIGNING_SECRET": "0123456789abcdef0123456789abcdef",
                 "SLACK_API_URL": f"{api}/api/",
+                "COUNTERSIGN_APPROVERS": "U0ADA000001",
                 "COUNTERSIGN_PORT": str(port),
                 "COUNTERSIGN_DATA_DIR": directory,
                 "COUNTERSIGN_LOG": "error",

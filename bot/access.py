@@ -76,6 +76,9 @@ class Access:
             if name == user_id:
                 return True
             if name == CHANNEL:
+                # Who joined since does not count: whoever asks could choose who decides.
+                if approval.members_json and user_id not in _names(approval.members_json):
+                    continue
                 found = await self.directory.channel_members(approval.channel_id)
             elif name.startswith("S"):
                 found = await self.directory.group_members(name)

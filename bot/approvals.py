@@ -32,18 +32,23 @@ from bot.errors import (
     UserFacingError,
 )
 from bot.logcontext import about
+from bot.outlook import Outlook
 from bot.ports import Actor, Clock, Notifier
 from bot.timing import backoff, milliseconds
 from bot.withdrawals import Withdrawals
 from storage.base import Storage
 from storage.errors import RecordConflictError, RecordNotFoundError
-from storage.records import Approval, Decision, Status
+from storage.records import Approval, Decision, Kind, Status
 
 logger = logging.getLogger(__name__)
 
 LEASE = timedelta(seconds=15)
 PATIENCE = timedelta(seconds=12)
 """What one attendance may take: it must end before its lease does, or two would post one card."""
+LOOK_PATIENCE = timedelta(seconds=3)
+"""What finding out whether anybody can decide may take of it."""
+LOOK_AGAIN = timedelta(minutes=1)
+"""While nobody can decide: people come back."""
 RETRY = timedelta(seconds=8)
 LONGEST_RETRY = timedelta(minutes=5)
 JUST_DECIDED = timedelta(seconds=5)
@@ -289,14 +294,41 @@ class Approvals:
         approval = await self._escalate(approval, now)
         if approval.status is not Status.PENDING:
             await self._tell_thread(approval)
+        else:
+            approval = await self._look_ahead(approval, now)
         try:
             approval = await self._draw(approval)
             if approval.status is not Status.PENDING:
                 return _Outcome(approval, None)
             approval = await self._ask_backups(approval, look_first=was_escalated)
-            return _Outcome(approval, await self._remind(approval, now))
+            due_ms = await self._remind(approval, now)
+            again_ms = now + milliseconds(LOOK_AGAIN) if approval.stuck else due_ms
+            return _Outcome(approval, min(due_ms, again_ms))
         except DeliveryError as error:
             return self._later(approval, error)
+
+    async def _look_ahead(self, approval: Approval, now: int) -> Approval:
+        """At each step of the ladder, and while it is stuck: find out whether anybody can decide.
+
+        A look-up that fails, or takes long, changes nothing.
+        """
+        is_step = now >= (approval.remind_ms or now + 1) or (
+            approval.escalated_ms is not None and not approval.escalation_told
+        )
+        if approval.kind is Kind.QUESTION or not (is_step or approval.stuck):
+            return approval
+        try:
+            async with asyncio.timeout(LOOK_PATIENCE.total_seconds()):
+                missing = await Outlook(self.access.directory).missing(approval)
+        except TimeoutError:
+            return approval
+        stuck = str(missing) if missing is not None else ""
+        if stuck == approval.stuck or not await self.storage.approvals.mark_stuck(
+            approval.approval_id, fence=approval.fence, stuck=stuck
+        ):
+            return approval
+        newest = await self.storage.approvals.get(approval.approval_id)
+        return replace(newest, fence=approval.fence)  # never that of who took the lease
 
     def _later(self, approval: Approval, error: DeliveryError) -> _Outcome:
         """Try again when the fault may have passed; escalation and expiry are never late by it."""

@@ -165,6 +165,8 @@ def _how_to_connect(sandbox: Sandbox) -> str:
         f"    SLACK_API_URL={sandbox.api_url}\n"
         f"    SLACK_BOT_TOKEN={sandbox.bot_token}\n"
         f"    {proof}\n"
+        "    COUNTERSIGN_APPROVERS=channel\n"
+        f"    COUNTERSIGN_CHANNELS={','.join(sandbox.channel_ids)}\n"
     )
 
 

@@ -12,11 +12,15 @@ from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agents import Agent, ModelError, ModelRefusedError
+from agents.topology import people_named
+from bot.access import CHANNEL
 from bot.databasecheck import look_at_storage
 from bot.directory import SlackDirectory
 from bot.errors import DirectoryError, InvalidSettingsError, SettingsError
 from bot.findings import Finding
 from bot.manifest import check_manifest, needed_scopes
+from bot.mrkdwn import is_person
+from bot.outlook import MOST_MEMBERS
 from bot.ports import Clock
 from bot.settings import Settings
 from bot.slackcalls import slack_fault
@@ -68,12 +72,13 @@ async def examine(environ: Mapping[str, str], tools: Tools) -> AsyncIterator[Fin
         return
     transport = "Socket Mode" if settings.is_socket_mode else "HTTP"
     yield Finding(subject="settings", text=f"complete; Slack is reached over {transport}")
-    yield _look_at_agent(settings, tools)
+    agent, named = _look_at_agent(settings, tools)
+    yield agent
     if tools.ask_model is not None:
         yield await _look_at_model(settings, tools.load_model, tools.ask_model)
     async for finding in look_at_storage(settings, tools.make_storage):
         yield finding
-    async for finding in _look_at_slack(settings, tools.clock):
+    async for finding in _look_at_slack(settings, named, tools.clock):
         yield finding
 
 
@@ -88,16 +93,18 @@ def _look_at_manifest(text: str) -> Finding:
     return Finding(subject="manifest.yml", text="fits this release")
 
 
-def _look_at_agent(settings: Settings, tools: Tools) -> Finding:
+def _look_at_agent(settings: Settings, tools: Tools) -> tuple[Finding, Sequence[str]]:
+    """Load the agents; return also whom the policies of their tools name."""
     try:
         agents = tools.load_agents(settings.agent, tools.load_model(settings.model))
     except SettingsError as error:
-        return _finding(error)
+        return _finding(error), ()
+    named = dict.fromkeys(one for agent in agents.values() for one in people_named(agent))
     names = ", ".join(dict.fromkeys(agent.name for agent in agents.values()))
     text = f"{names}, with the model {settings.model}"
     if tools.ask_model is None:
         text += "; the model was not asked (`countersign doctor --model` asks it for one word)"
-    return Finding(subject="agent", text=text)
+    return Finding(subject="agent", text=text), tuple(named)
 
 
 async def _look_at_model(
@@ -126,7 +133,9 @@ async def _look_at_model(
     return Finding(subject="model", text=f"{settings.model} answers")
 
 
-async def _look_at_slack(settings: Settings, clock: Clock) -> AsyncIterator[Finding]:
+async def _look_at_slack(
+    settings: Settings, named: Sequence[str], clock: Clock
+) -> AsyncIterator[Finding]:
     token = settings.slack_bot_token.get_secret_value()
     client = AsyncWebClient(token=token, base_url=settings.slack_api_url, timeout=TIMEOUT_S)
     try:
@@ -140,9 +149,8 @@ async def _look_at_slack(settings: Settings, clock: Clock) -> AsyncIterator[Find
         granted = _header(answer.headers, "x-oauth-scopes")
         yield _compare_scopes(frozenset(scope.strip() for scope in granted.split(",")))
         directory = SlackDirectory(client, team_id=str(answer.get("team_id")), clock=clock)
-        yield await _look_at_people("COUNTERSIGN_APPROVERS", settings.approvers, directory)
-        if settings.escalate_to:
-            yield await _look_at_people("COUNTERSIGN_ESCALATE_TO", settings.escalate_to, directory)
+        async for finding in _look_at_deciders(settings, named, directory):
+            yield finding
     yield await _look_at_transport(settings, client)
 
 
@@ -164,6 +172,47 @@ def _compare_scopes(granted: frozenset[str]) -> Finding:
     return Finding(subject="scopes", text=f"as in manifest.yml{remark}")
 
 
+async def _look_at_deciders(
+    settings: Settings, named: Sequence[str], directory: SlackDirectory
+) -> AsyncIterator[Finding]:
+    """Look at all who are named as deciders, by the settings and by the policies of tools."""
+    yield await _look_at_people("COUNTERSIGN_APPROVERS", settings.approvers, directory)
+    if settings.escalate_to:
+        yield await _look_at_people("COUNTERSIGN_ESCALATE_TO", settings.escalate_to, directory)
+    if named:
+        yield await _look_at_people("COUNTERSIGN_AGENT", named, directory)
+    if settings.channels or CHANNEL in named:
+        yield await _look_at_channels(settings, named, directory)
+
+
+async def _look_at_channels(
+    settings: Settings, named: Sequence[str], directory: SlackDirectory
+) -> Finding:
+    variable, told, faults = "COUNTERSIGN_CHANNELS", [], []
+    decides = CHANNEL in {*settings.approvers, *settings.escalate_to, *named}
+    for channel in settings.channels:
+        try:
+            count = len(await directory.channel_members(channel))
+        except DirectoryError as error:
+            faults.append(f"{channel} cannot be looked up ({error.detail})")
+            continue
+        told.append(f"{channel} ({count} members)")
+        if decides and count > MOST_MEMBERS:
+            faults.append(f"{channel} has {count} members: of over {MOST_MEMBERS} none decides")
+    if decides and not settings.channels:
+        faults.append("a policy names `channel`, which is nobody while this is not set")
+    if faults:
+        remedy = "give ids of channels where the bot is a member, or name people or groups"
+        return Finding(subject=variable, text="; ".join(faults), remedy=remedy)
+    words = f"actions with approval only in {', '.join(told)}"
+    if decides:
+        words += (
+            "; `channel` lets everybody decide who was a member there when it was asked and still "
+            "is at the click, but not who asked: whoever may invite people there chooses deciders"
+        )
+    return Finding(subject="channels", text=words)
+
+
 async def _look_at_people(
     variable: str, names: Sequence[str], directory: SlackDirectory
 ) -> Finding:
@@ -176,16 +225,24 @@ async def _look_at_people(
     if faults:
         remedy = "name people of this workspace, or groups with members"
         return Finding(subject=variable, text="; ".join(faults), remedy=remedy)
-    subject = "approvers" if variable == "COUNTERSIGN_APPROVERS" else "backup people"
-    return Finding(subject=subject, text=", ".join(names))
+    return Finding(subject=_DECIDERS[variable], text=", ".join(names))
+
+
+_DECIDERS = {
+    "COUNTERSIGN_APPROVERS": "approvers",
+    "COUNTERSIGN_ESCALATE_TO": "backup people",
+    "COUNTERSIGN_AGENT": "approvers of policies",
+}
 
 
 async def _approver_faults(name: str, directory: SlackDirectory) -> Iterator[str]:
     if name.startswith("S"):
         members = await directory.group_members(name)
         return iter(() if members else (f"{name} has no members",))
-    if not name.startswith(("U", "W")):
+    if name == CHANNEL:
         return iter(())
+    if not is_person(name):
+        return iter((f"{name!r} is not the id of a person or a group",))
     person = await directory.person(name)
     traits = {
         "is an app": person.is_bot,

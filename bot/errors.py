@@ -11,11 +11,13 @@ BotError
         InvalidInputError       a button value or a form that is not ours
         DirectoryError          people could not be looked up
         NotRecordedError        the database did not answer in time
+    NobodyError                 nobody can decide something, and what to do
     DeliveryError               Slack refused or did not answer; keeps __cause__
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -140,6 +142,58 @@ class NotRecordedError(UserFacingError):
             "I could not record this in time. Please look at the card; if it still has its "
             "buttons, try again."
         )
+
+
+class NobodyError(BotError):
+    """Nobody can decide something; str() may be shown, and says what to do. Never raised far.
+
+    Args:
+        obstacles: Ids, or names, of those who might, each with why they cannot; may be empty.
+        is_direct: Whether it is asked in a direct message.
+        remedy: What to do; found out from the rest when empty.
+    """
+
+    def __init__(
+        self,
+        obstacles: Sequence[tuple[str, str]],
+        *,
+        is_direct: bool = False,
+        remedy: str = "",
+    ) -> None:
+        told = [f"{_name(who)} {why}".strip() for who, why in obstacles[:_MOST_TOLD]]
+        if len(obstacles) > _MOST_TOLD:
+            told.append(f"{len(obstacles) - _MOST_TOLD} more cannot, either")
+        facts = "; ".join(told) or "nobody is named who might"
+        if not remedy and is_direct:
+            remedy = "Please ask in a channel where somebody else can decide."
+        super().__init__(f"{facts}. {remedy or _REMEDY}")
+
+    @classmethod
+    def elsewhere(cls, channels: Sequence[str]) -> NobodyError:
+        """Approval is asked for in other places only."""
+        places = ", ".join(f"<#{one}>" for one in channels[:_MOST_TOLD])
+        return cls(
+            [("", "This is not a place for what needs approval")],
+            remedy=f"Please ask in {places}.",
+        )
+
+
+_MOST_TOLD = 6
+_UNSAFE = re.compile(r"[^\w .@-]")
+_REMEDY = (
+    "Let somebody else ask for it in a new thread, or let whoever runs me name more people who may "
+    "decide."
+)
+
+
+def _name(who: str) -> str:
+    if not who:
+        return ""
+    if who == "channel":
+        return "This channel"
+    told = mention(who)
+    # What is no id may come from anywhere: it must not become a mention here.
+    return told if told.startswith("<") else f"“{_UNSAFE.sub('', who)[:40]}”"
 
 
 class DeliveryError(BotError):

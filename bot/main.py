@@ -120,6 +120,7 @@ async def start(
         agents=agents,
         rules=Rules(
             approvers=settings.approvers,
+            channels=settings.channels,
             self_approval=settings.self_approval,
             remind_after=settings.remind_after,
             escalate_after=settings.escalate_after,

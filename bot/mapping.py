@@ -35,6 +35,7 @@ __all__ = [
     "edited_digest",
     "in_order",
     "rebound",
+    "unknown_names",
 ]
 
 _APPROVER = re.compile(r"channel|[UWS][A-Z0-9]{1,30}")
@@ -47,6 +48,8 @@ class Rules:
 
     Attributes:
         approvers: User ids, user group ids, or `channel`; never empty.
+        channels: Ids of the only channels where approval is asked for, and where `channel` names
+            somebody; empty when it is asked for everywhere, and `channel` is nobody.
         self_approval: Whether the requester may decide.
         remind_after: From the request to the first reminder.
         expire_after: From the request to its expiry.
@@ -64,6 +67,7 @@ class Rules:
     escalate_to: tuple[str, ...] = ()
     max_age: timedelta = timedelta(minutes=15)
     exclude_editors: bool = False
+    channels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -313,6 +317,12 @@ def _under_ruling(info: CallInfo, rules: Rules) -> dict[str, Any]:
         "original_json": in_order(info.original) if info.original is not None else "",
         "asked_again": info.asked_again,
     }
+
+
+def unknown_names(info: object) -> list[str]:
+    """What a policy gives in place of people who may decide, and is no id of anybody."""
+    named = info.approvers if isinstance(info, CallInfo) else ()
+    return [name for name in named if name not in _valid(named)]
 
 
 def _valid(names: Sequence[str]) -> list[str]:

@@ -166,9 +166,13 @@ class Settings(BaseSettings):
         description="`yes`: who edits a call cannot approve it, too; somebody else has to.",
     )
     approvers: Annotated[tuple[str, ...], BeforeValidator(values.approvers)] = Field(
-        default=(values.CHANNEL,),
         alias="COUNTERSIGN_APPROVERS",
-        description="Who decides: user ids, user group ids, or `channel` (the thread's channel).",
+        description="Who decides: user ids, user group ids, or `channel` (its members). Required.",
+    )
+    channels: Annotated[tuple[str, ...], BeforeValidator(values.channels)] = Field(
+        default=(),
+        alias="COUNTERSIGN_CHANNELS",
+        description="Channel ids: the only places for actions with approval. `channel` needs it.",
     )
     self_approval: Annotated[bool, BeforeValidator(values.yes_or_no)] = Field(
         default=False,
@@ -244,6 +248,21 @@ class Settings(BaseSettings):
                 "it is not set, but COUNTERSIGN_ESCALATE_AFTER is, and nobody would be asked",
                 "name the backup people as in COUNTERSIGN_APPROVERS, or unset "
                 "COUNTERSIGN_ESCALATE_AFTER",
+            )
+        return value
+
+    @field_validator("channels", mode="after")
+    @classmethod
+    def _says_which_channels_decide(
+        cls, value: tuple[str, ...], info: ValidationInfo
+    ) -> tuple[str, ...]:
+        names = (*info.data.get("approvers", ()), *info.data.get("escalate_to", ()))
+        if values.CHANNEL in names and not value:
+            values.refuse(
+                "it is not set, and `channel` lets the members of a channel decide: who asks would "
+                "choose who decides, by choosing, or making, the channel",
+                "list the ids of the channels (C…) where requests may be made, or name people or "
+                "groups in place of channel",
             )
         return value
 
@@ -327,10 +346,19 @@ def _problem(details: Any) -> SettingsError:
     field = Settings.model_fields.get(found)  # a default is reported by the name of its field
     variable = str(field.alias) if field is not None else found
     if details["type"] == "missing":
-        remedy = "set it to the Bot User OAuth Token (xoxb-…) of the page OAuth & Permissions"
-        return SettingsError(variable, "it is not set", remedy)  # the only one without a default
+        return SettingsError(variable, "it is not set", _REQUIRED[variable])
     context = details["ctx"]
     return SettingsError(variable, str(context["fault"]), str(context["remedy"]))
+
+
+_REQUIRED = {
+    "SLACK_BOT_TOKEN": "set it to the Bot User OAuth Token (xoxb-…) of the page OAuth & "
+    "Permissions",
+    "COUNTERSIGN_APPROVERS": "say who may decide: ids of people (U…) and of user groups (S…), such "
+    "as COUNTERSIGN_APPROVERS=U0ADALINDQ,S0ONCALL01; or channel, together with "
+    "COUNTERSIGN_CHANNELS",
+}
+"""What to do about a setting that has no default."""
 
 
 def _one_each(problems: Sequence[SettingsError]) -> list[SettingsError]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +16,7 @@ from bot.loading import DEMO_MODEL
 from bot.manifest import bot_scopes, manifest_text, read_manifest
 from bot.sandbox import Sandbox
 from bot.settings import OURS, Settings
+from bot.values import CHANNEL
 
 PORT = 8900
 """Where the page is, unless another program is there."""
@@ -91,11 +92,18 @@ async def try_out(
         InvalidSettingsError: A variable of the bot is wrong.
         BotError: The port is taken, or the data directory cannot be written.
     """
-    settings = Settings.load(_environment(environ, "http://127.0.0.1/", "xoxb-demo", "xapp-demo"))
+    checked = _environment(environ, "http://127.0.0.1/", "xoxb-demo", "xapp-demo", ["C000000"])
+    settings = Settings.load(checked)
     with _directory(settings.data_dir) as directory:
         async with _sandbox(port, clock) as sandbox:
             settings = Settings.load(
-                _environment(environ, sandbox.api_url, sandbox.bot_token, sandbox.app_token)
+                _environment(
+                    environ,
+                    sandbox.api_url,
+                    sandbox.bot_token,
+                    sandbox.app_token,
+                    sandbox.channel_ids,
+                )
             ).model_copy(update={"data_dir": Path(directory)})
             words = welcome(sandbox.url, agent=settings.agent, model=settings.model)
             await _run(settings, run_bot, stop, lambda: say(words))
@@ -170,7 +178,11 @@ def _directory(base: Path) -> TemporaryDirectory[str]:
 
 
 def _environment(
-    environ: Mapping[str, str], api_url: str, bot_token: str, app_token: str
+    environ: Mapping[str, str],
+    api_url: str,
+    bot_token: str,
+    app_token: str,
+    channels: Iterable[str],
 ) -> dict[str, str]:
     """The bot's own variables, with the stand-in's addresses and tokens in place of Slack's."""
     ours = {
@@ -181,6 +193,8 @@ def _environment(
     return {
         "COUNTERSIGN_LOG": "warning",
         "COUNTERSIGN_AGENT": AGENTS,
+        "COUNTERSIGN_APPROVERS": CHANNEL,
+        "COUNTERSIGN_CHANNELS": ",".join(channels),
         **ours,
         "COUNTERSIGN_PORT": "0",
         "SLACK_API_URL": api_url,

@@ -32,8 +32,9 @@ from agents.messages import log_text, user_message
 from bot.approvals import Approvals
 from bot.audit import Act, note
 from bot.errors import DirectoryError
-from bot.mapping import Asked, Rules, approval_from, approval_id_of, asks_people
+from bot.mapping import Asked, Rules, approval_from, approval_id_of, asks_people, unknown_names
 from bot.outbox import Outbox
+from bot.outlook import Outlook
 from bot.ports import Clock, Notifier, Spawn, Stream
 from bot.requesters import Requesters
 from bot.results import doubt_answer
@@ -351,13 +352,17 @@ class Turns:
         if all(context.id in known for context in contexts):
             return
         now = self.clock()
+        outlook = Outlook(self.approvals.access.directory, self.rules.channels)
         new = [
-            approval_from(
-                context,
-                await self._asked(thread, context),
-                self.rules,
-                position=position,
-                now_ms=now,
+            await outlook.prepare(
+                approval_from(
+                    context,
+                    await self._asked(thread, context),
+                    self.rules,
+                    position=position,
+                    now_ms=now,
+                ),
+                unknown=unknown_names(context.info),
             )
             for position, context in enumerate(contexts)
             if context.id not in known

@@ -239,6 +239,20 @@ def approvers(value: str | tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
+def channels(value: str | tuple[str, ...]) -> tuple[str, ...]:
+    """Read ids of channels."""
+    text = value if isinstance(value, str) else ",".join(value)
+    names = [name for name in re.split(r"[,\s]+", text) if name]
+    for name in names:
+        if not re.fullmatch(r"[CG][A-Z0-9]{6,30}", name):
+            refuse(
+                f"{name!r} is not the id of a channel",
+                "list channel ids (C…), separated by commas; the id is at the end of what "
+                "*View channel details* shows",
+            )
+    return tuple(dict.fromkeys(names))
+
+
 def backups(value: str | tuple[str, ...]) -> tuple[str, ...]:
     """Read who may decide, too, once it has escalated; nobody when it is left out."""
     return approvers(value) if value else ()

@@ -345,6 +345,14 @@ class ApprovalStore(Protocol):
         """
         ...
 
+    async def mark_stuck(self, approval_id: str, *, fence: int, stuck: str) -> bool:
+        """Record why nobody can decide it now; empty when somebody can.
+
+        One conditional write: the lease is held, and the approval is pending. Sets `stuck`, and
+        adds one to `revision`. False, and nothing written, otherwise.
+        """
+        ...
+
     async def mark_escalation_told(self, approval_id: str, *, fence: int) -> bool:
         """Record that the message to the backup people is posted; False when the lease was lost."""
         ...

@@ -206,6 +206,7 @@ APPROVALS = Codec(
         "seen_json",
         "said_json",
         "run_json",
+        "stuck",
         "asked_again",
         "reminder_ts",
         "escalation_ts",

@@ -244,6 +244,8 @@ class Approval:
     run_json: str = ""
     """What became of the approved call: a JSON object with `state`, `text` and `at_ms`; empty until
     it starts."""
+    stuck: str = ""
+    """Why nobody can decide it now, in our own words; empty while somebody can."""
     asked_again: str = ""
     """Why people are asked anew about a call that was decided before; empty when they are not."""
     reminder_ts: str = ""

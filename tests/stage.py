@@ -60,6 +60,8 @@ class Stage:
                 "SLACK_BOT_TOKEN": BOT_TOKEN,
                 "SLACK_API_URL": self.sandbox.api_url,
                 **transport,
+                "COUNTERSIGN_APPROVERS": "channel",
+                "COUNTERSIGN_CHANNELS": ",".join(self.sandbox.channel_ids),
                 **self.environ,
             }
         )

@@ -13,7 +13,7 @@ import logging
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Literal, Protocol, TypeAlias, get_args
+from typing import Literal, Protocol, TypeAlias, get_args, runtime_checkable
 
 from agents.codec import Json
 from agents.errors import AgentConfigError
@@ -145,6 +145,26 @@ class Policy(Protocol):
         ruling denies the call.
         """
         ...
+
+
+@runtime_checkable
+class NamesPeople(Protocol):
+    """A policy that can say beforehand whom it may ask."""
+
+    def people(self) -> tuple[str, ...]:
+        """Approvers and backup people of all that it may ask."""
+        ...
+
+
+def people_of(*policies: object) -> tuple[str, ...]:
+    """Whom policies, or rulings, may ask, each once; those that cannot say it are left out."""
+    found: dict[str, None] = {}
+    for one in policies:
+        if isinstance(one, Ask):
+            found.update(dict.fromkeys((*one.approvers, *one.backups)))
+        elif isinstance(one, NamesPeople):
+            found.update(dict.fromkeys(one.people()))
+    return tuple(found)
 
 
 async def ruling_of(policy: Policy, call: PolicyCall, *, time_limit: float = TIME_LIMIT) -> Ruling:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from agents.errors import AgentConfigError
-from agents.policy.base import Allow, Ask, Deny, Policy, PolicyCall, Ruling
+from agents.policy.base import Allow, Ask, Deny, Policy, PolicyCall, Ruling, people_of
 from agents.policy.checks import (
     KnownTool,
     check_names,
@@ -40,6 +40,9 @@ class _AllOf:
     def rule_names(self) -> tuple[str, ...]:
         return rule_names(self.policies)
 
+    def people(self) -> tuple[str, ...]:
+        return people_of(*self.policies)
+
 
 @dataclass(frozen=True, slots=True)
 class _FirstOf:
@@ -66,6 +69,9 @@ class _FirstOf:
 
     def rule_names(self) -> tuple[str, ...]:
         return rule_names(self.policies)
+
+    def people(self) -> tuple[str, ...]:
+        return people_of(*self.policies)
 
 
 def all_of(*policies: Policy) -> Policy:

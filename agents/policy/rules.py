@@ -19,7 +19,7 @@ from typing import Literal, cast, get_args
 from agents.codec import Json
 from agents.errors import AgentConfigError
 from agents.patterns import Pattern, PatternError
-from agents.policy.base import Allow, Ask, Deny, PolicyCall, Ruling
+from agents.policy.base import Allow, Ask, Deny, PolicyCall, Ruling, people_of
 from agents.policy.checks import KnownTool, check_rule_names, has_path
 from agents.policy.combine import strictest
 
@@ -244,6 +244,10 @@ class RulePolicy:
                     f"a rule is about {rule.tool!r}, and there is no such tool; "
                     f"tools that exist: {', '.join(sorted(known)) or 'none'}"
                 )
+
+    def people(self) -> tuple[str, ...]:
+        """Whom the rules, and the default, may ask; see `NamesPeople`."""
+        return people_of(*(rule.then for rule in self.rules), self.default)
 
 
 class _Absent:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from bot.action_ids import PICKS, ActionId, encode
 from bot.asks import Ask, Form, ask_of
-from bot.cards.blocks import LABEL, Block, actions, button, context, mrkdwn
+from bot.cards.blocks import LABEL, Block, actions, button, context, mrkdwn, section
 from bot.cards.details import fits_details
 from bot.cards.edit import obstacle
 from bot.cards.outcomes import MOST_OPTIONS, option_label
-from bot.cards.parts import title_of
+from bot.cards.parts import stuck_words, title_of
 from bot.cards.text import is_plain, width
 from bot.mrkdwn import escape
 from storage.records import Approval, Kind
@@ -39,7 +39,10 @@ def choices(approval: Approval, *, hidden: bool) -> list[Block]:
     ask = ask_of(approval)
     row = _Row(approval, ask, encode(approval.approval_id, approval.digest), title_of(approval))
     blocks: list[Block] = []
-    if _needs_all(approval, ask) and not fits_details(approval):
+    if approval.stuck:
+        blocks = [section(stuck_words(approval))]
+        made = [*row.no(), *row.withdraw()]
+    elif _needs_all(approval, ask) and not fits_details(approval):
         words = "This is too long to be shown in full, so it cannot be approved here."
         blocks = [context(mrkdwn(words))]
         made = [*row.no(), *row.withdraw()]

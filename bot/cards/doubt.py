@@ -21,6 +21,7 @@ from bot.cards.parts import (
     spoken,
     spoken_outcome,
     spoken_title,
+    stuck_words,
     title_of,
     wrote_since,
 )
@@ -69,7 +70,8 @@ def doubt_card(approval: Approval, *, approvers_text: str, thread_busy: bool = F
     title = header(title_of(approval))
     if approval.status is Status.PENDING:
         small = small_print(approval, deciders(approval, approvers_text))
-        blocks = [title, section(_ASK), *about.blocks, *wrote_since(approval), small]
+        stuck = [section(stuck_words(approval))] if approval.stuck else []
+        blocks = [title, section(_ASK), *stuck, *about.blocks, *wrote_since(approval), small]
         blocks += [*notes(about, can_open=True), *busy]
         choices = _choices(approval, hidden=bool(about.hidden))
         return Card(text=_pending_text(approval), blocks=[*blocks, choices])
@@ -107,11 +109,12 @@ def doubt_words(approval: Approval) -> str:
 def _choices(approval: Approval, *, hidden: bool) -> Block:
     value = encode(approval.approval_id, approval.digest)
     title = title_of(approval)
-    buttons = [
-        button("It ran…", ActionId.RAN, value, of=title),
-        button("Run again", ActionId.AGAIN, value, of=title, style="danger"),
-        button("Give up", ActionId.GIVE_UP, value, of=title),
-    ]
+    buttons = [button("Give up", ActionId.GIVE_UP, value, of=title)]
+    if not approval.stuck:
+        buttons[:0] = [
+            button("It ran…", ActionId.RAN, value, of=title),
+            button("Run again", ActionId.AGAIN, value, of=title, style="danger"),
+        ]
     if hidden:
         buttons.append(button("Details", ActionId.DETAILS, value, of=title))
     return actions(*buttons)

@@ -127,6 +127,15 @@ def wrote_since(approval: Approval) -> list[Block]:
     return blocks
 
 
+def stuck_words(approval: Approval) -> str:
+    """Why nobody can decide it now, and who can later."""
+    words = f"*Nobody can decide this now.* {own_words(approval.stuck, REASON * 2)}"
+    if approval.escalate_ms is None:
+        return words
+    names = own_words(approvers_words(json.loads(approval.backups_json)), APPROVERS)
+    return f"{words} From {date(approval.escalate_ms)} on: {names}."
+
+
 def asked_by(approval: Approval) -> str:
     """Mention all whose words led to it, who wrote last first."""
     people = [mention(one) for one in requesters_of(approval)]

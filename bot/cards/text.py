@@ -23,7 +23,7 @@ _UNSEEN = frozenset(
 _UNSEEN_KINDS = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 _MARKS_IN_A_ROW = 3
 _BREAKS_IN_A_ROW = 3
-_MENTION = re.compile(r"(<@[UW][A-Z0-9]{1,30}>|<!subteam\^S[A-Z0-9]{1,30}>)")
+_MENTION = re.compile(r"(<@[UW][A-Z0-9]{1,30}>|<!subteam\^S[A-Z0-9]{1,30}>|<#[CG][A-Z0-9]{1,30}>)")
 _PLAIN = re.compile(r"[\t\n -~]*")
 _NOTE_ROOM = 40
 

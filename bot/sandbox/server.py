@@ -293,6 +293,11 @@ class Sandbox(Arrangements):
                 return person.id
         raise LookupError(name)
 
+    @property
+    def channel_ids(self) -> list[str]:
+        """Ids of all channels, without direct messages."""
+        return [one for one in self.workspace.channels if not one.startswith("D")]
+
     def channel_id(self, name: str) -> str:
         """The id of a channel, by its name without #."""
         for channel in self.workspace.channels.values():

@@ -206,6 +206,11 @@ class MongoApprovalStore:
         escalated = await self._collection.update_and_get(where, put(update, "escalate_ms", None))
         return None if escalated is None else to_record(APPROVALS, escalated)
 
+    async def mark_stuck(self, approval_id: str, *, fence: int, stuck: str) -> bool:
+        where = {**leases.held(approval_id, fence), "status": Status.PENDING.value}
+        update: Update = {"$set": {"stuck": stuck}, "$inc": {"revision": 1}}
+        return await self._collection.update(where, update)
+
     async def mark_escalation_told(self, approval_id: str, *, fence: int) -> bool:
         update: Update = {"$set": {"escalation_told": True}}
         return await self._collection.update(leases.held(approval_id, fence), update)

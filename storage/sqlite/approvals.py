@@ -127,6 +127,12 @@ WHERE approval_id = :id AND fence = :fence AND leased_until_ms > 0 AND status = 
 RETURNING *
 """
 
+_MARK_STUCK = """
+UPDATE approvals SET stuck = :stuck, revision = revision + 1
+WHERE approval_id = :id AND fence = :fence AND leased_until_ms > 0 AND status = 'pending'
+RETURNING 1
+"""
+
 _MARK_ESCALATION_TOLD = """
 UPDATE approvals SET escalation_told = 1
 WHERE approval_id = :id AND fence = :fence AND leased_until_ms > 0
@@ -293,6 +299,10 @@ class SqliteApprovalStore:
         values = {"id": approval_id, "fence": fence, "now": now_ms, "v": SCHEMA_VERSION}
         rows = await self._select(_ESCALATE, values)
         return rows[0] if rows else None
+
+    async def mark_stuck(self, approval_id: str, *, fence: int, stuck: str) -> bool:
+        values = {"id": approval_id, "fence": fence, "stuck": stuck}
+        return await self._database.change(_MARK_STUCK, values)
 
     async def mark_escalation_told(self, approval_id: str, *, fence: int) -> bool:
         values = {"id": approval_id, "fence": fence}

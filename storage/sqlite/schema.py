@@ -95,6 +95,7 @@ CREATE TABLE IF NOT EXISTS approvals (
     seen_json TEXT NOT NULL,
     said_json TEXT NOT NULL,
     run_json TEXT NOT NULL,
+    stuck TEXT NOT NULL,
     asked_again TEXT NOT NULL,
     reminder_ts TEXT NOT NULL,
     escalation_ts TEXT NOT NULL,
@@ -252,6 +253,7 @@ ALTER TABLE approvals ADD COLUMN counted_json TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE approvals ADD COLUMN seen_json TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE approvals ADD COLUMN said_json TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE approvals ADD COLUMN run_json TEXT NOT NULL DEFAULT '';
+ALTER TABLE approvals ADD COLUMN stuck TEXT NOT NULL DEFAULT '';
 ALTER TABLE approvals ADD COLUMN asked_again TEXT NOT NULL DEFAULT '';
 ALTER TABLE approvals ADD COLUMN reminder_ts TEXT NOT NULL DEFAULT '';
 ALTER TABLE approvals ADD COLUMN escalation_ts TEXT NOT NULL DEFAULT '';

@@ -286,6 +286,8 @@ class Play:
             "SLACK_BOT_TOKEN": BOT_TOKEN,
             "SLACK_APP_TOKEN": APP_TOKEN,
             "SLACK_API_URL": self.sandbox.api_url,
+            "COUNTERSIGN_APPROVERS": "channel",
+            "COUNTERSIGN_CHANNELS": ",".join(self.sandbox.channel_ids),
             "COUNTERSIGN_AGENT": "tests.chaos.agent:build",
             "COUNTERSIGN_PORT": str(free_port()),
             "COUNTERSIGN_REMIND_AFTER": f"{self.setting.expire_s // 2}s",

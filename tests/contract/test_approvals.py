@@ -656,3 +656,15 @@ async def test_a_card_is_asked_to_be_drawn_again(storage: Storage) -> None:
     assert await storage.approvals.redraw(APPROVAL_ID, now_ms=7_000)
     assert await storage.approvals.get(APPROVAL_ID) == replace(before, revision=5, due_ms=7_000)
     assert not await storage.approvals.redraw("apr_9", now_ms=7_000)
+
+
+async def test_that_nobody_can_decide_is_recorded_under_the_lease(storage: Storage) -> None:
+    held = await claimed(storage)
+
+    assert await storage.approvals.mark_stuck(APPROVAL_ID, fence=held.fence, stuck="Ada is away.")
+    assert await storage.approvals.get(APPROVAL_ID) == replace(
+        held, stuck="Ada is away.", revision=2
+    )
+    assert not await storage.approvals.mark_stuck(APPROVAL_ID, fence=held.fence - 1, stuck="")
+    await storage.approvals.decide(APPROVAL_ID, a_decision(), digest=DIGEST)
+    assert not await storage.approvals.mark_stuck(APPROVAL_ID, fence=held.fence, stuck="")

@@ -38,6 +38,7 @@ from agents.tools.guard import policy_gate
 from agents.tools.human import HumanInterruptConfig
 from agents.tools.questions import Choice
 from agents.workflows.loop import LoopAgent
+from bot.sandbox import BEN
 
 RAN: list[object] = []
 """What the tools and nodes did; a test that looks at it clears it first."""
@@ -262,7 +263,7 @@ class _Named:
         return Ask(
             rule="deployments",
             reason=f"{call.tool} changes what customers see",
-            approvers=("UBEN",),
+            approvers=("UBEN", BEN),  # in an office, and in the sandbox
             expires_in=timedelta(minutes=30),
             remind_in=timedelta(minutes=5),
         )

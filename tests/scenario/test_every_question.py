@@ -20,6 +20,7 @@ Open = Callable[[str], AbstractAsyncContextManager[tuple[Stage, str]]]
 APPROVE, REJECT, EDIT = "countersign:approve", "countersign:reject", "countersign:edit"
 ANSWER, CHOOSE, ACCEPT = "countersign:answer", "countersign:choose", "countersign:accept"
 RESPOND, IGNORE = "countersign:respond", "countersign:ignore"
+WITHDRAW = "countersign:withdraw"
 PICK_1, PICK_2 = "countersign:pick_1", "countersign:pick_2"
 
 
@@ -63,7 +64,7 @@ async def final(stage: Stage, word: str, *, number: int = 1) -> dict[str, Any]:
 async def test_feedback_by_reply_by_form_and_one_click(opened: Open) -> None:
     async with opened("feedback") as (stage, ts):
         card = await stage.card(word="First *draft* <!channel>")
-        assert buttons(card) == [ACCEPT, ANSWER]
+        assert buttons(card) == [ACCEPT, ANSWER, WITHDRAW]
         await stage.say("Rosa", "Make it *shorter*, please", thread_ts=ts)
         await stage.said("Second draft")
         assert "shorter" in str(await final(stage, "Feedback given"))
@@ -196,7 +197,7 @@ async def test_missing_arguments_of_an_approved_call_are_for_approvers(opened: O
 async def test_human_accepts(opened: Open) -> None:
     async with opened("human_all") as (stage, _):
         card = await stage.card(word=APPROVE)
-        assert buttons(card) == [APPROVE, EDIT, RESPOND, IGNORE]
+        assert buttons(card) == [APPROVE, EDIT, RESPOND, IGNORE, WITHDRAW]
         await stage.click("Ada", card, APPROVE)
         await stage.said("Done")
         assert RAN == [("deploy", "staging")]
@@ -231,7 +232,7 @@ async def test_human_ignores(opened: Open) -> None:
 async def test_human_answers_that_are_not_allowed_are_refused(opened: Open) -> None:
     async with opened("human_strict") as (stage, _):
         card = await stage.card(word=RESPOND)
-        assert buttons(card) == [RESPOND]
+        assert buttons(card) == [RESPOND, WITHDRAW]
         user, sandbox = stage.user("Ada"), stage.sandbox
         payload = sandbox.payload_of_click(user, stage.channel, card["ts"], RESPOND)
         for action_id in (APPROVE, IGNORE, PICK_1, CHOOSE, ACCEPT, ANSWER):
@@ -239,13 +240,13 @@ async def test_human_answers_that_are_not_allowed_are_refused(opened: Open) -> N
             await sandbox.send_interaction(payload)
         await stage.whispered("Ada", "not one that I made")
         assert RAN == []
-        assert buttons(await stage.card(word=RESPOND)) == [RESPOND]
+        assert buttons(await stage.card(word=RESPOND)) == [RESPOND, WITHDRAW]
 
 
 async def test_stage_goes_on(opened: Open) -> None:
     async with opened("staged") as (stage, _):
         card = await stage.card(word="Continue")
-        assert buttons(card) == [APPROVE, REJECT]
+        assert buttons(card) == [APPROVE, REJECT, WITHDRAW]
         await stage.click("Ada", card, APPROVE)
         await stage.said("Done")
         assert RAN == [("deploy", "staging")]
@@ -337,7 +338,7 @@ async def test_graph_asks_for_a_verdict(opened: Open) -> None:
 async def test_graph_goes_on_from_a_breakpoint(opened: Open) -> None:
     async with opened("graph_break") as (stage, _):
         card = await stage.card(word="The graph stopped before “pay”")
-        assert buttons(card) == [APPROVE, REJECT, EDIT]
+        assert buttons(card) == [APPROVE, REJECT, EDIT, WITHDRAW]
         await stage.click("Ada", card, APPROVE)
         await stage.said("Paid 5 in Rome")
         assert RAN == [("pay", 5, "Rome", ["a", "b"])]
@@ -377,7 +378,7 @@ async def test_text_answers_an_info_of_its_own(opened: Open, agent: str) -> None
 async def test_program_has_to_answer_and_nothing_breaks(opened: Open) -> None:
     async with opened("machine") as (stage, ts):
         card = await stage.card(word="Only a program can answer this")
-        assert buttons(card) == []
+        assert buttons(card) == [WITHDRAW]
         assert "expected a Measurement" in str(card)
         await stage.say("Rosa", "20 degrees", thread_ts=ts)
         await stage.whispered("Rosa", "only a program")

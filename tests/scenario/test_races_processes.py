@@ -56,6 +56,8 @@ class Bots:
             "SLACK_BOT_TOKEN": BOT_TOKEN,
             "SLACK_APP_TOKEN": APP_TOKEN,
             "SLACK_API_URL": self._sandbox.api_url,
+            "COUNTERSIGN_APPROVERS": "channel",
+            "COUNTERSIGN_CHANNELS": ",".join(self._sandbox.channel_ids),
             "COUNTERSIGN_AGENT": "tests.chaos.agent:build",
             "COUNTERSIGN_PORT": str(port),
             "COUNTERSIGN_LOG": "warning",

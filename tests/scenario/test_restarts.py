@@ -109,6 +109,8 @@ def environ_of(stage: Stage, data: Path) -> dict[str, str]:
         "SLACK_BOT_TOKEN": BOT_TOKEN,
         "SLACK_APP_TOKEN": APP_TOKEN,
         "SLACK_API_URL": stage.sandbox.api_url,
+        "COUNTERSIGN_APPROVERS": "channel",
+        "COUNTERSIGN_CHANNELS": ",".join(stage.sandbox.channel_ids),
         "COUNTERSIGN_DATA_DIR": str(data),
         "COUNTERSIGN_PORT": str(free_port()),
     }

@@ -53,6 +53,7 @@ THREAD = Thread(
 ADDRESS = Address.parse("agent:A;tool:deploy:c1")
 RULES = Rules(
     approvers=("channel",),
+    channels=("C1",),
     self_approval=False,
     remind_after=timedelta(minutes=15),
     expire_after=timedelta(hours=8),

@@ -33,6 +33,7 @@ THREAD_ID = f"T1:{CHANNEL}:{ROOT}"
 
 RULES = Rules(
     approvers=("channel",),
+    channels=(CHANNEL,),
     self_approval=False,
     remind_after=timedelta(minutes=15),
     expire_after=timedelta(hours=8),

@@ -19,7 +19,11 @@ from bot.settings import Settings
 from storage.errors import StoreBusyError
 from storage.sqlite import SqliteStorage
 
-GOOD = {"SLACK_BOT_TOKEN": "xoxb-1", "SLACK_APP_TOKEN": "xapp-1"}
+GOOD = {
+    "SLACK_BOT_TOKEN": "xoxb-1",
+    "SLACK_APP_TOKEN": "xapp-1",
+    "COUNTERSIGN_APPROVERS": "U0ADALINDQ",
+}
 
 
 class FakeBot:
@@ -116,6 +120,7 @@ def test_run_with_wrong_settings(capsys: pytest.CaptureFixture[str]) -> None:
         "SLACK_BOT_TOKEN",
         "SLACK_SIGNING_SECRET",
         "COUNTERSIGN_PORT",
+        "COUNTERSIGN_APPROVERS",
     ]
     assert bot.settings is None
 
@@ -144,7 +149,8 @@ def test_who_stops_reading_gets_no_traceback() -> None:
 
 
 def test_doctor_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["doctor"], environ={"SLACK_BOT_TOKEN": "xoxb-1"}) == FAILED
+    environ = {"SLACK_BOT_TOKEN": "xoxb-1", "COUNTERSIGN_APPROVERS": "U0ADALINDQ"}
+    assert main(["doctor"], environ=environ) == FAILED
     shown = capsys.readouterr()
     assert shown.out.startswith("ok  manifest.yml: ")
     assert "!!  SLACK_SIGNING_SECRET: " in shown.out
@@ -255,8 +261,8 @@ def test_sandbox_says_how_to_connect(argv: list[str], names: set[str]) -> None:
         interrupt()
 
     assert main(["sandbox", "--port", "0", *argv], environ={}, say=say) == 0
-    environ = dict(re.findall(r"^    (SLACK_\w+)=(\S+)$", shown[0], re.MULTILINE))
-    assert set(environ) == names
+    environ = dict(re.findall(r"^    ([A-Z_]+)=(\S+)$", shown[0], re.MULTILINE))
+    assert set(environ) == names | {"COUNTERSIGN_APPROVERS", "COUNTERSIGN_CHANNELS"}
     Settings.load(environ)
 
 

@@ -9,7 +9,17 @@ from pathlib import Path
 import pytest
 from pydantic_ai.models import Model
 
-from agents import Agent, ModelError, ModelRefusedError
+from agents import (
+    Agent,
+    AgentTool,
+    ChatModelAgent,
+    ModelError,
+    ModelRefusedError,
+    approval_gate,
+    guard,
+    tool,
+)
+from agents.policy import AllowList, Ask, Deny, Rule, RulePolicy, all_of, first_of
 from bot.databasecheck import EMBEDDED, SHARED, remedy_for
 from bot.doctor import Tools, examine
 from bot.errors import SettingsError
@@ -42,6 +52,7 @@ def environ(sandbox: Sandbox, tmp_path: Path) -> dict[str, str]:
         "SLACK_API_URL": sandbox.api_url,
         "SLACK_BOT_TOKEN": sandbox.bot_token,
         "SLACK_APP_TOKEN": sandbox.app_token,
+        "COUNTERSIGN_APPROVERS": ADA,
         "COUNTERSIGN_DATA_DIR": str(tmp_path / "data"),
     }
 
@@ -413,8 +424,64 @@ async def test_scopes_that_are_not_needed_are_named(
 
 
 async def test_good_approvers(environ: dict[str, str]) -> None:
-    findings = await look({**environ, "COUNTERSIGN_APPROVERS": f"{ADA},{ONCALL},channel"})
-    assert str(findings["approvers"]) == f"ok  approvers: {ADA}, {ONCALL}, channel"
+    findings = await look({**environ, "COUNTERSIGN_APPROVERS": f"{ADA},{ONCALL}"})
+    assert str(findings["approvers"]) == f"ok  approvers: {ADA}, {ONCALL}"
+    assert "channels" not in findings
+
+
+async def test_what_it_means_that_a_channel_decides(
+    environ: dict[str, str], sandbox: Sandbox
+) -> None:
+    ops = sandbox.channel_id("ops")
+    given = {**environ, "COUNTERSIGN_APPROVERS": "channel"}
+    text = (await look({**given, "COUNTERSIGN_CHANNELS": ops}))["channels"].text
+    assert f"actions with approval only in {ops} (" in text
+    assert "who was a member there when it was asked and still is at the click" in text
+    wrong = await look({**given, "COUNTERSIGN_CHANNELS": f"{ops},C0NOWHERE1"})
+    assert "C0NOWHERE1 cannot be looked up" in wrong["COUNTERSIGN_CHANNELS"].text
+    alone = await look({**environ, "COUNTERSIGN_CHANNELS": ops})
+    assert "still is at the click" not in alone["channels"].text
+
+
+async def test_a_channel_that_is_too_large_decides_nothing(
+    environ: dict[str, str], sandbox: Sandbox
+) -> None:
+    ops = sandbox.channel_id("ops")
+    sandbox.workspace.channels[ops].members.extend(f"U0MANY{one:05}" for one in range(500))
+    given = {**environ, "COUNTERSIGN_APPROVERS": "channel", "COUNTERSIGN_CHANNELS": ops}
+    finding = (await look(given))["COUNTERSIGN_CHANNELS"]
+    assert "of over 500 none decides" in finding.text
+    assert not finding.is_ok
+
+
+def policed(*names: str) -> Callable[[str, Model], Mapping[str, Agent]]:
+    """Agents, one of them within another, with a policy around a tool that names these."""
+
+    @tool
+    def pay(amount: int) -> str:
+        """Pay."""
+        return "paid"
+
+    asking = RulePolicy(
+        rules=(Rule(tool="pay", then=Ask(rule="few", approvers=names)),), default=Deny("no")
+    )
+    both = all_of(asking, first_of(AllowList(["pay"])))
+
+    def load(_: str, model: Model) -> Mapping[str, Agent]:
+        inner = ChatModelAgent(name="B", model=model, tools=[approval_gate(guard(pay, both))])
+        return {"*": ChatModelAgent(name="A", model=model, tools=[AgentTool(inner)])}
+
+    return load
+
+
+async def test_whom_policies_name_is_looked_at_too(environ: dict[str, str]) -> None:
+    good = await look(environ, load=policed(ADA, ONCALL))
+    assert str(good["approvers of policies"]) == f"ok  approvers of policies: {ADA}, {ONCALL}"
+    wrong = (await look(environ, load=policed("U-OPS", GUS)))["COUNTERSIGN_AGENT"].text
+    assert "'U-OPS' is not the id of a person or a group" in wrong
+    assert f"{GUS} is a guest" in wrong
+    anyone = (await look(environ, load=policed("channel")))["COUNTERSIGN_CHANNELS"].text
+    assert "a policy names `channel`, which is nobody while this is not set" in anyone
 
 
 async def test_approvers_who_can_never_decide(environ: dict[str, str], sandbox: Sandbox) -> None:

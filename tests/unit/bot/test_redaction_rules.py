@@ -22,7 +22,11 @@ from bot.maskrules import (
 from bot.redaction import in_force, is_secret_key, mask, mask_text
 from bot.settings import Settings
 
-GIVEN = {"SLACK_BOT_TOKEN": "xoxb-1-2-abc", "SLACK_APP_TOKEN": "xapp-1-A-2-abc"}
+GIVEN = {
+    "SLACK_BOT_TOKEN": "xoxb-1-2-abc",
+    "SLACK_APP_TOKEN": "xapp-1-A-2-abc",
+    "COUNTERSIGN_APPROVERS": "U0ADALINDQ",
+}
 IBAN = r"\b[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?\b"
 
 

@@ -10,8 +10,9 @@ from bot.errors import InvalidSettingsError
 from bot.settings import Settings, variables
 from bot.values import Log, is_loopback
 
-SOCKET = {"SLACK_BOT_TOKEN": "xoxb-1-2-abc", "SLACK_APP_TOKEN": "xapp-1-A-2-abc"}
-HTTP = {"SLACK_BOT_TOKEN": "xoxb-1-2-abc", "SLACK_SIGNING_SECRET": "0123456789abcdef0123"}
+WHO = {"COUNTERSIGN_APPROVERS": "U0ADALINDQ"}
+SOCKET = {"SLACK_BOT_TOKEN": "xoxb-1-2-abc", "SLACK_APP_TOKEN": "xapp-1-A-2-abc", **WHO}
+HTTP = {"SLACK_BOT_TOKEN": "xoxb-1-2-abc", "SLACK_SIGNING_SECRET": "0123456789abcdef0123", **WHO}
 README = Path(__file__).parents[3] / "README.md"
 
 
@@ -35,7 +36,7 @@ def test_defaults() -> None:
     )
     assert (settings.host, settings.port) == ("127.0.0.1", 3000)
     assert settings.remind_after < settings.expire_after == timedelta(hours=8)
-    assert settings.approvers == ("channel",)
+    assert (settings.approvers, settings.channels) == (("U0ADALINDQ",), ())
     assert settings.self_approval is False
     assert (settings.escalate_after, settings.escalate_to) == (None, ())
     assert settings.log == Log(level="INFO", as_json=False)
@@ -54,10 +55,10 @@ def test_the_process_environment_is_not_read(monkeypatch: pytest.MonkeyPatch) ->
     assert settings.slack_bot_token.get_secret_value() == "xoxb-1-2-abc"
 
 
-def test_nothing_set_names_both_missing_secrets() -> None:
+def test_nothing_set_names_all_that_is_missing() -> None:
     with pytest.raises(InvalidSettingsError) as caught:
         Settings.load({})
-    first, second = str(caught.value).splitlines()
+    first, second, third = str(caught.value).splitlines()
     assert first == (
         "SLACK_BOT_TOKEN: it is not set; "
         "set it to the Bot User OAuth Token (xoxb-…) of the page OAuth & Permissions"
@@ -66,6 +67,27 @@ def test_nothing_set_names_both_missing_secrets() -> None:
         "SLACK_SIGNING_SECRET: neither it nor SLACK_APP_TOKEN is set; "
         "set SLACK_APP_TOKEN for Socket Mode, or SLACK_SIGNING_SECRET for HTTP"
     )
+    assert third == (
+        "COUNTERSIGN_APPROVERS: it is not set; say who may decide: ids of people (U…) and of user "
+        "groups (S…), such as COUNTERSIGN_APPROVERS=U0ADALINDQ,S0ONCALL01; or channel, together "
+        "with COUNTERSIGN_CHANNELS"
+    )
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"COUNTERSIGN_APPROVERS": "channel"},
+        {"COUNTERSIGN_APPROVERS": "U0ADALINDQ, channel"},
+        {"COUNTERSIGN_ESCALATE_AFTER": "1h", "COUNTERSIGN_ESCALATE_TO": "channel"},
+    ],
+)
+def test_i13_a_channel_decides_only_where_the_operator_says(given: dict[str, str]) -> None:
+    found = faults(**given)
+    assert list(found) == ["COUNTERSIGN_CHANNELS"]
+    assert "who asks would choose who decides" in found["COUNTERSIGN_CHANNELS"]
+    settings = Settings.load({**SOCKET, **given, "COUNTERSIGN_CHANNELS": "C0OPSOPS01 G0OLDGROUP"})
+    assert settings.channels == ("C0OPSOPS01", "G0OLDGROUP")
 
 
 def test_all_faults_are_reported_at_once() -> None:
@@ -127,6 +149,8 @@ def test_all_faults_are_reported_at_once() -> None:
         ("COUNTERSIGN_LOG", "loud", "write a level"),
         ("COUNTERSIGN_LOG", "info,debug", "write a level"),
         ("COUNTERSIGN_APPROVERS", ",", "names nobody"),
+        ("COUNTERSIGN_CHANNELS", "#ops", "not the id of a channel"),
+        ("COUNTERSIGN_CHANNELS", "D0DIRECT01", "not the id of a channel"),
         ("COUNTERSIGN_APPROVERS", "everyone", "not the id of a person"),
         ("COUNTERSIGN_APPROVERS", "*", "not the id of a person"),
         ("COUNTERSIGN_APPROVERS", "U0ADALINDQ, @ben", "'@ben' is not the id"),
@@ -148,10 +172,13 @@ def test_an_empty_value_is_refused(variable: str) -> None:
 
 
 def test_an_escalation() -> None:
-    given = {"COUNTERSIGN_ESCALATE_AFTER": "7h59m", "COUNTERSIGN_ESCALATE_TO": "channel S0ONCALL01"}
+    given = {
+        "COUNTERSIGN_ESCALATE_AFTER": "7h59m",
+        "COUNTERSIGN_ESCALATE_TO": "U0BENOKAFO S0ONCALL01",
+    }
     settings = Settings.load({**SOCKET, **given})
     assert settings.escalate_after == timedelta(hours=7, minutes=59)
-    assert settings.escalate_to == ("channel", "S0ONCALL01")
+    assert settings.escalate_to == ("U0BENOKAFO", "S0ONCALL01")
 
 
 def test_an_escalation_needs_somebody() -> None:
@@ -212,7 +239,7 @@ def test_variables_of_others_are_passed_over() -> None:
         ("COUNTERSIGN_LOG", "debug", "log", Log(level="DEBUG")),
         ("COUNTERSIGN_LOG", "json", "log", Log(as_json=True)),
         ("COUNTERSIGN_LOG", "JSON, warning", "log", Log(level="WARNING", as_json=True)),
-        ("COUNTERSIGN_APPROVERS", "channel", "approvers", ("channel",)),
+        ("COUNTERSIGN_CHANNELS", "C0OPSOPS01,C0OPSOPS01", "channels", ("C0OPSOPS01",)),
         (
             "COUNTERSIGN_APPROVERS",
             "U0ADALINDQ, W0BENOKAFO S0ONCALL01,U0ADALINDQ",
@@ -244,17 +271,17 @@ SECRETS = {
 
 
 def test_secrets_are_not_shown() -> None:
-    settings = Settings.load(SECRETS)
+    settings = Settings.load({**SECRETS, **WHO})
     assert "hush" not in repr(settings) + str(settings) + repr(settings.model_dump())
 
 
 def test_secrets_are_listed_for_masking() -> None:
-    assert Settings.load(SECRETS).secrets() == (
+    assert Settings.load({**SECRETS, **WHO}).secrets() == (
         *SECRETS.values(),
         "hush%40hush",
         "hush@hush",
     )
-    assert Settings.load(HTTP).secrets() == tuple(HTTP.values())
+    assert Settings.load(HTTP).secrets() == tuple(HTTP[name] for name in HTTP if name not in WHO)
     without_login = Settings.load({**SOCKET, "MONGODB_URI": "mongodb://db1/x"}).secrets()
     assert without_login[-1] == "mongodb://db1/x"
 
