@@ -64,6 +64,9 @@ class ChatInterruptInfo:
 
     agent_name: str
 
+    def __str__(self) -> str:
+        return f"Agent {self.agent_name!r} interrupted"
+
     def check_answer(self, answer: object) -> None:
         """Take messages for the model; the calls are answered one by one.
 

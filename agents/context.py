@@ -178,6 +178,11 @@ class RunContext:
         """Whether an answer is for this interrupt or for one below it."""
         return point.id in self._index.live
 
+    def is_answered(self, address: Address) -> bool:
+        """Whether something that waited at or below an address was answered."""
+        point = self.topmost(address)
+        return point is not None and self.is_live(point)
+
     def untouched(self, address: Address) -> Point | None:
         """What waits at an address and must stay as it is: nobody answered anything in it."""
         point = self.topmost(address)

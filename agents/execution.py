@@ -55,6 +55,9 @@ from agents.tools.function import result_text
 GRACE = timedelta(seconds=5)
 """How long agents inside a call have to stop by themselves, with what they need to go on."""
 
+_ACTED = {ToolOutcome.RAN, ToolOutcome.ANSWERED, ToolOutcome.FAILED}
+"""What came of a call whose tool ran."""
+
 _STOPPED = "stopped"
 """The slot of a call that was stopped from outside."""
 
@@ -183,6 +186,7 @@ class _Execution:
 
     async def _new(self, planned: PlannedCall, tools: Mapping[str, Tool]) -> ToolReturn:
         tool, journal = tools.get(self.call.name), self.scope.run.journal
+        was_answered = self.scope.run.is_answered(self.scope.address)
         if tool is None and journal.find(STARTED, self.at) is not None:
             raise TopologyChangedError(self.at, "a tool that has started", "no such tool")
         if tool is None or planned.problem:
@@ -190,7 +194,9 @@ class _Execution:
         else:
             result = await self._run(tool)
         result = replace(result, text=well_formed(result.text))
-        if journal.every_step or journal.has_started(self.at):
+        # What acted on an answer does not get it, or another one, a second time.
+        has_acted = was_answered and result.outcome in _ACTED
+        if journal.every_step or journal.has_started(self.at) or has_acted:
             await self._note(result)
         finished = ToolFinished(
             checkpoint_id=self.scope.run.checkpoint_id,

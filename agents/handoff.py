@@ -352,14 +352,20 @@ def _context_line(note: Note) -> str:
 
 
 def _said_line(name: str, text: str, calls: Iterable[tuple[str, str]]) -> str:
-    said = f" [{name}] said: {text}." if text else ""
+    said = f" [{name}] said: {_sentence(text)}" if text else ""
     for tool, arguments in calls:
         said += f" [{name}] called tool: `{tool}` with arguments: {arguments}."
     return f"For context:{said}" if said else ""
 
 
 def _result_line(name: str, tool: str, text: str) -> str:
-    return f"For context: [{name}] `{tool}` tool returned result: {text}." if text else ""
+    if not text:
+        return ""
+    return f"For context: [{name}] `{tool}` tool returned result: {_sentence(text)}"
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "!", "?", "…")) else f"{text}."
 
 
 def _arguments(call: ToolCallPart) -> str:

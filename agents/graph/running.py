@@ -186,9 +186,11 @@ class _Begun:
         return await begin_guarded(self.here, self.node_run) if self.is_guarded else None
 
     async def _outcome(self) -> Outcome:
+        run, address = self.scope.run, self.scope.address
+        has_answer, journal = run.is_answered(address), run.journal
         outcome = await self._tried()
-        journal = self.scope.run.journal
-        if journal.every_step or self.is_guarded:
+        # What acted on an answer does not get it, or another one, a second time.
+        if journal.every_step or self.is_guarded or has_answer:
             changes = self.scope.run.session.take_changes()
             note = {"outcome": encode(outcome), "session": cast("Json", changes)}
             await journal.append(NODE, str(self.scope.address), note)

@@ -103,13 +103,16 @@ class CallGate(ABC):
         """Ask first, and run what people agreed to; see `Tool.call`.
 
         Raises:
+            InvalidArgumentsError: The arguments do not fit; nobody is asked.
             Interrupted: People are asked, or what is guarded asks them.
         """
         granted = granted_arguments()
         with state_slot(self.slot):
             scope = current_scope("a gate")
             if granted is None:
-                decided = await self._decide(arguments)
+                # Whoever calls it by hand may have checked nothing: people are asked about what
+                # can run, and about all of it.
+                decided = await self._decide(self.validate(arguments))
             else:
                 decided = self._approved(None, GateState(arguments=granted))
         if isinstance(decided, ToolReturn):

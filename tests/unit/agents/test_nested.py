@@ -173,6 +173,14 @@ async def test_80_an_agent_as_a_tool_is_interrupted_and_resumed() -> None:
     assert getattr(first, "content", "") == "do it"
 
 
+async def test_every_info_of_the_runtime_can_be_printed() -> None:
+    world, _, _ = inner_world()
+    context = contexts(await world.run())["i1"]
+
+    assert context.parent is not None
+    assert str(context.parent.info) == "Agent 'Inner' interrupted"
+
+
 async def test_79_d11_a_parent_takes_only_its_own_kind_of_answer() -> None:
     world, _, _ = inner_world()
     context = contexts(await world.run())["i1"]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from typing import Annotated
 
 import pytest
 from pydantic import Field
 
+from agents import MemoryCheckpointStore, Runner, address_segment, make_message
+from agents.agent import AgentEvent, AgentInput, function_agent
 from agents.calls import ToolOutcome, ToolReturn
 from agents.codec import Json, decode, encode
 from agents.context import current_address, get_resume_context
-from agents.errors import ResumeDataError, ToolError
+from agents.errors import InvalidArgumentsError, ResumeDataError, ToolError
 from agents.signals import interrupt
 from agents.tools.base import Tool
 from agents.tools.function import tool
@@ -27,6 +30,7 @@ from agents.tools.infos import (
     Withdrawn,
 )
 from tests.unit.agents.stage import Stage
+from tests.unit.agents.support import collect
 
 PAY: dict[str, Json] = {"order": "o1", "euros": 5}
 FULL: dict[str, Json] = {**PAY, "note": None, "notify": True}
@@ -60,6 +64,10 @@ def till() -> Till:
     return Till()
 
 
+def twice_gated(plain: Tool) -> Tool:
+    return approval_gate(review_edit_gate(plain))
+
+
 async def approval(till: Till) -> tuple[Stage, ApprovalInfo]:
     stage = till.stage("approval", "They asked.")
     assert await stage.run() is None
@@ -88,6 +96,42 @@ async def test_gate_asks_before_it_runs_anything(till: Till) -> None:
     assert info.schema == stage.tool.definition.schema
     assert info.digest == info.digest_of(FULL)
     assert str(info) == "Pay 5 EUR: may this call of 'pay' run?"
+
+
+@pytest.mark.parametrize("gate", [approval_gate, review_edit_gate, twice_gated])
+@pytest.mark.parametrize("arguments", [{}, {**PAY, "euros": 0}, {**PAY, "euros": "many"}])
+async def test_nobody_is_asked_about_a_call_that_could_not_run(
+    till: Till, gate: Callable[[Tool], Tool], arguments: dict[str, Json]
+) -> None:
+    """By hand, in an agent or a node: what the runtime calls itself, it has checked."""
+    gated = gate(tool(till.pay))
+
+    async def by_hand(_: AgentInput) -> AsyncIterator[AgentEvent]:
+        with address_segment("tool", "pay", "c1"):
+            yield make_message(str(await gated.call(arguments)))
+
+    runner = Runner(function_agent("A", by_hand), checkpoint_store=MemoryCheckpointStore())
+
+    with pytest.raises(InvalidArgumentsError, match="the arguments do not fit"):
+        await collect(runner.query("hi", checkpoint_id="1"))
+    assert await runner.pending("1") == ()
+
+
+async def test_a_call_by_hand_is_shown_with_its_defaults_and_runs_so(till: Till) -> None:
+    gated = approval_gate(tool(till.pay))
+
+    async def by_hand(_: AgentInput) -> AsyncIterator[AgentEvent]:
+        with address_segment("tool", "pay", "c1"):
+            yield make_message(str(await gated.call(dict(PAY))))
+
+    runner = Runner(function_agent("A", by_hand), checkpoint_store=MemoryCheckpointStore())
+    await collect(runner.query("hi", checkpoint_id="1"))
+    (asked,) = await runner.pending("1")
+
+    assert isinstance(asked.info, ApprovalInfo)
+    assert asked.info.arguments == FULL
+    await collect(runner.resume("1", {asked.id: asked.info.approve()}))
+    assert till.paid == [FULL]
 
 
 async def test_gate_is_named_in_the_definition(till: Till) -> None:

@@ -72,7 +72,7 @@ async def test_e089_a_transfer_and_then_an_approval() -> None:
         ),
         (
             "user-prompt: For context: [Boss] `transfer_to_agent` tool returned result: "
-            "Handed to 'Worker'.."
+            "Handed to 'Worker'."
         ),
     ]
 
@@ -156,7 +156,7 @@ async def test_e091_transfers_to_and_fro() -> None:
             "user-prompt: For context: [B] called tool: `transfer_to_agent` "
             'with arguments: {"agent_name": "A"}.'
         ),
-        "user-prompt: For context: [B] `transfer_to_agent` tool returned result: Handed to 'A'..",
+        "user-prompt: For context: [B] `transfer_to_agent` tool returned result: Handed to 'A'.",
     ]
 
     last = await team.resume({one.id: yes(one)})

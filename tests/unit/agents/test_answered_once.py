@@ -1,0 +1,123 @@
+"""A question whose tool has acted on the answer does not wait again when the run fails after it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import TypedDict
+
+import pytest
+
+from agents import (
+    ChatModelAgent,
+    CheckpointBusyError,
+    MemoryCheckpointStore,
+    ModelError,
+    Runner,
+    ScriptedModel,
+    Tool,
+    approval_gate,
+    get_resume_context,
+    interrupt,
+    make_message,
+    tool,
+)
+from agents.agent import Agent, AgentEvent, AgentInput, function_agent
+from agents.agenttool import AgentTool
+from agents.graph import START, GraphAgent, StateGraph, node_interrupt
+from agents.models import Turn, call, say
+from agents.workflows import SequentialAgent
+from tests.unit.agents.support import Plain, brief, collect, contexts, yes
+
+BUSY = ConnectionError("503")
+
+acted: list[object] = []
+
+
+@tool
+def ask() -> str:
+    """Ask, and act on the answer."""
+    _, has_answer, answer = get_resume_context(str)
+    if not has_answer:
+        interrupt("shall I?")
+    acted.append(answer)
+    return f"did {answer}"
+
+
+def chat(script: list[Turn], *tools: Tool, name: str = "A") -> Agent:
+    return ChatModelAgent(name=name, model=ScriptedModel(script), tools=tools)
+
+
+async def fails(_: AgentInput) -> AsyncIterator[AgentEvent]:
+    yield make_message("well")
+    raise BUSY
+
+
+class State(TypedDict, total=False):
+    input: str
+    output: str
+
+
+def graph() -> Agent:
+    def node(_: State) -> State:
+        answer = node_interrupt("shall I?")
+        acted.append(answer)
+        return {"output": f"did {answer}"}
+
+    return GraphAgent(StateGraph(State).add_node("n", node).add_edge(START, "n").compile(), "G")
+
+
+def agents(last: str) -> dict[str, tuple[Agent, Agent, Agent]]:
+    """Who asks; who fails after the answer; who goes on then, and what it says last."""
+    asking, done = [call("ask", id="c1")], [say(last)]
+    inner = [call("ask", id="i1")]
+    outer = [call("In", {"request": "x"}, id="c1")]
+    script: list[Turn] = [say("inner done")]
+
+    def nested(of_inner: list[Turn], of_outer: list[Turn]) -> Agent:
+        return chat(of_outer, AgentTool(chat(of_inner, ask, name="In")))
+
+    end = chat(list(done), name="end")
+    return {
+        "tool": (chat([*asking], ask), chat([BUSY], ask), chat([*done], ask)),
+        "inner agent": (
+            nested([*inner], [*outer]),
+            nested([*script], [BUSY]),
+            nested([], [*done]),
+        ),
+        "node": (
+            SequentialAgent("S", [graph(), end]),
+            SequentialAgent("S", [graph(), function_agent("end", fails)]),
+            SequentialAgent("S", [graph(), end]),
+        ),
+    }
+
+
+@pytest.mark.parametrize("kind", agents(""))
+async def test_an_answer_is_acted_on_once(kind: str) -> None:
+    acted.clear()
+    store = MemoryCheckpointStore()
+    first, failing, then = (Runner(one, checkpoint_store=store) for one in agents("done")[kind])
+    (asked,) = contexts(await collect(first.query("hi", checkpoint_id="1"))).values()
+
+    with pytest.raises((ModelError, ConnectionError)):
+        await collect(failing.resume("1", {asked.id: "yes"}))
+
+    with pytest.raises(CheckpointBusyError, match="`recover`"):
+        await collect(then.resume("1", {asked.id: "no"}))
+    assert brief(await collect(then.recover("1")))[-1] == "says done"
+    assert acted == ["yes"]
+
+
+async def test_what_people_refused_may_be_answered_again_as_nothing_has_acted() -> None:
+    plain, store = Plain("t"), MemoryCheckpointStore()
+    first = Runner(chat([call("t", id="c1")], approval_gate(plain)), checkpoint_store=store)
+    (asked,) = contexts(await collect(first.query("hi", checkpoint_id="1"))).values()
+    failing = Runner(chat([BUSY], approval_gate(plain)), checkpoint_store=store)
+
+    with pytest.raises(ModelError):
+        await collect(failing.resume("1", {asked.id: asked.info.reject("no")}))  # type: ignore[attr-defined]
+
+    then = Runner(chat([say("done")], approval_gate(plain)), checkpoint_store=store)
+    events = await collect(then.resume("1", {asked.id: yes(asked)}))
+    assert brief(events)[-1] == "says done"
+    assert len(plain.calls) == 1
