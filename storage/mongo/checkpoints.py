@@ -35,7 +35,7 @@ class MongoCheckpointStore:
         head = await self._checkpoints.get(checkpoint_id)
         if head is None:
             return None
-        if head.get("open") is not False:
+        if head.get("open", True):
             entries = await self._entries(checkpoint_id, head.get("base"))
             return stored_checkpoint(checkpoint_id, head, entries)
         # Whoever ended the run may have been cut off before the last step.

@@ -45,6 +45,20 @@ async def test_a_closed_run_keeps_keys_but_no_content(mongo: MongoStorage) -> No
     assert entry == {"_id": "c/1/0", "v": 1, "checkpoint_id": "c", "base": 1, "index": 0}
 
 
+async def test_what_a_cut_left_of_a_closed_run_goes_when_it_is_read(mongo: MongoStorage) -> None:
+    await mongo.checkpoints.save("c", "data", status=CheckpointStatus.RUNNING, expected_version=0)
+    await mongo.checkpoints.append("c", "secret", base=1, index=0)
+    await mongo.checkpoints.close("c", expected_version=1)
+    left = {"$set": {"entry": "secret"}}  # as when the second of the two writes was cut off
+    await collection(mongo, "journal").update_one({"_id": "c/1/0"}, left)
+
+    found = await mongo.checkpoints.load("c")
+
+    assert found is not None
+    assert (found.status, found.journal) == (CheckpointStatus.CLOSED, ())
+    assert "entry" not in await collection(mongo, "journal").find_one({"_id": "c/1/0"})
+
+
 async def test_what_is_not_due_has_no_due_time(mongo: MongoStorage) -> None:
     await mongo.threads.ensure(a_thread(due_ms=5))
     thread = await mongo.threads.claim(THREAD_ID, owner="a", now_ms=5, until_ms=9)

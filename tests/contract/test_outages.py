@@ -127,6 +127,24 @@ async def test_a_server_that_hangs_is_reported_in_time(
 
 
 @pytest.mark.mongo
+async def test_of_many_callers_none_waits_longer_because_of_the_others(
+    own_server: MongoServer, mongo: Storage
+) -> None:
+    await mongo.threads.ensure(a_thread())
+    await stop(own_server.pid)
+    try:
+        async with asyncio.timeout(WITHIN_S):
+            results = await asyncio.gather(
+                *(mongo.threads.extend(THREAD_ID, fence=9, until_ms=1) for _ in range(150)),
+                return_exceptions=True,
+            )
+    finally:
+        os.kill(own_server.pid, signal.SIGCONT)
+
+    assert all(isinstance(one, StoreUnavailableError) for one in results)
+
+
+@pytest.mark.mongo
 async def test_i4_a_restarted_server_has_everything(
     own_server: MongoServer, mongo: Storage
 ) -> None:
