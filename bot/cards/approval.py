@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bot.asks import Ask, Form, ask_of
+from bot.cards.anew import anew, changes
 from bot.cards.arguments import (
     Budget,
     Listed,
     list_arguments,
-    list_changes,
     read_object,
     read_pairs,
     short_text,
@@ -17,11 +17,9 @@ from bot.cards.arguments import (
 from bot.cards.blocks import (
     Block,
     Card,
-    context,
     header,
     line,
     literal,
-    mrkdwn,
     rich,
 )
 from bot.cards.buttons import choices
@@ -51,13 +49,12 @@ from bot.cards.parts import (
 )
 from bot.cards.ran import ran
 from bot.cards.text import clip
-from bot.mrkdwn import escape, utc
+from bot.mrkdwn import escape, mention, utc
 from bot.redaction import REDACTED, mask_text
 from bot.withdrawals import said_of
 from storage.records import Approval, Kind, Status
 
 ARGUMENTS = Budget(whole=3_200, value=700)
-CHANGES = Budget(whole=1_600, value=300)
 
 
 def approval_card(approval: Approval, *, approvers_text: str, thread_busy: bool = False) -> Card:
@@ -76,7 +73,7 @@ def approval_card(approval: Approval, *, approvers_text: str, thread_busy: bool 
     about = describe(final)
     busy = busy_note(thread_busy=thread_busy)
     if approval.status is Status.PENDING:
-        blocks = [*about.blocks, *wrote_since(approval)]
+        blocks = [*anew(approval), *about.blocks, *wrote_since(approval)]
         blocks += [small_print(approval, deciders(approval, approvers_text))]
         blocks += [*notes(about, can_open=True), *busy]
         blocks += choices(approval, hidden=bool(about.hidden))
@@ -144,17 +141,10 @@ def _asked(ask: Ask) -> Listed:
 
 def _changes(approval: Approval) -> list[Block]:
     decision = approval.decision
-    if decision is None or not decision.arguments_json:
+    if decision is None:
         return []
-    before = read_object(approval.arguments_json) or {}
-    after = read_object(decision.arguments_json) or {}
-    listed = list_changes(before, after, CHANGES)
-    if not listed.elements:
-        return []
-    blocks = [rich(line(literal("Changes", "bold")), *listed.elements)]
-    if listed.hidden:
-        blocks.append(context(mrkdwn(f"{listed.hidden:,} characters of changes are not shown.")))
-    return blocks
+    before = approval.original_json or approval.arguments_json
+    return changes(before, decision.arguments_json or approval.arguments_json)
 
 
 def _pending_text(approval: Approval) -> str:
@@ -165,6 +155,7 @@ def _pending_text(approval: Approval) -> str:
     return spoken(
         f"{needed}: {spoken_title(approval)}.",
         f"Asked for by {asked_by(approval)}.",
+        f"Edited by {mention(approval.edited_by)}." if approval.edited_by else "",
         "They wrote since; please read it first." if said_of(approval) else "",
         f"Expires {utc(approval.expires_ms)}.",
         escape(arguments),

@@ -56,6 +56,8 @@ def reminder_text(approval: Approval, mentions: Sequence[str]) -> Card:
     people = _people(mentions)
     what = "an answer" if approval.kind is Kind.QUESTION else "a decision"
     waits = f"This still waits for {what}, until {date(approval.expires_ms)}. The card is above."
+    if approval.edited_by and not approval.reminders:
+        waits = f"{mention(approval.edited_by)} has edited this, and now you are asked. {waits}"
     title = quote(literal(clip(title_of(approval), 300)))
     spoken = f"{people} Reminder: {spoken_title(approval)} still waits for {what}.".strip()
     return Card(text=spoken, blocks=[section(f"{people} {waits}".strip()), rich(title)])

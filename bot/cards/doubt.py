@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from bot.action_ids import ActionId, encode
+from bot.cards.anew import anew
 from bot.cards.approval import describe
 from bot.cards.arguments import read_object
 from bot.cards.blocks import Block, Card, actions, button, header, rich, section
@@ -71,7 +72,8 @@ def doubt_card(approval: Approval, *, approvers_text: str, thread_busy: bool = F
     if approval.status is Status.PENDING:
         small = small_print(approval, deciders(approval, approvers_text))
         stuck = [section(stuck_words(approval))] if approval.stuck else []
-        blocks = [title, section(_ASK), *stuck, *about.blocks, *wrote_since(approval), small]
+        blocks = [title, section(_ASK), *stuck, *anew(approval), *about.blocks]
+        blocks += [*wrote_since(approval), small]
         blocks += [*notes(about, can_open=True), *busy]
         choices = _choices(approval, hidden=bool(about.hidden))
         return Card(text=_pending_text(approval), blocks=[*blocks, choices])

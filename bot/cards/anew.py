@@ -1,0 +1,49 @@
+"""What a card says that asks people about something else than at first, or once more."""
+
+from __future__ import annotations
+
+from bot.cards.arguments import Budget, list_changes, read_object
+from bot.cards.blocks import Block, context, line, literal, mrkdwn, rich, section
+from bot.cards.text import clip
+from bot.mrkdwn import escape, mention
+from storage.records import Approval
+
+CHANGES = Budget(whole=1_600, value=300)
+_REASON = 300
+
+
+def anew(approval: Approval) -> list[Block]:
+    """Say why people are asked anew, who edited what they are asked about, and what they changed.
+
+    What runs is the arguments of the card; of the old ones there is as much as there is room for.
+
+    Args:
+        approval: Pending.
+    """
+    blocks: list[Block] = []
+    if approval.asked_again:
+        why = escape(clip(approval.asked_again, _REASON))
+        blocks.append(section(f"*You are asked again:* {why}. Nothing has run."))
+    if approval.edited_by:
+        blocks.append(section(f"*Edited by {mention(approval.edited_by)}.* {_whose(approval)}"))
+    return [*blocks, *changes(approval.original_json, approval.arguments_json)]
+
+
+def changes(before: str, after: str) -> list[Block]:
+    """Show what an edit changed, old and new; nothing when there is nothing to compare."""
+    old, new = read_object(before), read_object(after)
+    if not before or not after or old is None or new is None:
+        return []
+    listed = list_changes(old, new, CHANGES)
+    if not listed.elements:
+        return []
+    blocks = [rich(line(literal("Changes", "bold")), *listed.elements)]
+    if listed.hidden:
+        blocks.append(context(mrkdwn(f"{listed.hidden:,} characters of changes are not shown.")))
+    return blocks
+
+
+def _whose(approval: Approval) -> str:
+    if approval.editors_excluded:
+        return "Somebody else has to agree to what it says now."
+    return "It needs agreement to what it says now."

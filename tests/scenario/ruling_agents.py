@@ -1,0 +1,80 @@
+"""Small agents whose rules name different people for different amounts; see `agents`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from pydantic_ai.messages import ModelMessage, ToolReturnPart
+from pydantic_ai.models import Model
+from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
+
+from agents import Agent, ChatModelAgent, tool
+from agents.policy import Allow, Ask, Condition, Deny, Rule, RulePolicy
+from agents.tools.base import Tool
+from agents.tools.gates import approval_gate, review_edit_gate
+from agents.tools.guard import guard
+
+RAN: list[int] = []
+"""What was paid; a test that looks at it clears it first."""
+MIA = "U0MIACHENF"
+
+
+@tool(title="Pay {amount} EUR")
+def pay(amount: int) -> str:
+    """Pay.
+
+    Args:
+        amount: In EUR.
+    """
+    RAN.append(amount)
+    return f"paid {amount}"
+
+
+LIMITS = RulePolicy(
+    rules=(
+        Rule(when=(Condition("amount", ">", 100_000),), then=Deny("nobody pays that much")),
+        Rule(when=(Condition("amount", ">", 100),), then=Ask(rule="big", approvers=(MIA,))),
+        Rule(when=(Condition("amount", ">", 1),), then=Ask(kind="review", rule="small")),
+    ),
+    default=Allow(),
+)
+
+
+@dataclass(frozen=True)
+class Pays:
+    """An agent that wants to pay once, and says when that is done."""
+
+    tool: Tool
+    amount: int = 5
+
+    def __call__(self, _: Model) -> Agent:
+        model = FunctionModel(stream_function=self._next)
+        return ChatModelAgent(name="clerk", model=model, tools=[self.tool])
+
+    async def _next(
+        self, messages: list[ModelMessage], _: AgentInfo
+    ) -> AsyncIterator[str | DeltaToolCalls]:
+        """Know from what was said how far it is: it may be another process by now."""
+        if any(isinstance(part, ToolReturnPart) for part in messages[-1].parts):
+            yield "All done."
+            return
+        arguments = json.dumps({"amount": self.amount})
+        yield {0: DeltaToolCall(name="pay", json_args=arguments, tool_call_id="c1")}
+
+
+small = Pays(guard(pay, LIMITS))
+big = Pays(guard(pay, LIMITS), 500)
+nested = Pays(guard(approval_gate(pay), LIMITS))
+around_review = Pays(
+    guard(
+        review_edit_gate(pay),
+        RulePolicy(
+            rules=(
+                Rule(when=(Condition("amount", ">", 100),), then=Ask(rule="big", approvers=(MIA,))),
+            ),
+            default=Allow(),
+        ),
+    )
+)

@@ -1,0 +1,224 @@
+"""Who decides after an edit, in two gates, and when a decision is old (F1, F6, F7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from storage.records import Decision, Status
+from storage.sqlite import SqliteStorage
+from tests.scenario.ruling_agents import RAN
+from tests.scenario.test_main_job import APPROVE, EDIT, REJECT, values_of
+from tests.stage import Stage, a_stage, buttons
+
+DAY_MS = 24 * 3600 * 1000
+Open = Callable[..., AbstractAsyncContextManager[Stage]]
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Open:
+    """Starts a bot with one of the agents; Ada and Ben decide, and Mia where a rule names her."""
+
+    def open_one(agent: str, **settings: str) -> AbstractAsyncContextManager[Stage]:
+        RAN.clear()
+        path = f"tests.scenario.ruling_agents:{agent}"
+        environ = {"COUNTERSIGN_APPROVERS": "U0ADALINDQ,U0BENOKAFO", **settings}
+        return a_stage(tmp_path, "socket", COUNTERSIGN_AGENT=path, **environ)
+
+    return open_one
+
+
+async def asked(stage: Stage) -> dict[str, Any]:
+    await stage.say("Rosa", "@countersign pay")
+    return await stage.card(word=APPROVE)
+
+
+async def edit(stage: Stage, user: str, card: dict[str, Any], amount: str) -> dict[str, Any]:
+    await stage.click(user, card, EDIT)
+    view = await stage.modal(user)
+    return await stage.sandbox.submit(stage.user(user), view, values_of(view, amount=amount))
+
+
+async def changed(stage: Stage, word: str, *, number: int = 1) -> dict[str, Any]:
+    """Wait for a card with a word, and live buttons."""
+    card = await stage.card(number=number, word=word)
+    assert APPROVE in buttons(card)
+    return card
+
+
+def approval_id(card: dict[str, Any]) -> str:
+    payload = card["metadata"]["event_payload"]
+    (name,) = [value for value in payload.values() if str(value).startswith("apr_")]
+    return str(name)
+
+
+async def decided_while_stopped(
+    stage: Stage, card: dict[str, Any], user: str, *, later_ms: int
+) -> None:
+    """The process dies right after a decision was recorded, and is started again much later."""
+    await stage.stop_bot()
+    storage = SqliteStorage(Path(stage.environ["COUNTERSIGN_DATA_DIR"]))
+    await storage.open()
+    approval = await storage.approvals.get(approval_id(card))
+    decision = Decision(
+        status=Status.APPROVED,
+        by=stage.user(user),
+        at_ms=stage.clock.now_ms,
+        digest=approval.digest,
+    )
+    await storage.approvals.decide(approval.approval_id, decision, digest=approval.digest)
+    await storage.close()
+    stage.clock.now_ms += later_ms
+    await stage.start_bot()
+
+
+async def acts(stage: Stage) -> list[tuple[str, str]]:
+    assert stage.bot is not None
+    storage = stage.bot.desk.storage
+    approval = await storage.approvals.get(approval_id(stage.cards()[0]))
+    found = await storage.audit.of_thread(approval.thread_id, limit=100)
+    return [(one.action, one.actor_id) for one in found]
+
+
+async def test_f1_edit_into_another_rule_asks_its_people_on_the_same_card(opened: Open) -> None:
+    async with opened("small") as stage:
+        card = await asked(stage)
+        assert "errors" not in await edit(stage, "Ada", card, "50000")
+        card = await changed(stage, "Pay 50000 EUR")
+        assert len(stage.cards()) == 1
+        assert EDIT not in buttons(card)
+        await stage.click("Ada", card, APPROVE)
+        await stage.whispered("Ada", "not among the people who may decide")
+        assert RAN == []
+        # Mia is told at once.
+        await stage.said(stage.user("Mia"))
+        await stage.click("Mia", card, APPROVE)
+        await stage.said("All done")
+        assert RAN == [50000]
+        assert ("edited", stage.user("Ada")) in await acts(stage)
+        final = await stage.card(word="pproved")
+        assert buttons(final) == []
+
+
+async def test_f1_edit_into_another_rule_survives_a_restart(opened: Open) -> None:
+    async with opened("small") as stage:
+        await edit(stage, "Ada", await asked(stage), "500")
+        await changed(stage, "Pay 500 EUR")
+        await stage.stop_bot()
+        await stage.start_bot()
+        await stage.click("Mia", await changed(stage, "Pay 500 EUR"), APPROVE)
+        await stage.said("All done")
+        assert RAN == [500]
+
+
+async def test_f1_edit_into_another_rule_can_be_rejected(opened: Open) -> None:
+    async with opened("small") as stage:
+        await edit(stage, "Ada", await asked(stage), "500")
+        await stage.click("Mia", await changed(stage, "Pay 500 EUR"), REJECT)
+        view = await stage.modal("Mia")
+        await stage.sandbox.submit(stage.user("Mia"), view, values_of(view, why="no"))
+        await stage.said("All done")
+        assert RAN == []
+
+
+async def test_f1_what_the_rules_deny_is_refused_at_the_form(opened: Open) -> None:
+    async with opened("small") as stage:
+        card = await asked(stage)
+        outcome = await edit(stage, "Ada", card, "200000")
+        assert "nobody pays that much" in str(outcome["errors"])
+        await stage.click("Ada", card, APPROVE)
+        await stage.said("All done")
+        assert RAN == [5]
+
+
+@pytest.mark.parametrize("amount", ["7", "1"])
+async def test_edit_within_the_rule_or_into_what_is_allowed_runs(opened: Open, amount: str) -> None:
+    async with opened("small") as stage:
+        await edit(stage, "Ada", await asked(stage), amount)
+        await stage.said("All done")
+        assert [int(amount)] == RAN
+
+
+async def test_editors_can_be_excluded(opened: Open) -> None:
+    async with opened("small", COUNTERSIGN_EXCLUDE_EDITORS="yes") as stage:
+        await edit(stage, "Ada", await asked(stage), "7")
+        card = await changed(stage, "Pay 7 EUR")
+        await stage.click("Ada", card, APPROVE)
+        await stage.whispered("Ada", "you have edited this")
+        assert RAN == []
+        await stage.click("Ben", card, APPROVE)
+        await stage.said("All done")
+        assert RAN == [7]
+
+
+async def test_f1_gate_inside_of_a_policy_asks_the_people_of_the_policy(opened: Open) -> None:
+    async with opened("around_review") as stage:
+        await edit(stage, "Ada", await asked(stage), "500")
+        card = await changed(stage, "Pay 500 EUR", number=2)
+        assert RAN == []
+        await stage.click("Ada", card, APPROVE)
+        await stage.whispered("Ada", "somebody else has to decide")
+        await stage.click("Mia", card, APPROVE)
+        await stage.said("All done")
+        assert RAN == [500]
+
+
+async def test_old_card_decides_nothing_after_an_edit(opened: Open) -> None:
+    async with opened("small") as stage:
+        before = await asked(stage)
+        await stage.click("Ben", before, EDIT)
+        late = await stage.modal("Ben")
+        await edit(stage, "Ada", before, "500")
+        await changed(stage, "Pay 500 EUR")
+        outcome = await stage.sandbox.submit(stage.user("Ben"), late, values_of(late, amount="6"))
+        assert "changed since it was shown" in str(outcome)
+        assert RAN == []
+
+
+async def test_f6_two_gates_need_two_people(opened: Open) -> None:
+    async with opened("nested") as stage:
+        await stage.click("Ada", await asked(stage), APPROVE)
+        inner = await changed(stage, "Pay 5 EUR", number=2)
+        await stage.click("Ada", inner, APPROVE)
+        await stage.whispered("Ada", "already agreed to this call")
+        assert RAN == []
+        await stage.click("Ben", inner, APPROVE)
+        await stage.said("All done")
+        assert RAN == [5]
+
+
+async def test_f7_old_decision_starts_nothing_and_people_are_asked_anew(opened: Open) -> None:
+    async with opened("big") as stage:
+        card = await asked(stage)
+        await decided_while_stopped(stage, card, "Mia", later_ms=30 * DAY_MS)
+        again = await changed(stage, "Pay 500 EUR", number=2)
+        assert "could not start within 15m" in str(again)
+        assert RAN == []
+        await stage.card(word="Asked again")
+        assert "lapsed" in [action for action, _ in await acts(stage)]
+        await stage.click("Mia", again, APPROVE)
+        await stage.said("All done")
+        assert RAN == [500]
+
+
+async def test_f7_decision_in_time_starts_after_a_restart(opened: Open) -> None:
+    async with opened("big") as stage:
+        card = await asked(stage)
+        await decided_while_stopped(stage, card, "Mia", later_ms=14 * 60 * 1000)
+        await stage.said("All done")
+        assert RAN == [500]
+
+
+async def test_f7_who_may_not_decide_any_more_starts_nothing(opened: Open) -> None:
+    async with opened("big") as stage:
+        card = await asked(stage)
+        stage.sandbox.deactivate(stage.user("Mia"))
+        await decided_while_stopped(stage, card, "Mia", later_ms=61 * 1000)
+        # Nobody is left who could be asked anew, and the card of the decision says why it lapsed.
+        await stage.card(number=1, word="may not decide it any more")
+        await stage.card(number=2, word="Nobody can decide this")
+        assert RAN == []
