@@ -28,7 +28,8 @@ class Journal:
         store: Where it is kept; None keeps nothing.
         checkpoint_id: Whose journal it is.
         base: Version of the document that it belongs to; 0 means that there is none.
-        entries: What is in it.
+        entries: What is in it, and still counts.
+        offset: How many entries are before these, and count no more.
         every_step: Whether model answers and the results of tools without a gate are kept, too.
     """
 
@@ -39,12 +40,13 @@ class Journal:
         *,
         base: int = 0,
         entries: Sequence[str] = (),
+        offset: int = 0,
         every_step: bool = False,
     ) -> None:
         self._store = store if base else None
         self._checkpoint_id = checkpoint_id
         self._base = base
-        self._index = 0
+        self._index = self._offset = offset
         self._known: dict[tuple[str, str], dict[str, Json]] = {}
         self._started: dict[str, dict[str, Json]] = {}
         self._kept: dict[tuple[str, str], object] = {}
@@ -58,7 +60,7 @@ class Journal:
     @property
     def has_entries(self) -> bool:
         """Whether anything has happened since the document was written."""
-        return self._index > 0
+        return self._index > self._offset
 
     @property
     def is_from_before(self) -> bool:

@@ -27,12 +27,13 @@ from agents.errors import (
 from agents.graph.breakpoints import read_edit
 from agents.graph.channels import Values
 from agents.graph.commands import Answers, Command
+from agents.graph.document import ThreadDocument
 from agents.graph.errors import AlreadyAnsweredError, SeveralPendingError, ThreadBusyError
 from agents.graph.options import refuse_unknown
 from agents.graph.plan import Topology
 from agents.graph.questions import Question
 from agents.graph.state import GraphInfo, GraphState
-from agents.graph.thread import Thread, ThreadDocument
+from agents.graph.thread import Thread
 from agents.points import Answerable, Point
 
 
@@ -253,6 +254,11 @@ def can_go_on(head: ThreadDocument) -> bool:
     if waiting:
         return not asked.issuperset(waiting)
     return any(task.status in {"todo", "failed"} for task in state.tasks)
+
+
+def names_questions(request: Resume) -> bool:
+    """Whether it says by id what it answers, and does nothing else: it may wait for its turn."""
+    return "command" not in request and ("resume_map" in request or "expect" in request)
 
 
 def late_error(thread: Thread, request: Resume) -> Exception:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from datetime import timedelta
 from typing import Any, TypedDict, Unpack
 
 from pydantic import BaseModel
@@ -39,6 +40,8 @@ class CompileOptions(TypedDict, total=False):
         step_limit: How many steps one call may take, from its input or answer to its end or the
             next question; 100 when left out.
         new_id: Makes ids of interrupts; UUIDs when left out.
+        patience: How long an answer by id waits while another one of its thread is worked on; ten
+            seconds when left out.
         observers: Are told what happens.
     """
 
@@ -49,6 +52,7 @@ class CompileOptions(TypedDict, total=False):
     durability: Durability
     step_limit: int
     new_id: Callable[[], str]
+    patience: timedelta
     observers: Sequence[Observer]
 
 
@@ -231,6 +235,7 @@ class StateGraph:
         kept = Options(
             every_step=durability == "step",
             new_id=options.get("new_id", new_uuid),
+            patience=options.get("patience", timedelta(seconds=10)),
             observers=Observers(tuple(options.get("observers", ()))),
         )
         return CompiledGraph(topology, store=options.get("checkpoint_store"), options=kept)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Literal, TypeAlias, Unpack, cast
 
 from pydantic import BaseModel
@@ -28,18 +29,20 @@ from agents.graph.answers import (
     has_answers,
     late_error,
     named_answers,
+    names_questions,
     sort_answers,
     stopped_ids,
 )
 from agents.graph.channels import Values
+from agents.graph.document import GraphClaim
 from agents.graph.drawing import mermaid
 from agents.graph.engine import Engine, read_state
-from agents.graph.errors import NoGraphStoreError
+from agents.graph.errors import NoGraphStoreError, ThreadBusyError
 from agents.graph.execution import Execution, Tell, Work, begun, commanded, shown
 from agents.graph.nodes import graph_number
 from agents.graph.once import kept
 from agents.graph.snapshot import GraphResult
-from agents.graph.thread import GraphClaim, Thread
+from agents.graph.thread import Thread
 from agents.graph.threads import GraphThreads
 from agents.journal import RECOVERED
 from agents.outlet import telling
@@ -220,6 +223,9 @@ class CompiledGraph(GraphThreads):
         head = await thread.need_head(self.topology)
         if not thread.is_running:
             return shown(self.topology, head, thread_id)
+        if thread.is_settled:
+            await thread.settle()
+            return shown(self.topology, head, thread_id)
         await thread.journal(every_step=False, resumed=True).append(RECOVERED, "")
         await thread.load()
         claim = thread.claimed
@@ -255,9 +261,21 @@ class CompiledGraph(GraphThreads):
         return await self._execution(thread, call.tell).run(saved, call.work())
 
     async def _resume(self, thread: Thread, request: Resume, call: _Call) -> GraphResult:
+        """Resume a thread; an answer waits while another answer of its thread is worked on."""
+        delays = _delays(self._options.patience if names_questions(request) else timedelta())
+        while True:
+            try:
+                return await self._resumed(thread, request, call)
+            except _TryAgain as late:
+                delay = next(delays, None)
+                if delay is None:
+                    raise late.error from None
+            await asyncio.sleep(delay)
+
+    async def _resumed(self, thread: Thread, request: Resume, call: _Call) -> GraphResult:
         head = await thread.need_head(self.topology)
         if thread.is_running:
-            raise late_error(thread, request)
+            raise _late(thread, request, thread.base)
         read_state(self.topology, head.point)
         command = request.get("command")
         answers: dict[str, object] = dict.fromkeys(stopped_ids(head))
@@ -272,12 +290,12 @@ class CompiledGraph(GraphThreads):
                 raise NothingPendingError(thread.thread_id)
             if head.phase == "paused" and not can_go_on(head):
                 return shown(self.topology, head, thread.thread_id)
-        base = await commanded(self.topology, head, command)
+        begun, base = thread.base, await commanded(self.topology, head, command)
         try:
             await thread.claim(GraphClaim(answers=answers, command=command))
         except CheckpointConflictError:
             await thread.load()
-            raise late_error(thread, request) from None
+            raise _late(thread, request, begun) from None
         work = replace(call.work(), answers=answers, refusals=refusals, resumed=True)
         return await self._execution(thread, call.tell).run(base, work)
 
@@ -289,6 +307,30 @@ def _check_limit(step_limit: object) -> None:
     is_number = isinstance(step_limit, int) and not isinstance(step_limit, bool)
     if step_limit is not None and not (is_number and cast("int", step_limit) >= 1):
         raise AgentConfigError(f"`step_limit` is {step_limit!r}; give a number of steps, from 1")
+
+
+class _TryAgain(Exception):  # noqa: N818 - no error: never leaves this module
+    """Another answer of the thread is worked on, or was since it was read."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
+def _late(thread: Thread, request: Resume, base: int) -> Exception:
+    """Why a resume came too late; whether it may be tried again, as only answers came between."""
+    error = late_error(thread, request)
+    if isinstance(error, CheckpointConflictError | ThreadBusyError) and thread.base == base:
+        return _TryAgain(error)
+    return error
+
+
+def _delays(patience: timedelta) -> Iterator[float]:
+    """How long to wait before each new attempt, in seconds; together no longer than that."""
+    left, delay = patience.total_seconds(), 0.005
+    while left > 0:
+        yield min(delay, left)
+        left -= delay
+        delay = min(2 * delay, 0.5)
 
 
 def _drop(_: str, __: object) -> None:

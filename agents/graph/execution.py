@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 
 from agents.cancel import CancelToken
 from agents.codec import encode
@@ -12,12 +13,13 @@ from agents.context import RunContext, Scope, SessionValues, address_segment, en
 from agents.errors import ResumeError
 from agents.graph.channels import Values
 from agents.graph.commands import END, Command
+from agents.graph.document import ThreadDocument, bare_point
 from agents.graph.engine import Engine, Hooks, read_state, shown_values
 from agents.graph.errors import GotoError, NodeRefusedError, StateUpdateError
 from agents.graph.plan import Topology
 from agents.graph.snapshot import GraphResult, Phase, graph_address, pending_of, result_of
 from agents.graph.state import GraphInfo, GraphState
-from agents.graph.thread import Thread, ThreadDocument, bare_point
+from agents.graph.thread import Thread
 from agents.observe import (
     Observers,
     RunFailed,
@@ -39,11 +41,13 @@ class Options:
     Attributes:
         every_step: Whether each node that finishes, and each step, is stored.
         new_id: Makes ids of interrupts.
+        patience: How long an answer waits while another one of its thread is worked on.
         observers: Are told what happens.
     """
 
     every_step: bool
     new_id: Callable[[], str]
+    patience: timedelta = timedelta(seconds=10)
     observers: Observers = field(default_factory=Observers)
 
 
@@ -202,7 +206,9 @@ class Execution:
             counts=run.counts,
             session=dict(run.session),
         )
-        return await self._thread.save(document, is_new=_is_new(current, document))
+        is_new = _is_new(current, document)
+        noted = await self._thread.note(document, run.journal) if is_new else None
+        return noted or await self._thread.save(document, is_new=is_new)
 
     def _unused(self, run: RunContext, waiting: Point | None) -> list[ResumeError]:
         """Answers that nobody used; where a run was stopped, they may not have been reached."""

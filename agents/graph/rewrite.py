@@ -8,12 +8,12 @@ from dataclasses import replace
 from agents.address import Address
 from agents.errors import AgentConfigError
 from agents.graph.commands import END, START
+from agents.graph.document import ThreadDocument, bare_point
 from agents.graph.engine import shown_values
 from agents.graph.plan import Topology
 from agents.graph.questions import Question
 from agents.graph.snapshot import Phase
 from agents.graph.state import Break, GraphInfo, GraphState, Outcome, Task
-from agents.graph.thread import ThreadDocument, bare_point
 from agents.points import Point
 
 

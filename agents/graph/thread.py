@@ -3,176 +3,31 @@
 The thread's own checkpoint is its head: one document with all that is needed to go on. Before a
 head is replaced, it is copied under an id of its own, `<thread>@<number>`, and never changed any
 more: that is the thread's history. Answers are noted by the claim that takes the head, and nodes
-that finish in its journal, so that a process that dies in between loses neither.
+that finish in its journal, so that a process that dies in between loses neither. What a partial
+answer changed is noted in the journal as well, as a checkpoint that follows from the head; the copy
+of the head has all of these.
 """
 
 from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import cast, get_args
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import cast
 
-from agents.checkpoint import CheckpointStatus, CheckpointStore, StoredCheckpoint
-from agents.codec import Json, check_version, decode, encode, from_text, read_back, to_text
+from agents.checkpoint import CheckpointStatus, CheckpointStore, StoredCheckpoint, ThreadStore
+from agents.codec import Json, from_text, read_back, to_text
 from agents.errors import (
     AgentConfigError,
     CheckpointConflictError,
-    CheckpointDecodeError,
     CheckpointNotFoundError,
 )
-from agents.graph.commands import Command
+from agents.graph.document import VERSION, GraphClaim, ThreadDocument
 from agents.graph.errors import OtherGraphError, ThreadBusyError
+from agents.graph.partial import PARTIAL, applied, difference
 from agents.graph.plan import Topology
-from agents.graph.snapshot import Phase
-from agents.graph.state import GraphInfo, GraphState
 from agents.journal import Journal
-from agents.points import Point
-
-VERSION = 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ThreadDocument:
-    """All that is stored of a thread at one point. Stored: version 1, must stay readable.
-
-    Attributes:
-        graph: Name of the graph.
-        number: Number of this checkpoint in the thread, from 1.
-        parent: Number of the one that it came from.
-        phase: What the thread is doing.
-        reason: Why it failed or was cancelled.
-        point: The graph's own interrupt: its state, and what waits in it.
-        counts: See `RunContext`.
-        session: Values that nodes, tools and agents in it share.
-    """
-
-    graph: str
-    number: int
-    parent: int | None
-    phase: Phase
-    point: Point
-    reason: str = ""
-    counts: Mapping[str, int] = field(default_factory=dict)
-    session: Mapping[str, object] = field(default_factory=dict)
-
-    @property
-    def state(self) -> GraphState:
-        """Where the graph stands."""
-        state = decode(self.point.state)
-        if not isinstance(state, GraphState):
-            raise CheckpointDecodeError("the state of the graph is lost")
-        return state
-
-    def with_state(self, state: GraphState, *, phase: Phase, reason: str = "") -> ThreadDocument:
-        """The document of a thread whose state was changed, and in which nothing waits."""
-        point = bare_point(self.point, state)
-        return replace(self, point=point, phase=phase, reason=reason)
-
-    def to_text(self) -> str:
-        """Write it.
-
-        Raises:
-            UnstorableValueError: A value in it cannot be stored.
-        """
-        data: dict[str, Json] = {
-            "schema": VERSION,
-            "graph": self.graph,
-            "number": self.number,
-            "parent": self.parent,
-            "phase": self.phase,
-            "reason": self.reason,
-            "point": self.point.to_json(),
-            "counts": dict(self.counts),
-            "session": encode(dict(self.session)),
-        }
-        return to_text(data)
-
-    @classmethod
-    def from_text(cls, text: str) -> ThreadDocument:
-        """Read what `to_text` wrote.
-
-        Raises:
-            CheckpointDecodeError: It is damaged, or no checkpoint of a graph.
-            CheckpointVersionError: It is of an unknown version.
-        """
-        data = from_text(text)
-        check_version(data, VERSION)
-        try:
-            return cls(
-                graph=cast("str", data["graph"]),
-                number=cast("int", data["number"]),
-                parent=cast("int | None", data["parent"]),
-                phase=_phase(data["phase"]),
-                reason=cast("str", data["reason"]),
-                point=Point.from_json(data["point"]),
-                counts=cast("dict[str, int]", data["counts"]),
-                session=cast("dict[str, object]", decode(data["session"])),
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            raise CheckpointDecodeError(f"a part of it is damaged: {error!r}") from error
-
-
-def _phase(text: Json) -> Phase:
-    if text not in get_args(Phase):
-        raise ValueError(f"unknown phase {text!r}")
-    return cast("Phase", text)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GraphClaim:
-    """What a thread was resumed with. Stored: version 1, must stay readable.
-
-    Attributes:
-        answers: By interrupt id.
-        command: What else to do.
-    """
-
-    answers: Mapping[str, object] = field(default_factory=dict)
-    command: Command | None = None
-
-    def to_text(self) -> str:
-        """Write it.
-
-        Raises:
-            UnstorableValueError: A value in it cannot be stored.
-        """
-        answers, command = encode(dict(self.answers)), encode(_plain(self.command))
-        return to_text({"schema": VERSION, "answers": answers, "command": command})
-
-    @classmethod
-    def from_text(cls, text: str) -> GraphClaim:
-        """Read what `to_text` wrote; of an empty text, a claim without answers.
-
-        Raises:
-            CheckpointDecodeError: It is damaged.
-            CheckpointVersionError: It is of an unknown version.
-        """
-        if not text:
-            return cls()
-        data = from_text(text)
-        check_version(data, VERSION)
-        answers, command = decode(data.get("answers")), decode(data.get("command"))
-        if not isinstance(answers, dict) or not isinstance(command, Command | None):
-            raise CheckpointDecodeError("the answers of a resume are damaged")
-        return cls(answers=answers, command=command)
-
-
-def _plain(command: Command | None) -> Command | None:
-    return command and Command(goto=command.targets, update=dict(command.update))
-
-
-def bare_point(before: Point, state: GraphState) -> Point:
-    """The interrupt of a graph in which nothing waits: it only keeps the state."""
-    return Point(
-        id=before.id,
-        address=before.address,
-        slot=before.slot,
-        info=GraphInfo(graph=state.graph),
-        state=encode(state),
-        is_hidden=True,
-    )
 
 
 def stored_id(thread_id: str) -> str:
@@ -216,6 +71,9 @@ class Thread:
         self._version = 0
         self._base = 0
         self._text = ""
+        self._number = 0
+        self._partials: list[dict[str, Json]] = []
+        self._copy: tuple[ThreadDocument, list[dict[str, Json]]] | None = None
         self.thread_id = thread_id if self._store is not None else ""
         self.head: ThreadDocument | None = None
 
@@ -230,7 +88,10 @@ class Thread:
             return None
         self._stored, self._version, self._base = stored, stored.version, stored.base
         self._text = stored.data
-        self.head = ThreadDocument.from_text(stored.data)
+        document = ThreadDocument.from_text(stored.data)
+        self._number = document.number
+        self._partials = _partials(map(from_text, stored.journal))
+        self.head = applied(document, self._partials)
         return self.head
 
     async def need_head(self, topology: Topology) -> ThreadDocument:
@@ -278,6 +139,11 @@ class Thread:
             raise ThreadBusyError(self.thread_id)
 
     @property
+    def base(self) -> int:
+        """Which document is stored; answers that leave others waiting do not change it."""
+        return self._base
+
+    @property
     def is_running(self) -> bool:
         """Whether somebody works on it, or died doing so."""
         return self._stored is not None and self._stored.status is CheckpointStatus.RUNNING
@@ -313,9 +179,10 @@ class Thread:
         before = self.head
         if before is not None and is_new:
             document = replace(document, number=before.number + 1)
-            await self._archive(before.number)
         elif before is not None:
             document = replace(document, number=before.number, parent=before.parent)
+        if before is not None and (is_new or self._partials):
+            await self._archive()
         if self._store is not None:
             running = document.phase == "running"
             text = document.to_text()
@@ -326,8 +193,48 @@ class Thread:
                 expected_version=self._version,
             )
             self._base, self._text = self._version, text
+            self._number, self._partials = document.number, []
         self.head = document
         return document
+
+    async def note(self, document: ThreadDocument, journal: Journal) -> ThreadDocument | None:
+        """Note what a partial answer changed, and give the thread back.
+
+        Args:
+            document: The thread as it is now.
+            journal: Of the run that changed it.
+
+        Returns:
+            The head, as it is stored; None when it must be written whole: see `save`.
+
+        Raises:
+            CheckpointConflictError: Somebody else wrote first.
+        """
+        before, store = self.head, self._store
+        if before is None or not isinstance(store, ThreadStore) or not _is_current(self._text):
+            return None
+        change = difference(before, document)
+        if change is None:
+            return None
+        await journal.append(PARTIAL, "", {"claim": self._version, **change})
+        self._version = await store.release(self._key, expected_version=self._version)
+        self.head = replace(document, number=before.number + 1, parent=before.number)
+        return self.head
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether who died, had noted all of its work, and only did not give the thread back."""
+        is_noted = bool(self._partials) and self._partials[-1].get("claim") == self._version
+        return self.is_running and is_noted
+
+    async def settle(self) -> None:
+        """Give the thread back for somebody who died.
+
+        Raises:
+            CheckpointConflictError: Somebody else did, or wrote.
+        """
+        store = cast("ThreadStore", self._store)
+        self._version = await store.release(self._key, expected_version=self._version)
 
     def journal(self, *, every_step: bool, resumed: bool = False) -> Journal:
         """The journal that belongs to the head.
@@ -336,12 +243,14 @@ class Thread:
             every_step: Whether each node that finishes is noted.
             resumed: Whether entries that are there already count.
         """
-        entries = self._stored.journal if resumed and self._stored else ()
+        known = self._stored.journal if resumed and self._stored else ()
+        offset = _done(known)
         return Journal(
             self._store,
             self._key,
             base=self._base,
-            entries=entries,
+            entries=known[offset:],
+            offset=offset,
             every_step=every_step,
         )
 
@@ -351,24 +260,72 @@ class Thread:
         Raises:
             CheckpointNotFoundError: There is none of that number.
         """
-        if self.head is not None and number == self.head.number:
-            return self.seen(self.head)
-        stored = await self._store.load(self._copy_id(number)) if self._store else None
-        if stored is None:
+        head = self.head
+        if head is not None and number == head.number:
+            return self.seen(head)
+        if head is None or not 1 <= number < head.number:
             raise CheckpointNotFoundError(self._copy_id(number))
-        return ThreadDocument.from_text(stored.data)
+        if number >= self._number:
+            document = ThreadDocument.from_text(self._text)
+            return applied(document, self._partials[: number - document.number])
+        document, partials = await self._copied(number)
+        return applied(document, partials[: number - document.number])
 
-    async def _archive(self, number: int) -> None:
-        """Copy the head before it is replaced. A copy that is there already is the same."""
+    async def _copied(self, number: int) -> tuple[ThreadDocument, list[dict[str, Json]]]:
+        """The copy that has a checkpoint: its own, or the one that it followed from."""
+        for at in range(number, 0, -1):
+            if self._copy is not None and _has(self._copy, number):
+                return self._copy
+            stored = await self._store.load(self._copy_id(at)) if self._store else None
+            if stored is not None:
+                data = from_text(stored.data)
+                partials = cast("list[dict[str, Json]]", data.get("partials", []))
+                self._copy = (ThreadDocument.from_text(stored.data), partials)
+                if _has(self._copy, number):
+                    return self._copy
+                break
+        raise CheckpointNotFoundError(self._copy_id(number))
+
+    async def _archive(self) -> None:
+        """Copy the head before it is replaced, with all that followed from it.
+
+        A copy that is there already was left by somebody who died before the head was replaced.
+        """
         if self._store is None:
             return
-        with contextlib.suppress(CheckpointConflictError):
-            await self._store.save(
-                self._copy_id(number),
-                self._text,
-                status=CheckpointStatus.PENDING,
-                expected_version=0,
-            )
+        key, text = self._copy_id(self._number), self._text
+        if self._partials:
+            data = from_text(text)
+            text = to_text({**data, "partials": cast("Json", self._partials)})
+        pending = CheckpointStatus.PENDING
+        try:
+            await self._store.save(key, text, status=pending, expected_version=0)
+        except CheckpointConflictError:
+            left = await self._store.load(key)
+            if left is None or len(left.data) >= len(text):
+                return
+            with contextlib.suppress(CheckpointConflictError):
+                await self._store.save(key, text, status=pending, expected_version=left.version)
 
     def _copy_id(self, number: int) -> str:
         return f"{self._key}@{number}"
+
+
+def _partials(entries: Iterable[dict[str, Json]]) -> list[dict[str, Json]]:
+    return [entry for entry in entries if entry.get("kind") == PARTIAL]
+
+
+def _done(journal: Sequence[str]) -> int:
+    """How many entries of a journal are before the work that goes on now."""
+    ends = [at for at, text in enumerate(journal, 1) if from_text(text).get("kind") == PARTIAL]
+    return ends[-1] if ends else 0
+
+
+def _has(copy: tuple[ThreadDocument, list[dict[str, Json]]], number: int) -> bool:
+    document, partials = copy
+    return document.number <= number <= document.number + len(partials)
+
+
+def _is_current(text: str) -> bool:
+    """Whether a document may have partial answers: earlier versions would not see them."""
+    return from_text(text).get("schema") == VERSION

@@ -13,13 +13,14 @@ from agents.errors import (
     CheckpointNotFoundError,
     NothingPendingError,
 )
+from agents.graph.document import ThreadDocument
 from agents.graph.engine import shown_values
 from agents.graph.errors import NoGraphStoreError, OtherGraphError, ThreadBusyError
 from agents.graph.execution import Options
 from agents.graph.plan import Topology
 from agents.graph.rewrite import edited, forked
 from agents.graph.snapshot import StateSnapshot, graph_address, pending_of, task_views
-from agents.graph.thread import Thread, ThreadDocument, is_copy, stored_id, thread_of
+from agents.graph.thread import Thread, is_copy, stored_id, thread_of
 
 
 class GraphThreads:

@@ -275,6 +275,18 @@ class DyingStore:
         self._die(before=False)
         return version
 
+    async def release(self, checkpoint_id: str, *, expected_version: int) -> int:
+        self._die(before=True)
+        version = await self.inner.release(checkpoint_id, expected_version=expected_version)
+        self._die(before=False)
+        return version
+
+    async def ids(self, *, prefix: str = "", after: str = "", limit: int = 100) -> Sequence[str]:
+        return await self.inner.ids(prefix=prefix, after=after, limit=limit)
+
+    async def delete(self, checkpoint_id: str, *, expected_version: int) -> None:
+        await self.inner.delete(checkpoint_id, expected_version=expected_version)
+
     async def append(self, checkpoint_id: str, entry: str, *, base: int, index: int) -> None:
         self._die(before=True)
         await self.inner.append(checkpoint_id, entry, base=base, index=index)

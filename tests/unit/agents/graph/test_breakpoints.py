@@ -19,7 +19,8 @@ from agents.graph import (
     node_interrupt,
 )
 from agents.graph.agent import GraphAgent
-from agents.graph.thread import GraphClaim, Thread
+from agents.graph.document import GraphClaim
+from agents.graph.thread import Thread
 from agents.runner import Runner
 from agents.tools.human import HumanResponse
 from agents.tools.infos import (

@@ -17,7 +17,7 @@ from agents.errors import (
     CheckpointVersionError,
 )
 from agents.graph import Command, StateGraph, node_interrupt, once
-from agents.graph.thread import GraphClaim
+from agents.graph.document import GraphClaim
 from agents.journal import FINISHED
 from agents.memory import MemoryCheckpointStore
 from tests.unit.agents.graph.support import Lab, State, chain, fan, ids, values_of

@@ -19,7 +19,8 @@ from agents.graph import (
     StateEdit,
     StateGraph,
 )
-from agents.graph.thread import Thread, ThreadDocument
+from agents.graph.document import ThreadDocument
+from agents.graph.thread import Thread
 from agents.tools.infos import Cancelled
 from tests.unit.agents.graph.support import Lab, ids, values_of
 

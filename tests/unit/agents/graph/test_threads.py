@@ -18,6 +18,7 @@ from agents.errors import (
     UnknownInterruptError,
 )
 from agents.graph import END, START, AlreadyAnsweredError, Command, StateGraph, node_interrupt
+from agents.graph.thread import Thread
 from agents.memory import MemoryCheckpointStore
 from agents.signals import stateful_interrupt
 from tests.unit.agents.graph.support import Lab, State, chain, fan, ids, values_of
@@ -362,13 +363,15 @@ def without(data: object, names: set[str]) -> object:
 
 
 async def test_a_thread_that_an_earlier_version_stored_goes_on() -> None:
-    newer = {"is_guarded", "is_for_parent", "memory", "leaving", "memories"}
+    newer = {"is_guarded", "is_for_parent", "memory", "leaving", "memories", "origin", "sends"}
     lab = Lab(lambda lab: fan(a=lab.write("a"), b=lab.ask("b", "q"), c=lab.ask("c", "r")))
     await lab.start()
     await lab.answer({"q": "x"})
-    stored = await lab.store.load("t")
-    old = cast("dict[str, Json]", without(from_text(stored.data), newer))
-    assert all(f'"{name}"' not in to_text(old) and f'"{name}"' in stored.data for name in newer)
+    stored, head = await lab.store.load("t"), await Thread(lab.store, "t").load()
+    assert head is not None
+    old = cast("dict[str, Json]", without(from_text(head.to_text()), newer))
+    old["schema"] = 1
+    assert all(f'"{name}"' not in to_text(old) and f'"{name}"' in head.to_text() for name in newer)
     await lab.store.save(
         "t", to_text(old), status=CheckpointStatus.PENDING, expected_version=stored.version
     )

@@ -19,7 +19,8 @@ from agents.graph import (
     ThreadBusyError,
     node_interrupt,
 )
-from agents.graph.thread import Thread, ThreadDocument
+from agents.graph.document import ThreadDocument
+from agents.graph.thread import Thread
 from tests.unit.agents.graph.support import Lab, State, chain, fan, ids, values_of
 
 Build = Callable[[Lab], StateGraph]
