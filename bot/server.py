@@ -22,8 +22,6 @@ Answering = Callable[[], AbstractContextManager[None]]
 
 SLACK_PATH = "/slack/events"
 
-READY_S = 1.0
-"""Seconds for which an answer of `/readyz` holds."""
 BACKLOG = 1024
 """Connections that the system keeps for us until we take them."""
 
@@ -69,10 +67,8 @@ def web_app(
     async def on_health(_: web.Request) -> web.Response:
         return web.json_response({"ok": True})
 
-    look = _once_for_all(is_ready)
-
     async def on_ready(_: web.Request) -> web.Response:
-        missing = await look()
+        missing = await is_ready()
         status = 503 if missing else 200
         return web.json_response({"ok": not missing, "missing": missing}, status=status)
 
@@ -81,19 +77,6 @@ def web_app(
     if bolt is not None:
         app.router.add_post(SLACK_PATH, on_slack)
     return app
-
-
-def _once_for_all(is_ready: Callable[[], Awaitable[str]]) -> Callable[[], Awaitable[str]]:
-    """Look once for all who ask within a second: anybody may ask, and it costs the database."""
-    newest: list[tuple[float, asyncio.Future[str]]] = []
-
-    async def look() -> str:
-        now = asyncio.get_running_loop().time()
-        if not newest or now >= newest[0][0] + READY_S:
-            newest[:] = [(now, asyncio.ensure_future(is_ready()))]
-        return await asyncio.shield(newest[0][1])
-
-    return look
 
 
 def _unreadable(error: Exception, *, status: int) -> web.Response:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import hmac
 import io
@@ -67,31 +66,6 @@ async def test_ready(stack: AsyncExitStack, session: aiohttp.ClientSession) -> N
     port = await serve(web_app(None, nothing_missing), host="127.0.0.1", port=0, stack=stack)
     async with session.get(f"http://127.0.0.1:{port}/readyz") as answer:
         assert (answer.status, await answer.json()) == (200, {"ok": True, "missing": ""})
-
-
-async def test_whoever_asks_often_does_not_ask_the_database_often(
-    stack: AsyncExitStack, session: aiohttp.ClientSession
-) -> None:
-    asked = 0
-
-    async def is_ready() -> str:
-        nonlocal asked
-        asked += 1
-        return f"look {asked}"
-
-    port = await serve(web_app(None, is_ready), host="127.0.0.1", port=0, stack=stack)
-
-    async def ask() -> object:
-        async with session.get(f"http://127.0.0.1:{port}/readyz") as answer:
-            return (await answer.json())["missing"]
-
-    found = await asyncio.gather(*(ask() for _ in range(20)))
-    assert asked < 10
-    assert set(found) <= {f"look {number}" for number in range(1, asked + 1)}
-    async with asyncio.timeout(10):
-        while await ask() == found[0]:
-            pass
-    assert asked > 1
 
 
 async def test_socket_mode_has_no_path_for_slack(
