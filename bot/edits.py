@@ -13,7 +13,9 @@ from dataclasses import dataclass, replace
 from agents.tools.rulings import Judgement
 from bot.approvals import Approvals
 from bot.audit import note_edit
-from bot.mapping import Rules, edited_digest, in_order, rebound
+from bot.errors import plain_words
+from bot.mapping import Rules, edited_digest, in_order, rebound, unknown_names
+from bot.outlook import Outlook
 from bot.ports import CheckedCall, Clock
 from storage.base import Storage
 from storage.records import Approval, Decision, Status
@@ -81,12 +83,19 @@ class Edits:
 
     async def _ask_others(
         self, approval: Approval, call: CheckedCall, judgement: Judgement | None, by: str
-    ) -> Approval:
+    ) -> Approval | str:
         now = self.clock()
-        if judgement is not None and judgement.info is not None:
-            changed = rebound(approval, judgement.info, self.rules, by=by, now_ms=now)
+        info = judgement.info if judgement is not None else None
+        if info is not None:
+            changed = rebound(approval, info, self.rules, by=by, now_ms=now)
         else:
             changed = _same_people(approval, call, by=by, now_ms=now)
+        outlook = Outlook(self.approvals.access.directory, self.rules.channels)
+        changed = await outlook.prepare(
+            replace(changed, escalated_ms=None, stuck=""), unknown=unknown_names(info)
+        )
+        if changed.decision is not None:
+            return f"nobody could decide this: {plain_words(changed.decision.reason)}"
         kept = await self.approvals.rebind(approval, changed, by=by)
         await note_edit(self.storage.audit, approval, kept, now)
         return kept

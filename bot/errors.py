@@ -179,11 +179,17 @@ class NobodyError(BotError):
 
 
 _MOST_TOLD = 6
+_TAG = re.compile(r"<(?:@|#|!subteam\^)([A-Z0-9]+)>")
 _UNSAFE = re.compile(r"[^\w .@-]")
 _REMEDY = (
     "Let somebody else ask for it in a new thread, or let whoever runs me name more people who may "
     "decide."
 )
+
+
+def plain_words(text: str) -> str:
+    """The text of a `NobodyError` where mentions are not drawn, such as below a field of a form."""
+    return _TAG.sub(r"\1", text)
 
 
 def _name(who: str) -> str:

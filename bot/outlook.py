@@ -75,7 +75,8 @@ class Outlook:
         """
         obstacles = [(name, "is not the id of a person or a group") for name in unknown]
         looked = decider_names(approval) if names is None else names
-        excluded = () if approval.self_approval else requesters_of(approval)
+        asked = () if approval.self_approval else requesters_of(approval)
+        excluded = {*asked, *_spent(approval)}
         try:
             for name in looked:
                 people = await self._people(name, approval)
@@ -83,7 +84,7 @@ class Outlook:
                     obstacles.append((name, _why_empty(name, approval)))
                 able = [one for one in people if one not in excluded]
                 if people and not able:
-                    obstacles.append((name, "asked for it" if name in people else _ALL_ASKED))
+                    obstacles.append((name, _why_excluded(name, approval)))
                 if len(able) > _MOST_LOOKED_UP:
                     return None
                 for user_id in able:
@@ -99,6 +100,8 @@ class Outlook:
         return not self.channels or approval.channel_id in self.channels
 
     async def _with_members(self, approval: Approval) -> Approval:
+        if approval.members_json:
+            return approval  # of a call in doubt, or one that was edited: as it was first asked
         if CHANNEL not in {*approver_names(approval), *backup_names(approval)}:
             return approval
         members: Iterable[str] = ()
@@ -128,7 +131,17 @@ class Outlook:
         return ""
 
 
-_ALL_ASKED = "has only people who asked for it"
+def _spent(approval: Approval) -> set[str]:
+    """Who has had their say in this call: in another gate of it, or by an edit."""
+    counted = json.loads(approval.counted_json)
+    edited = [approval.edited_by] if approval.editors_excluded and approval.edited_by else []
+    return {*counted, *edited}
+
+
+def _why_excluded(name: str, approval: Approval) -> str:
+    if name == CHANNEL or name.startswith("S"):
+        return "has only people who asked for it, or have had their say in it"
+    return "has had their say in it" if name in _spent(approval) else "asked for it"
 
 
 def _why_empty(name: str, approval: Approval) -> str:

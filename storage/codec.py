@@ -231,6 +231,7 @@ REBOUND = (
     "expires_ms",
     "remind_ms",
     "escalate_ms",
+    "stuck",
 )
 """Fields of an approval that an edit changes while it waits."""
 POSTS = Codec("post", Post, key="post_id", added=("failure",))

@@ -15,9 +15,11 @@ from agents.models import call, say
 from agents.policy import Ask, Rule, RulePolicy
 from bot.audit import story
 from bot.cards import card_for
+from bot.edits import Edits
 from bot.errors import ApprovalClosedError, NotApproverError
 from bot.mapping import Rules
 from bot.outlook import MOST_MEMBERS, Outlook
+from bot.ports import CheckedCall
 from storage.records import Approval, Kind, Status
 from storage.sqlite import SqliteStorage
 from tests.contract.builders import an_approval
@@ -55,7 +57,7 @@ def asking(*names: str) -> Callable[[ScriptedModel], Agent]:
 
 NAMED: list[tuple[tuple[str, ...], str]] = [
     ((ROSA,), "<@UROSA> asked for it"),
-    (("SROSA",), "<!subteam^SROSA> has only people who asked for it"),
+    (("SROSA",), "<!subteam^SROSA> has only people who asked for it, or have had"),
     (("SEMPTY",), "<!subteam^SEMPTY> has no members"),
     ((GUS, "UGONE"), "<@UGUS> guests cannot do this; <@UGONE> this account is deactivated"),
     (("U-OPS",), "“U-OPS” is not the id of a person or a group"),
@@ -271,3 +273,33 @@ async def test_a_doubt_that_nobody_can_settle_can_be_given_up(directory: FakeDir
     assert "countersign:again" not in drawn(doubt)
     gone = await look(directory, kind=Kind.DOUBT, approvers_json=f'["{ROSA}"]')
     assert "*Nobody can decide this*" in drawn(gone)
+
+
+# ---- after an edit, and in other gates ----------------------------------------------------------
+
+
+async def test_i13_who_was_counted_in_another_gate_is_nobody_here(
+    directory: FakeDirectory,
+) -> None:
+    given = {"approvers_json": f'["{ADA}"]', "counted_json": f'["{ADA}"]'}
+    approval = await look(directory, **given)
+    assert approval.decision is not None
+    assert "has had their say in it" in approval.decision.reason
+
+
+async def test_i13_an_edit_that_nobody_could_decide_is_refused_at_the_form(
+    storage: SqliteStorage,
+) -> None:
+    office = an_office(storage, rules=replace(RULES, exclude_editors=True))
+    office.directory.channels[CHANNEL] = frozenset({ROSA, ADA})
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    edits = Edits(storage, office.approvals, office.rules, office.clock)
+    call_ = CheckedCall(arguments={"to": "Mia", "amount": 4, "how": "card"})
+    approval = replace(approval, editors_excluded=True)
+
+    refused = await edits.edit(approval, call_, None, by=ADA)
+
+    assert isinstance(refused, str)
+    assert refused.startswith("nobody could decide this: This channel has only people who asked")
+    assert (await office.the_approval()).revision == 1
