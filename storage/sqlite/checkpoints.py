@@ -75,6 +75,13 @@ DELETE FROM journal WHERE checkpoint_id = :id
 """
 
 
+# In one transaction with the delete of the run: the journal of one that is still there stays.
+_DROP_ORPHANS = """
+DELETE FROM journal WHERE checkpoint_id = :id
+    AND NOT EXISTS (SELECT 1 FROM checkpoints WHERE checkpoint_id = :id)
+"""
+
+
 class SqliteCheckpointStore:
     """See `agents.checkpoint.CheckpointStore` and `ThreadStore`."""
 
@@ -128,9 +135,11 @@ class SqliteCheckpointStore:
 
     async def delete(self, checkpoint_id: str, *, expected_version: int) -> None:
         values = {"id": checkpoint_id, "version": expected_version}
-        if not await self._database.change(_DELETE, values) and await self.load(checkpoint_id):
+        _, left, _ = await self._database.fetch_together(
+            [(_DELETE, values), (_STATUS, values), (_DROP_ORPHANS, values)]
+        )
+        if left:
             raise CheckpointConflictError(checkpoint_id)
-        await self._database.fetch(_DROP_JOURNAL, {"id": checkpoint_id})
 
     async def append(self, checkpoint_id: str, entry: str, *, base: int, index: int) -> None:
         values = {

@@ -338,3 +338,25 @@ async def test_who_slept_while_others_took_over_writes_nothing() -> None:
     with pytest.raises(CheckpointConflictError):
         await zombie
     assert (await lab.run(resume=2)).values["b"] == 2
+
+
+async def test_a_copy_that_a_dead_process_left_gets_what_was_answered_since() -> None:
+    lab = Lab(many(3))
+    questions = ids(await lab.start())
+    head = await lab.store.load("t")
+    await lab.store.save("t@1", head.data, status=head.status, expected_version=0)
+    for question in questions:
+        await lab.run(resume_map={question: "yes"})
+    found = await lab.graph.history("t")
+    assert [len(one.interrupts) for one in found] == [0, 1, 2, 3]
+    await lab.graph.delete_thread("t")
+    assert list(await lab.store.ids()) == []
+
+
+async def test_a_hole_in_the_history_is_told() -> None:
+    lab = Lab(many(2))
+    for question in ids(await lab.start()):
+        await lab.run(resume_map={question: "yes"})
+    await lab.store.delete("t@1", expected_version=1)
+    with pytest.raises(CheckpointNotFoundError, match="t@2"):
+        await lab.state(2)
