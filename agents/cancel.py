@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Literal
+from typing import Literal, get_args
 
 from agents.codec import register
+from agents.errors import AgentConfigError
 
 CancelMode = Literal["now", "after_model", "after_tools"]
 
@@ -53,7 +54,13 @@ class CancelToken:
                 `after_tools` wait for the model's answer, or for all calls of that answer. A run
                 that ends before that point just ends.
             timeout: After this it is `now`. Needs a running event loop.
+
+        Raises:
+            AgentConfigError: There is no such mode.
         """
+        if mode not in get_args(CancelMode):
+            known = ", ".join(map(repr, get_args(CancelMode)))
+            raise AgentConfigError(f"a run cannot be stopped at {mode!r}; use {known}")
         if self.mode != "now":
             self.mode = mode
         if mode == "now":

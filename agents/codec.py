@@ -51,7 +51,8 @@ _BIGGEST = 10**4300
 _UNFIT = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, AssertionError)
 """What goes wrong in code that writes or reads a value that does not fit."""
 
-_Same: TypeAlias = Callable[[Any, Any], bool]
+_Same: TypeAlias = Callable[[Any, Any, object], bool]
+"""Compares a value with what was read of it; takes what was written of it as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,7 @@ class TypeRegistry:
 
         def decorate(cls: C) -> C:
             write, read = shape(cls)
-            self._add(_Entry(name, cls, write, read, same))
+            self._add(_Entry(name, cls, write, read, lambda value, found, _: same(value, found)))
             return cls
 
         return decorate
@@ -126,6 +127,8 @@ class TypeRegistry:
         kind: type[T],
         write: Callable[[T], object],
         read: Callable[[Any], T],
+        *,
+        compare: bool = True,
     ) -> None:
         """Make any other type storable.
 
@@ -134,15 +137,19 @@ class TypeRegistry:
             kind: The exact type; subclasses need a registration of their own.
             write: Gives storable data, which may hold other registered types.
             read: Gives the value back.
+            compare: Whether a value that is written must come back as the same, by what is written
+                of it; otherwise it must only come back.
 
         Raises:
             AgentConfigError: The name or the type is taken.
         """
 
-        def is_same(value: T, other: T) -> bool:
+        def is_same(_: T, other: T, written: object) -> bool:
             # Nobody knows whether its values can be compared; what is written of them can.
-            is_kind = isinstance(other, kind)
-            return is_kind and self.encode(write(value)) == self.encode(write(other))
+            if not isinstance(other, kind) or not compare:
+                return isinstance(other, kind)
+            again = write(other)
+            return same(written, again) or self.encode(written) == self.encode(again)
 
         self._add(_Entry(name, kind, write, read, is_same))
 
@@ -223,7 +230,8 @@ class TypeRegistry:
     def _read_back(self, entry: _Entry, is_same: _Same, value: object, written: object) -> None:
         """Make sure that a value comes back; what it holds is looked at one by one."""
         try:
-            fault = "" if is_same(value, entry.read(written)) else "it would come back changed"
+            found = entry.read(written)
+            fault = "" if is_same(value, found, written) else "it would come back changed"
         except _UNFIT as error:
             raise UnstorableValueError(
                 _name(entry.kind), f"it could not be read again: {error}"

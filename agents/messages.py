@@ -27,6 +27,9 @@ from agents.errors import CheckpointDecodeError, UnstorableValueError
 
 _Message = TypeVar("_Message", ModelRequest, ModelResponse)
 
+_DEEPEST = 100
+"""How many levels the arguments of a call may have: messages with more cannot be stored."""
+
 _INVALID = "INVALID_JSON"  # what pydantic-ai calls the key, too
 
 
@@ -173,7 +176,7 @@ def _unstorable(error: Exception) -> UnstorableValueError:
 def _planned(part: ToolCallPart) -> PlannedCall:
     arguments = cast("dict[str, Json]", part.args)
     if set(arguments) == {_INVALID}:
-        problem = "its arguments are not a JSON object"
+        problem = f"its arguments are not a JSON object of at most {_DEEPEST} levels"
         return PlannedCall(ToolCall(part.tool_call_id, part.tool_name, {}), problem)
     return PlannedCall(ToolCall(part.tool_call_id, part.tool_name, arguments))
 
@@ -220,8 +223,23 @@ def _arguments(args: object) -> dict[str, Json]:
         text = args if isinstance(args, str) else json.dumps(args or {}, allow_nan=False)
         found = json.loads(text or "{}", parse_constant=_refuse)
     except (TypeError, ValueError, RecursionError):
-        return {_INVALID: str(args)}
-    return found if isinstance(found, dict) else {_INVALID: str(args)}
+        return {_INVALID: _told(args)}
+    is_fine = isinstance(found, dict) and not _is_deeper(found, _DEEPEST)
+    return cast("dict[str, Json]", found) if is_fine else {_INVALID: _told(args)}
+
+
+def _is_deeper(value: Json, levels: int) -> bool:
+    if not isinstance(value, dict | list):
+        return False
+    below = value.values() if isinstance(value, dict) else value
+    return not levels or any(_is_deeper(item, levels - 1) for item in below)
+
+
+def _told(args: object) -> str:
+    try:
+        return str(args)
+    except (ValueError, RecursionError) as error:  # a number with too many digits, a deep value
+        return f"unreadable: {error}"
 
 
 def _refuse(name: str) -> object:
@@ -234,8 +252,8 @@ def _register_messages() -> None:
     def write(message: ModelMessage) -> object:
         return dump_messages([message])[0]
 
-    types.add("pydantic_ai.request/1", ModelRequest, write, _reader(ModelRequest))
-    types.add("pydantic_ai.response/1", ModelResponse, write, _reader(ModelResponse))
+    types.add("pydantic_ai.request/1", ModelRequest, write, _reader(ModelRequest), compare=False)
+    types.add("pydantic_ai.response/1", ModelResponse, write, _reader(ModelResponse), compare=False)
 
 
 def _reader(kind: type[_Message]) -> Callable[[Json], _Message]:

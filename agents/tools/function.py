@@ -14,7 +14,7 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Collection, Generator, Mapping
 from contextlib import aclosing, closing, suppress
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, assert_never, cast, overload
+from typing import Literal, TypeAlias, assert_never, cast, get_args, overload
 
 from pydantic_ai.messages import is_multi_modal_content
 from pydantic_core import to_json
@@ -226,6 +226,9 @@ def tool(  # noqa: PLR0913 - what a tool's author says of it, all given by keywo
 
 
 def _gated(made: FunctionTool, gate: Gate | None) -> Tool:
+    if gate is not None and gate not in get_args(Gate):
+        known = ", ".join(map(repr, get_args(Gate)))
+        raise AgentConfigError(f"tool {made.definition.name!r} has no gate={gate!r}; use {known}")
     match gate:
         case None:
             return made

@@ -20,7 +20,12 @@ from agents.context import (
     state_slot,
 )
 from agents.document import ResumeParams
-from agents.errors import CheckpointClosedError, ResumeDataError, RunCancelledError
+from agents.errors import (
+    AgentConfigError,
+    CheckpointClosedError,
+    ResumeDataError,
+    RunCancelledError,
+)
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog
 from agents.models import call, say
 from agents.observe import RunCancelled, RunEvent, RunFinished, RunResumed, RunStarted
@@ -360,3 +365,11 @@ async def test_151_after_the_tools_nothing_runs_again() -> None:
     assert stopped(error) == ["agent:A stopped from outside (after_tools)"]
     assert brief(await world.resume({})) == ["says done"]
     assert (len(tool.calls), sum(model.calls for model in world.models)) == (1, 2)
+
+
+def test_a_place_that_does_not_exist_is_no_place_to_stop() -> None:
+    token = CancelToken()
+
+    with pytest.raises(AgentConfigError, match="'now', 'after_model', 'after_tools'"):
+        token.cancel("after_tool")  # type: ignore[arg-type]
+    assert token.mode is None

@@ -63,7 +63,7 @@ async def test_arguments_that_are_no_object_are_refused(text: str) -> None:
 
     assert brief(events)[1] == (
         "tool pay#c1 refused: The call to 'pay' was refused, nothing ran: its arguments are not a "
-        "JSON object. It takes: x."
+        "JSON object of at most 100 levels. It takes: x."
     )
     assert pay.calls == []
 
@@ -205,6 +205,27 @@ async def test_a_failing_model_is_a_model_error_and_a_mistake_is_told_as_it_is()
         await World([]).run()
 
 
+def test_a_number_that_cannot_be_told_is_no_argument() -> None:
+    part = ToolCallPart("t", {"a": 10**5000}, tool_call_id="c")
+
+    (done,) = repaired(ModelResponse(parts=[part]), ()).parts
+
+    assert isinstance(done, ToolCallPart)
+    assert "unreadable" in str(done.args)
+
+
+async def test_a_call_with_too_many_levels_is_told_to_the_model_and_asks_nobody() -> None:
+    deep: Json = 1
+    for _ in range(300):
+        deep = {"a": deep}
+    world = World([call("pay", deep, id="c1"), say("done")], [approval_gate(Plain("pay"))])  # type: ignore[arg-type]
+
+    events = await world.run()
+
+    assert "at most 100 levels" in brief(events)[1]
+    assert brief(events)[-1] == "says done"
+
+
 @pytest.mark.parametrize(
     ("args", "kept"),
     [
@@ -215,8 +236,11 @@ async def test_a_failing_model_is_a_model_error_and_a_mistake_is_told_as_it_is()
         ('{"a": 1}', {"a": 1}),
         ({"a": float("nan")}, {"INVALID_JSON": "{'a': nan}"}),
         ({"a": {1}}, {"INVALID_JSON": "{'a': {1}}"}),
+        ('{"a": ' + "1" * 4301 + "}", {"INVALID_JSON": '{"a": ' + "1" * 4301 + "}"}),
+        ("[" * 102 + "]" * 102, {"INVALID_JSON": "[" * 102 + "]" * 102}),
+        ('{"a":' * 101 + "1" + "}" * 101, {"INVALID_JSON": '{"a":' * 101 + "1" + "}" * 101}),
     ],
-    ids=str,
+    ids=lambda value: str(value)[:20],
 )
 def test_arguments_become_json_data(args: object, kept: dict[str, Json]) -> None:
     part = ToolCallPart("t", args, tool_call_id="c")  # type: ignore[arg-type]

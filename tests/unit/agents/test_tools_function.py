@@ -232,3 +232,8 @@ def test_function_tool_is_a_tool() -> None:
     assert isinstance(made, FunctionTool)
     function: Callable[..., object] = made.function
     assert function.__name__ == "add"
+
+
+def test_a_gate_that_does_not_exist_is_a_mistake_of_the_program() -> None:
+    with pytest.raises(AgentConfigError, match="gate='aproval'; use 'approval', 'review'"):
+        tool(gate="aproval")(test_a_gate_that_does_not_exist_is_a_mistake_of_the_program)  # type: ignore[call-overload]
