@@ -1,6 +1,6 @@
 """The command line: `countersign run`, `sandbox`, `demo`, `doctor`, and for the database.
 
-Those are `backup`, `audit`, `forget` and `prune`.
+Those are `backup`, `restore`, `audit`, `forget` and `prune`.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ from bot.loading import load_agents, load_model
 from bot.manifest import manifest_text
 from bot.maskrules import NO_RULES, RuleError, Rules, read_rules
 from bot.redaction import in_force
+from bot.restoring import Restoring
 from bot.sandbox import Sandbox
 from bot.settings import Settings, variables
 from bot.timing import system_clock
 from bot.trial import PORT, RunBot, try_out
-from bot.upkeep import forget_thread, prune
+from bot.upkeep import forget_thread, go_back, prune
 from bot.values import LONGEST_RETENTION
 from storage.base import Storage
 from storage.errors import StorageError, StoreUnavailableError
@@ -201,6 +202,25 @@ async def _backup(call: Call) -> None:
     call.say(f"{target}: {size:,} bytes, checked. Keep it as safe as the original.")
 
 
+async def _restore(call: Call) -> None:
+    shared, copy = _shared(call), call.arguments.copy
+    if shared["uri"] and copy:
+        raise BotError(
+            "MONGODB_URI is set: put that database back with mongorestore while no bot runs, and "
+            "call this command without a file then"
+        )
+    if not shared["uri"] and not copy:
+        raise BotError("name the copy: countersign restore FILE")
+    path = Path(copy) if copy else None
+    try:
+        async with composition.restoring(_data_dir(call), path, **shared) as storage:
+            restoring = Restoring(storage=storage, clock=system_clock)
+            with in_force(_redact(call)):
+                await go_back(restoring, is_shared=path is None, say=call.say)
+    except StoreUnavailableError as error:
+        raise BotError(error.detail) from error
+
+
 async def _audit(call: Call) -> None:
     given = call.arguments
     with in_force(_redact(call)):  # also what was not secret when it was written
@@ -280,6 +300,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     backup = _add(commands, "backup", _backup, "copy the embedded database while the bot runs")
     backup.add_argument("file", metavar="FILE", help="the new file; nothing is overwritten")
+    back = _add(commands, "restore", _restore, "go back to a copy, while no bot runs")
+    back.add_argument(
+        "copy",
+        metavar="FILE",
+        nargs="?",
+        help="as `backup` made it; none for MongoDB, after mongorestore",
+    )
     audit = _add(commands, "audit", _audit, "print what is on record, also while the bot runs")
     about = audit.add_mutually_exclusive_group(required=True)
     about.add_argument("--thread", metavar="ID", default="", help="of a thread: team:channel:ts")
@@ -301,7 +328,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     for command in (forget, old):
         command.add_argument("--yes", action="store_true", help="do it; else it is only told")
-    for command in (backup, audit, forget, old):
+    for command in (backup, back, audit, forget, old):
         command.add_argument("--data-dir", metavar="DIRECTORY", help=_DATA_DIR_HELP)
     return parser
 

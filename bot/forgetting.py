@@ -33,6 +33,7 @@ KEPT = frozenset(
         "call",
         "checkpoint",
         "count",
+        "decided_by",
         "deciders",
         "digest",
         "escalates_ms",
@@ -48,6 +49,7 @@ KEPT = frozenset(
         "rule",
         "shown",
         "status",
+        "to_ms",
         "tool",
         "was",
     }

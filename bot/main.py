@@ -36,7 +36,7 @@ from bot.timing import system_clock
 from bot.tracing import Tracing, otlp_provider
 from storage.base import Storage
 from storage.mongo import Driver, MongoStorage
-from storage.sqlite import SqliteStorage, back_up as copy_embedded
+from storage.sqlite import SqliteStorage, back_up as copy_embedded, restoring as restoring_embedded
 
 logger = logging.getLogger(__name__)
 
@@ -227,6 +227,32 @@ def _pick(directory: Path, uri: str, driver: str) -> MongoStorage | SqliteStorag
 
 
 _DRIVERS: Mapping[str, Driver] = {"motor": "motor", "pymongo": "pymongo"}
+
+
+@asynccontextmanager
+async def restoring(
+    directory: Path, copy: Path | None, *, uri: str, driver: str
+) -> AsyncIterator[Storage]:
+    """Open the database that goes back to a copy; no bot may have it.
+
+    Args:
+        directory: The data directory.
+        copy: Of the embedded database; in place when the block ends. None for the shared one,
+            which has gone back already.
+        uri: The shared database; empty for the embedded one.
+        driver: The MongoDB driver.
+
+    Raises:
+        SettingsError: There is no such driver.
+        StoreBusyError: A bot has the data directory.
+        StoreUnavailableError: The database or the copy cannot be used.
+    """
+    if copy is not None:
+        async with restoring_embedded(directory, copy) as embedded:
+            yield embedded
+        return
+    async with open_beside(directory, uri=uri, driver=driver) as storage:
+        yield storage
 
 
 async def back_up(directory: Path, target: Path) -> int:

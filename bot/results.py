@@ -46,6 +46,10 @@ _CALLED_OFF: Mapping[Status, type[Cancelled]] = {
     Status.WITHDRAWN: Withdrawn,
     Status.UNDECIDABLE: Undecidable,
 }
+_AGAIN = (
+    " after it was asked for; it was asked again, as the database went back to a copy, and may "
+    "have been approved and have run before that"
+)
 
 
 def answer_from(approval: Approval, info: object) -> object:
@@ -62,7 +66,8 @@ def answer_from(approval: Approval, info: object) -> object:
     if decision is None:
         raise ResumeDataError(f"approval {approval.approval_id} is not decided")
     if decision.status is Status.EXPIRED:
-        return Expired(waited=_in_words(approval.expires_ms - approval.created_ms))
+        waited = _in_words(approval.expires_ms - approval.created_ms)
+        return Expired(waited=waited + (_AGAIN if approval.asked_again else ""))
     if decision.status in _CALLED_OFF:
         return _CALLED_OFF[decision.status](by=decision.by, reason=decision.reason)
     try:

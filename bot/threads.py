@@ -26,6 +26,7 @@ from agents import (
 )
 from agents.errors import ModelFault
 from bot.audit import Act, note
+from bot.comeback import Comeback
 from bot.errors import DeliveryError, DirectoryError
 from bot.inbox import Inbox
 from bot.logcontext import about
@@ -101,6 +102,10 @@ class Threads:
         for thread_id in waiting:
             await self.storage.threads.wake(thread_id, now_ms=self.clock())
         return waiting
+
+    @property
+    def _comeback(self) -> Comeback:
+        return Comeback(self.storage, self.turns, self.clock, self.turns.spawn)
 
     async def work(self, thread_id: str) -> None:
         """Do all that is due in a thread; nothing when another process has it.
@@ -218,6 +223,7 @@ class Threads:
             return None
 
     async def _advance(self, thread: Thread) -> None:
+        thread = await self._comeback.settle(thread)
         thread = await self._finish_posts(thread)
         while True:
             admitted = await self.inbox.sort(thread)

@@ -1,4 +1,4 @@
-"""What an operator does to the database: forget a thread, prune what is old."""
+"""What an operator does to the database: forget a thread, prune what is old, go back to a copy."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from bot.errors import BotError
 from bot.forgetting import Forgetting, Outlook
+from bot.restoring import Restoring
 from bot.timing import milliseconds
 
 Say = Callable[[str], object]
@@ -49,6 +50,39 @@ async def forget_thread(forgetting: Forgetting, name: str, *, do_it: bool, say: 
         raise _refused(outlook)
     say(f"{thread_id}: deleted: {_listed(outlook.counts)}")
     say("What stands in Slack, and older copies of the database, are as they were.")
+
+
+async def go_back(restoring: Restoring, *, is_shared: bool, say: Say) -> None:
+    """Make a database that went back to a copy fit the world again.
+
+    Args:
+        restoring: Marks what the copy left unfinished.
+        is_shared: Whether it is MongoDB, where a bot may still run.
+        say: Shows a text to the person at the terminal.
+
+    Raises:
+        BotError: Somebody works on the database, or it is empty.
+    """
+    if is_shared and await restoring.storage.restoring.leased(now_ms=restoring.clock()):
+        raise BotError(
+            "somebody works on this database: stop all bots first. If none runs, wait a minute: "
+            "what they held ends by itself"
+        )
+    marked = await restoring.mark()
+    if not marked.to_ms:
+        say("The copy is empty. Nothing had to be marked.")
+        return
+    moment = datetime.fromtimestamp(marked.to_ms / 1_000, UTC)
+    say(
+        f"The copy ends at {moment:%Y-%m-%d %H:%M:%S} UTC. What came after that is not on record: "
+        f"{_number(marked.approvals, 'pending request')} will be asked again, and "
+        f"{_number(marked.threads, 'thread')} that {_were(marked.threads)} not at rest will be "
+        "looked at. Start the bot now."
+    )
+
+
+def _were(count: int) -> str:
+    return "was" if count == 1 else "were"
 
 
 async def prune(forgetting: Forgetting, older: timedelta, *, do_it: bool, say: Say) -> None:

@@ -27,6 +27,7 @@ from storage.records import (
     Unreadable,
     Whisper,
 )
+from storage.restoring import RestoreStore
 from storage.retention import RetentionStore
 
 
@@ -505,6 +506,11 @@ class Storage(Protocol):
     @property
     def retention(self) -> RetentionStore:
         """Deletes threads."""
+        ...
+
+    @property
+    def restoring(self) -> RestoreStore:
+        """Marks what a copy left unfinished."""
         ...
 
     async def open(self) -> None:

@@ -183,7 +183,18 @@ def _reader(hint: Any) -> Callable[[object], object]:
 
 
 DECISIONS = Codec("decision", Decision, added=("title", "preview"))
-THREADS = Codec("thread", Thread, key="thread_id", added=("requesters_json", "active_ms"))
+THREADS = Codec(
+    "thread",
+    Thread,
+    key="thread_id",
+    added=(
+        "requesters_json",
+        "restored_ms",
+        "restored_to_ms",
+        "restored_turn",
+        "active_ms",
+    ),
+)
 MESSAGES = Codec("message", Message, key="message_id")
 APPROVALS = Codec(
     "approval",

@@ -95,6 +95,13 @@ class Thread:
     """How many claims in a row ended in an error."""
     requesters_json: str = "[]"
     """JSON list of user ids: everybody whose words the agent has read here, in no order."""
+    restored_ms: int = 0
+    """When the database went back to a copy, in which this thread was not at rest; 0 once the
+    thread was looked at after that."""
+    restored_to_ms: int = 0
+    """To which moment it went back the last time."""
+    restored_turn: int = 0
+    """The turn that waited for people then: all that it asks may have been decided before."""
     active_ms: int = 0
     """When work was last asked for; 0 in a thread of an earlier release, until it is looked up."""
     due_ms: int | None = None

@@ -8,10 +8,17 @@ from typing import assert_never
 from bot.cards.approval import approval_card
 from bot.cards.blocks import Card, literal, quote, rich, section
 from bot.cards.doubt import doubt_card
-from bot.cards.parts import CHANNEL, MEMBERS, approvers_words, spoken_title, title_of
+from bot.cards.parts import (
+    CHANNEL,
+    MEMBERS,
+    approvers_words,
+    spoken,
+    spoken_title,
+    title_of,
+)
 from bot.cards.question import question_card
 from bot.cards.text import clip
-from bot.mrkdwn import date, mention
+from bot.mrkdwn import date, escape, mention
 from storage.records import Approval, Kind
 
 __all__ = ["approvers_words", "card_for", "escalation_text", "reminder_text"]
@@ -40,7 +47,15 @@ def card_for(approval: Approval, *, approvers_text: str, thread_busy: bool = Fal
             draw = doubt_card
         case _:
             assert_never(approval.kind)
-    return draw(approval, approvers_text=approvers_text, thread_busy=thread_busy)
+    card = draw(approval, approvers_text=approvers_text, thread_busy=thread_busy)
+    return _asked_again(card, approval.asked_again) if approval.asked_again else card
+
+
+def _asked_again(card: Card, why: str) -> Card:
+    """Say right below the title why people are asked again; once it is decided, why they were."""
+    title, *rest = card.blocks
+    told = section(f":warning: *Asked again.* {escape(why)}")
+    return Card(text=spoken(escape(why), card.text), blocks=[title, told, *rest])
 
 
 def reminder_text(approval: Approval, mentions: Sequence[str]) -> Card:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
+import pymongo
 from pymongo import DeleteOne, ReturnDocument, UpdateOne
 from pymongo.errors import DuplicateKeyError
 
-from storage.mongo.client import Client
+from storage.mongo.client import INDEX_S, Client
 from storage.mongo.documents import Document, Filter, Update
 
 Sort = Sequence[tuple[str, int]]
@@ -23,6 +25,10 @@ class Collection:
     def __init__(self, client: Client, name: str) -> None:
         self._client = client
         self._name = name
+
+    def patience(self) -> AbstractContextManager[object]:
+        """Where this is entered, a read may take as long as the making of an index."""
+        return pymongo.timeout(INDEX_S)
 
     async def insert(self, document: Document) -> bool:
         """Insert; False when the key is taken."""

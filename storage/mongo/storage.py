@@ -13,6 +13,7 @@ from storage.mongo.collection import Collection
 from storage.mongo.inbox import MongoInboxStore
 from storage.mongo.log import MongoMessageLog
 from storage.mongo.posts import MongoPostStore
+from storage.mongo.restoring import MongoRestoreStore
 from storage.mongo.retention import MongoRetentionStore
 from storage.mongo.selftest import check_kind, self_test
 from storage.mongo.threads import MongoThreadStore
@@ -53,9 +54,9 @@ class MongoStorage:
         self.posts = MongoPostStore(Collection(client, "posts"))
         self.whispers = MongoWhisperStore(Collection(client, "whispers"))
         self.audit = MongoAuditStore(Collection(client, "audit"))
-        self.retention = MongoRetentionStore(
-            {name: Collection(client, name) for name in (*INDEXES, "checkpoints")}
-        )
+        collections = {name: Collection(client, name) for name in (*INDEXES, "checkpoints")}
+        self.retention = MongoRetentionStore(collections)
+        self.restoring = MongoRestoreStore(collections)
 
     async def open(self) -> None:
         await self._client.open()

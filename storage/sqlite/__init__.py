@@ -9,6 +9,7 @@ from storage.sqlite.checkpoints import SqliteCheckpointStore
 from storage.sqlite.inbox import SqliteInboxStore
 from storage.sqlite.log import SqliteMessageLog
 from storage.sqlite.posts import SqlitePostStore
+from storage.sqlite.restore import restoring
 from storage.sqlite.storage import SqliteStorage
 from storage.sqlite.threads import SqliteThreadStore
 
@@ -22,4 +23,5 @@ __all__ = [
     "SqliteStorage",
     "SqliteThreadStore",
     "back_up",
+    "restoring",
 ]

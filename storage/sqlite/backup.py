@@ -40,7 +40,7 @@ def _back_up(directory: Path, target: Path) -> int:
     try:
         os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         try:
-            _copy(source, partial)
+            copy_checked(source, partial)
             os.link(partial, target)  # fails when the target exists: nothing is overwritten
         finally:
             with suppress(FileNotFoundError):
@@ -51,10 +51,21 @@ def _back_up(directory: Path, target: Path) -> int:
     return target.stat().st_size
 
 
-def _copy(source: Path, target: Path) -> None:
+def copy_checked(source: Path, target: Path, *, mode: str = "rw") -> None:
+    """Copy a database, and look whether the copy is whole.
+
+    Args:
+        source: Somebody may write to it.
+        target: An empty file.
+        mode: How the source is opened; `rw` where there is a log beside it.
+
+    Raises:
+        sqlite3.Error: It is damaged, or cannot be copied.
+        OSError: The same.
+    """
     timeout = BUSY_MS / 1000
     with (
-        closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=rw", uri=True)) as found,
+        closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode={mode}", uri=True)) as found,
         closing(sqlite3.connect(target, timeout=timeout)) as copy,
     ):
         found.backup(copy)

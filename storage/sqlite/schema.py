@@ -21,6 +21,9 @@ CREATE TABLE IF NOT EXISTS threads (
     wakes INTEGER NOT NULL,
     attempts INTEGER NOT NULL,
     requesters_json TEXT NOT NULL,
+    restored_ms INTEGER NOT NULL,
+    restored_to_ms INTEGER NOT NULL,
+    restored_turn INTEGER NOT NULL,
     active_ms INTEGER NOT NULL,
     due_ms INTEGER,
     leased_by TEXT NOT NULL,
@@ -238,6 +241,9 @@ COMMIT;
     3: """
 BEGIN IMMEDIATE;
 ALTER TABLE threads ADD COLUMN requesters_json TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE threads ADD COLUMN restored_ms INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE threads ADD COLUMN restored_to_ms INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE threads ADD COLUMN restored_turn INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE threads ADD COLUMN active_ms INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX IF NOT EXISTS threads_active ON threads (active_ms, thread_id);
 CREATE INDEX IF NOT EXISTS whispers_place ON whispers (channel_id, thread_ts);

@@ -15,6 +15,7 @@ from storage.sqlite.database import Database
 from storage.sqlite.inbox import SqliteInboxStore
 from storage.sqlite.log import SqliteMessageLog
 from storage.sqlite.posts import SqlitePostStore
+from storage.sqlite.restoring import SqliteRestoreStore
 from storage.sqlite.retention import SqliteRetentionStore
 from storage.sqlite.threads import SqliteThreadStore
 from storage.sqlite.whispers import SqliteWhisperStore
@@ -51,6 +52,7 @@ class SqliteStorage:
         self.audit = SqliteAuditStore(self._database)
         self.retention = SqliteRetentionStore(self._database)
         self._work = (self.threads.reading, self.approvals.reading, self.whispers.reading)
+        self.restoring = SqliteRestoreStore(self._database)
 
     async def open(self) -> None:
         if await self._database.open():

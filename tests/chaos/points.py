@@ -34,6 +34,7 @@ STORES = (
     "whispers",
     "audit",
     "retention",
+    "restoring",
 )
 
 

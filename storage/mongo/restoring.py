@@ -1,0 +1,105 @@
+"""Going back to a copy, in MongoDB."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+
+from storage.codec import APPROVALS, THREADS, Codec, Record
+from storage.errors import RecordFormatError
+from storage.mongo import leases
+from storage.mongo.collection import Collection
+from storage.mongo.documents import Document, Filter, Update, put, to_record
+from storage.records import Approval, Status, Thread
+
+logger = logging.getLogger(__name__)
+
+
+class MongoRestoreStore:
+    """See `storage.restoring.RestoreStore`.
+
+    Args:
+        collections: All of them, by name.
+    """
+
+    def __init__(self, collections: Mapping[str, Collection]) -> None:
+        self._collections = collections
+        self._threads = collections["threads"]
+        self._approvals = collections["approvals"]
+
+    async def newest_ms(self) -> int:
+        found = [
+            await self._newest("audit", "at_ms", {"action": {"$lt": "restored"}}),
+            await self._newest("audit", "at_ms", {"action": {"$gt": "restored"}}),
+            await self._newest("messages", "received_ms", {"received_ms": {"$gt": 0}}),
+            await self._newest("threads", "active_ms", {"active_ms": {"$gt": 0}}),
+        ]
+        return max(found)
+
+    async def leased(self, *, now_ms: int) -> int:
+        is_leased: Filter = {"leased_until_ms": {"$gt": now_ms}}
+        found = 0
+        for collection in (self._threads, self._approvals):
+            with collection.patience():
+                found += await collection.count(is_leased)
+        return found
+
+    async def pending(self, *, limit: int, after: str = "") -> tuple[Sequence[Approval], str]:
+        where: Filter = {"_id": {"$gt": after}, "open": True, "status": Status.PENDING.value}
+        with self._approvals.patience():
+            found = await self._approvals.find(where, [("_id", 1)], limit)
+        return _readable(APPROVALS, found), _last(found)
+
+    async def unfinished(self, *, limit: int, after: str = "") -> tuple[Sequence[Thread], str]:
+        later: Filter = {"_id": {"$gt": after}}
+        found: dict[str, Document] = {}
+        for is_so in ({"turn_open": True}, {"due_ms": {"$gt": -1}}):
+            where: Filter = {**later, **is_so}
+            with self._threads.patience():
+                for document in await self._threads.find(where, [("_id", 1)], limit):
+                    found[document["_id"]] = document
+        page = [found[key] for key in sorted(found)][:limit]
+        return _readable(THREADS, page), _last(page)
+
+    async def rewrite(self, approval: Approval) -> bool:
+        row = APPROVALS.encode(approval)
+        key = row.pop(APPROVALS.key)
+        update: Update = {}
+        for name, value in row.items():
+            put(update, name, value)
+        return await self._approvals.update({"_id": key, "revision": approval.revision - 1}, update)
+
+    async def mark(self, thread_id: str, *, now_ms: int, to_ms: int) -> None:
+        changes = {
+            "restored_ms": now_ms,
+            "restored_to_ms": to_ms,
+            "due_ms": now_ms,
+            "leased_by": "",
+            "leased_until_ms": 0,
+        }
+        update: Update = {"$set": changes, "$inc": {"fence": 1}}
+        await self._threads.update({"_id": thread_id}, update)
+
+    async def settle(self, thread_id: str, *, fence: int, turn: int) -> bool:
+        changes = {"restored_ms": 0, "restored_turn": turn}
+        return await self._threads.update(leases.held(thread_id, fence), {"$set": changes})
+
+    async def _newest(self, name: str, field: str, where: Filter) -> int:
+        collection = self._collections[name]
+        with collection.patience():
+            found = await collection.find(where, [(field, -1)], 1)
+        return max((int(document[field]) for document in found), default=0)
+
+
+def _readable(codec: Codec[Record], documents: Sequence[Document]) -> list[Record]:
+    found: list[Record] = []
+    for document in documents:
+        try:
+            found.append(to_record(codec, document))
+        except RecordFormatError as error:
+            logger.warning("passed over: %s", error, extra={"action": "storage"})
+    return found
+
+
+def _last(documents: Sequence[Document]) -> str:
+    return str(documents[-1]["_id"]) if documents else ""

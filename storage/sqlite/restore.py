@@ -1,0 +1,97 @@
+"""Going back to a copy of the embedded database: made ready beside, and put in place when whole."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from storage.errors import StoreUnavailableError
+from storage.sqlite.backup import copy_checked
+from storage.sqlite.database import FILE_NAME
+from storage.sqlite.lock import DirectoryLock
+from storage.sqlite.storage import SqliteStorage
+
+_ASIDE = ".restoring"
+"""A folder of the data directory; what a crash left in it is deleted by the next try."""
+
+
+@asynccontextmanager
+async def restoring(directory: Path, copy: Path) -> AsyncIterator[SqliteStorage]:
+    """Open what will be the database, brought up to date; it is in place when the block ends.
+
+    Nothing is overwritten, and nothing is there when the block fails.
+
+    Args:
+        directory: The data directory; no bot may have it.
+        copy: As `back_up` made it.
+
+    Raises:
+        StoreBusyError: A bot has the directory.
+        StoreUnavailableError: There is a database already, or the copy cannot be used.
+        RecordFormatError: The copy was written by another release.
+    """
+    lock = DirectoryLock(directory)
+    await asyncio.to_thread(_take, lock, directory)
+    try:
+        aside = await asyncio.to_thread(_put_aside, directory, copy)
+        storage = SqliteStorage(aside)
+        try:
+            await storage.open()
+            yield storage
+        finally:
+            await storage.close()
+        await asyncio.to_thread(_put_in_place, aside, directory)
+    finally:
+        lock.release()
+
+
+def _take(lock: DirectoryLock, directory: Path) -> None:
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock.acquire()
+    except OSError as error:
+        raise _unusable(f"the data directory {directory} cannot be written", error) from error
+
+
+def _put_aside(directory: Path, copy: Path) -> Path:
+    if not copy.is_file():
+        raise StoreUnavailableError(f"there is no copy {copy}")
+    for name in (FILE_NAME, f"{FILE_NAME}-wal", f"{FILE_NAME}-shm"):
+        if (directory / name).exists():
+            raise StoreUnavailableError(
+                f"there is {directory / name}, and nothing is overwritten; move the files "
+                f"{FILE_NAME}* to another place first"
+            )
+    aside = directory / _ASIDE
+    try:
+        shutil.rmtree(aside, ignore_errors=True)
+        aside.mkdir(mode=0o700)
+        os.close(os.open(aside / FILE_NAME, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        copy_checked(copy, aside / FILE_NAME, mode="ro")
+    except (OSError, sqlite3.Error) as error:
+        raise _unusable(f"the copy {copy} cannot be used", error) from error
+    return aside
+
+
+def _put_in_place(aside: Path, directory: Path) -> None:
+    try:
+        with (aside / FILE_NAME).open("rb") as file:
+            os.fsync(file.fileno())
+        os.link(aside / FILE_NAME, directory / FILE_NAME)  # fails when there is one meanwhile
+        shutil.rmtree(aside)
+        descriptor = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise _unusable(f"{directory / FILE_NAME} cannot be put in place", error) from error
+
+
+def _unusable(what: str, error: Exception) -> StoreUnavailableError:
+    return StoreUnavailableError(f"{what}: {getattr(error, 'strerror', None) or error}")

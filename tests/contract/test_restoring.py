@@ -1,0 +1,114 @@
+"""The contract of the store that marks what a copy left unfinished."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from storage.base import Storage
+from storage.records import Status
+from tests.contract.builders import (
+    APPROVAL_ID,
+    THREAD_ID,
+    a_decision,
+    a_message,
+    a_thread,
+    an_approval,
+    an_entry,
+)
+
+
+async def test_an_empty_database_has_no_newest_moment(storage: Storage) -> None:
+    assert await storage.restoring.newest_ms() == 0
+
+
+async def test_the_newest_moment_is_that_of_whatever_came_last(storage: Storage) -> None:
+    await storage.audit.append(an_entry(at_ms=3_000))
+    await storage.audit.append(an_entry("entry-2", at_ms=9_000, action="restored"))
+    assert await storage.restoring.newest_ms() == 3_000
+    await storage.audit.append(an_entry("entry-3", at_ms=3_500, action="started"))
+    assert await storage.restoring.newest_ms() == 3_500
+    await storage.inbox.add(a_message(received_ms=4_000))
+    assert await storage.restoring.newest_ms() == 4_000
+    await storage.threads.ensure(a_thread(active_ms=5_000))
+    assert await storage.restoring.newest_ms() == 5_000
+
+
+async def test_what_is_leased_is_counted(storage: Storage) -> None:
+    await storage.threads.ensure(a_thread(leased_until_ms=6))
+    await storage.approvals.add(an_approval(leased_until_ms=7))
+    assert await storage.restoring.leased(now_ms=5) == 2
+    assert await storage.restoring.leased(now_ms=6) == 1
+    assert await storage.restoring.leased(now_ms=7) == 0
+
+
+async def test_pending_approvals_come_page_by_page(storage: Storage) -> None:
+    for number in range(5):
+        await storage.approvals.add(an_approval(approval_id=f"apr_{number}"))
+    done = a_decision()
+    await storage.approvals.add(
+        an_approval(approval_id="apr_5", status=Status.APPROVED, decision=done)
+    )
+    await storage.approvals.add(an_approval(approval_id="apr_6", open=False))
+
+    found: list[str] = []
+    page, after = await storage.restoring.pending(limit=2)
+    while after:
+        found += [one.approval_id for one in page]
+        page, after = await storage.restoring.pending(limit=2, after=after)
+
+    assert found == [f"apr_{number}" for number in range(5)]
+
+
+@pytest.mark.parametrize("changes", [{"turn_open": True}, {"due_ms": 5}, {"due_ms": 0}])
+async def test_a_thread_that_is_not_at_rest_is_found(
+    storage: Storage, changes: dict[str, Any]
+) -> None:
+    await storage.threads.ensure(a_thread(**changes))
+    await storage.threads.ensure(a_thread(thread_id="T1:C1:1"))
+
+    threads, after = await storage.restoring.unfinished(limit=9)
+
+    assert threads == [a_thread(**changes)]
+    assert await storage.restoring.unfinished(limit=9, after=after) == ([], "")
+
+
+async def test_threads_come_page_by_page(storage: Storage) -> None:
+    for number in range(4):
+        changes: dict[str, Any] = {"turn_open": True} if number % 2 else {"due_ms": 5}
+        await storage.threads.ensure(a_thread(thread_id=f"T1:C1:{number}", **changes))
+
+    found: list[str] = []
+    page, after = await storage.restoring.unfinished(limit=1)
+    while after:
+        found += [one.thread_id for one in page]
+        page, after = await storage.restoring.unfinished(limit=1, after=after)
+
+    assert found == [f"T1:C1:{number}" for number in range(4)]
+
+
+async def test_an_approval_is_rewritten_as_a_whole_and_once(storage: Storage) -> None:
+    old = an_approval(decision=a_decision(), status=Status.APPROVED)
+    await storage.approvals.add(old)
+    new = an_approval(revision=2, asked_again="why", remind_ms=None, due_ms=7, open=True)
+
+    assert await storage.restoring.rewrite(new)
+    assert await storage.approvals.get(APPROVAL_ID) == new
+    assert not await storage.restoring.rewrite(new)
+    assert not await storage.restoring.rewrite(replace(new, revision=9))
+    assert not await storage.restoring.rewrite(replace(new, approval_id="apr_x", revision=3))
+
+
+async def test_a_marked_thread_is_due_and_nobody_has_it(storage: Storage) -> None:
+    await storage.threads.ensure(
+        a_thread(turn=3, turn_open=True, leased_until_ms=99, leased_by="a", fence=4)
+    )
+    await storage.restoring.mark(THREAD_ID, now_ms=50, to_ms=40)
+
+    thread = await storage.threads.claim(THREAD_ID, owner="b", now_ms=50, until_ms=60)
+    assert thread is not None
+    assert (thread.restored_ms, thread.restored_to_ms, thread.fence) == (50, 40, 6)
+    assert not await storage.restoring.settle(THREAD_ID, fence=4, turn=3)
+    assert await storage.restoring.settle(THREAD_ID, fence=6, turn=3)
+    thread = await storage.threads.get(THREAD_ID)
+    assert (thread.restored_ms, thread.restored_to_ms, thread.restored_turn) == (0, 40, 3)

@@ -1,0 +1,123 @@
+"""The drill: a copy, a decision after it, the loss of the database, the restore, the card again."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pymongo import MongoClient
+
+from bot.cli import main
+from tests.mongo import DRIVERS, MongoServer, collected, mongo_server
+from tests.stage import Stage, a_stage, buttons
+
+__all__ = ["collected", "mongo_server"]
+
+APPROVE, REJECT = "countersign:approve", "countersign:reject"
+ASK = "@countersign deploy payments 1.4.2 to production"
+BACK = r"Asked again\.\* My database went back to a copy that ends at 20\d\d-.* UTC"
+
+
+@dataclass
+class Place:
+    """How a database is copied, lost and put back.
+
+    Attributes:
+        environ: Names it.
+        copy: Makes a copy, while the bot runs.
+        lose: Puts the copy back, or makes room for it; no bot runs.
+        argv: The command that follows.
+    """
+
+    environ: dict[str, str]
+    copy: Callable[[], object]
+    lose: Callable[[], object]
+    argv: list[str]
+
+
+def an_embedded(tmp_path: Path) -> Place:
+    data, copy = tmp_path / "data", tmp_path / "copy.db"
+    environ = {"COUNTERSIGN_DATA_DIR": str(data)}
+
+    def lose() -> None:
+        for file in data.glob("countersign.db*"):
+            file.unlink()
+
+    return Place(
+        environ=environ,
+        copy=lambda: main(["backup", str(copy)], environ=dict(environ)),
+        lose=lose,
+        argv=["restore", str(copy)],
+    )
+
+
+def a_shared(server: MongoServer, driver: str) -> Place:
+    """As mongodump and mongorestore do it, while nobody writes."""
+    name = server.new_database()
+    kept: dict[str, list[dict[str, Any]]] = {}
+
+    def copy() -> None:
+        with MongoClient[dict[str, Any]](server.uri) as client:
+            for collection in client[name].list_collection_names():
+                kept[collection] = list(client[name][collection].find())
+
+    def put_back() -> None:
+        with MongoClient[dict[str, Any]](server.uri) as client:
+            for collection, documents in kept.items():
+                client[name][collection].delete_many({})
+                if documents:
+                    client[name][collection].insert_many(documents)
+
+    environ = {"MONGODB_URI": server.uri_of(name), "COUNTERSIGN_MONGO_DRIVER": driver}
+    return Place(environ=environ, copy=copy, lose=put_back, argv=["restore"])
+
+
+@pytest.fixture(
+    params=["embedded", *(pytest.param(driver, marks=pytest.mark.mongo) for driver in DRIVERS)]
+)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    if request.param == "embedded":
+        return an_embedded(tmp_path)
+    return a_shared(request.getfixturevalue("mongo_server"), request.param)
+
+
+@pytest.fixture
+async def stage(place: Place, tmp_path: Path) -> AsyncIterator[Stage]:
+    async with a_stage(tmp_path, "socket", **place.environ) as opened:
+        yield opened
+
+
+async def test_i8_a_card_decided_after_the_copy_has_live_buttons_and_a_warning_after_the_restore(
+    stage: Stage, place: Place
+) -> None:
+    await stage.say("Rosa", ASK)
+    card = await stage.card(word=APPROVE)
+    await stage.tick()
+    await asyncio.to_thread(place.copy)
+    await stage.click("Ada", card, APPROVE)
+    await stage.said("1.4.2 is live in production", within=30)
+    assert buttons(await stage.card(word="Approved", within=30)) == []
+    await stage.stop_bot()
+    place.lose()
+
+    said: list[str] = []
+    argv, environ = place.argv, dict(place.environ)
+    code = await asyncio.to_thread(main, argv, environ=environ, say=said.append)
+    assert (code, len(said)) == (0, 1), said
+    assert "1 pending request will be asked again" in said[0]
+    stage.clock.follow()  # the command has its time from the system
+    await stage.start_bot()
+
+    again = await stage.card(word="Asked again", within=30)
+    assert len(stage.cards()) == 1
+    assert buttons(again)[0] == APPROVE
+    assert re.search(BACK, str(again["blocks"]))
+    assert "may have run. Please check before you approve it." in again["text"]
+    await stage.click("Ada", again, APPROVE)
+    await stage.card(word="Approved", within=30)
+    assert buttons(stage.cards()[0]) == []

@@ -1,0 +1,406 @@
+"""After a restore: cards are true again, and nothing runs twice unseen (I1, I5, I8)."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from agents.models import call, say
+from bot.audit import story
+from bot.cards import card_for
+from bot.cli import FAILED, main
+from bot.errors import NotApproverError
+from bot.restoring import Restoring
+from storage.errors import StoreUnavailableError
+from storage.records import Approval, Decision, Status
+from storage.sqlite import SqliteStorage, back_up, restoring
+from tests.stage import buttons
+from tests.unit.bot.office import ADA, ROSA, THREAD_ID, KilledError, Office, an_actor, an_incoming
+
+ASK = "<@UBOT> pay Mia"
+PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
+PAY_MORE = call("pay", {"to": "Mia", "amount": 7}, id="c2")
+APPROVE = "countersign:approve"
+BACK = "My database went back to a copy that ends at 2027-01-15 08:00 UTC."
+
+
+class Drill:
+    """A bot on a file; a copy of it; and the bot that goes back to that copy.
+
+    What stands in Slack is the same for both.
+    """
+
+    def __init__(self, tmp_path: Path, *script: object) -> None:
+        self.directory = tmp_path / "data"
+        self.copy = tmp_path / "copy.db"
+        self.script = script
+        self.storages: list[SqliteStorage] = []
+
+    async def start(self, *script: object, before: Office | None = None) -> Office:
+        storage = SqliteStorage(self.directory)
+        await storage.open()
+        self.storages.append(storage)
+        kept = {} if before is None else {"clock": before.clock, "notifier": before.notifier}
+        return Office(storage, script or self.script, **kept)  # type: ignore[arg-type]
+
+    async def make_copy(self) -> None:
+        await back_up(self.directory, self.copy)
+
+    async def go_back(self, office: Office, *script: object) -> Office:
+        """Stop the bot, move its files away, restore, start; nothing is done yet."""
+        office.queue.drop()
+        await self.storages[-1].close()
+        for file in self.directory.glob("countersign.db*"):
+            file.rename(file.with_suffix(".lost"))
+        office.clock.forward(hours=9)
+        async with restoring(self.directory, self.copy) as storage:
+            await Restoring(storage=storage, clock=office.clock).mark()
+        return await self.start(*script, before=office)
+
+    async def close(self) -> None:
+        for storage in self.storages:
+            await storage.close()
+
+
+@pytest.fixture
+async def drill(tmp_path: Path) -> AsyncIterator[Drill]:
+    made = Drill(tmp_path, PAY, say("Paid."))
+    yield made
+    await made.close()
+
+
+async def look(office: Office) -> None:
+    """What the bot does when it starts."""
+    await office.sweep.tick()
+    await office.queue.run()
+
+
+def drawn(office: Office, approval: Approval) -> str:
+    card = card_for(office.notifier.cards[approval.approval_id], approvers_text="Ada")
+    return f"{card.text} {card.blocks}"
+
+
+def shown_buttons(office: Office, approval: Approval) -> list[str]:
+    card = card_for(office.notifier.cards[approval.approval_id], approvers_text="Ada")
+    return buttons({"blocks": card.blocks})
+
+
+async def test_i8_a_card_that_was_decided_after_the_copy_is_asked_again(drill: Drill) -> None:
+    office = await drill.start()
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    await drill.make_copy()
+    await office.decide(approval, by=ADA)
+    assert "Approved" in drawn(office, approval)
+    assert shown_buttons(office, approval) == []
+
+    office = await drill.go_back(office, say("Paid again."))
+    await look(office)
+
+    again = await office.the_approval()
+    assert again.approval_id == approval.approval_id
+    assert shown_buttons(office, approval)[0] == APPROVE
+    assert BACK in drawn(office, approval)
+    assert "may have run. Please check before you approve it." in drawn(office, approval)
+    assert office.notifier.posts == [approval.approval_id]
+    assert office.ran == []
+    assert again.expires_ms > office.clock()
+    await office.decide(again, by=ADA)
+    assert office.ran == [("pay", ("Mia", 5, "card"))]
+    assert BACK in drawn(office, approval)
+    entries = await story(office.storage, thread_id=THREAD_ID)
+    assert [one.action for one in entries].count("restored") == 2
+    assert [one.action for one in entries].count("decided") == 1
+
+
+async def test_i4_who_decides_again_before_the_thread_is_looked_at_is_heard(drill: Drill) -> None:
+    office = await drill.start()
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    await drill.make_copy()
+    office = await drill.go_back(office, say("Paid."))
+    await office.approvals.attend(approval.approval_id)  # its card is there first
+
+    await office.decide(await office.the_approval(), by=ADA)
+
+    assert office.ran == [("pay", ("Mia", 5, "card"))]
+    assert (await office.storage.threads.get(THREAD_ID)).restored_ms == 0
+
+
+async def test_i5_what_was_approved_and_not_passed_on_in_the_copy_is_asked_again(
+    drill: Drill,
+) -> None:
+    office = await drill.start()
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    seen = await office.approvals.look(approval.approval_id, an_actor(ADA), shown=approval.digest)
+    decision = Decision(
+        status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest=approval.digest
+    )
+    decided = await office.approvals.decide(seen, decision)
+    await drill.make_copy()  # and then it runs
+    await office.approvals.follow_up(decided)
+    await office.queue.run()
+    assert office.ran
+
+    office = await drill.go_back(office, say("Paid again."))
+    await look(office)
+
+    assert office.ran == []
+    again = await office.the_approval()
+    assert (again.status, again.decision) == (Status.PENDING, None)
+    assert shown_buttons(office, approval)[0] == APPROVE
+    assert BACK in drawn(office, approval)
+    entries = await story(office.storage, approval_id=approval.approval_id)
+    (restored,) = (one for one in entries if one.action == "restored")
+    assert (restored.detail["was"], restored.detail["decided_by"]) == ("approved", ADA)
+
+
+async def test_i5_a_turn_that_ran_when_the_copy_was_made_is_ended(drill: Drill) -> None:
+    office = await drill.start()
+    office.dies_in_tools = True
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    with pytest.raises(KilledError):
+        await office.decide(approval, by=ADA)
+    await drill.make_copy()
+
+    office = await drill.go_back(office)
+    await look(office)
+
+    assert office.ran == []
+    assert office.model.calls == 0
+    assert "I have ended it, and nothing more of it will run" in office.shown()[-1]
+    assert await office.open_approvals() == []
+    thread = await office.storage.threads.get(THREAD_ID)
+    assert (thread.turn_open, thread.restored_ms, thread.due_ms) == (False, 0, None)
+    assert shown_buttons(office, approval) == []
+
+
+async def test_a_message_that_the_copy_has_as_unread_is_left_alone(drill: Drill) -> None:
+    office = await drill.start()
+    await office.inbox.receive(an_incoming(ASK))
+    await drill.make_copy()
+
+    office = await drill.go_back(office, say("Hello."))
+    await look(office)
+    assert office.model.calls == 0
+    assert "Please write again what is still wanted." in office.shown()[-1]
+
+    await office.hear("<@UBOT> hello", ts="1800099999.000001")
+    assert office.shown()[-1] == "Hello."
+
+
+async def test_i4_a_message_since_the_restore_is_read(drill: Drill) -> None:
+    office = await drill.start()
+    await office.hear(ASK)
+    await drill.make_copy()
+    office = await drill.go_back(office, say("Cancelled."), say("Hello."))
+    office.clock.forward(seconds=1)
+    await office.inbox.receive(an_incoming("<@UBOT> hello", ts="1800099999.000001"))
+    await look(office)
+
+    await office.decide(await office.the_approval(), Status.REJECTED, by=ADA, reason="it ran")
+
+    assert office.shown()[-1] == "Hello."
+
+
+async def test_what_the_same_turn_asks_later_says_so_too(drill: Drill) -> None:
+    office = await drill.start()
+    await office.hear(ASK)
+    await drill.make_copy()
+    office = await drill.go_back(office, PAY_MORE, say("Paid."), PAY, say("Done."))
+    await look(office)
+    await office.decide(await office.the_approval(), by=ADA)
+
+    second = await office.the_approval()
+    assert BACK in second.asked_again
+    assert BACK in drawn(office, second)
+    await office.decide(second, by=ADA)
+
+    await office.hear("<@UBOT> once more", ts="1800099999.000001")
+    assert (await office.the_approval()).asked_again == ""
+
+
+async def test_a_card_that_was_posted_after_the_copy_is_found(drill: Drill) -> None:
+    office = await drill.start()
+    office.notifier.failing.add("card")
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    await drill.make_copy()
+    assert not (await office.storage.approvals.get(approval.approval_id)).card_ts
+    office.notifier.failing.clear()
+    office.clock.forward(minutes=6)
+    await look(office)
+    assert office.notifier.posts == [approval.approval_id]
+
+    office = await drill.go_back(office)
+    await look(office)
+
+    assert office.notifier.posts == [approval.approval_id]
+    assert BACK in drawn(office, approval)
+
+
+async def test_i9_the_agent_is_told_that_it_may_have_run_when_nobody_decides_again(
+    drill: Drill,
+) -> None:
+    office = await drill.start()
+    await office.hear(ASK)
+    await drill.make_copy()
+    office = await drill.go_back(office, say("Oh."))
+    await look(office)
+    office.clock.forward(hours=9)
+    await look(office)
+    assert office.shown()[-1] == "Oh."
+    assert "may have been approved and have run before" in str(office.model.inputs[-1])
+
+
+async def test_threads_at_rest_are_as_they_were(drill: Drill) -> None:
+    office = await drill.start(say("Hello."), say("Again."))
+    await office.hear("<@UBOT> hello")
+    await drill.make_copy()
+    office = await drill.go_back(office, say("Again."))
+    await look(office)
+    assert office.shown() == ["Hello."]
+    await office.hear("<@UBOT> again", ts="1800099999.000001")
+    assert office.shown() == ["Hello.", "Again."]
+
+
+async def test_marking_may_be_repeated(drill: Drill) -> None:
+    office = await drill.start()
+    await office.hear(ASK)
+    await drill.make_copy()
+    office = await drill.go_back(office, say("Paid."))
+    first = await office.storage.restoring.newest_ms()
+    await Restoring(storage=office.storage, clock=office.clock).mark()
+
+    await look(office)
+
+    assert await office.storage.restoring.newest_ms() == first
+    approval = await office.the_approval()
+    assert BACK in approval.asked_again
+    await office.decide(approval, by=ADA)
+    assert office.ran
+
+
+async def test_people_who_may_not_decide_may_not_decide_again(drill: Drill) -> None:
+    office = await drill.start()
+    await office.hear(ASK)
+    await drill.make_copy()
+    office = await drill.go_back(office)
+    await look(office)
+    with pytest.raises(NotApproverError):
+        await office.decide(await office.the_approval(), by=ROSA)
+
+
+# ---- the command --------------------------------------------------------------------------------
+
+
+def made(directory: Path) -> Path:
+    async def make() -> None:
+        storage = SqliteStorage(directory)
+        await storage.open()
+        office = Office(storage, [PAY, say("Paid.")])
+        await office.hear(ASK)
+        await storage.close()
+
+    asyncio.run(make())
+    return directory
+
+
+def test_the_command_goes_back_and_says_what_comes(tmp_path: Path) -> None:
+    data = made(tmp_path / "data")
+    said: list[str] = []
+    environ = {"COUNTERSIGN_DATA_DIR": str(tmp_path / "new")}
+    copy = tmp_path / "copy.db"
+    asyncio.run(back_up(data, copy))
+
+    assert main(["restore", str(copy)], environ=environ, say=said.append) == 0
+
+    assert "The copy ends at 2027-01-15 08:00:00 UTC." in said[0]
+    assert "1 pending request will be asked again, and 1 thread that was not at rest" in said[0]
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == [
+        "countersign.db",
+        "countersign.lock",
+    ]
+    assert (tmp_path / "new" / "countersign.db").stat().st_mode & 0o777 == 0o600
+
+
+def test_nothing_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, copy = made(tmp_path / "data"), tmp_path / "copy.db"
+    asyncio.run(back_up(data, copy))
+    before = (data / "countersign.db").read_bytes()
+
+    assert main(["restore", str(copy), "--data-dir", str(data)], environ={}) == FAILED
+    assert "nothing is overwritten; move the files" in capsys.readouterr().err
+    (data / "countersign.db").rename(tmp_path / "old.db")
+    (data / "countersign.db-wal").write_bytes(b"of the lost one")
+    assert main(["restore", str(copy), "--data-dir", str(data)], environ={}) == FAILED
+    assert (tmp_path / "old.db").read_bytes() == before
+
+
+@pytest.mark.parametrize("kind", ["missing", "damaged", "newer"])
+def test_a_copy_that_cannot_be_used_leaves_nothing(
+    tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = tmp_path / "copy.db"
+    if kind == "damaged":
+        copy.write_bytes(b"this is no database" * 100)
+    if kind == "newer":
+        with sqlite3.connect(copy) as database:
+            database.execute("PRAGMA user_version = 99")
+        database.close()
+    assert main(["restore", str(copy), "--data-dir", str(tmp_path / "d")], environ={}) == FAILED
+    words = {"missing": "there is no copy", "damaged": "cannot be used", "newer": "version 99"}
+    assert words[kind] in capsys.readouterr().err
+    assert not (tmp_path / "d" / "countersign.db").exists()
+
+
+def test_a_running_bot_is_not_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, copy = made(tmp_path / "data"), tmp_path / "copy.db"
+    asyncio.run(back_up(data, copy))
+
+    async def beside() -> int:
+        storage = SqliteStorage(data)
+        await storage.open()
+        argv = ["restore", str(copy), "--data-dir", str(data)]
+        code = await asyncio.to_thread(main, argv, environ={})
+        await storage.close()
+        return code
+
+    assert asyncio.run(beside()) == FAILED
+    assert "in use by another Countersign" in capsys.readouterr().err
+
+
+async def test_a_restore_that_is_cut_off_leaves_nothing_and_can_be_repeated(
+    tmp_path: Path,
+) -> None:
+    copy, data = tmp_path / "copy.db", tmp_path / "data"
+    await asyncio.to_thread(made, tmp_path / "first")
+    await back_up(tmp_path / "first", copy)
+    with pytest.raises(StoreUnavailableError, match="gone"):
+        async with restoring(data, copy):
+            raise StoreUnavailableError("gone")
+    assert not (data / "countersign.db").exists()
+
+    async with restoring(data, copy) as storage:
+        assert len(await storage.approvals.open_of(THREAD_ID)) == 1
+    assert (data / "countersign.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("argv", "uri", "words"),
+    [
+        (["restore"], "", "name the copy"),
+        (["restore", "x.db"], "mongodb://127.0.0.1:1/", "put that database back with mongorestore"),
+    ],
+)
+def test_each_database_has_its_form(
+    argv: list[str], uri: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(argv, environ={"MONGODB_URI": uri}) == FAILED
+    assert words in capsys.readouterr().err
