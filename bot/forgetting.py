@@ -18,7 +18,7 @@ from bot.audit import Act, note
 from bot.ports import Clock
 from bot.timing import milliseconds
 from storage.base import Storage
-from storage.errors import RecordNotFoundError, StorageError
+from storage.errors import RecordFormatError, RecordNotFoundError, StorageError
 from storage.records import Thread
 
 logger = logging.getLogger(__name__)
@@ -59,6 +59,8 @@ KEPT = frozenset(
 Not kept is whatever people, models or tools wrote: arguments, edits, answers, reasons, errors.
 """
 
+_UNREADABLE = "its record cannot be read: see `countersign doctor`"
+
 PERMALINK = re.compile(
     r"https?://[^/\s]+/archives/(?P<channel>[A-Z0-9]+)/p(?P<ts>[0-9]{11,})(?:\?(?P<query>\S*))?"
 )
@@ -71,7 +73,7 @@ _WORDS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outlook:
+class Forecast:
     """What forgetting a thread would mean.
 
     Attributes:
@@ -118,7 +120,7 @@ class Forgetting:
             raise RecordNotFoundError("thread", name if not found else f"{name} ({found})")
         return found[0]
 
-    async def look(self, thread_id: str) -> Outlook:
+    async def look(self, thread_id: str) -> Forecast:
         """Say what forgetting it would mean; nothing is changed.
 
         Raises:
@@ -130,10 +132,12 @@ class Forgetting:
         except RecordNotFoundError:
             if not set(counts) - {"audit"}:
                 raise
-            return Outlook(thread_id=thread_id, counts=counts)  # what a lost thread has left
-        return Outlook(thread_id=thread_id, counts=counts, refusal=await self._refusal(thread))
+            return Forecast(thread_id=thread_id, counts=counts)  # what a lost thread has left
+        except RecordFormatError:
+            return Forecast(thread_id=thread_id, counts=counts, refusal=_UNREADABLE)
+        return Forecast(thread_id=thread_id, counts=counts, refusal=await self._refusal(thread))
 
-    async def forget(self, thread_id: str, *, how: str) -> Outlook:
+    async def forget(self, thread_id: str, *, how: str) -> Forecast:
         """Delete all of a thread, unless it is not over.
 
         Args:
@@ -146,15 +150,15 @@ class Forgetting:
         Raises:
             RecordNotFoundError: There is nothing of such a thread.
         """
-        outlook = await self.look(thread_id)
-        if outlook.refusal:
-            return outlook
+        forecast = await self.look(thread_id)
+        if forecast.refusal:
+            return forecast
         now = self.clock()
         thread = await self.storage.retention.seal(
             thread_id, owner=self.owner, now_ms=now, until_ms=now + milliseconds(LEASE)
         )
         if thread is None and await self._is_there(thread_id):
-            return Outlook(thread_id=thread_id, counts=outlook.counts, refusal="it was woken")
+            return Forecast(thread_id=thread_id, counts=forecast.counts, refusal="it was woken")
         # Looked at again: something may have come between the look and the seal.
         refusal = await self._unfinished(thread_id)
         if not refusal:
@@ -165,22 +169,22 @@ class Forgetting:
                 at_ms=now,
                 about=thread_id,
                 how=how,
-                count=dict(outlook.counts),
+                count=dict(forecast.counts),
             )
             refusal = await self._erase(thread_id, thread)
         if thread is not None:
             refusal = await self._end(thread, refusal)
-        return Outlook(thread_id=thread_id, counts=outlook.counts, refusal=refusal)
+        return Forecast(thread_id=thread_id, counts=forecast.counts, refusal=refusal)
 
-    async def old(self, before_ms: int) -> AsyncIterator[Thread]:
-        """Threads at rest in which nothing has happened since then, the oldest first."""
+    async def old(self, before_ms: int) -> AsyncIterator[tuple[int, str]]:
+        """Threads at rest in which nothing has happened since then: since when, and their ids."""
         after = (-1, "")
         while found := await self.storage.retention.resting(
             before_ms=before_ms, limit=PIECE, after=after
         ):
             for thread in found:
                 yield thread
-            after = (found[-1].active_ms, found[-1].thread_id)
+            after = found[-1]
 
     async def erase_whispers(self, before_ms: int) -> int:
         """Delete private answers that are over and older; return how many."""
@@ -278,13 +282,13 @@ class Retention:
         found = await self.forgetting.storage.retention.resting(
             before_ms=before_ms, limit=self.most, after=self._after
         )
-        for thread in found:
-            self._after = (thread.active_ms, thread.thread_id)
-            outlook = await self.forgetting.forget(thread.thread_id, how="retention")
+        for place in found:
+            self._after, thread_id = place, place[1]
+            forecast = await self.forgetting.forget(thread_id, how="retention")
             logger.info(
                 "a thread is %s",
-                f"kept: {outlook.refusal}" if outlook.refusal else "deleted",
-                extra={"action": "forgotten", "thread_id": thread.thread_id},
+                f"kept: {forecast.refusal}" if forecast.refusal else "deleted",
+                extra={"action": "forgotten", "thread_id": thread_id},
             )
         if len(found) < self.most:
             await self.forgetting.erase_whispers(before_ms)

@@ -14,16 +14,9 @@ from datetime import UTC, datetime
 from bot.audit import Act, note
 from bot.ports import Clock
 from storage.base import Storage
-from storage.records import Approval, Kind, Status, Thread
+from storage.records import Approval, Status, Thread
 
 _PAGE = 200
-_WORDS = {
-    Kind.APPROVAL: "this may have been decided, and may have run. Please check before you approve "
-    "it. If it has run, reject it, and say so.",
-    Kind.QUESTION: "this may have been answered. Please answer it again.",
-    Kind.DOUBT: "somebody may have said what is true, and it may have run again. Please look "
-    "again before you choose.",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +119,7 @@ def asked_anew(approval: Approval, *, to_ms: int, now_ms: int) -> Approval:
         status=Status.PENDING,
         decision=None,
         open=True,
-        asked_again=why_again(approval.kind, to_ms),
+        restored_to_ms=to_ms,
         run_json="",
         seen_json="[]",
         expires_ms=expires_ms,
@@ -143,11 +136,6 @@ def asked_anew(approval: Approval, *, to_ms: int, now_ms: int) -> Approval:
         leased_until_ms=0,
         fence=approval.fence + 1,
     )
-
-
-def why_again(kind: Kind, to_ms: int) -> str:
-    """Say on a card why people are asked again, and what they should look at first."""
-    return f"{_went_back(to_ms)} What came after that I do not know: {_WORDS[kind]}"
 
 
 def cut_text(to_ms: int) -> str:

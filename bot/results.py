@@ -67,7 +67,7 @@ def answer_from(approval: Approval, info: object) -> object:
         raise ResumeDataError(f"approval {approval.approval_id} is not decided")
     if decision.status is Status.EXPIRED:
         waited = _in_words(approval.expires_ms - approval.created_ms)
-        return Expired(waited=waited + (_AGAIN if approval.asked_again else ""))
+        return Expired(waited=waited + (_AGAIN if approval.restored_to_ms else ""))
     if decision.status in _CALLED_OFF:
         return _CALLED_OFF[decision.status](by=decision.by, reason=decision.reason)
     try:

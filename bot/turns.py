@@ -37,7 +37,6 @@ from bot.outbox import Outbox
 from bot.outlook import Outlook
 from bot.ports import Clock, Notifier, Spawn, Stream
 from bot.requesters import Requesters
-from bot.restoring import why_again
 from bot.results import doubt_answer
 from bot.settlement import Settlement
 from bot.witness import Witness
@@ -369,9 +368,7 @@ class Turns:
             if context.id not in known
         ]
         if thread.restored_turn and thread.restored_turn == thread.turn:
-            new = [
-                replace(one, asked_again=why_again(one.kind, thread.restored_to_ms)) for one in new
-            ]
+            new = [replace(one, restored_to_ms=thread.restored_to_ms) for one in new]
         for approval in new:
             if approval.kind is Kind.DOUBT:  # before it is known: a crash in between repeats it
                 await self.witness.doubted(thread.checkpoint_id, approval.address)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 
 from bot.errors import BotError
-from bot.forgetting import Forgetting, Outlook
+from bot.forgetting import Forecast, Forgetting
 from bot.restoring import Restoring
 from bot.timing import milliseconds
 
@@ -38,17 +38,17 @@ async def forget_thread(forgetting: Forgetting, name: str, *, do_it: bool, say: 
         RecordNotFoundError: There is none.
     """
     thread_id = await forgetting.find(name)
-    outlook = await forgetting.look(thread_id)
-    if outlook.refusal:
-        raise _refused(outlook)
+    forecast = await forgetting.look(thread_id)
+    if forecast.refusal:
+        raise _refused(forecast)
     if not do_it:
-        say(f"{thread_id}: {_listed(outlook.counts)}")
+        say(f"{thread_id}: {_listed(forecast.counts)}")
         say("Nothing was deleted. Say --yes to delete all of that; it cannot be undone.")
         return
-    outlook = await forgetting.forget(thread_id, how="forget")
-    if outlook.refusal:
-        raise _refused(outlook)
-    say(f"{thread_id}: deleted: {_listed(outlook.counts)}")
+    forecast = await forgetting.forget(thread_id, how="forget")
+    if forecast.refusal:
+        raise _refused(forecast)
+    say(f"{thread_id}: deleted: {_listed(forecast.counts)}")
     say("What stands in Slack, and older copies of the database, are as they were.")
 
 
@@ -96,18 +96,17 @@ async def prune(forgetting: Forgetting, older: timedelta, *, do_it: bool, say: S
     """
     before_ms = forgetting.clock() - milliseconds(older)
     done = kept = 0
-    async for thread in forgetting.old(before_ms):
-        name, last = thread.thread_id, _day(thread.active_ms)
+    async for active_ms, name in forgetting.old(before_ms):
         if do_it:
-            outlook = await forgetting.forget(name, how="prune")
+            forecast = await forgetting.forget(name, how="prune")
         else:
-            outlook = await forgetting.look(name)
-        if outlook.refusal:
+            forecast = await forgetting.look(name)
+        if forecast.refusal:
             kept += 1
-            say(f"{name}: kept: {outlook.refusal}")
+            say(f"{name}: kept: {forecast.refusal}")
         else:
             done += 1
-            say(f"{name}: last active {last}: {_listed(outlook.counts)}")
+            say(f"{name}: last active {_day(active_ms)}: {_listed(forecast.counts)}")
     if do_it:
         await forgetting.erase_whispers(before_ms)
         say(f"{_number(done, 'thread')} deleted, {kept} kept.")
@@ -116,10 +115,10 @@ async def prune(forgetting: Forgetting, older: timedelta, *, do_it: bool, say: S
         say("Say --yes to delete them; it cannot be undone.")
 
 
-def _refused(outlook: Outlook) -> BotError:
+def _refused(forecast: Forecast) -> BotError:
     return BotError(
-        f"{outlook.thread_id} is not forgotten: {outlook.refusal}. Decide, answer or wait until it "
-        "has expired, and try again"
+        f"{forecast.thread_id} is not forgotten: {forecast.refusal}. Decide, answer or wait until "
+        "it has expired, and try again"
     )
 
 

@@ -219,6 +219,7 @@ APPROVALS = Codec(
         "run_json",
         "stuck",
         "asked_again",
+        "restored_to_ms",
         "reminder_ts",
         "escalation_ts",
     ),

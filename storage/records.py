@@ -255,6 +255,9 @@ class Approval:
     """Why nobody can decide it now, in our own words; empty while somebody can."""
     asked_again: str = ""
     """Why people are asked anew about a call that was decided before; empty when they are not."""
+    restored_to_ms: int = 0
+    """To which moment the database went back: it may have been decided after that, and its call
+    may have run; 0 when it did not."""
     reminder_ts: str = ""
     """`ts` of the newest reminder; empty while there is none."""
     escalation_ts: str = ""

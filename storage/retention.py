@@ -28,13 +28,18 @@ class RetentionStore(Protocol):
 
     async def resting(
         self, *, before_ms: int, limit: int, after: tuple[int, str] = (-1, "")
-    ) -> Sequence[Thread]:
+    ) -> Sequence[tuple[int, str]]:
         """Threads at rest in which nothing has happened since `before_ms`, longest ago first.
+
+        They are not read, so that one that cannot be read keeps no other.
 
         Args:
             before_ms: Their `active_ms` is less.
             limit: At most so many.
-            after: `active_ms` and id of the thread to go on after.
+            after: The last of the page before.
+
+        Returns:
+            `active_ms` and id of each.
         """
         ...
 

@@ -23,7 +23,8 @@ def anew(approval: Approval) -> list[Block]:
     blocks: list[Block] = []
     if approval.asked_again:
         why = escape(clip(approval.asked_again, _REASON))
-        blocks.append(section(f"*You are asked again:* {why}. Nothing has run."))
+        nothing = "" if approval.restored_to_ms else " Nothing has run."
+        blocks.append(section(f"*You are asked again:* {why}.{nothing}"))
     if approval.edited_by:
         blocks.append(section(f"*Edited by {mention(approval.edited_by)}.* {_whose(approval)}"))
     return [*blocks, *changes(approval.original_json, approval.arguments_json)]

@@ -12,13 +12,13 @@ from bot.cards.parts import (
     CHANNEL,
     MEMBERS,
     approvers_words,
-    spoken,
     spoken_title,
     title_of,
 )
 from bot.cards.question import question_card
+from bot.cards.restored import restored
 from bot.cards.text import clip
-from bot.mrkdwn import date, escape, mention
+from bot.mrkdwn import date, mention
 from storage.records import Approval, Kind
 
 __all__ = ["approvers_words", "card_for", "escalation_text", "reminder_text"]
@@ -48,14 +48,7 @@ def card_for(approval: Approval, *, approvers_text: str, thread_busy: bool = Fal
         case _:
             assert_never(approval.kind)
     card = draw(approval, approvers_text=approvers_text, thread_busy=thread_busy)
-    return _asked_again(card, approval.asked_again) if approval.asked_again else card
-
-
-def _asked_again(card: Card, why: str) -> Card:
-    """Say right below the title why people are asked again; once it is decided, why they were."""
-    title, *rest = card.blocks
-    told = section(f":warning: *Asked again.* {escape(why)}")
-    return Card(text=spoken(escape(why), card.text), blocks=[title, told, *rest])
+    return restored(card, approval)
 
 
 def reminder_text(approval: Approval, mentions: Sequence[str]) -> Card:

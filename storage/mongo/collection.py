@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pymongo
@@ -22,17 +22,19 @@ class Collection:
     Every method may raise `StoreUnavailableError` and `RecordRefusedError`.
     """
 
-    def __init__(self, client: Client, name: str) -> None:
+    def __init__(self, client: Client, name: str, *, limit_s: float | None = None) -> None:
         self._client = client
         self._name = name
+        self._limit_s = limit_s
 
-    def patience(self) -> AbstractContextManager[object]:
-        """Where this is entered, a read may take as long as the making of an index."""
-        return pymongo.timeout(INDEX_S)
+    @property
+    def patient(self) -> Collection:
+        """The same, where a call may take as long as the making of an index."""
+        return Collection(self._client, self._name, limit_s=INDEX_S)
 
     async def insert(self, document: Document) -> bool:
         """Insert; False when the key is taken."""
-        async with self._client.call():
+        async with self._call():
             try:
                 await self._collection.insert_one(document)
             except DuplicateKeyError:
@@ -41,7 +43,7 @@ class Collection:
 
     async def get(self, key: str) -> Document | None:
         """Read one document by its key."""
-        async with self._client.call():
+        async with self._call():
             found: Document | None = await self._collection.find_one({"_id": key})
         return found
 
@@ -49,32 +51,32 @@ class Collection:
         """Read documents in an order; all of them when `limit` is None."""
         if limit is not None and limit < 1:
             return []  # to MongoDB, 0 would mean all
-        async with self._client.call():
+        async with self._call():
             cursor = self._collection.find(where).sort(list(sort)).limit(limit or 0)
             found: list[Document] = await cursor.to_list(limit)
         return found
 
     async def keys(self, where: Filter, limit: int) -> list[str]:
         """Read the first keys, in their order, of documents that are as `where` says."""
-        with self._client.guard():
+        async with self._call():
             cursor = self._collection.find(where, {"_id": 1}).sort([("_id", 1)]).limit(limit)
             found: list[Document] = await cursor.to_list(limit)
         return [document["_id"] for document in found]
 
     async def count(self, where: Filter) -> int:
         """How many documents are as `where` says."""
-        async with self._client.call():
+        async with self._call():
             return int(await self._collection.count_documents(where))
 
     async def update(self, where: Filter, update: Update) -> bool:
         """Change one document; False when none is as `where` says."""
-        async with self._client.call():
+        async with self._call():
             result = await self._collection.update_one(where, update)
         return bool(result.matched_count)
 
     async def update_and_get(self, where: Filter, update: Update) -> Document | None:
         """Change one document and return it as it is then; None when none is as `where` says."""
-        async with self._client.call():
+        async with self._call():
             changed: Document | None = await self._collection.find_one_and_update(
                 where, update, return_document=ReturnDocument.AFTER
             )
@@ -83,14 +85,14 @@ class Collection:
     async def update_each(self, wheres: Sequence[Filter], update: Update) -> None:
         """Make the same change to one document for each filter, in one command."""
         if wheres:
-            async with self._client.call():
+            async with self._call():
                 await self._collection.bulk_write(
                     [UpdateOne(where, update) for where in wheres], ordered=False
                 )
 
     async def delete(self, where: Filter) -> bool:
         """Delete one document; False when none is as `where` says."""
-        with self._client.guard():
+        async with self._call():
             result = await self._collection.delete_one(where)
         return bool(result.deleted_count)
 
@@ -98,7 +100,7 @@ class Collection:
         """Delete the documents with these keys, in one command; return how many there were."""
         if not keys:
             return 0
-        with self._client.guard():
+        async with self._call():
             result = await self._collection.bulk_write(
                 [DeleteOne({"_id": key}) for key in keys], ordered=False
             )
@@ -106,8 +108,18 @@ class Collection:
 
     async def update_all(self, where: Filter, update: Mapping[str, Any]) -> None:
         """Make the same change to every document that is as `where` says, one by one."""
-        async with self._client.call():
+        async with self._call():
             await self._collection.update_many(where, update)
+
+    @asynccontextmanager
+    async def _call(self) -> AsyncIterator[None]:
+        if self._limit_s is None:
+            async with self._client.call():
+                yield
+            return
+        with pymongo.timeout(self._limit_s):
+            async with self._client.call(self._limit_s):
+                yield
 
     @property
     def _collection(self) -> Any:

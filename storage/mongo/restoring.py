@@ -38,16 +38,12 @@ class MongoRestoreStore:
 
     async def leased(self, *, now_ms: int) -> int:
         is_leased: Filter = {"leased_until_ms": {"$gt": now_ms}}
-        found = 0
-        for collection in (self._threads, self._approvals):
-            with collection.patience():
-                found += await collection.count(is_leased)
-        return found
+        stores = (self._threads.patient, self._approvals.patient)
+        return sum([await store.count(is_leased) for store in stores])
 
     async def pending(self, *, limit: int, after: str = "") -> tuple[Sequence[Approval], str]:
         where: Filter = {"_id": {"$gt": after}, "open": True, "status": Status.PENDING.value}
-        with self._approvals.patience():
-            found = await self._approvals.find(where, [("_id", 1)], limit)
+        found = await self._approvals.patient.find(where, [("_id", 1)], limit)
         return _readable(APPROVALS, found), _last(found)
 
     async def unfinished(self, *, limit: int, after: str = "") -> tuple[Sequence[Thread], str]:
@@ -55,9 +51,8 @@ class MongoRestoreStore:
         found: dict[str, Document] = {}
         for is_so in ({"turn_open": True}, {"due_ms": {"$gt": -1}}):
             where: Filter = {**later, **is_so}
-            with self._threads.patience():
-                for document in await self._threads.find(where, [("_id", 1)], limit):
-                    found[document["_id"]] = document
+            for document in await self._threads.patient.find(where, [("_id", 1)], limit):
+                found[document["_id"]] = document
         page = [found[key] for key in sorted(found)][:limit]
         return _readable(THREADS, page), _last(page)
 
@@ -85,9 +80,7 @@ class MongoRestoreStore:
         return await self._threads.update(leases.held(thread_id, fence), {"$set": changes})
 
     async def _newest(self, name: str, field: str, where: Filter) -> int:
-        collection = self._collections[name]
-        with collection.patience():
-            found = await collection.find(where, [(field, -1)], 1)
+        found = await self._collections[name].patient.find(where, [(field, -1)], 1)
         return max((int(document[field]) for document in found), default=0)
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Collection as Names, Mapping, Sequence
 
 from storage.codec import AUDIT, THREADS
+from storage.errors import RecordFormatError
 from storage.mongo import leases
 from storage.mongo.collection import Collection
-from storage.mongo.documents import Filter, Update, to_document, to_record
+from storage.mongo.documents import Document, Filter, Update, to_record
 from storage.records import SCHEMA_VERSION, MessageStatus, Thread
 from storage.retention import key_ranges, place_of, stripped
 
@@ -45,7 +46,7 @@ class MongoRetentionStore:
 
     async def resting(
         self, *, before_ms: int, limit: int, after: tuple[int, str] = (-1, "")
-    ) -> Sequence[Thread]:
+    ) -> Sequence[tuple[int, str]]:
         while await self._date():
             pass
         active_ms, thread_id = after
@@ -55,7 +56,7 @@ class MongoRetentionStore:
         order = [("active_ms", 1), ("_id", 1)]
         found = await self._threads.find(same, order, limit) if active_ms < before_ms else []
         found += await self._threads.find(later, order, limit - len(found))
-        return await leases.readable(self._threads, THREADS, found)
+        return [(document["active_ms"], document["_id"]) for document in found]
 
     async def left(self, thread_id: str) -> Mapping[str, int]:
         here: Filter = {"thread_id": thread_id}
@@ -111,8 +112,8 @@ class MongoRetentionStore:
         where: Filter = {"thread_id": thread_id, "erased": {"$in": [False, None]}}
         found = await audit.find(where, [("at_ms", 1)], limit)
         for document in found:
-            row = to_document(AUDIT, stripped(to_record(AUDIT, document), keep))
-            update: Update = {"$set": {"detail": row["detail"], "erased": True}}
+            changes = {"detail": _stripped(document, keep), "erased": True}
+            update: Update = {"$set": changes}
             await audit.update({"_id": document["_id"]}, update)
         return len(found)
 
@@ -163,3 +164,10 @@ class MongoRetentionStore:
             "whispers": [{**place_of(thread_id)}],
             **dict.fromkeys(KEYED, keys),
         }
+
+
+def _stripped(document: Document, keep: Names[str]) -> object:
+    try:
+        return AUDIT.encode(stripped(to_record(AUDIT, document), keep))["detail"]
+    except RecordFormatError:
+        return "{}"  # what cannot be read may be content

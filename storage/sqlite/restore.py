@@ -12,8 +12,7 @@ from pathlib import Path
 
 from storage.errors import StoreUnavailableError
 from storage.sqlite.backup import copy_checked
-from storage.sqlite.database import FILE_NAME
-from storage.sqlite.lock import DirectoryLock
+from storage.sqlite.lock import FILE_NAME, DirectoryLock
 from storage.sqlite.storage import SqliteStorage
 
 _ASIDE = ".restoring"

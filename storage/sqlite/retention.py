@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection as Names, Mapping, Sequence
 
-from storage.codec import AUDIT, THREADS
+from storage.codec import AUDIT, THREADS, Row
+from storage.errors import RecordFormatError
 from storage.records import SCHEMA_VERSION, Thread
 from storage.retention import key_ranges, place_of, stripped
 from storage.sqlite.database import Database
-from storage.sqlite.reading import Reading
 
 _HERE = "thread_id = :thread_id"
 _PLACE = "channel_id = :channel_id AND thread_ts = :thread_ts"
@@ -64,7 +64,7 @@ WHERE thread_id IN (SELECT thread_id FROM threads WHERE active_ms = 0 LIMIT 100)
 """
 
 _RESTING = """
-SELECT * FROM threads
+SELECT active_ms, thread_id FROM threads
 WHERE (active_ms, thread_id) > (:active, :id) AND active_ms < :before
     AND turn_open = 0 AND due_ms IS NULL AND v = :v
 ORDER BY active_ms, thread_id LIMIT :limit
@@ -99,7 +99,6 @@ class SqliteRetentionStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._threads = Reading(database, "threads", THREADS)
 
     async def named(self, channel_id: str, thread_ts: str) -> Sequence[str]:
         found: list[str] = []
@@ -114,7 +113,7 @@ class SqliteRetentionStore:
 
     async def resting(
         self, *, before_ms: int, limit: int, after: tuple[int, str] = (-1, "")
-    ) -> Sequence[Thread]:
+    ) -> Sequence[tuple[int, str]]:
         while await self._database.fetch(_DATE):
             pass
         values = {
@@ -124,7 +123,8 @@ class SqliteRetentionStore:
             "limit": max(limit, 0),
             "v": SCHEMA_VERSION,
         }
-        return await self._threads.each(await self._database.fetch(_RESTING, values))
+        rows = await self._database.fetch(_RESTING, values)
+        return [(int(str(row["active_ms"])), str(row["thread_id"])) for row in rows]
 
     async def left(self, thread_id: str) -> Mapping[str, int]:
         return await self._counted(_LEFT, thread_id)
@@ -154,7 +154,7 @@ class SqliteRetentionStore:
         await self._database.fetch(_OVERWRITE)
         rows = await self._database.fetch(_FULL, {"thread_id": thread_id, "limit": limit})
         for row in rows:
-            detail = AUDIT.encode(stripped(AUDIT.decode(row), keep))["detail"]
+            detail = _stripped(row, keep)
             await self._database.fetch(_STRIP, {"id": row["entry_id"], "detail": detail})
         return len(rows)
 
@@ -177,3 +177,10 @@ def _values(thread_id: str) -> dict[str, object]:
     for number, (first, end) in enumerate(key_ranges(thread_id)):
         values[f"first{number}"], values[f"end{number}"] = first, end
     return values
+
+
+def _stripped(row: Row, keep: Names[str]) -> object:
+    try:
+        return AUDIT.encode(stripped(AUDIT.decode(row), keep))["detail"]
+    except RecordFormatError:
+        return "{}"  # what cannot be read may be content

@@ -100,6 +100,7 @@ CREATE TABLE IF NOT EXISTS approvals (
     run_json TEXT NOT NULL,
     stuck TEXT NOT NULL,
     asked_again TEXT NOT NULL,
+    restored_to_ms INTEGER NOT NULL,
     reminder_ts TEXT NOT NULL,
     escalation_ts TEXT NOT NULL,
     due_ms INTEGER,
@@ -261,6 +262,7 @@ ALTER TABLE approvals ADD COLUMN said_json TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE approvals ADD COLUMN run_json TEXT NOT NULL DEFAULT '';
 ALTER TABLE approvals ADD COLUMN stuck TEXT NOT NULL DEFAULT '';
 ALTER TABLE approvals ADD COLUMN asked_again TEXT NOT NULL DEFAULT '';
+ALTER TABLE approvals ADD COLUMN restored_to_ms INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE approvals ADD COLUMN reminder_ts TEXT NOT NULL DEFAULT '';
 ALTER TABLE approvals ADD COLUMN escalation_ts TEXT NOT NULL DEFAULT '';
 CREATE INDEX IF NOT EXISTS approvals_turn ON approvals (checkpoint_id);

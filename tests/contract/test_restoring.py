@@ -90,7 +90,7 @@ async def test_threads_come_page_by_page(storage: Storage) -> None:
 async def test_an_approval_is_rewritten_as_a_whole_and_once(storage: Storage) -> None:
     old = an_approval(decision=a_decision(), status=Status.APPROVED)
     await storage.approvals.add(old)
-    new = an_approval(revision=2, asked_again="why", remind_ms=None, due_ms=7, open=True)
+    new = an_approval(revision=2, restored_to_ms=7, remind_ms=None, due_ms=7, open=True)
 
     assert await storage.restoring.rewrite(new)
     assert await storage.approvals.get(APPROVAL_ID) == new

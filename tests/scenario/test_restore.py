@@ -20,7 +20,7 @@ __all__ = ["collected", "mongo_server"]
 
 APPROVE, REJECT = "countersign:approve", "countersign:reject"
 ASK = "@countersign deploy payments 1.4.2 to production"
-BACK = r"Asked again\.\* My database went back to a copy that ends at 20\d\d-.* UTC"
+BACK = r"Asked again\.\* My database went back to a copy that ends at <!date\^\d+\^.* UTC>"
 
 
 @dataclass

@@ -54,9 +54,9 @@ async def test_i12_of_a_forgotten_thread_only_ids_names_and_times_are_left(
     full = await everything(storage)
     assert all(word in full for word in ("4711", "secret sum", "fine by me"))
 
-    outlook = await forgetting_of(office).forget(THREAD_ID, how="forget")
+    forecast = await forgetting_of(office).forget(THREAD_ID, how="forget")
 
-    assert outlook.refusal == ""
+    assert forecast.refusal == ""
     left = await everything(storage)
     assert not any(word in left for word in ("4711", "secret sum", "Paid", "Mia", "fine by me"))
     after = await story(storage, thread_id=THREAD_ID)
@@ -86,9 +86,9 @@ async def test_nothing_that_waits_for_people_is_forgotten(storage: SqliteStorage
     await office.hear(ASK)
     before = await everything(storage)
 
-    outlook = await forgetting_of(office).forget(THREAD_ID, how="forget")
+    forecast = await forgetting_of(office).forget(THREAD_ID, how="forget")
 
-    assert outlook.refusal == "its turn is not over"
+    assert forecast.refusal == "its turn is not over"
     assert await everything(storage) == before
 
 
@@ -98,24 +98,24 @@ async def test_a_thread_that_somebody_works_on_is_not_forgotten(storage: SqliteS
     now = office.clock()
     await storage.threads.claim(THREAD_ID, owner="b", now_ms=now, until_ms=now + 5_000)
 
-    outlook = await forgetting_of(office).forget(THREAD_ID, how="forget")
-    assert outlook.refusal == "somebody works on it just now"
+    forecast = await forgetting_of(office).forget(THREAD_ID, how="forget")
+    assert forecast.refusal == "somebody works on it just now"
 
 
 async def test_a_message_that_nobody_has_read_keeps_its_thread(storage: SqliteStorage) -> None:
     office = await an_ended_thread(storage)
     await office.inbox.receive(an_incoming("<@UBOT> hello", ts="1800000009.000001"))
 
-    outlook = await forgetting_of(office).forget(THREAD_ID, how="forget")
-    assert outlook.refusal == "a message has not been read yet"
+    forecast = await forgetting_of(office).forget(THREAD_ID, how="forget")
+    assert forecast.refusal == "a message has not been read yet"
 
 
 async def test_work_that_is_due_keeps_its_thread(storage: SqliteStorage) -> None:
     office = await an_ended_thread(storage)
     await storage.threads.wake(THREAD_ID, now_ms=office.clock())
 
-    outlook = await forgetting_of(office).forget(THREAD_ID, how="forget")
-    assert outlook.refusal == "there is work to be done in it"
+    forecast = await forgetting_of(office).forget(THREAD_ID, how="forget")
+    assert forecast.refusal == "there is work to be done in it"
 
 
 class Meddling:
@@ -147,9 +147,9 @@ async def test_i4_a_message_that_comes_meanwhile_is_read(storage: SqliteStorage)
         return result
 
     meddling: Any = Meddling(storage, strip=somebody_writes)
-    outlook = await forgetting_of(office, storage=meddling).forget(THREAD_ID, how="forget")
+    forecast = await forgetting_of(office, storage=meddling).forget(THREAD_ID, how="forget")
 
-    assert "somebody wrote in it meanwhile" in outlook.refusal
+    assert "somebody wrote in it meanwhile" in forecast.refusal
     await office.sweep.tick()
     await office.queue.run()
     assert office.shown()[-1] == "Hello again."
@@ -165,9 +165,9 @@ async def test_what_comes_before_the_seal_keeps_all(storage: SqliteStorage) -> N
 
     before = await storage.retention.counts(THREAD_ID)
     meddling: Any = Meddling(storage, seal=somebody_writes)
-    outlook = await forgetting_of(office, storage=meddling).forget(THREAD_ID, how="forget")
+    forecast = await forgetting_of(office, storage=meddling).forget(THREAD_ID, how="forget")
 
-    assert outlook.refusal == "a message has not been read yet"
+    assert forecast.refusal == "a message has not been read yet"
     assert await storage.retention.counts(THREAD_ID) == before
     assert await office.sweep.tick() == 1  # its lease was given back
 
@@ -179,8 +179,8 @@ async def test_a_thread_that_is_woken_before_the_seal_is_kept(storage: SqliteSto
         return None
 
     meddling: Any = Meddling(storage, seal=none)
-    outlook = await forgetting_of(office, storage=meddling).forget(THREAD_ID, how="forget")
-    assert outlook.refusal == "it was woken"
+    forecast = await forgetting_of(office, storage=meddling).forget(THREAD_ID, how="forget")
+    assert forecast.refusal == "it was woken"
     assert "4711" in await everything(storage)
 
 
@@ -198,9 +198,9 @@ async def test_i4_a_forgetting_that_is_cut_off_is_finished_by_the_next(
         await forgetting_of(office, storage=meddling).forget(THREAD_ID, how="forget")
     office.clock.forward(seconds=LEASE.total_seconds() + 1)
 
-    outlook = await forgetting_of(office).forget(THREAD_ID, how="forget")
+    forecast = await forgetting_of(office).forget(THREAD_ID, how="forget")
 
-    assert outlook.refusal == ""
+    assert forecast.refusal == ""
     assert set(await storage.retention.counts(THREAD_ID)) == {"audit"}
     assert "4711" not in await everything(storage)
 
@@ -212,9 +212,9 @@ async def test_what_a_thread_without_its_record_has_left_is_deleted(
     office = await an_ended_thread(storage)
     await storage._database.fetch("DELETE FROM threads")
 
-    outlook = await forgetting_of(office).forget(THREAD_ID, how="forget")
+    forecast = await forgetting_of(office).forget(THREAD_ID, how="forget")
 
-    assert outlook.refusal == ""
+    assert forecast.refusal == ""
     assert set(await storage.retention.counts(THREAD_ID)) == {"audit"}
 
 
@@ -226,8 +226,8 @@ async def test_a_long_forgetting_keeps_its_lease(storage: SqliteStorage) -> None
         return result
 
     meddling: Any = Meddling(storage, strip=slow)
-    outlook = await forgetting_of(office, storage=meddling).forget(THREAD_ID, how="forget")
-    assert outlook.refusal == ""
+    forecast = await forgetting_of(office, storage=meddling).forget(THREAD_ID, how="forget")
+    assert forecast.refusal == ""
 
 
 async def test_whoever_lost_the_lease_meanwhile_says_so(storage: SqliteStorage) -> None:
@@ -240,8 +240,8 @@ async def test_whoever_lost_the_lease_meanwhile_says_so(storage: SqliteStorage) 
         return result
 
     meddling: Any = Meddling(storage, erase=too_slow)
-    outlook = await forgetting_of(office, storage=meddling).forget(THREAD_ID, how="forget")
-    assert "another process has it now" in outlook.refusal
+    forecast = await forgetting_of(office, storage=meddling).forget(THREAD_ID, how="forget")
+    assert "another process has it now" in forecast.refusal
     await storage.threads.get(THREAD_ID)
 
 
@@ -321,6 +321,22 @@ async def test_i14_what_cannot_be_forgotten_keeps_nothing_else(storage: SqliteSt
 
     assert set(await storage.retention.counts(THREAD_ID)) == {"audit"}
     assert len(await storage.approvals.newest_of("T1:C1:3", limit=1)) == 1
+
+
+async def test_i14_what_cannot_be_read_keeps_nothing_else(storage: SqliteStorage) -> None:
+    office = await an_ended_thread(storage)
+    old = await storage.threads.get(THREAD_ID)
+    await storage.threads.ensure(replace(old, thread_id="T1:C1:0", active_ms=5))
+    await storage._database.fetch("UPDATE threads SET wakes = 'x' WHERE thread_id = 'T1:C1:0'")
+    await storage._database.fetch("UPDATE audit SET detail = '4711' WHERE action = 'decided'")
+    office.clock.forward(hours=25)
+
+    await retention_of(office).step()
+
+    assert set(await storage.retention.counts(THREAD_ID)) == {"audit"}
+    assert "4711" not in await everything(storage)
+    forecast = await forgetting_of(office).look("T1:C1:0")
+    assert forecast.refusal.startswith("its record cannot be read")
 
 
 async def test_old_private_answers_go_with_the_rest(storage: SqliteStorage) -> None:
