@@ -90,12 +90,16 @@ class ToolEvent(Event):
         result: What the model is told.
         outcome: What came of it.
         files: What the model is shown besides.
+        secret: Names of arguments that people are never shown; see `ToolSpec`.
+        shown: Names of arguments that are no secrets, whatever they look like.
     """
 
     call: ToolCall
     result: str
     outcome: ToolOutcome
     files: tuple[File, ...] = ()
+    secret: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

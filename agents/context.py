@@ -7,7 +7,7 @@ was stored for it, once: whoever enters the same address again in the same run i
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -489,13 +489,18 @@ def granted_arguments() -> dict[str, Json] | None:
 
 
 async def mark_started(
-    arguments: Mapping[str, Json], *, frozen: Mapping[str, Json] | None = None
+    arguments: Mapping[str, Json],
+    *,
+    frozen: Mapping[str, Json] | None = None,
+    masks: Mapping[str, Sequence[str]] | None = None,
 ) -> None:
     """Note that a gated call starts now. A gate does this right before it runs what it wraps.
 
     Args:
         arguments: What runs, exactly.
         frozen: What the application needs to know if the process dies while it runs.
+        masks: What the tool's author says of its arguments, for who keeps an audit: `secret` and
+            `shown`; see `ToolSpec`.
 
     Raises:
         CheckpointConflictError: Somebody else works on this run: the call must not run.
@@ -504,6 +509,9 @@ async def mark_started(
     noted: dict[str, Json] = {"arguments": dict(arguments)}
     if frozen:
         noted["frozen"] = dict(frozen)
+    for name, declared in (masks or {}).items():
+        if declared:
+            noted[name] = [*declared]
     await scope.run.journal.append(STARTED, str(scope.address), noted)
 
 
@@ -534,7 +542,11 @@ async def may_start(
 
 
 async def begin_call(
-    tool: str, arguments: Mapping[str, Json], *, decisions: tuple[str, ...]
+    tool: str,
+    arguments: Mapping[str, Json],
+    *,
+    decisions: tuple[str, ...],
+    masks: Mapping[str, Sequence[str]] | None = None,
 ) -> str:
     """Note that a gated call starts now, if it may. For gates.
 
@@ -550,7 +562,7 @@ async def begin_call(
         frozen = await may_start(tool, arguments, decisions=decisions)
     if isinstance(frozen, AskAgain):
         return frozen.reason
-    await mark_started(arguments, frozen=frozen)
+    await mark_started(arguments, frozen=frozen, masks=masks)
     return ""
 
 

@@ -133,12 +133,16 @@ class ToolBatch:
 
     def _event(self, call: ToolCall) -> ToolEvent:
         result = self.results[call.id]
+        found = self._tools.get(call.name)
+        spec = found.definition if found is not None else None
         return ToolEvent(
             **header(f"{call_address(call)}/r"),
             call=call,
             result=result.text,
             outcome=result.outcome,
             files=result.files,
+            secret=spec.secret if spec is not None else (),
+            shown=spec.shown if spec is not None else (),
         )
 
 

@@ -364,9 +364,9 @@ class CallGate(ABC):
         Returns:
             A result in place of a start, when the rules do not let people decide any more.
         """
-        around = counting(state)
+        around, masks = counting(state), self.tool.definition.masks
         decisions = (*(name for one in around for name in one.state.decisions), *state.decisions)
-        again = await begin_call(self._name, arguments, decisions=decisions)
+        again = await begin_call(self._name, arguments, decisions=decisions, masks=masks)
         if not again:
             return None
         lapsed = replace(
@@ -379,7 +379,7 @@ class CallGate(ABC):
         if left:
             original = state.info.original if state.info is not None else None
             self._ask_for(lapsed, left[0], original=original, asked_again=again)
-        await mark_started(arguments)
+        await mark_started(arguments, masks=masks)
         return None
 
     def _shown(self, arguments: dict[str, Json], rule: str, ruling: str = "") -> dict[str, Any]:
@@ -399,6 +399,8 @@ class CallGate(ABC):
             "ruling": ruling,
             "thread": current_checkpoint_id(),
             "address": str(address),
+            "secret": spec.secret,
+            "shown": spec.shown,
         }
 
     def _policy_call(self, arguments: dict[str, Json]) -> PolicyCall:

@@ -22,6 +22,9 @@ class ToolSpec:
             gate that was taken away meanwhile is noticed.
         idempotent: Whether a call may run twice with the same effect as once.
         tags: Words by which policies know kinds of tools, such as `money` or `read-only`.
+        secret: Names of arguments that people are never shown, such as a password.
+        shown: Names of arguments that are no secrets, whatever they look like, such as the number
+            of an account.
     """
 
     name: str
@@ -30,6 +33,13 @@ class ToolSpec:
     gates: tuple[str, ...] = ()
     idempotent: bool = False
     tags: tuple[str, ...] = ()
+    secret: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
+
+    @property
+    def masks(self) -> dict[str, tuple[str, ...]]:
+        """What is said of the arguments, by `secret` and `shown`."""
+        return {"secret": self.secret, "shown": self.shown}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

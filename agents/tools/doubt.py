@@ -118,6 +118,8 @@ def _ask(tool: Tool, call: ToolCall, started: Started, *, asked_again: str = "")
         call_id=call.id,
         frozen=dict(started.frozen),
         asked_again=asked_again,
+        secret=tool.definition.secret,
+        shown=tool.definition.shown,
     )
     stateful_interrupt(info, started.arguments)
 

@@ -13,7 +13,7 @@ import string
 import threading
 from collections.abc import AsyncGenerator, Callable, Collection, Generator, Mapping
 from contextlib import aclosing, closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, assert_never, cast, get_args, overload
 
 from pydantic_ai.messages import is_multi_modal_content
@@ -183,6 +183,8 @@ def tool(
     gate: Gate | None = ...,
     idempotent: bool = ...,
     tags: Collection[str] = ...,
+    secret: Collection[str] = ...,
+    shown: Collection[str] = ...,
 ) -> Callable[[Callable[..., object]], Tool]: ...
 
 
@@ -196,6 +198,8 @@ def tool(  # noqa: PLR0913 - what a tool's author says of it, all given by keywo
     gate: Gate | None = None,
     idempotent: bool = False,
     tags: Collection[str] = (),
+    secret: Collection[str] = (),
+    shown: Collection[str] = (),
 ) -> Tool | Callable[[Callable[..., object]], Tool]:
     """Make a tool of a function; its signature and Google docstring become the schema.
 
@@ -210,14 +214,19 @@ def tool(  # noqa: PLR0913 - what a tool's author says of it, all given by keywo
             again after a crash, without asking people.
         tags: Words by which policies know kinds of tools, such as `money` or `read-only`; none
             empty.
+        secret: Names of arguments that people are never shown, such as a password: cards, logs and
+            the audit have their length and a fingerprint. Who approves does not see them.
+        shown: Names of arguments that are no secrets, whatever they look like, such as the number
+            of an account or of an order. They are never masked.
 
     Raises:
-        AgentConfigError: The function cannot be a tool, the title names no argument of it, or the
-            tags are no list of words.
+        AgentConfigError: The function cannot be a tool; the title, `secret` or `shown` name no
+            argument of it; or the tags are no list of words.
     """
 
     def make(function: Callable[..., object]) -> Tool:
         made = _function_tool(function, name=name, title=title, idempotent=idempotent, tags=tags)
+        made = replace(made, definition=_with_masks(made, secret=secret, shown=shown))
         if preview is not None:
             made = FunctionTool(made.definition, function, made.parameters, made.title, preview)
         return _gated(made, gate)
@@ -275,6 +284,36 @@ def _checked_tags(tool_name: str, tags: Collection[object]) -> tuple[str, ...]:
             f"the tags of tool {tool_name!r} are {tags!r}; give a list of words that are not empty"
         )
     return tuple(dict.fromkeys(words))
+
+
+def _with_masks(
+    made: FunctionTool, *, secret: Collection[object], shown: Collection[object]
+) -> ToolSpec:
+    """The spec with what the author says of the arguments.
+
+    Raises:
+        AgentConfigError: A name is no argument, or both secret and shown.
+    """
+    spec, known = made.definition, made.parameters.names
+    for what, names in (("secret", secret), ("shown", shown)):
+        # A text in place of a list would declare each of its letters.
+        given = [names] if isinstance(names, str) else list(names)
+        unknown = [name for name in given if name not in known]
+        if unknown or isinstance(names, str):
+            raise AgentConfigError(
+                f"`{what}` of tool {spec.name!r} is {names!r}; give a list of its arguments: "
+                f"{', '.join(known) or 'it has none'}"
+            )
+    both = sorted(set(map(str, secret)) & set(map(str, shown)))
+    if both:
+        raise AgentConfigError(
+            f"tool {spec.name!r} declares {', '.join(both)} both secret and shown; choose one"
+        )
+    return replace(
+        spec,
+        secret=tuple(dict.fromkeys(map(str, secret))),
+        shown=tuple(dict.fromkeys(map(str, shown))),
+    )
 
 
 def _check_title(tool_name: str, title: str, names: tuple[str, ...]) -> None:

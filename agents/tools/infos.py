@@ -164,6 +164,8 @@ class CallInfo:
         edited_by: Who made these arguments; empty when the model did, or nobody is named.
         original: The arguments as people were first asked about them; None when nobody changed any.
         asked_again: Why people are asked anew; empty when they are not.
+        secret: Names of arguments that people are never shown; see `ToolSpec`.
+        shown: Names of arguments that are no secrets, whatever they look like.
     """
 
     tool_name: str
@@ -189,6 +191,8 @@ class CallInfo:
     edited_by: str = ""
     original: dict[str, Json] | None = None
     asked_again: str = ""
+    secret: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.title}: may this call of {self.tool_name!r} run?"
@@ -378,6 +382,8 @@ class DoubtInfo:
         frozen: What the application noted when the call started, such as who may decide about it;
             empty when it noted nothing. See `Runner`, `before_start`.
         asked_again: Why people are asked anew; empty when they are not.
+        secret: Names of arguments that people are never shown; see `ToolSpec`.
+        shown: Names of arguments that are no secrets, whatever they look like.
     """
 
     tool_name: str
@@ -386,6 +392,8 @@ class DoubtInfo:
     call_id: str
     frozen: dict[str, Json] = field(default_factory=dict)
     asked_again: str = ""
+    secret: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.title}: it was started, and nobody knows whether it ran. What happened?"

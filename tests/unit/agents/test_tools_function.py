@@ -237,3 +237,46 @@ def test_function_tool_is_a_tool() -> None:
 def test_a_gate_that_does_not_exist_is_a_mistake_of_the_program() -> None:
     with pytest.raises(AgentConfigError, match="gate='aproval'; use 'approval', 'review'"):
         tool(gate="aproval")(test_a_gate_that_does_not_exist_is_a_mistake_of_the_program)  # type: ignore[call-overload]
+
+
+@tool(gate="review", secret=["pin"], shown=("account",), title="Pay {account}")
+def pay_out(account: str, pin: str, note: str = "") -> str:
+    """Pay out."""
+    return f"{account} {pin} {note}"
+
+
+def test_secret_and_shown_arguments_are_part_of_the_definition() -> None:
+    assert pay_out.definition.secret == ("pin",)
+    assert pay_out.definition.shown == ("account",)
+    assert pay_out.definition.masks == {"secret": ("pin",), "shown": ("account",)}
+
+
+@pytest.mark.parametrize(
+    ("declared", "fault"),
+    [
+        (
+            {"secret": ["pni"]},
+            "`secret` of tool 'f' is \\['pni'\\]; give a list of its arguments: a, b",
+        ),
+        ({"shown": ["c"]}, "`shown` of tool 'f'"),
+        ({"secret": "a"}, "give a list of its arguments"),
+        ({"secret": [5]}, "give a list of its arguments"),
+        ({"secret": ["a"], "shown": ["b", "a"]}, "declares a both secret and shown"),
+    ],
+)
+def test_wrong_declarations_are_refused_when_the_tool_is_made(
+    declared: dict[str, Any], fault: str
+) -> None:
+    def f(a: str, b: str) -> None:
+        """Do it."""
+
+    with pytest.raises(AgentConfigError, match=fault):
+        tool(**declared)(f)
+
+
+def test_a_tool_without_arguments_has_none_to_declare() -> None:
+    def f() -> None:
+        """Do it."""
+
+    with pytest.raises(AgentConfigError, match="it has none"):
+        tool(secret=["a"])(f)
