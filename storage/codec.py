@@ -240,10 +240,10 @@ REBOUND = (
     "edited_by",
     "editors_excluded",
     "counted_json",
+    "stuck",
     "expires_ms",
     "remind_ms",
     "escalate_ms",
-    "stuck",
 )
 """Fields of an approval that an edit changes while it waits."""
 POSTS = Codec("post", Post, key="post_id", added=("failure",))

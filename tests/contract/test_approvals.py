@@ -536,6 +536,7 @@ def rebound(**changes: object) -> Approval:
         "edited_by": "UADA",
         "editors_excluded": True,
         "counted_json": '["UBEN"]',
+        "stuck": "nobody is left",
         "expires_ms": 9_000,
         "remind_ms": None,
         "escalate_ms": 4_000,

@@ -18,6 +18,7 @@ from bot.mapping import Rules, canonical, edited_digest
 from bot.outbox import Outbox
 from bot.ports import Actor
 from bot.scheduler import Sweep
+from bot.starts import Starts
 from bot.threads import Threads
 from bot.turns import Turns
 from bot.witness import Witness, WitnessedCheckpoints
@@ -76,6 +77,7 @@ class Office:
     ran: list[tuple[str, object]] = field(default_factory=list)
     owner: str = "office"
     dies_in_tools: bool = False
+    slept: list[float] = field(default_factory=list)
     is_gated: bool = True
     rules: Rules = RULES
     make_agent: Callable[[ScriptedModel], Agent] | None = None
@@ -89,6 +91,7 @@ class Office:
         agent: Agent = ChatModelAgent(name="A", model=self.model, tools=self._tools())
         if self.make_agent is not None:
             agent = self.make_agent(self.model)
+        self.access = Access(self.directory)
         self.witness = Witness(
             self.storage.approvals,
             self.clock,
@@ -103,8 +106,15 @@ class Office:
             message_log=self.storage.log,
             durability="step",
             streaming=True,
+            before_start=Starts(
+                storage=self.storage,
+                access=self.access,
+                clock=self.clock,
+                max_age=self.rules.max_age,
+                attend=lambda approval_id: self.queue.spawn(self.approvals.attend(approval_id)),
+                sleep=self._sleep,
+            ),
         )
-        self.access = Access(self.directory)
         self.outbox = Outbox(
             storage=self.storage,
             notifier=self.notifier,
@@ -155,6 +165,10 @@ class Office:
             clock=self.clock,
             spawn=self.queue.spawn,
         )
+
+    async def _sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.clock.forward(seconds=seconds)
 
     async def _runner_of(self, _: Thread) -> Runner:
         return self.runner
