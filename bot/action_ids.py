@@ -28,6 +28,8 @@ class ActionId(StrEnum):
     EDIT = "countersign:edit"
     ANSWER = "countersign:answer"
     DETAILS = "countersign:details"
+    REVEAL = "countersign:reveal"
+    """What only looks like a secret, in clear, for who presses it."""
     RAN = "countersign:ran"
     AGAIN = "countersign:again"
     GIVE_UP = "countersign:give_up"

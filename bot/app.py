@@ -17,6 +17,7 @@ from agents import Agent, Runner
 from bot.access import Access
 from bot.approvals import Approvals
 from bot.audit import AuditedCheckpoints
+from bot.cards.choose import is_folded
 from bot.catalog import Catalog
 from bot.directory import SlackDirectory
 from bot.edits import Edits
@@ -168,6 +169,7 @@ def build(
         owner=owner,
         wake=waker,
         remind_after=rules.remind_after,
+        folded=is_folded,
     )
     witness = Witness(
         storage.approvals, clock, lambda approval_id: tasks.spawn(approvals.attend(approval_id))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -18,6 +18,7 @@ from bot.answers import check_decision
 from bot.audit import (
     note_decision,
     note_escalation,
+    note_opened,
     note_refusal,
     note_reminder,
     note_request,
@@ -27,6 +28,7 @@ from bot.errors import (
     REFUSALS,
     ApprovalClosedError,
     DeliveryError,
+    NotSeenError,
     OutdatedCardError,
     UnknownApprovalError,
     UserFacingError,
@@ -35,6 +37,7 @@ from bot.logcontext import about
 from bot.outlook import Outlook
 from bot.ports import Actor, Clock, Notifier
 from bot.timing import backoff, milliseconds
+from bot.unseen import Opened, guesses, has_opened, is_yes, with_opened
 from bot.withdrawals import Withdrawals
 from storage.base import Storage
 from storage.errors import RecordConflictError, RecordNotFoundError
@@ -83,6 +86,7 @@ class Approvals:
         owner: Name of this process in leases.
         wake: Starts the work of a thread in this process, without waiting for it.
         remind_after: From one reminder to the next; doubled each time.
+        folded: Tells whether the card of a record leaves something out.
     """
 
     storage: Storage
@@ -92,6 +96,7 @@ class Approvals:
     owner: str
     wake: Callable[[str], None]
     remind_after: timedelta
+    folded: Callable[[Approval], bool]
 
     async def request(self, approvals: Sequence[Approval]) -> None:
         """Put new approvals on record and show their cards, in order. May be repeated."""
@@ -149,8 +154,11 @@ class Approvals:
             InvalidInputError: The record takes no such answer.
             NotApproverError: The person has agreed to the call already, or has made what it is
                 about; they can reject it all the same.
+            NotSeenError: It is a yes, and the person has not opened what the card does not show.
         """
         check_decision(approval, decision)
+        if is_yes(approval, decision):
+            await self.check_seen(approval, decision.by)
         try:
             check_agreement(approval, decision)
         except UserFacingError as error:
@@ -177,7 +185,9 @@ class Approvals:
         Raises:
             ApprovalClosedError: Somebody, or the clock, was first.
             OutdatedCardError: The record has changed since it was read.
+            NotSeenError: The editor has not opened what the card does not show.
         """
+        await self.check_seen(approval, by)
         try:
             check_agreed_once(approval, by)
         except UserFacingError as error:
@@ -195,6 +205,57 @@ class Approvals:
         refusal = await self._why_refused(approval.approval_id)
         await self._note_refusal(approval, by, refusal)
         return refusal
+
+    async def check_seen(self, approval: Approval, user_id: str) -> None:
+        """Refuse who has not opened what the card of an approval does not show.
+
+        Raises:
+            NotSeenError: They have not, or something else.
+        """
+        if guesses(approval):
+            what, needed, button = "a part of this is masked", Opened.CLEAR, "Reveal…"
+        elif self.folded(approval):
+            what, needed, button = "not all of this is on the card", Opened.DETAILS, "Details"
+        else:
+            return
+        if not has_opened(approval, user_id, needed):
+            error = NotSeenError(what, button)
+            await self._note_refusal(approval, user_id, error)
+            raise error
+
+    async def reveal(
+        self, approval: Approval, user_id: str, show: Callable[[], Awaitable[None]]
+    ) -> None:
+        """Show one person what is masked by a guess; on record before they see it.
+
+        Args:
+            approval: As read by `look` for that person.
+            user_id: Who.
+            show: Shows it to them; raises when they do not see it.
+        """
+        now = self.clock()
+        names = guesses(approval) or ("arguments",)
+        await note_opened(self.storage.audit, approval, now, by=user_id, fields=names)
+        await show()
+        await self._mark_seen(approval, user_id, Opened.CLEAR)
+
+    async def note_details(self, approval: Approval, user_id: str) -> None:
+        """Put on record that a person was shown all details of a pending approval."""
+        if approval.status is not Status.PENDING or has_opened(approval, user_id, Opened.DETAILS):
+            return
+        await note_opened(self.storage.audit, approval, self.clock(), by=user_id)
+        await self._mark_seen(approval, user_id, Opened.DETAILS)
+
+    async def _mark_seen(self, approval: Approval, user_id: str, what: Opened) -> None:
+        """Remember it; when others opened it at the same moment, after them."""
+        store, digest = self.storage.approvals, approval.digest
+        while approval.status is Status.PENDING and approval.digest == digest:
+            seen = with_opened(approval, user_id, what)
+            if await store.mark_seen(
+                approval.approval_id, digest=digest, before=approval.seen_json, seen_json=seen
+            ):
+                return
+            approval = await store.get(approval.approval_id)
 
     async def _why_refused(self, approval_id: str) -> UserFacingError:
         """Why a decision was not taken, as the record says now."""

@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import cast
 
 from agents.codec import Json
+from bot.callmask import Names
 from storage.records import Approval, Kind
 
 FORM = "countersign.form/1"
@@ -68,6 +69,8 @@ class Ask:
         reason: Why people are asked, in the words of a policy; may be empty.
         label: What stands above the arguments; empty for `Arguments`.
         program: Why people cannot answer, and what a program would.
+        secret: Names of arguments that nobody is shown.
+        shown: Names of arguments that are no secrets, whatever they look like.
     """
 
     form: Form
@@ -82,6 +85,8 @@ class Ask:
     reason: str = ""
     label: str = ""
     program: str = ""
+    secret: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
 
     def to_text(self) -> str:
         """Write it as a record keeps it: see `ask_of`."""
@@ -97,11 +102,18 @@ class Ask:
             "reason": self.reason,
             "label": self.label,
             "program": self.program,
+            "secret": list(self.secret),
+            "shown": list(self.shown),
         }
         told = {name: value for name, value in fields.items() if value not in (None, False, "", [])}
         if self.form in {Form.CALL, Form.TEXTS} and set(told) <= {"schema"}:
             return _dump(self.schema) if self.schema is not None else ""
         return _dump({FORM: str(self.form), **told})
+
+    @property
+    def masks(self) -> Names:
+        """What the tool's author says of its arguments."""
+        return Names(secret=self.secret, shown=self.shown)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -168,6 +180,8 @@ def _ask_from(data: Mapping[str, Json]) -> Ask:
         reason=_text(data, "reason"),
         label=_text(data, "label"),
         program=_text(data, "program"),
+        secret=tuple(str(one) for one in _list(data.get("secret", []))),
+        shown=tuple(str(one) for one in _list(data.get("shown", []))),
     )
 
 

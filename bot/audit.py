@@ -7,12 +7,14 @@ again after a crash has the same id, and is kept once.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
 from agents.checkpoint import CheckpointStatus, CheckpointStore, StoredCheckpoint
+from bot.asks import ask_of
+from bot.callmask import NO_NAMES, Names, mask_data
 from bot.ports import Clock
 from bot.redaction import mask
 from storage.base import AuditStore, Storage
@@ -32,6 +34,8 @@ class Act(StrEnum):
     UNDELIVERABLE = "undeliverable"  # Slack takes a card, or a text, for good not
     REMINDED = "reminded"
     ESCALATED = "escalated"  # nobody decided for so long that the backup people are asked, too
+    OPENED = "opened"  # somebody has read all details of a card
+    REVEALED = "revealed"  # somebody was shown what only looks like a secret
     REFUSED = "refused"  # a click, a form or a reply that decided nothing
     EDITED = "edited"  # a person changed the call, and others are asked about it now
     DECIDED = "decided"  # by a person
@@ -53,7 +57,7 @@ class Act(StrEnum):
 _ORDER = {act: place for place, act in enumerate(Act)}
 
 
-async def note(
+async def note(  # noqa: PLR0913 - the parts of one fact, given by name
     store: AuditStore,
     act: Act,
     *,
@@ -61,6 +65,7 @@ async def note(
     at_ms: int,
     about: Approval | str,
     by: str = "",
+    masks: Names = NO_NAMES,
     **evidence: object,
 ) -> None:
     """Put something on record; the same act under the same key is kept once.
@@ -72,14 +77,17 @@ async def note(
         at_ms: When.
         about: The approval, or the id of the thread.
         by: Who: a Slack user id; empty for the program itself.
+        masks: What the author of a tool says of the arguments in the evidence.
         evidence: JSON data; masked here, and long texts are cut.
     """
     thread_id, approval_id = (
         (about.thread_id, about.approval_id) if isinstance(about, Approval) else (about, "")
     )
     given = {name: item for name, item in evidence.items() if item != ""}
+    if masks.shown:  # for who reads it: it is masked once more then
+        given["declared_shown"] = list(masks.shown)
     # Masked before it is cut: half of a secret would not be recognised.
-    detail = _short(mask("", json.loads(json.dumps(given, default=str))))
+    detail = _short(_masked(json.loads(json.dumps(given, default=str)), masks))
     await store.append(
         AuditEntry(
             entry_id=f"{key}:{act}",
@@ -104,6 +112,7 @@ async def note_request(store: AuditStore, approval: Approval) -> None:
         by=approval.requester_id,
         kind=str(approval.kind),
         tool=approval.tool,
+        masks=ask_of(approval).masks,
         arguments=_parsed(approval.arguments_json),
         rule=approval.rule,
         ruling=_parsed(approval.ruling_json),
@@ -135,6 +144,7 @@ async def note_decision(store: AuditStore, approval: Approval, decision: Decisio
         digest=decision.digest,
         reason=decision.reason,
         title=decision.title,
+        masks=ask_of(approval).masks,
         edited=_parsed(decision.arguments_json),
         answer=_parsed(decision.answer_json),
     )
@@ -199,6 +209,30 @@ async def note_reminder(store: AuditStore, approval: Approval, at_ms: int) -> No
     await note(store, Act.REMINDED, key=key, at_ms=at_ms, about=approval, number=number)
 
 
+async def note_opened(
+    store: AuditStore, approval: Approval, at_ms: int, *, by: str, fields: Sequence[str] = ()
+) -> None:
+    """Put on record who opened what a card does not show, and never what it is.
+
+    Args:
+        store: The audit.
+        approval: As it was opened.
+        at_ms: When.
+        by: Who.
+        fields: Names of what was masked and is shown; none where only details are read.
+    """
+    await note(
+        store,
+        Act.REVEALED if fields else Act.OPENED,
+        key=f"{approval.approval_id}:{by}:{at_ms}",
+        at_ms=at_ms,
+        about=approval,
+        by=by,
+        digest=approval.digest,
+        fields=list(fields) or "",
+    )
+
+
 async def note_refusal(
     store: AuditStore, approval: Approval, at_ms: int, *, by: str, why: str
 ) -> None:
@@ -220,6 +254,24 @@ async def note_undeliverable(
         method=method,
         why=why,
     )
+
+
+_CALLS = frozenset({"arguments", "edited", "asked", "answer"})
+"""Evidence that says what ran: masked like a card, so that a reviewer sees what people saw."""
+
+
+def _masked(detail: object, masks: Names) -> dict[str, object]:
+    """Mask evidence: what ran like a card, all else as strictly as the log."""
+    if not isinstance(detail, dict):
+        return {}
+    return {
+        name: mask_data(item, masks) if name in _CALLS else mask(name, item)
+        for name, item in detail.items()
+    }
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(str(one) for one in value) if isinstance(value, list) else ()
 
 
 def _parsed(text: str) -> object:
@@ -297,6 +349,7 @@ class AuditedCheckpoints:
             about=checkpoint_id.rpartition("#")[0],
             checkpoint=checkpoint_id,
             address=at,
+            masks=Names(secret=_texts(entry.get("secret")), shown=_texts(entry.get("shown"))),
             arguments=entry.get("arguments", ""),
         )
 
@@ -371,8 +424,7 @@ def json_line(entry: AuditEntry) -> str:
 
 def _evidence(entry: AuditEntry) -> dict[str, object]:
     """Masked again: with the rules of today."""
-    masked = mask("", entry.detail)
-    return masked if isinstance(masked, dict) else {}
+    return _masked(entry.detail, Names(shown=_texts(entry.detail.get("declared_shown"))))
 
 
 def _when(at_ms: int) -> str:

@@ -13,8 +13,8 @@ from agents.errors import CheckpointError, ResumeError
 from agents.tools.base import Tool
 from agents.tools.rulings import Judgement
 from agents.topology import Component, Described, Key, agent_component
+from bot.callmask import Names, mask_title
 from bot.ports import CheckedCall
-from bot.redaction import mask_words
 from storage.records import Approval, Thread
 
 logger = logging.getLogger(__name__)
@@ -179,10 +179,12 @@ def _described(tool: Tool, arguments: dict[str, Any]) -> CheckedCall:
             extra={"action": "describe_failed"},
         )
         return CheckedCall(arguments=arguments)
+    spec = tool.definition
+    masks = Names(secret=spec.secret, shown=spec.shown)
     return CheckedCall(
         arguments=arguments,
-        title=mask_words(told.title, arguments),
-        preview=mask_words(told.preview, arguments),
+        title=mask_title(told.title, arguments, masks),
+        preview=mask_title(told.preview, arguments, masks),
     )
 
 

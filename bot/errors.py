@@ -5,6 +5,7 @@ BotError
     InvalidSettingsError        all faults of the settings at once
     UserFacingError             str() is safe to show in Slack
         NotApproverError        this person may not do this
+            NotSeenError        they have not opened what the card does not show
         ApprovalClosedError     somebody, or the clock, decided first
         OutdatedCardError       what was shown is not what is on record
         UnknownApprovalError    no such approval in this workspace
@@ -71,6 +72,21 @@ class NotApproverError(UserFacingError):
     def __init__(self, reason: str) -> None:
         super().__init__(f"Nothing was done: {reason}.")
         self.reason = reason
+
+
+class NotSeenError(NotApproverError):
+    """Who agrees has not opened what the card does not show.
+
+    Attributes:
+        button: The one that opens it.
+    """
+
+    def __init__(self, what: str, button: str) -> None:
+        super().__init__(
+            f"{what}, and you have not looked at it; "
+            f"please press *{button}* on the card, read it, and decide then"
+        )
+        self.button = button
 
 
 class ApprovalClosedError(UserFacingError):

@@ -131,7 +131,7 @@ def _of_call(info: CallInfo) -> Shown:
         kind=Kind.APPROVAL,
         title=info.title or f"Run {info.tool_name}",
         arguments=dict(info.arguments),
-        ask=Ask(form=Form.CALL, reason=info.reason),
+        ask=Ask(form=Form.CALL, reason=info.reason, secret=info.secret, shown=info.shown),
         tool=info.tool_name,
         why=info.why or "",
         preview=info.preview or "",
@@ -147,14 +147,21 @@ def _of_call(info: CallInfo) -> Shown:
             return _of_human(info, shown)
         case CallChoiceInfo():
             choice = _choice(info.question, info.options, multiple=info.multiple)
-            ask = replace(choice, reason=info.reason, parameter=info.parameter)
+            ask = replace(
+                choice,
+                reason=info.reason,
+                parameter=info.parameter,
+                secret=info.secret,
+                shown=info.shown,
+            )
             return replace(shown, ask=ask)
         case ParametersInfo():
-            ask = Ask(form=Form.FIELDS, reason=info.reason, schema=_object_of(info.missing))
+            ask = replace(shown.ask, form=Form.FIELDS, schema=_object_of(info.missing))
             return replace(shown, kind=Kind.QUESTION, ask=ask)
         case _:
             # A gate of somebody's own: nothing runs by a guess at what it takes.
-            return replace(shown, ask=Ask(form=Form.PROGRAM, program=_only_programs(info)))
+            ask = replace(shown.ask, form=Form.PROGRAM, reason="", program=_only_programs(info))
+            return replace(shown, ask=ask)
 
 
 def _of_doubt(info: DoubtInfo) -> Shown:
@@ -162,7 +169,7 @@ def _of_doubt(info: DoubtInfo) -> Shown:
         kind=Kind.DOUBT,
         title=info.title or f"Did {info.tool_name} run?",
         arguments=dict(info.arguments),
-        ask=Ask(form=Form.CALL),
+        ask=Ask(form=Form.CALL, secret=info.secret, shown=info.shown),
         tool=info.tool_name,
     )
 
@@ -178,10 +185,10 @@ def _of_feedback(info: FeedbackInfo) -> Shown:
 
 def _of_human(info: HumanInterrupt, shown: Shown) -> Shown:
     told = "" if info.description.startswith(_DESCRIBED) else info.description
-    ask = Ask(
+    ask = replace(
+        shown.ask,
         form=Form.HUMAN,
         allowed=info.allowed,
-        reason=info.reason,
         schema=dict(info.schema) if "edit" in info.allowed else None,
     )
     preview = "\n\n".join(text for text in (told, info.preview) if text)

@@ -13,7 +13,7 @@ Sources:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 REDACTED = "•••• redacted"
@@ -40,23 +40,40 @@ class Look:
     is_secret: Callable[[re.Match[str]], bool] | None = None
     hint: re.Pattern[str] | None = None
 
+    def spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield begin and end of each secret of this form, in order."""
+        if self.needles and not has_any(self.needles, text):
+            return
+        if self.hint is not None and self.hint.search(text) is None:
+            return
+        has_keep = "keep" in self.pattern.groupindex
+        for found in self.pattern.finditer(text):
+            if self.is_secret is None or self.is_secret(found):
+                yield (found.end("keep") if has_keep else found.start()), found.end()
+
     def mask(self, text: str) -> str:
         """Mask it in a text."""
-        if self.needles and not has_any(self.needles, text):
-            return text
-        if self.hint is not None and self.hint.search(text) is None:
-            return text
-        return self.pattern.sub(self._replaced, text)
+        return mask_spans(text, self.spans(text))
 
-    def _replaced(self, found: re.Match[str]) -> str:
-        if self.is_secret is not None and not self.is_secret(found):
-            return found[0]
-        return f"{found.groupdict().get('keep') or ''}{REDACTED}"
+
+def mask_spans(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """Put `REDACTED` in the place of parts of a text that are in order and do not overlap."""
+    pieces: list[str] = []
+    end = 0
+    for first, last in spans:
+        pieces += [text[end:first], REDACTED]
+        end = last
+    return "".join([*pieces, text[end:]]) if pieces else text
+
+
+def may_have_looks(text: str) -> bool:
+    """Tell, quickly, whether a text may have something in it with the form of a secret."""
+    return has_any(_NEEDLES, text) or any(hint.search(text) for hint in _HINTS)
 
 
 def mask_looks(text: str) -> str:
     """Mask everything in a text that has the form of a secret."""
-    if not has_any(_NEEDLES, text) and not any(hint.search(text) for hint in _HINTS):
+    if not may_have_looks(text):
         return text  # as nearly all texts are
     for look in LOOKS:
         text = look.mask(text)

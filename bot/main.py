@@ -25,7 +25,7 @@ from bot.metrics import Both, Gauges, Metrics, metrics_app
 from bot.pacing import SLACK_LIMITS, Limits
 from bot.ports import Clock
 from bot.readiness import Readiness
-from bot.redaction import in_force
+from bot.redaction import in_force, print_key
 from bot.scheduler import Scheduler
 from bot.server import serve, web_app
 from bot.settings import Settings
@@ -107,7 +107,8 @@ async def start(
         StoreBusyError: Another process has the data directory.
         StoreUnavailableError: The database does not answer.
     """
-    stack.enter_context(in_force(settings.redact, secrets=settings.secrets()))
+    key = print_key(settings.slack_bot_token.get_secret_value())
+    stack.enter_context(in_force(settings.redact, secrets=settings.secrets(), key=key))
     agents = load_agents(settings.agent, load_model(settings.model))
     storage = outside.storage if outside else make_storage(settings)
     stack.push_async_callback(_in_time, "the database", storage.close)

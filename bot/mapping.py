@@ -13,6 +13,7 @@ from typing import Any
 from agents import InterruptContext, call_digest
 from agents.codec import Json
 from agents.tools.infos import CallInfo, DoubtInfo
+from bot.callmask import mask_title
 from bot.infos import asks_people, kind_of, shown_of
 from bot.ports import EXCLUDED
 from bot.redaction import mask_words
@@ -143,7 +144,7 @@ def approval_from(
     """
     shown, thread, info = shown_of(context.info), asked.thread, context.info
     remind_ms, expires_ms = _times(info, rules, now_ms)
-    kind = kind_of(context, shown)
+    kind, masks = kind_of(context, shown), shown.ask.masks
     # The whole channel can answer a question: nobody is left who could be asked, too.
     backups = [] if kind is Kind.QUESTION else asked.backups(rules, info)
     approval = Approval(
@@ -161,9 +162,9 @@ def approval_from(
         tool=shown.tool,
         rule=shown.rule,
         # A title like “Rotate {name} with {password}” has values of the arguments in it.
-        title=mask_words(shown.title, shown.arguments),
-        why=mask_words(shown.why, shown.arguments),
-        preview=mask_words(shown.preview, shown.arguments),
+        title=mask_title(shown.title, shown.arguments, masks),
+        why=mask_words(mask_title(shown.why, shown.arguments, masks), shown.arguments),
+        preview=mask_title(shown.preview, shown.arguments, masks),
         arguments_json=in_order(shown.arguments),
         schema_json=shown.ask.to_text(),
         digest=shown.digest_at(thread.checkpoint_id, str(context.address)),
@@ -206,8 +207,8 @@ def rebound(approval: Approval, info: CallInfo, rules: Rules, *, by: str, now_ms
     changed = replace(
         approval,
         rule=shown.rule,
-        title=mask_words(shown.title, shown.arguments),
-        preview=mask_words(shown.preview, shown.arguments),
+        title=mask_title(shown.title, shown.arguments, shown.ask.masks),
+        preview=mask_title(shown.preview, shown.arguments, shown.ask.masks),
         arguments_json=in_order(shown.arguments),
         schema_json=shown.ask.to_text(),
         digest=shown.digest,

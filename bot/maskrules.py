@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from agents.patterns import Pattern, PatternError
-from bot.looks import REDACTED
+from bot.looks import REDACTED, mask_spans
 
 MOST_RULES = 50
 MOST_CHARACTERS = 200
@@ -62,7 +62,7 @@ class Rules:
     def mask_patterns(self, text: str) -> str:
         """Mask what the patterns match, but never what is masked already."""
         for pattern in self.patterns:
-            parts = [_masked(pattern, part) for part in text.split(REDACTED)]
+            parts = [mask_spans(part, joined(pattern, part)) for part in text.split(REDACTED)]
             text = REDACTED.join(parts)
         return text
 
@@ -131,17 +131,8 @@ def _compiled(entry: str) -> Pattern:
     return pattern
 
 
-def _masked(pattern: Pattern, text: str) -> str:
-    pieces: list[str] = []
-    end = 0
-    for first, last in _spans(pattern, text):
-        pieces += [text[end:first], REDACTED]
-        end = last
-    return "".join([*pieces, text[end:]])
-
-
-def _spans(pattern: Pattern, text: str) -> list[tuple[int, int]]:
-    """What the pattern finds; what touches is one."""
+def joined(pattern: Pattern, text: str) -> list[tuple[int, int]]:
+    """Begin and end of all that a pattern finds; what touches is one."""
     spans: list[tuple[int, int]] = []
     for first, last in pattern.spans(text):
         if spans and first <= spans[-1][1]:

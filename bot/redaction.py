@@ -8,16 +8,32 @@ ask for them would be a leak.
 
 from __future__ import annotations
 
+import hmac
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
+from typing import TypeAlias
 
-from bot.looks import REDACTED, has_any, is_card, is_random, mask_looks
-from bot.maskrules import NO_RULES, Rules, words_of
+from bot.looks import LOOKS, REDACTED, has_any, is_card, is_random, mask_looks, may_have_looks
+from bot.maskrules import NO_RULES, Rules, joined, words_of
 
-__all__ = ["REDACTED", "in_force", "is_secret_key", "mask", "mask_text", "mask_words"]
+__all__ = [
+    "REDACTED",
+    "Search",
+    "in_force",
+    "is_harmless",
+    "is_secret_key",
+    "mask",
+    "mask_text",
+    "mask_words",
+    "own_spans",
+    "print_key",
+    "print_of",
+    "searches",
+]
 
 SHORTEST_VALUE = 6
 """A shorter secret would be masked inside ordinary words; patterns still find it in its place."""
@@ -96,11 +112,13 @@ class _Place:
     Attributes:
         before: Matches the name, as a group, and what stands between it and the value.
         value: Matches the value.
+        follow: What has to follow a value that is one plain token.
         is_prose: Whether it is a sentence: its end is kept, and the value has to look secret.
     """
 
     before: re.Pattern[str]
     value: re.Pattern[str]
+    follow: re.Pattern[str]
     is_prose: bool = False
 
     def mask(self, text: str) -> str:
@@ -116,6 +134,28 @@ class _Place:
             done = at = found.end() - (len(_end_of(found[0])) if self.is_prose else 0)
         return "".join([*pieces, text[done:]])
 
+    def plain_spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield begin and end of the values with secret names that are one plain token."""
+        at = 0
+        while (before := self.before.search(text, at)) is not None:
+            at = before.end()
+            if not is_secret_key(before["name"]):
+                continue
+            found = _PLAIN_VALUE.match(text, at)
+            if found is None or not self._ends(text, before, found):
+                continue
+            end = found.end("plain") - (len(_end_of(found["plain"])) if self.is_prose else 0)
+            if self._tells(before["name"], found["plain"]) and end > found.start("plain"):
+                yield found.start("plain"), end
+                at = found.end()
+
+    def _ends(self, text: str, before: re.Match[str], found: re.Match[str]) -> bool:
+        """Tell whether the value ends with a token: what comes after is no part of it."""
+        if found["quote"]:
+            return text.startswith(found["quote"], found.end())
+        follow = _END_OF_FIELD if before[0].rstrip()[-1:] == ":" else self.follow
+        return follow.match(text, found.end()) is not None
+
     def _tells(self, name: str, value: str) -> bool:
         """Tell whether a value can be the secret itself."""
         core = value.strip(_AROUND)
@@ -128,6 +168,15 @@ class _Place:
         return not (_NUMBER.fullmatch(core) and _is_counted(name, "pass", "tokens"))
 
 
+_PLAIN_VALUE = re.compile(
+    r"(?P<quote>\\?[\"'])?(?P<plain>[A-Za-z0-9_.+/=-]{1,200}+)(?![A-Za-z0-9_.+/=-])"
+)
+_END_OF_WORD = re.compile(r"[\s\"',;&|<>)\]}]|\\[\"'nrt]|\Z")
+_END_OF_FIELD = re.compile(r"[ \t]*+(?:[\n\"',;&>)\]}]|\\[\"'nrt]|\Z)")
+"""A colon gives its whole line a name: more words after the first are a part of the value."""
+_END_OF_LINE = re.compile(r"[ \t]*+(?:\n|\Z)")
+_END_OF_SENTENCE = re.compile(r"[,;:!?)\]]*+(?:\s|\Z)")
+_END_OF_ELEMENT = re.compile("<")
 _AROUND = "\"'\\.,;:!?()[]{}` "
 _MASKED = {REDACTED, REDACTED.split(" ", maxsplit=1)[0]}
 _FILE = re.compile(r"\.(?:css|go|html|js|json|log|md|py|rs|sh|toml|ts|txt|ya?ml)\Z")
@@ -148,6 +197,7 @@ _PLACES = (
             re.IGNORECASE | re.MULTILINE,
         ),
         re.compile(r"\S[^\n]{0,4000}+"),
+        _END_OF_LINE,
     ),
     _Place(  # the password for the database is …
         re.compile(
@@ -158,13 +208,19 @@ _PLACES = (
             re.IGNORECASE,
         ),
         re.compile(r"\"[^\"\n]{1,200}+\"?|'[^'\n]{1,200}+'?|[^\s\"']\S{0,200}+"),
+        _END_OF_SENTENCE,
         is_prose=True,
     ),
     _Place(  # --password …
         re.compile(r"(?<![\w-])--?(?!no-)(?P<name>[A-Za-z][\w-]{1,63}+)[ \t]{1,3}"),
         re.compile(rf"{_QUOTED}|[^\s\"'-]\S{{0,2000}}+"),
+        _END_OF_WORD,
     ),
-    _Place(re.compile(r"<(?P<name>[\w:.-]{1,64}+)>"), re.compile(r"[^<\n]{1,2000}+")),
+    _Place(
+        re.compile(r"<(?P<name>[\w:.-]{1,64}+)>"),
+        re.compile(r"[^<\n]{1,2000}+"),
+        _END_OF_ELEMENT,
+    ),
     _Place(
         re.compile(
             rf"{_BEGINS}(?P<name>(?:(?:api|access|account|auth|private|secret|signing)[ ])?"
@@ -173,6 +229,7 @@ _PLACES = (
             re.IGNORECASE,
         ),
         re.compile(rf"{_QUOTED}|[^\s\"',;&]{{1,4000}}+"),
+        _END_OF_WORD,
     ),
 )
 _CURL = re.compile(
@@ -183,25 +240,46 @@ _CURL = re.compile(
 
 _rules = NO_RULES
 _parts: list[Rules] = []
+_keys: list[bytes] = []
 
 
 @contextmanager
-def in_force(rules: Rules, *, secrets: Sequence[str] = ()) -> Iterator[None]:
+def in_force(rules: Rules, *, secrets: Sequence[str] = (), key: bytes = b"") -> Iterator[None]:
     """Mask more than what is masked anyway, in the whole process, as long as the block lasts.
 
     Args:
         rules: What the operator wants masked.
         secrets: Texts that are masked wherever they stand; those that are too short are not.
+        key: Makes the fingerprints of what is masked in calls; without one there are none.
     """
     long = {secret for secret in secrets if len(secret) >= SHORTEST_VALUE}
     part = replace(rules, values=(*rules.values, *long))
     _parts.append(part)
+    _keys.append(key)
     _join()
     try:
         yield
     finally:
         _parts.remove(part)
+        _keys.remove(key)
         _join()
+
+
+def print_key(secret: str) -> bytes:
+    """Derive the key of fingerprints from a secret that all replicas of an installation have."""
+    return hmac.digest(secret.encode(), b"countersign.fingerprint/1", "sha256")
+
+
+def print_of(clear: str) -> str:
+    """A fingerprint of what is masked: 12 hexadecimal digits; empty when no key is in force.
+
+    Equal texts have equal ones, so that people can compare what they do not see. Without the key
+    nobody can try out texts until one fits.
+    """
+    key = next((key for key in reversed(_keys) if key), b"")
+    if not key:
+        return ""
+    return hmac.digest(key, clear.encode(errors="surrogatepass"), "sha256").hex()[:12]
 
 
 def _join() -> None:
@@ -238,7 +316,7 @@ def mask(key: str, value: object) -> object:
     Returns:
         The value with `REDACTED` in place of secrets; equal to the value when there are none.
     """
-    if is_secret_key(key) and not _is_harmless(key, value):
+    if is_secret_key(key) and not is_harmless(key, value):
         return REDACTED
     match value:
         case str():
@@ -263,6 +341,43 @@ def mask_text(text: str) -> str:
     if "curl" in lower:
         text = _CURL.sub(rf"\g<keep>{REDACTED}", text)
     return _rules.mask_patterns(text)
+
+
+def own_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield begin and end of the texts that are surely secret: see `in_force`."""
+    found = sorted((at, -len(value)) for value in _rules.values for at in _places_of(value, text))
+    end = 0
+    for at, size in found:
+        if at >= end:
+            end = at - size
+            yield at, end
+
+
+def _places_of(value: str, text: str) -> Iterator[int]:
+    at = text.find(value)
+    while at >= 0:
+        yield at
+        at = text.find(value, at + len(value))
+
+
+Search: TypeAlias = Callable[[str], Iterable[tuple[int, int]]]
+"""Finds begin and end of what looks like a secret, in order."""
+
+
+def searches(text: str) -> Iterator[Search]:
+    """Yield what guesses at secrets, one form after the other; only what may be in this text."""
+    if may_have_looks(text):
+        yield from (look.spans for look in LOOKS)
+    lower = text.lower()
+    if _rules.keys or has_any(_NEEDLES, lower):
+        yield from (place.plain_spans for place in _PLACES)
+    if "curl" in lower:
+        yield _curl_spans
+    yield from (partial(joined, pattern) for pattern in _rules.patterns)
+
+
+def _curl_spans(text: str) -> Iterator[tuple[int, int]]:
+    return ((found.end("keep"), found.end()) for found in _CURL.finditer(text))
 
 
 def mask_words(text: str, data: object) -> str:
@@ -330,7 +445,8 @@ def _mask_list(key: str, items: Sequence[object]) -> list[object]:
     return masked
 
 
-def _is_harmless(key: str, value: object) -> bool:
+def is_harmless(key: str, value: object) -> bool:
+    """Tell whether a value under a secret name says nothing: nothing at all, yes or no, a count."""
     if value is None or isinstance(value, bool) or value in ("", [], {}):
         return True
     return isinstance(value, int | float) and _is_counted(key, "pass", "token", "tokens")

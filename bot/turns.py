@@ -31,6 +31,7 @@ from agents.calls import ToolOutcome
 from agents.messages import log_text, user_message
 from bot.approvals import Approvals
 from bot.audit import Act, note
+from bot.callmask import Names
 from bot.errors import DirectoryError
 from bot.mapping import Asked, Rules, approval_from, approval_id_of, asks_people, unknown_names
 from bot.outbox import Outbox
@@ -402,6 +403,7 @@ class Turns:
             address=event.key.removesuffix("/r"),
             tool=event.call.name,
             call=event.call.id,
+            masks=Names(secret=event.secret, shown=event.shown),
             asked=event.call.arguments,
             outcome=str(event.outcome),
             error=event.result if event.outcome is ToolOutcome.FAILED else "",

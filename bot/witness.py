@@ -16,6 +16,7 @@ from agents.address import Address
 from agents.calls import ToolOutcome
 from agents.checkpoint import CheckpointStatus, CheckpointStore, StoredCheckpoint
 from bot.asks import Form, ask_of
+from bot.callmask import mask_title
 from bot.ports import Clock
 from bot.redaction import mask_text, mask_words
 from bot.runs import ENDED, Run, RunState, lets_run, run_of
@@ -224,7 +225,8 @@ def _shown(approval: Approval, text: str) -> str:
         arguments = json.loads(approval.arguments_json)
     except (ValueError, RecursionError):
         arguments = {}
-    return mask_words(mask_text(text[:_READ]), arguments)[:_KEPT]
+    clean = mask_title(mask_text(text[:_READ]), arguments, ask_of(approval).masks)
+    return mask_words(clean, arguments)[:_KEPT]
 
 
 @dataclass(frozen=True, slots=True)

@@ -354,6 +354,24 @@ class ApprovalStore(Protocol):
         """
         ...
 
+    async def mark_seen(
+        self, approval_id: str, *, digest: str, before: str, seen_json: str
+    ) -> bool:
+        """Record who has opened what the card does not show; the card stays as it is.
+
+        One conditional write: the approval is pending, and its `digest` and `seen_json` are these.
+
+        Args:
+            approval_id: Which.
+            digest: Of what was opened.
+            before: The `seen_json` that was read.
+            seen_json: The new one.
+
+        Returns:
+            False, and nothing written, when the approval has been decided or changed meanwhile.
+        """
+        ...
+
     async def mark_escalation_told(self, approval_id: str, *, fence: int) -> bool:
         """Record that the message to the backup people is posted; False when the lease was lost."""
         ...

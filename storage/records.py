@@ -245,7 +245,8 @@ class Approval:
     """JSON list of user ids: who has agreed to this call in another gate of it, or under another
     rule, and so cannot agree to it here."""
     seen_json: str = "[]"
-    """JSON list of user ids: who has opened what the card masks."""
+    """JSON list of objects with `by`, `digest` and `what`: who has opened what the card does not
+    show, of which call."""
     said_json: str = "[]"
     """JSON list of objects with `by`, `text` and `at_ms`: what requesters wrote while it waits."""
     run_json: str = ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bot.asks import ask_of
+from bot.callmask import NO_NAMES, Names
 from bot.cards.arguments import Budget, list_changes, read_object
 from bot.cards.blocks import Block, context, line, literal, mrkdwn, rich, section
 from bot.cards.text import clip
@@ -27,15 +29,16 @@ def anew(approval: Approval) -> list[Block]:
         blocks.append(section(f"*You are asked again:* {why}.{nothing}"))
     if approval.edited_by:
         blocks.append(section(f"*Edited by {mention(approval.edited_by)}.* {_whose(approval)}"))
-    return [*blocks, *changes(approval.original_json, approval.arguments_json)]
+    masks = ask_of(approval).masks
+    return [*blocks, *changes(approval.original_json, approval.arguments_json, masks)]
 
 
-def changes(before: str, after: str) -> list[Block]:
+def changes(before: str, after: str, masks: Names = NO_NAMES) -> list[Block]:
     """Show what an edit changed, old and new; nothing when there is nothing to compare."""
     old, new = read_object(before), read_object(after)
     if not before or not after or old is None or new is None:
         return []
-    listed = list_changes(old, new, CHANGES)
+    listed = list_changes(old, new, CHANGES, masks)
     if not listed.elements:
         return []
     blocks = [rich(line(literal("Changes", "bold")), *listed.elements)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bot.asks import Ask, Form, ask_of
+from bot.callmask import mask_call
 from bot.cards.anew import anew, changes
 from bot.cards.arguments import (
     Budget,
@@ -31,6 +32,7 @@ from bot.cards.parts import (
     TEXT,
     WHY,
     Body,
+    agreed,
     asked_by,
     body,
     busy_note,
@@ -45,12 +47,14 @@ from bot.cards.parts import (
     spoken_title,
     title_hidden,
     title_of,
+    told,
     wrote_since,
 )
 from bot.cards.ran import ran
 from bot.cards.text import clip
 from bot.mrkdwn import escape, mention, utc
-from bot.redaction import REDACTED, mask_text
+from bot.redaction import REDACTED
+from bot.unseen import guesses
 from bot.withdrawals import said_of
 from storage.records import Approval, Kind, Status
 
@@ -79,9 +83,9 @@ def approval_card(approval: Approval, *, approvers_text: str, thread_busy: bool 
         blocks += choices(approval, hidden=bool(about.hidden))
         return Card(text=_pending_text(approval), blocks=[header(title_of(approval)), *blocks])
     words = outcome_words(approval)
-    told = answered(approval)
+    answer = answered(approval)
     blocks = [*outcome(approval, approval.decision, words), *_changes(approval)]
-    blocks += [rich(*told.elements)] if told.elements else []
+    blocks += [rich(*answer.elements)] if answer.elements else []
     run = ran(approval)
     blocks += [*about.blocks, *run.blocks, final_print(approval)]
     blocks += [*notes(run.and_notes(about), can_open=False), *busy]
@@ -92,16 +96,17 @@ def approval_card(approval: Approval, *, approvers_text: str, thread_busy: bool 
 def describe(approval: Approval) -> Body:
     """Show why, what will happen, the arguments, and what people are asked for."""
     ask = ask_of(approval)
-    return body(
+    made = body(
         (
             Listed(hidden=title_hidden(approval), masked=REDACTED in title_of(approval)),
             said("Why, in the agent's own words", approval.why, WHY),
             said("Why you are asked", ask.reason, REASON),
-            said(_happening(approval), approval.preview, PREVIEW),
+            told(_happening(approval), approval.preview, PREVIEW),
             _arguments(approval, ask),
             _asked(ask),
         )
     )
+    return replace(made, guessed=bool(guesses(approval)))
 
 
 def _happening(approval: Approval) -> str:
@@ -111,9 +116,9 @@ def _happening(approval: Approval) -> str:
 
 def _arguments(approval: Approval, ask: Ask) -> Listed:
     if asked := _only_questions(approval, ask):
-        return said(ask.label, asked, PREVIEW)
+        return agreed(ask.label, asked, PREVIEW)
     label = ask.label or "Arguments"
-    listed = list_arguments(read_pairs(approval.arguments_json), ARGUMENTS)
+    listed = list_arguments(read_pairs(approval.arguments_json), ARGUMENTS, ask.masks)
     if not listed.elements:
         words = "Nothing more is shown" if ask.label else "No arguments"
         return Listed(elements=(line(literal(words, "italic")),))
@@ -143,14 +148,15 @@ def _changes(approval: Approval) -> list[Block]:
     decision = approval.decision
     if decision is None:
         return []
-    before = approval.original_json or approval.arguments_json
-    return changes(before, decision.arguments_json or approval.arguments_json)
+    before, masks = approval.original_json or approval.arguments_json, ask_of(approval).masks
+    return changes(before, decision.arguments_json or approval.arguments_json, masks)
 
 
 def _pending_text(approval: Approval) -> str:
-    asked = _only_questions(approval, ask_of(approval))
-    listed = short_text(read_pairs(approval.arguments_json), TEXT // 4)
-    arguments = clip(mask_text(" ".join(asked.split())), TEXT // 4) if asked else listed
+    ask = ask_of(approval)
+    asked = _only_questions(approval, ask)
+    listed = short_text(read_pairs(approval.arguments_json), TEXT // 4, ask.masks)
+    arguments = clip(mask_call(" ".join(asked.split())), TEXT // 4) if asked else listed
     needed = "Approval needed" if approval.kind is Kind.APPROVAL else "Something is missing"
     return spoken(
         f"{needed}: {spoken_title(approval)}.",

@@ -6,12 +6,22 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from bot.callmask import (
+    INLINE,
+    NO_NAMES,
+    Mask,
+    Names,
+    Words,
+    has_guess,
+    length,
+    mask_call,
+    mask_value,
+    masks_in,
+)
 from bot.cards.blocks import Block, line, literal, preformatted
-from bot.cards.text import clip, more, show, width
-from bot.redaction import REDACTED, mask, mask_text
+from bot.cards.text import Shown, clip, more, show, width
 
 NAME = 80
-INLINE = 120
 _MISSING = object()
 
 
@@ -23,13 +33,17 @@ class Listed:
         elements: Elements of a rich text block.
         hidden: Characters that were cut away.
         masked: Whether a secret was masked.
-        altered: Whether characters that cannot be seen were spelled out.
+        guessed: Whether something is masked that only looks like one.
+        altered: Whether characters that cannot be seen, or look like others, were spelled out.
+        turned: Whether something is written from right to left.
     """
 
     elements: tuple[Block, ...] = ()
     hidden: int = 0
     masked: bool = False
+    guessed: bool = False
     altered: bool = False
+    turned: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,18 +80,9 @@ def read_pairs(text: str) -> list[tuple[str, object]]:
     return [("arguments", text)] if found is None else list(found.items())
 
 
-def value_text(name: str, value: object) -> str:
-    """Write a value for people: secrets masked, texts as they are, the rest as JSON."""
-    masked = mask(name, value)
-    if isinstance(masked, str):
-        return json.dumps(masked) if _needs_quotes(masked) else masked
-    indent = 2 if isinstance(masked, dict | list) and len(_dump(masked)) > INLINE else None
-    return _dump(masked, indent=indent)
-
-
-def is_masked(name: str, value: object) -> bool:
+def is_masked(name: str, value: object, names: Names = NO_NAMES) -> bool:
     """Tell whether a value would not be shown as it is."""
-    return mask(name, value) != value
+    return any(masks_in(mask_value(name, value, names)))
 
 
 def same(left: object, right: object) -> bool:
@@ -87,31 +92,33 @@ def same(left: object, right: object) -> bool:
     return type(left) is type(right) and _dump(left) == _dump(right)
 
 
-def list_arguments(pairs: Iterable[tuple[str, object]], budget: Budget) -> Listed:
-    """Show arguments one below the other, as far as there is room."""
-    elements: list[Block] = []
-    hidden = 0
-    masked = altered = False
-    room = budget.whole
+def list_arguments(
+    pairs: Iterable[tuple[str, object]], budget: Budget, names: Names = NO_NAMES
+) -> Listed:
+    """Show arguments one below the other, as far as there is room.
+
+    Args:
+        pairs: Names and values.
+        budget: How much room there is.
+        names: What the tool's author says of them.
+    """
+    listing = _Listing(budget.whole)
     left = budget.names
     for name, value in pairs:
-        text = value_text(name, value)
-        if left <= 0 or room < 2 * NAME:
-            hidden += len(name) + len(text)
+        text = _Text.of(name, value, names)
+        if left <= 0 or listing.room < 2 * NAME:
+            listing.leave_out(name, text)
             continue
-        shown = _Value.of(text, min(budget.value, room - NAME))
-        made = [*_named(name, shown)]
-        elements.extend(made)
-        room -= text_width(made)
+        listing.put(name, text.cut(min(budget.value, listing.room - NAME)))
         left -= 1
-        hidden += shown.hidden
-        masked = masked or is_masked(name, value)
-        altered = altered or shown.altered
-    return Listed(elements=tuple(elements), hidden=hidden, masked=masked, altered=altered)
+    return listing.whole()
 
 
 def list_changes(
-    before: Mapping[str, object], after: Mapping[str, object], budget: Budget
+    before: Mapping[str, object],
+    after: Mapping[str, object],
+    budget: Budget,
+    names: Names = NO_NAMES,
 ) -> Listed:
     """Show what an edit changed, old and new, as far as there is room."""
     changed = [
@@ -119,26 +126,24 @@ def list_changes(
         for name in dict.fromkeys((*before, *after))
         if not same(before.get(name, _MISSING), after.get(name, _MISSING))
     ]
-    elements: list[Block] = []
-    hidden = 0
-    room = budget.whole
+    listing = _Listing(budget.whole)
     for count, name in enumerate(changed):
-        old, new = (_side(name, side) for side in (before, after))
-        if count >= budget.names or room < 3 * NAME:
-            hidden += len(name) + len(old) + len(new)
+        sides = [_side(name, side, names) for side in (before, after)]
+        if count >= budget.names or listing.room < 3 * NAME:
+            listing.leave_out(name, *sides)
             continue
-        most = min(budget.value, (room - NAME) // 2)
-        shown = _Value.of(old, most), _Value.of(new, most)
-        made = [*_changed(name, *shown)]
-        elements.extend(made)
-        room -= text_width(made)
-        hidden += sum(side.hidden for side in shown)
-    return Listed(elements=tuple(elements), hidden=hidden)
+        most = min(budget.value, (listing.room - NAME) // 2)
+        listing.put(name, *(side.cut(most) for side in sides))
+    return listing.whole()
 
 
-def short_text(pairs: Iterable[tuple[str, object]], most: int) -> str:
+def short_text(pairs: Iterable[tuple[str, object]], most: int, names: Names = NO_NAMES) -> str:
     """Write arguments on one line, for notifications. Not escaped."""
-    return clip("; ".join(f"{name}: {value_text(name, value)}" for name, value in pairs), most)
+    words: list[str | Mask] = []
+    for name, value in pairs:
+        words += ["; "] if words else []
+        words += [*mask_call(name), ": ", *mask_value(name, value, names)]
+    return clip(tuple(words), most)
 
 
 def text_width(elements: Iterable[Block]) -> int:
@@ -150,64 +155,141 @@ def text_width(elements: Iterable[Block]) -> int:
     return total
 
 
+def is_ambiguous(value: object) -> bool:
+    """Tell whether a text would be taken for the object or the list that it writes down."""
+    if not isinstance(value, str) or value.lstrip()[:1] not in {"{", "["}:
+        return False
+    try:
+        json.loads(value)
+    except RecursionError:
+        return True
+    except ValueError:
+        return False
+    return True
+
+
+AS_TEXT = "as text "
+"""Stands before such a text."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A masked value, whole.
+
+    Attributes:
+        words: The value.
+        is_ambiguous: Whether it has to be said that it is a text.
+    """
+
+    words: Words
+    is_ambiguous: bool = False
+
+    @classmethod
+    def of(cls, name: str, value: object, names: Names) -> _Text:
+        return cls(mask_value(name, value, names), is_ambiguous(value))
+
+    def cut(self, most: int) -> _Value:
+        shown = show(self.words, most, lines=25)
+        inline = "\n" not in shown.text and width(shown.text) <= INLINE and not shown.hidden
+        return _Value(self, shown, inline)
+
+
 @dataclass(frozen=True, slots=True)
 class _Value:
     """A value on its way into rich text: in the line when it is short, else in a box."""
 
-    text: str
-    hidden: int
-    altered: bool
+    whole: _Text
+    shown: Shown
     inline: bool
 
-    @classmethod
-    def of(cls, text: str, most: int) -> _Value:
-        shown = show(text, most, lines=25)
-        inline = "\n" not in text and width(shown.text) <= INLINE and not shown.hidden
-        return cls(shown.text, shown.hidden, shown.altered, inline)
+    @property
+    def notes(self) -> list[Block]:
+        return [literal(AS_TEXT, "italic")] if self.whole.is_ambiguous else []
 
     def in_line(self) -> Block:
-        if self.text == REDACTED:
-            return literal(REDACTED, "italic")
-        return literal(self.text, "code") if self.text else literal("not given", "italic")
+        if len(self.whole.words) == 1 and isinstance(self.whole.words[0], Mask):
+            return literal(self.shown.text, "italic")
+        text = self.shown.text
+        return literal(text, "code") if text else literal("not given", "italic")
 
     def in_box(self) -> Iterator[Block]:
-        yield preformatted(self.text or " ")
-        if self.hidden:
-            yield line(literal(more(self.hidden), "italic"))
+        yield preformatted(self.shown.text or " ")
+        if self.shown.hidden:
+            yield line(literal(more(self.shown.hidden), "italic"))
 
 
-def _named(name: str, value: _Value) -> Iterator[Block]:
-    label = literal(f"{_name(name)}: ", "bold")
-    if value.inline:
-        yield line(label, value.in_line())
-        return
-    yield line(label)
-    yield from value.in_box()
+class _Listing:
+    """Arguments below each other, while they are put there.
+
+    Args:
+        room: Characters that are left.
+    """
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+        self._elements: list[Block] = []
+        self._hidden = 0
+        self._shown: list[Shown] = []
+        self._masks: list[Mask] = []
+
+    def leave_out(self, name: str, *texts: _Text) -> None:
+        """Count what there is no room for."""
+        self._hidden += len(name)
+        for text in texts:
+            self._hidden += length(text.words)
+            self._masks += masks_in(text.words)
+
+    def put(self, name: str, *values: _Value) -> None:
+        """Show a value, or an old and a new one."""
+        words = mask_call(name)
+        label = show(words, NAME - 2, one_line=True)
+        self._hidden += label.hidden
+        made = [*_labelled(_label(words), *values)]
+        self._elements += made
+        self.room -= text_width(made)
+        self._hidden += sum(value.shown.hidden for value in values)
+        self._shown += [label, *(value.shown for value in values)]
+        self._masks += [*masks_in(words)]
+        self._masks += [mask for value in values for mask in masks_in(value.whole.words)]
+
+    def whole(self) -> Listed:
+        """What was put."""
+        return Listed(
+            elements=tuple(self._elements),
+            hidden=self._hidden,
+            masked=bool(self._masks),
+            guessed=has_guess(self._masks),
+            altered=any(shown.altered for shown in self._shown),
+            turned=any(shown.turned for shown in self._shown),
+        )
 
 
-def _changed(name: str, old: _Value, new: _Value) -> Iterator[Block]:
-    label = literal(f"{_name(name)}: ", "bold")
-    if old.inline and new.inline:
-        yield line(label, old.in_line(), literal(" → "), new.in_line())
-        return
-    yield line(label, literal("was"))
-    yield from old.in_box()
-    yield line(label, literal("is now"))
-    yield from new.in_box()
+def _label(words: Words) -> Block:
+    name = clip(words, NAME - 2)
+    # What is our own word must not look like a name.
+    return literal(f"{name}: ", "bold") if name else literal("(no name): ", "italic")
 
 
-def _name(name: str) -> str:
-    return clip(mask_text(name), NAME - 2) or "(no name)"
+def _labelled(label: Block, *values: _Value) -> Iterator[Block]:
+    first, last = values[0], values[-1]
+    if len(values) > 1 and first.inline and last.inline:
+        old, new = [*first.notes, first.in_line()], [*last.notes, last.in_line()]
+        yield line(label, *old, literal(" → "), *new)
+    elif len(values) > 1:
+        yield line(label, literal("was "), *first.notes)
+        yield from first.in_box()
+        yield line(label, literal("is now "), *last.notes)
+        yield from last.in_box()
+    elif first.inline:
+        yield line(label, *first.notes, first.in_line())
+    else:
+        yield line(label, *first.notes)
+        yield from first.in_box()
 
 
-def _side(name: str, side: Mapping[str, object]) -> str:
-    return value_text(name, side[name]) if name in side else ""
+def _side(name: str, side: Mapping[str, object], names: Names) -> _Text:
+    return _Text.of(name, side[name], names) if name in side else _Text(())
 
 
-def _needs_quotes(text: str) -> bool:
-    """Tell whether a text would be taken for a truth value, or for nothing at all."""
-    return text != text.strip() or text in {"", "true", "false", "null"}
-
-
-def _dump(value: object, indent: int | None = None) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=indent)
+def _dump(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)

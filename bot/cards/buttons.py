@@ -14,6 +14,7 @@ from bot.cards.outcomes import MOST_OPTIONS, option_label
 from bot.cards.parts import stuck_words, title_of
 from bot.cards.text import is_plain, width
 from bot.mrkdwn import escape
+from bot.unseen import guesses
 from storage.records import Approval, Kind
 
 _SHORT = 40
@@ -52,6 +53,8 @@ def choices(approval: Approval, *, hidden: bool) -> list[Block]:
         made = [*row.yes(), *row.no(), *row.edit(), *row.withdraw()]
     if hidden:
         made.append(row.make("Details", ActionId.DETAILS))
+    if guesses(approval):
+        made.append(row.make("Reveal…", ActionId.REVEAL))
     return [*blocks, actions(*made)] if made else blocks
 
 

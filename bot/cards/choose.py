@@ -5,23 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
-from bot.cards.approval import approval_card
+from bot.cards.approval import approval_card, describe
 from bot.cards.blocks import Card, literal, quote, rich, section
 from bot.cards.doubt import doubt_card
-from bot.cards.parts import (
-    CHANNEL,
-    MEMBERS,
-    approvers_words,
-    spoken_title,
-    title_of,
-)
-from bot.cards.question import question_card
+from bot.cards.parts import CHANNEL, MEMBERS, approvers_words, spoken_title, title_of
+from bot.cards.question import describe_question, question_card
 from bot.cards.restored import restored
 from bot.cards.text import clip
 from bot.mrkdwn import date, mention
 from storage.records import Approval, Kind
 
-__all__ = ["approvers_words", "card_for", "escalation_text", "reminder_text"]
+__all__ = ["approvers_words", "card_for", "escalation_text", "is_folded", "reminder_text"]
 
 MOST_MENTIONS = 20
 
@@ -49,6 +43,13 @@ def card_for(approval: Approval, *, approvers_text: str, thread_busy: bool = Fal
             assert_never(approval.kind)
     card = draw(approval, approvers_text=approvers_text, thread_busy=thread_busy)
     return restored(card, approval)
+
+
+def is_folded(approval: Approval) -> bool:
+    """Tell whether the card of a pending record leaves out something that is in Details."""
+    is_question = approval.kind is Kind.QUESTION and not approval.tool.strip()
+    about = describe_question(approval) if is_question else describe(approval)
+    return about.hidden > 0
 
 
 def reminder_text(approval: Approval, mentions: Sequence[str]) -> Card:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 
 from bot.action_ids import ActionId, encode
 from bot.asks import Form, ask_of
-from bot.cards.arguments import INLINE, read_pairs, text_width, value_text
+from bot.callmask import INLINE, Words, mask_call, mask_value, written
+from bot.cards.arguments import AS_TEXT, is_ambiguous, read_pairs, text_width
 from bot.cards.blocks import (
     Block,
     context,
@@ -36,10 +38,15 @@ _OPTIONS = frozenset({"question", "questions", "options", "multiple"})
 """What is asked in a choice: shown from how it is answered, not as JSON."""
 
 
-def details_modal(approval: Approval) -> Block:
-    """Show title, why, preview and all arguments whole; after a decision, of what it lets run."""
+def details_modal(approval: Approval, *, is_open: bool = False) -> Block:
+    """Show title, why, preview and all arguments whole; after a decision, of what it lets run.
+
+    Args:
+        approval: The record.
+        is_open: Whether what only looks like a secret is shown, too: to one person, in private.
+    """
     approval = what_runs(approval)
-    blocks, left_out = _fitting(approval)
+    blocks, left_out = _fitting(approval, is_open=is_open)
     if left_out:
         words = "*The rest is too long for Slack and is not shown.* It cannot be approved here."
         blocks.append(section(words))
@@ -47,7 +54,7 @@ def details_modal(approval: Approval) -> Block:
         "type": "modal",
         "callback_id": str(ActionId.DETAILS_MODAL),
         "private_metadata": encode(approval.approval_id, approval.digest),
-        "title": plain("Details"),
+        "title": plain("Revealed" if is_open else "Details"),
         "close": plain("Close"),
         "blocks": [_facts(approval), *blocks],
     }
@@ -55,13 +62,13 @@ def details_modal(approval: Approval) -> Block:
 
 def fits_details(approval: Approval) -> bool:
     """Tell whether all of an approval can be shown; nobody can agree to what they cannot see."""
-    return not _fitting(approval)[1]
+    return not (_fitting(approval)[1] or _fitting(approval, is_open=True)[1])
 
 
-def _fitting(approval: Approval) -> tuple[list[Block], bool]:
+def _fitting(approval: Approval, *, is_open: bool = False) -> tuple[list[Block], bool]:
     blocks: list[Block] = []
     size = 0
-    for block in _packed(_everything(approval)):
+    for block in _packed(_everything(approval, is_open=is_open)):
         size += len(json.dumps(block).encode())
         if len(blocks) >= MOST_BLOCKS or size > MOST_BYTES:
             return blocks, True
@@ -80,24 +87,28 @@ def _facts(approval: Approval) -> Block:
     )
 
 
-def _everything(approval: Approval) -> Iterator[Block]:
+def _everything(approval: Approval, *, is_open: bool) -> Iterator[Block]:
     """All rich text elements, each of at most `CHUNK` characters and a little more."""
-    yield from _whole("Title", mask_text(approval.title))
+    yield from _whole("Title", written(mask_call(approval.title)))
     yield from _whole("Why, in the agent's own words", mask_text(approval.why))
-    yield from _whole("What will happen", mask_text(approval.preview))
+    yield from _whole("What will happen", written(mask_call(approval.preview)))
     ask = ask_of(approval)
+    masks = replace(ask.masks, is_open=is_open)
     yield from _whole("Why you are asked", mask_text(ask.reason))
     is_choice = ask.form is Form.CHOICE and not approval.tool
     for name, value in read_pairs(approval.arguments_json):
         if not (is_choice and name in _OPTIONS):
-            yield from _argument(mask_text(name), value_text(name, value))
-    yield from _whole("To be chosen", mask_text(ask.question))
+            note = AS_TEXT if is_ambiguous(value) else ""
+            yield from _argument(
+                mask_call(name, is_open=is_open), mask_value(name, value, masks), note=note
+            )
+    yield from _whole("To be chosen", written(mask_call(ask.question, is_open=is_open)))
     for number, option in enumerate(ask.options, 1):
-        yield from _argument(f"Option {number}", option_words(option))
+        words = mask_call(option_words(option), is_open=is_open)
+        yield from _argument((f"Option {number}",), words)
     if ask.form is Form.FIELDS and approval.tool:
-        yield from _argument(
-            "What is missing", value_text("", (ask.schema or {}).get("properties"))
-        )
+        missing = mask_value("", (ask.schema or {}).get("properties"))
+        yield from _argument(("What is missing",), missing)
     yield from _whole("Only a program can answer this", mask_text(ask.program))
 
 
@@ -107,16 +118,18 @@ def _whole(label: str, text: str) -> Iterator[Block]:
         yield from (preformatted(part) for part in chunks(text, CHUNK))
 
 
-def _argument(name: str, text: str) -> Iterator[Block]:
-    shown = chunks(text, CHUNK)  # made one by one: what does not fit is never made
+def _argument(name: Words, words: Words, *, note: str = "") -> Iterator[Block]:
+    shown = chunks(words, CHUNK)  # made one by one: what does not fit is never made
     names = list(chunks(name, CHUNK)) or ["(no name)"]
     for part in names[:-1]:
         yield line(literal(part, "bold"))
-    label = literal(f"{names[-1]}: ", "bold")
+    notes = [literal(note, "italic")] if note else []
+    label = literal(f"{names[-1]}: ", "bold" if any(name) else "italic")
+    text = written(words)
     if "\n" not in text and width(text) <= INLINE and width(names[-1]) <= INLINE:
-        yield line(label, literal(next(shown, "…"), "code"))
+        yield line(label, *notes, literal(next(shown, "…"), "code"))
     else:
-        yield line(label)
+        yield line(label, *notes)
         yield from (preformatted(part) for part in shown)
 
 

@@ -28,6 +28,7 @@ from bot.cards.parts import (
 )
 from bot.cards.ran import ran
 from bot.mrkdwn import utc
+from bot.unseen import guesses
 from storage.records import Approval, Status
 
 
@@ -119,6 +120,8 @@ def _choices(approval: Approval, *, hidden: bool) -> Block:
         ]
     if hidden:
         buttons.append(button("Details", ActionId.DETAILS, value, of=title))
+    if guesses(approval):
+        buttons.append(button("Reveal…", ActionId.REVEAL, value, of=title))
     return actions(*buttons)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from bot.action_ids import ActionId, encode
 from bot.asks import Form, ask_of, form_values
+from bot.callmask import NO_NAMES, Names
 from bot.cards.arguments import read_object
 from bot.cards.blocks import Block, context, line, literal, plain, rich
 from bot.cards.fields import (
@@ -23,7 +24,7 @@ from bot.cards.fields import (
 from bot.cards.parts import title_of
 from bot.cards.schema import Schema
 from bot.cards.text import clip
-from bot.redaction import REDACTED, mask_text
+from bot.redaction import mask_text
 from storage.records import Approval
 
 LABEL = 150
@@ -78,20 +79,23 @@ def _blocks_of(approval: Approval) -> list[Block] | NotEditable:
     ask = ask_of(approval)
     if not ask.schema or read_object(approval.arguments_json) is None:
         return NotEditable(reason="the tool does not say what its arguments may be.")
-    return edit_form(ask.schema, form_values(approval, ask))
+    return edit_form(ask.schema, form_values(approval, ask), ask.masks)
 
 
-def edit_form(schema: Schema, current: Mapping[str, Any]) -> list[Block] | NotEditable:
+def edit_form(
+    schema: Schema, current: Mapping[str, Any], masks: Names = NO_NAMES
+) -> list[Block] | NotEditable:
     """Draw the inputs of a form.
 
     Args:
         schema: The tool's JSON schema.
         current: The arguments as asked for.
+        masks: What the tool's author says of them.
 
     Returns:
         One block for each argument, or why there is no form.
     """
-    fields = fields_of(schema, current)
+    fields = fields_of(schema, current, masks)
     if isinstance(fields, NotEditable):
         return fields
     blocks = [_block(field) for field in fields]
@@ -109,7 +113,7 @@ def obstacle(approval: Approval) -> str:
 def _block(field: Field) -> Block:
     label = _label(field)
     if field.kind is FieldKind.FIXED:
-        words = plain(f"{label}: {REDACTED}. It stays as it is.")
+        words = plain(f"{label}: {field.initial}. It stays as it is.")
         return {**context(words), "block_id": field.block_id}
     block: Block = {
         "type": "input",

@@ -15,6 +15,7 @@ from decimal import Decimal
 from typing import Any
 
 from bot.action_ids import ActionId
+from bot.callmask import NO_NAMES, Names
 from bot.cards.arguments import same
 from bot.cards.fields import (
     EMPTY_LISTS,
@@ -56,13 +57,16 @@ class _FieldError(ValueError):
     """What a person typed does not fit; the text is for that person."""
 
 
-def read_edit_form(schema: Schema, current: Mapping[str, Any], values: Values) -> EditResult:
+def read_edit_form(
+    schema: Schema, current: Mapping[str, Any], values: Values, masks: Names = NO_NAMES
+) -> EditResult:
     """Read a submitted form.
 
     Args:
         schema: The tool's JSON schema.
         current: The arguments as asked for.
         values: `view.state.values` of the submission.
+        masks: What the tool's author says of the arguments.
 
     Returns:
         The edited arguments, or the errors, each at its input. When nothing was changed, the
@@ -71,7 +75,7 @@ def read_edit_form(schema: Schema, current: Mapping[str, Any], values: Values) -
     Raises:
         InvalidInputError: There is no such form.
     """
-    fields = fields_of(schema, current)
+    fields = fields_of(schema, current, masks)
     if isinstance(fields, NotEditable):
         raise InvalidInputError("this form")
     edited = dict(current)

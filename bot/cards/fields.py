@@ -15,12 +15,15 @@ from decimal import Decimal
 from enum import Enum, StrEnum
 from typing import Any
 
+from bot.callmask import NO_NAMES, Names, mask_value
 from bot.cards.arguments import is_masked, same
 from bot.cards.schema import Schema, check_schema, resolve
 from bot.cards.text import clip, is_plain, width
 
 MOST_FIELDS = 90
 MOST_TEXT = 3_000
+MOST_FIXED = 300
+"""Characters that are shown of a value that stays as it is."""
 MOST_CHOICES = 100
 MOST_CHECKS = 10
 OPTION = 75
@@ -114,12 +117,15 @@ class Field:
         return (plain and "format" not in self.schema) or self.value == ""
 
 
-def fields_of(schema: Schema, current: Mapping[str, Any]) -> tuple[Field, ...] | NotEditable:
+def fields_of(
+    schema: Schema, current: Mapping[str, Any], masks: Names = NO_NAMES
+) -> tuple[Field, ...] | NotEditable:
     """Make the fields of a form, in the order of the schema, then of the arguments.
 
     Args:
         schema: The tool's JSON schema.
         current: The arguments as asked for.
+        masks: What the tool's author says of them.
 
     Returns:
         The fields, or why there is no form.
@@ -129,7 +135,7 @@ def fields_of(schema: Schema, current: Mapping[str, Any]) -> tuple[Field, ...] |
     names = tuple(dict.fromkeys((*schema.get("properties", {}), *current)))
     if len(names) > MOST_FIELDS:
         return NotEditable(reason=f"there are more than {MOST_FIELDS} arguments.")
-    fields = tuple(_field(index, name, schema, current) for index, name in enumerate(names))
+    fields = tuple(_field(index, name, schema, current, masks) for index, name in enumerate(names))
     for field in fields:
         if len(field.initial) > MOST_TEXT or width(field.initial) > 5 * MOST_TEXT:
             label = clip(field.name, 60)
@@ -153,11 +159,17 @@ def plain_number(value: float | Decimal) -> str:
     return text if len(text) <= 30 else ""
 
 
-def _field(index: int, name: str, schema: Schema, current: Mapping[str, Any]) -> Field:
+def _field(
+    index: int, name: str, schema: Schema, current: Mapping[str, Any], masks: Names
+) -> Field:
     node, nullable = resolve(schema.get("properties", {}).get(name), schema)
     value = current.get(name, Missing.MISSING)
     required = name in schema.get("required", ())
-    kind, initial, choices = _shape(name, node, schema, value)
+    if value is not Missing.MISSING and is_masked(name, value, masks):
+        words = clip(mask_value(name, value, masks), MOST_FIXED)
+        kind, initial, choices = FieldKind.FIXED, words, tuple[object, ...]()
+    else:
+        kind, initial, choices = _shape(node, schema, value)
     return Field(
         block_id=f"argument_{index}",
         name=name,
@@ -174,9 +186,7 @@ def _field(index: int, name: str, schema: Schema, current: Mapping[str, Any]) ->
 _Shape = tuple[FieldKind, str, tuple[object, ...]]
 
 
-def _shape(name: str, node: Schema, root: Schema, value: object) -> _Shape:
-    if value is not Missing.MISSING and is_masked(name, value):
-        return FieldKind.FIXED, "", ()
+def _shape(node: Schema, root: Schema, value: object) -> _Shape:
     for shape in _shapes(node, root, value):
         return shape
     return FieldKind.JSON, _json_text(value), ()

@@ -8,6 +8,7 @@ from typing import Any
 from agents.errors import InvalidArgumentsError
 from bot.action_ids import ActionId
 from bot.asks import Form, arguments_of, ask_of, form_values
+from bot.callmask import Names
 from bot.cards.arguments import read_object
 from bot.cards.edit_read import EditResult, place, read_edit_form, read_new_form
 from bot.cards.fields import NotEditable, fields_of
@@ -95,8 +96,8 @@ def read_edit(approval: Approval, values: Values) -> EditResult:
     Raises:
         InvalidInputError: The record has no form.
     """
-    schema, before = _form_of(approval)
-    result = read_edit_form(schema, before, values)
+    schema, before, masks = _form_of(approval)
+    result = read_edit_form(schema, before, values, masks)
     if result.arguments is None:
         return result
     whole = arguments_of(approval)
@@ -152,8 +153,8 @@ def refused(approval: Approval, why: str) -> Errors:
     return place({"": f"Not possible: {why}."}, fields)
 
 
-def _form_of(approval: Approval) -> tuple[Mapping[str, Any], dict[str, object]]:
+def _form_of(approval: Approval) -> tuple[Mapping[str, Any], dict[str, object], Names]:
     ask = ask_of(approval)
     if ask.schema is None or read_object(approval.arguments_json) is None:
         raise InvalidInputError("this form")
-    return ask.schema, form_values(approval, ask)
+    return ask.schema, form_values(approval, ask), ask.masks

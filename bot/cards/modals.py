@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from bot.action_ids import ActionId, encode
 from bot.asks import Form, Option, ask_of
+from bot.callmask import mask_call
 from bot.cards.blocks import LABEL, Block, line, literal, plain, rich, section
 from bot.cards.details import details_modal
 from bot.cards.edit import edit_view, fields_view
@@ -92,7 +93,7 @@ def choose_modal(approval: Approval) -> Block:
         "optional": False,
         "element": {"type": kind, "action_id": str(ActionId.VALUE), "options": options},
     }
-    question = show(mask_text(ask.question), _QUESTION_WHOLE, lines=40).text
+    question = show(mask_call(ask.question), _QUESTION_WHOLE, lines=40).text
     blocks = [rich(line(literal(question or "…", "bold"))), block]
     return _modal(approval, ActionId.CHOOSE_MODAL, ("Choose", "Choose"), blocks)
 
@@ -100,7 +101,7 @@ def choose_modal(approval: Approval) -> Block:
 def _option(option: Option, number: int, index: int) -> Block:
     made: Block = {"text": plain(option_label(option, number, LABEL)), "value": str(index)}
     if option.description.strip():
-        made["description"] = plain(clip(mask_text(option.description), LABEL))
+        made["description"] = plain(clip(mask_call(option.description), LABEL))
     return made
 
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 
 from bot.asks import Ask, Form, Option, ask_of, is_yes_or_no
+from bot.callmask import has_guess, length, mask_call, mask_value, masks_in, written
 from bot.cards.arguments import (
     Budget,
     Listed,
     list_arguments,
     read_object,
     text_width,
-    value_text,
 )
 from bot.cards.blocks import Block, line, literal
-from bot.cards.parts import REASON, said
+from bot.cards.parts import REASON, said, worded
 from bot.cards.text import clip, more, show
-from bot.redaction import mask_text
 from storage.records import Approval, Kind, Status
 
 FILLED = Budget(whole=1_600, value=500)
@@ -127,37 +126,44 @@ def chosen_of(approval: Approval, ask: Ask) -> list[Option]:
 
 def options_of(ask: Ask) -> Listed:
     """Show what there is to choose, with its numbers."""
-    clean = mask_text(ask.question)
-    question = show(clean, OPTIONS, lines=20)
+    words = mask_call(ask.question)
+    question = show(words, OPTIONS, lines=20)
     elements: list[Block] = [line(literal(question.text or "…", "bold"), *_rest(question.hidden))]
-    hidden, altered, masked = question.hidden, question.altered, clean != ask.question
+    hidden, shown = question.hidden, [question]
+    masks = [*masks_in(words)]
     room = OPTIONS
     listed = () if is_yes_or_no(ask) else ask.options  # the buttons say it all
     for number, option in enumerate(listed, 1):
-        text = option_words(option)
+        words = mask_call(option_words(option))
+        masks += masks_in(words)
         if number > MOST_SHOWN or room < OPTION:
-            hidden += len(text)
+            hidden += length(words)
             continue
-        shown = show(text, OPTION, lines=5)
-        elements.append(line(literal(f"{number}. ", "bold"), literal(shown.text or "…")))
-        elements[-1]["elements"].extend(_rest(shown.hidden))
+        shown.append(show(words, OPTION, lines=5))
+        elements.append(line(literal(f"{number}. ", "bold"), literal(shown[-1].text or "…")))
+        elements[-1]["elements"].extend(_rest(shown[-1].hidden))
         room -= text_width(elements[-1:])
-        hidden += shown.hidden
-        altered = altered or shown.altered
-        masked = masked or text != _raw_words(option)
-    return Listed(elements=tuple(elements), hidden=hidden, masked=masked, altered=altered)
+        hidden += shown[-1].hidden
+    return Listed(
+        elements=tuple(elements),
+        hidden=hidden,
+        masked=bool(masks),
+        guessed=has_guess(masks),
+        altered=any(one.altered for one in shown),
+        turned=any(one.turned for one in shown),
+    )
 
 
 def option_words(option: Option) -> str:
-    """An option as one text, with secrets masked."""
-    return mask_text(_raw_words(option))
+    """An option as one text, unmasked."""
+    return f"{option.label}: {option.description}" if option.description else option.label
 
 
 def option_label(option: Option, number: int, most: int) -> str:
     """An option as a label, behind its number: what a model wrote never stands alone."""
     if isinstance(option.value, bool) and option.label.strip():
-        return clip(mask_text(option.label), most)
-    return f"{number}. {clip(mask_text(option.label), most - 5)}"
+        return clip(mask_call(option.label), most)
+    return f"{number}. {clip(mask_call(option.label), most - 5)}"
 
 
 def missing_of(ask: Ask) -> Listed:
@@ -171,16 +177,12 @@ def missing_of(ask: Ask) -> Listed:
     return said("What is missing", "\n".join(lines), 2 * REASON)
 
 
-def _raw_words(option: Option) -> str:
-    return f"{option.label}: {option.description}" if option.description else option.label
-
-
 def _filled(approval: Approval, ask: Ask) -> Listed:
     found = _told(approval).get("values")
     values = found if isinstance(found, dict) else {}
     if ask.is_wrapped and set(values) == {"answer"}:  # our own name of the field says nothing
-        return said("Answer", value_text("answer", values["answer"]), 4 * REASON)
-    return _labelled("Answer", list_arguments(values.items(), FILLED))
+        return worded("Answer", written(mask_value("answer", values["answer"])), 4 * REASON)
+    return _labelled("Answer", list_arguments(values.items(), FILLED, ask.masks))
 
 
 def _labelled(label: str, listed: Listed) -> Listed:
@@ -190,7 +192,9 @@ def _labelled(label: str, listed: Listed) -> Listed:
         elements=(line(literal(label, "bold")), *listed.elements),
         hidden=listed.hidden,
         masked=listed.masked,
+        guessed=listed.guessed,
         altered=listed.altered,
+        turned=listed.turned,
     )
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from bot.callmask import has_guess, mask_call, written
 from bot.cards.arguments import Listed
 from bot.cards.blocks import (
     HEADER,
@@ -47,20 +48,39 @@ class Body:
         blocks: In order.
         hidden: Characters that are not shown.
         masked: Whether a secret was masked.
-        altered: Whether characters that cannot be seen were spelled out.
+        altered: Whether characters that cannot be seen, or look like others, were spelled out.
+        guessed: Whether something is masked that only looks like a secret.
+        turned: Whether something is written from right to left.
     """
 
     blocks: tuple[Block, ...]
     hidden: int
     masked: bool
     altered: bool
+    guessed: bool = False
+    turned: bool = False
 
 
 def said(label: str, text: str, most: int) -> Listed:
     """Somebody's words below a label; nothing when there are none."""
-    if not text.strip():
+    return worded(label, mask_text(text), most)
+
+
+def agreed(label: str, text: str, most: int) -> Listed:
+    """The same, of what people agree to: no mask hides what it is."""
+    words = mask_call(text)
+    return replace(worded(label, written(words), most), guessed=has_guess(words))
+
+
+def told(label: str, text: str, most: int) -> Listed:
+    """The same, of words about a call, such as what will happen; its arguments say what runs."""
+    return worded(label, written(mask_call(text)), most)
+
+
+def worded(label: str, clean: str, most: int) -> Listed:
+    """A masked text below a label; nothing when there is none."""
+    if not clean.strip():
         return Listed()
-    clean = mask_text(text)
     shown = show(clean, most, lines=30)
     parts = [literal(shown.text or "…")]
     if shown.hidden:
@@ -70,6 +90,7 @@ def said(label: str, text: str, most: int) -> Listed:
         hidden=shown.hidden,
         masked=REDACTED in clean,
         altered=shown.altered,
+        turned=shown.turned,
     )
 
 
@@ -81,6 +102,8 @@ def body(parts: Iterable[Listed]) -> Body:
         hidden=sum(part.hidden for part in kept),
         masked=any(part.masked for part in kept),
         altered=any(part.altered for part in kept),
+        guessed=any(part.guessed for part in kept),
+        turned=any(part.turned for part in kept),
     )
 
 
@@ -94,9 +117,15 @@ def notes(about: Body, *, can_open: bool) -> list[Block]:
         rest = " Please open *Details* before you decide." if can_open else ""
         words.append(mrkdwn(f"*{count}*{rest}"))
     if about.masked:
-        words.append(mrkdwn("What looks like a secret is masked as “•••• redacted”."))
+        masked = "What looks like a secret is masked as “•••• redacted”."
+        rest = " Please open *Reveal…* before you decide; only you will see it."
+        words.append(mrkdwn(masked + (rest if about.guessed and can_open else "")))
     if about.altered:
-        words.append(mrkdwn("Characters that cannot be seen are written as ⟨U+…⟩."))
+        odd = "Characters that cannot be seen, or look like others, are written as ⟨U+…⟩."
+        words.append(mrkdwn(odd))
+    if about.turned:
+        turned = "Something here is written from right to left and may be drawn in another order."
+        words.append(mrkdwn(turned))
     return [context(*words)] if words else []
 
 
@@ -195,7 +224,7 @@ def spoken(*sentences: str) -> str:
 
 def title_of(approval: Approval) -> str:
     """The title, with secrets masked; never empty."""
-    return mask_text(approval.title.strip()) or approval.tool.strip() or "Untitled"
+    return written(mask_call(approval.title.strip())) or approval.tool.strip() or "Untitled"
 
 
 def title_hidden(approval: Approval) -> int:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bot.answers import spoken_type
 from bot.asks import Ask, Form, ask_of, is_yes_or_no
+from bot.callmask import mask_call, written
 from bot.cards.arguments import Budget, Listed, list_arguments, read_object
 from bot.cards.blocks import Block, Card, header, line, literal, quote, rich, section
 from bot.cards.buttons import choices
@@ -20,6 +23,8 @@ from bot.cards.parts import (
     REASON,
     TEXT,
     WHY,
+    Body,
+    agreed,
     body,
     busy_note,
     deciders,
@@ -37,6 +42,7 @@ from bot.cards.parts import (
 from bot.cards.text import clip_mrkdwn, more, show
 from bot.mrkdwn import mention, utc
 from bot.redaction import mask_text
+from bot.unseen import guesses
 from storage.records import Approval, Status
 
 MOST_QUESTIONS = 10
@@ -70,14 +76,7 @@ def question_card(approval: Approval, *, approvers_text: str, thread_busy: bool 
     Returns:
         The card: with a button while it is pending, without any afterwards.
     """
-    ask = ask_of(approval)
-    about = body(
-        (
-            Listed(hidden=title_hidden(approval)),
-            said("Why, in the agent's own words", approval.why, WHY),
-            *_asked(approval, ask),
-        )
-    )
+    ask, about = ask_of(approval), describe_question(approval)
     busy = busy_note(thread_busy=thread_busy)
     title = header(title_of(approval))
     if approval.status is Status.PENDING:
@@ -97,6 +96,18 @@ def question_card(approval: Approval, *, approvers_text: str, thread_busy: bool 
     )
 
 
+def describe_question(approval: Approval) -> Body:
+    """Show why it is asked, and what."""
+    made = body(
+        (
+            Listed(hidden=title_hidden(approval)),
+            said("Why, in the agent's own words", approval.why, WHY),
+            *_asked(approval, ask_of(approval)),
+        )
+    )
+    return replace(made, guessed=bool(guesses(approval)))
+
+
 def _hint(approval: Approval, ask: Ask) -> str:
     if is_yes_or_no(ask):
         return _BUTTONS_ONLY
@@ -114,7 +125,7 @@ def _asked(approval: Approval, ask: Ask) -> tuple[Listed, ...]:
         case Form.CHOICE:
             return (_below(approval), options_of(ask))
         case Form.FEEDBACK:
-            return (said("The text", content_of(approval), CONTENT),)
+            return (agreed("The text", content_of(approval), CONTENT),)
         case Form.PROGRAM:
             why = said("Only a program can answer this", ask.program, REASON)
             return (_exchange(approval), _below(approval), why)
@@ -165,14 +176,15 @@ def _rest(hidden: int) -> list[Block]:
 def _pending_text(approval: Approval, ask: Ask) -> str:
     match ask.form:
         case Form.CHOICE:
-            asked = [ask.question, *map(option_words, ask.options[:MOST_QUESTIONS])]
+            options = ask.options[:MOST_QUESTIONS]
+            asked = [written(mask_call(one)) for one in (ask.question, *map(option_words, options))]
         case Form.FEEDBACK:
-            asked = [content_of(approval)]
+            asked = [written(mask_call(content_of(approval)))]
         case _:
-            asked = questions_of(approval)
+            asked = [mask_text(one) for one in questions_of(approval)]
     return spoken(
         f"Question: {spoken_title(approval)}.",
         f"Asked in the thread of {mention(approval.requester_id)}.",
         f"Expires {utc(approval.expires_ms)}.",
-        clip_mrkdwn(" ".join(map(mask_text, asked)), TEXT),
+        clip_mrkdwn(" ".join(asked), TEXT),
     )

@@ -11,20 +11,20 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from bot.callmask import Mask, Words
+from bot.cards.characters import foreign_letters, is_turned, is_unseen
 from bot.mrkdwn import escape
+from bot.redaction import REDACTED
 
-_UNSEEN = frozenset(
-    {0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0}
-    | set(range(0x180B, 0x1810))
-    | set(range(0xFE00, 0xFE0E))
-    | set(range(0xE0000, 0xE1000))
-)
-"""Characters that show nothing, though their category does not say so."""
-_UNSEEN_KINDS = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 _MARKS_IN_A_ROW = 3
 _BREAKS_IN_A_ROW = 3
+_SPACES_IN_A_ROW = 40
+_BLANKS = re.compile(r"[ \t]+")
+_OF_ONE_KIND = re.compile(r" +|\t+")
+_NOTE = re.compile(r"⟨(?:U\+|[0-9])")
+"""How our own notes begin: in somebody's text they are spelled out."""
+_BULLETS = REDACTED.split(" ", maxsplit=1)[0]
 _MENTION = re.compile(r"(<@[UW][A-Z0-9]{1,30}>|<!subteam\^S[A-Z0-9]{1,30}>|<#[CG][A-Z0-9]{1,30}>)")
-_PLAIN = re.compile(r"[\t\n -~]*")
 _NOTE_ROOM = 40
 
 
@@ -35,12 +35,14 @@ class Shown:
     Attributes:
         text: What is shown. Not escaped.
         hidden: How many characters of the original are not shown.
-        altered: Whether characters that cannot be seen were spelled out.
+        altered: Whether characters that cannot be seen, or look like others, were spelled out.
+        turned: Whether something is written from right to left.
     """
 
     text: str
     hidden: int = 0
     altered: bool = False
+    turned: bool = False
 
 
 def width(text: str) -> int:
@@ -48,11 +50,12 @@ def width(text: str) -> int:
     return len(text) + 4 * text.count("&") + 3 * (text.count("<") + text.count(">"))
 
 
-def show(text: str, most: int, *, one_line: bool = False, lines: int = 10_000) -> Shown:
+def show(text: str | Words, most: int, *, one_line: bool = False, lines: int = 10_000) -> Shown:
     """Make a text visible, and cut it.
 
     Args:
-        text: Any text; secrets are masked before.
+        text: Any text; secrets are masked before. With masks in it, what only looks like a mask is
+            spelled out.
         most: Characters of the result, measured on the escaped text.
         one_line: Write line breaks as a sign.
         lines: Lines of the result at most.
@@ -71,10 +74,19 @@ def show(text: str, most: int, *, one_line: bool = False, lines: int = 10_000) -
         pieces.append(piece)
         taken += size
         altered = altered or odd
-    return Shown(text="".join(pieces), hidden=len(text) - taken, altered=altered)
+    made = "".join(pieces)
+    hidden = _size(text) - taken
+    return Shown(text=made, hidden=hidden, altered=altered, turned=is_turned(made))
 
 
-def clip(text: str, most: int) -> str:
+def _size(text: str | Words) -> int:
+    """Characters of the original."""
+    if isinstance(text, str):
+        return len(text)
+    return sum(part.size if isinstance(part, Mask) else len(part) for part in text)
+
+
+def clip(text: str | Words, most: int) -> str:
     """Make a text visible on one line, with a note of how much was cut away. Not escaped."""
     shown = show(text, most, one_line=True)
     if not shown.hidden:
@@ -94,7 +106,7 @@ def more(hidden: int) -> str:
     return f"… {hidden:,} more character{'' if hidden == 1 else 's'}"
 
 
-def chunks(text: str, most: int) -> Iterator[str]:
+def chunks(text: str | Words, most: int) -> Iterator[str]:
     """Make a text visible, whole, in pieces of at most so many escaped characters."""
     pieces: list[str] = []
     used = 0
@@ -129,29 +141,111 @@ def own_words(text: str, most: int) -> str:
 
 def is_plain(text: str) -> bool:
     """Tell whether all of a text can be seen as it is."""
-    if _PLAIN.fullmatch(text):
-        return "\n" * (_BREAKS_IN_A_ROW + 1) not in text
     return all(not odd for _, _, odd in _pieces(text, one_line=False))
 
 
-def _pieces(text: str, *, one_line: bool) -> Iterator[tuple[str, int, bool]]:
-    """Yield what is shown, how many characters it stands for, and whether they are spelled out."""
-    index = marks = 0
-    while index < len(text):
-        character = text[index]
-        if " " <= character <= "~":  # nearly all characters: no need to ask what they are
-            yield character, 1, False
-            index, marks = index + 1, 0
-            continue
-        marks = marks + 1 if unicodedata.category(character) in {"Mn", "Me"} else 0
-        if character == "\n":
-            run = _run_of_breaks(text, index)
-            yield _breaks(run, one_line=one_line), run, run > _BREAKS_IN_A_ROW
-            index += run
-            continue
-        odd = marks > _MARKS_IN_A_ROW or _is_unseen(character) or text.startswith("⟨U+", index)
-        yield (f"⟨U+{ord(character):04X}⟩" if odd else character), 1, odd
-        index += 1
+_Piece = tuple[str, int, bool]
+"""What is shown, how many characters it stands for, and whether they are spelled out."""
+
+
+def _pieces(text: str | Words, *, one_line: bool) -> Iterator[_Piece]:
+    if isinstance(text, str):
+        yield from _Reader(text, one_line=one_line, has_masks=False).pieces()
+        return
+    for part in text:
+        if isinstance(part, Mask):
+            yield str(part), part.size, False
+        else:
+            yield from _Reader(part, one_line=one_line, has_masks=True).pieces()
+
+
+class _Reader:
+    """Reads a text character by character.
+
+    Args:
+        text: The text.
+        one_line: Whether line breaks are written as a sign.
+        has_masks: Whether masks stand beside the text, so that nothing in it may look like one.
+    """
+
+    def __init__(self, text: str, *, one_line: bool, has_masks: bool) -> None:
+        self._text = text
+        self._one_line = one_line
+        self._has_masks = has_masks
+        self._is_ascii = text.isascii()
+        self._word_end = 0
+        self._foreign = frozenset[str]()
+        self._blank_end = 0
+        self._marks = 0
+
+    def pieces(self) -> Iterator[_Piece]:
+        """Yield the pieces."""
+        index, text, size = 0, self._text, len(self._text)
+        while index < size:
+            character = text[index]
+            if "!" <= character <= "~" and self._is_ascii:  # nearly all characters
+                index += 1
+                yield character, 1, False
+                continue
+            if character in " \t" and index >= self._blank_end:
+                self._blank_end, notes = self._blanks(index)
+                yield from notes
+                index = self._blank_end if notes else index
+                if notes:
+                    continue
+            if character == "\n":
+                run = _run_of_breaks(text, index)
+                self._marks = 0
+                yield _breaks(run, one_line=self._one_line), run, run > _BREAKS_IN_A_ROW
+                index += run
+                continue
+            odd = self._is_odd(character, index)
+            yield (f"⟨U+{ord(character):04X}⟩" if odd else character), 1, odd
+            index += 1
+
+    def _is_odd(self, character: str, index: int) -> bool:
+        if index >= self._word_end:
+            self._word_end, self._foreign = foreign_letters(self._text, index)
+        if character.isascii():
+            self._marks = 0
+            return (
+                character in self._foreign
+                or (character < " " and is_unseen(character))
+                or (character == "\x7f")
+            )
+        is_mark = unicodedata.category(character) in {"Mn", "Me"}
+        self._marks = self._marks + 1 if is_mark else 0
+        return (
+            self._marks > _MARKS_IN_A_ROW
+            or character in self._foreign
+            or is_unseen(character)
+            or self._is_ours(character, index)
+        )
+
+    def _is_ours(self, character: str, index: int) -> bool:
+        """Tell whether it would be taken for a note or a mask of ours."""
+        match character:
+            case "⟨":
+                return _NOTE.match(self._text, index) is not None
+            case "↵":
+                return self._one_line
+            case "•":
+                return self._has_masks and self._text.startswith(_BULLETS, index)
+            case _:
+                return False
+
+    def _blanks(self, index: int) -> tuple[int, list[_Piece]]:
+        """Read a run of spaces: its end, and notes in its place when it is long."""
+        run = _BLANKS.match(self._text, index)
+        if run is None or len(run[0]) <= _SPACES_IN_A_ROW:
+            return (run.end() if run else index), []
+        kinds = [found[0] for found in _OF_ONE_KIND.finditer(run[0])]
+        return run.end(), [(_blank_note(kind), len(kind), True) for kind in kinds]
+
+
+def _blank_note(run: str) -> str:
+    what = "space" if run[0] == " " else "tab"
+    return f"⟨{len(run):,} {what}{'' if len(run) == 1 else 's'}⟩"
 
 
 def _run_of_breaks(text: str, start: int) -> int:
@@ -167,12 +261,3 @@ def _breaks(run: int, *, one_line: bool) -> str:
     if one_line:
         return "↵" if run == 1 else note
     return "\n" if run == 1 else f"\n{note}\n"
-
-
-def _is_unseen(character: str) -> bool:
-    if character == "\t":
-        return False
-    code = ord(character)
-    if code in _UNSEEN or code & 0xFFFE == 0xFFFE:
-        return True
-    return unicodedata.category(character) in _UNSEEN_KINDS

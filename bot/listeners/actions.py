@@ -173,6 +173,7 @@ async def _accept(desk: Desk, click: Click) -> None:
 
 async def _choose(desk: Desk, click: Click) -> None:
     approval = await _look_at(desk, click, Form.CHOICE)
+    await desk.approvals.check_seen(approval, click.actor.user_id)
     await desk.open_view(click.trigger_id, modals.choose_modal(approval))
 
 
@@ -197,6 +198,7 @@ async def _pick(desk: Desk, click: Click) -> None:
 
 async def _edit(desk: Desk, click: Click) -> None:
     approval = await _look(desk, click, Kind.APPROVAL)
+    await desk.approvals.check_seen(approval, click.actor.user_id)
     await desk.open_view(click.trigger_id, modals.edit_modal(approval))
 
 
@@ -210,6 +212,17 @@ async def _details(desk: Desk, click: Click) -> None:
     approval = await desk.storage.approvals.get(click.about.approval_id)
     await desk.approvals.access.check_person(click.actor, team_id=approval.team_id)
     await desk.open_view(click.trigger_id, modals.details_modal(approval))
+    await desk.approvals.note_details(approval, click.actor.user_id)
+
+
+async def _reveal(desk: Desk, click: Click) -> None:
+    """Everything in full and in clear, but for declared secrets; for who may decide it alone."""
+    approval = await _look(desk, click, *Kind)
+
+    async def show() -> None:
+        await desk.open_view(click.trigger_id, modals.details_modal(approval, is_open=True))
+
+    await desk.approvals.reveal(approval, click.actor.user_id, show)
 
 
 async def _ran(desk: Desk, click: Click) -> None:
@@ -236,6 +249,7 @@ _LISTENERS: dict[ActionId, Callable[[Desk, Click], Awaitable[None]]] = {
     ActionId.EDIT: _edit,
     ActionId.ANSWER: _answer,
     ActionId.DETAILS: _details,
+    ActionId.REVEAL: _reveal,
     ActionId.RAN: _ran,
     ActionId.AGAIN: _run_again,
     ActionId.GIVE_UP: _give_up,

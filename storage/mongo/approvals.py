@@ -211,6 +211,22 @@ class MongoApprovalStore:
         update: Update = {"$set": {"stuck": stuck}, "$inc": {"revision": 1}}
         return await self._collection.update(where, update)
 
+    async def mark_seen(
+        self, approval_id: str, *, digest: str, before: str, seen_json: str
+    ) -> bool:
+        where: Filter = {
+            "_id": approval_id,
+            "status": Status.PENDING.value,
+            "digest": digest,
+            "v": SCHEMA_VERSION,
+        }
+        update: Update = {"$set": {"seen_json": seen_json}}
+        if await self._collection.update({**where, "seen_json": before}, update):
+            return True
+        # A record of an earlier release has no such field; it reads as its default.
+        is_default = before == "[]"
+        return is_default and await self._collection.update({**where, "seen_json": None}, update)
+
     async def mark_escalation_told(self, approval_id: str, *, fence: int) -> bool:
         update: Update = {"$set": {"escalation_told": True}}
         return await self._collection.update(leases.held(approval_id, fence), update)

@@ -133,6 +133,13 @@ WHERE approval_id = :id AND fence = :fence AND leased_until_ms > 0 AND status = 
 RETURNING 1
 """
 
+_MARK_SEEN = """
+UPDATE approvals SET seen_json = :seen
+WHERE approval_id = :id AND status = 'pending' AND digest = :digest AND seen_json = :before
+    AND v = :v
+RETURNING 1
+"""
+
 _MARK_ESCALATION_TOLD = """
 UPDATE approvals SET escalation_told = 1
 WHERE approval_id = :id AND fence = :fence AND leased_until_ms > 0
@@ -303,6 +310,18 @@ class SqliteApprovalStore:
     async def mark_stuck(self, approval_id: str, *, fence: int, stuck: str) -> bool:
         values = {"id": approval_id, "fence": fence, "stuck": stuck}
         return await self._database.change(_MARK_STUCK, values)
+
+    async def mark_seen(
+        self, approval_id: str, *, digest: str, before: str, seen_json: str
+    ) -> bool:
+        values = {
+            "id": approval_id,
+            "digest": digest,
+            "before": before,
+            "seen": seen_json,
+            "v": SCHEMA_VERSION,
+        }
+        return await self._database.change(_MARK_SEEN, values)
 
     async def mark_escalation_told(self, approval_id: str, *, fence: int) -> bool:
         values = {"id": approval_id, "fence": fence}

@@ -317,6 +317,49 @@ async def test_the_message_of_an_escalation_is_marked(storage: Storage) -> None:
     assert told == replace(escalated, escalation_told=True)
 
 
+async def test_who_has_seen_it_is_recorded_and_the_card_stays(storage: Storage) -> None:
+    await storage.approvals.add(an_approval())
+
+    assert await storage.approvals.mark_seen(
+        APPROVAL_ID, digest=DIGEST, before="[]", seen_json='["U2"]'
+    )
+    assert await storage.approvals.get(APPROVAL_ID) == replace(an_approval(), seen_json='["U2"]')
+
+
+async def test_of_two_who_see_it_at_once_none_is_lost(two_processes: list[Storage]) -> None:
+    await two_processes[0].approvals.add(an_approval())
+
+    taken = await asyncio.gather(
+        *(
+            two_processes[i % 2].approvals.mark_seen(
+                APPROVAL_ID, digest=DIGEST, before="[]", seen_json=f'["U{i}"]'
+            )
+            for i in range(10)
+        )
+    )
+
+    assert taken.count(True) == 1
+    seen = (await two_processes[0].approvals.get(APPROVAL_ID)).seen_json
+    assert seen == f'["U{taken.index(True)}"]'
+
+
+async def test_nothing_that_has_changed_since_is_seen(storage: Storage) -> None:
+    await storage.approvals.add(an_approval(seen_json='["U1"]'))
+
+    assert not await storage.approvals.mark_seen(
+        APPROVAL_ID, digest="e" * 64, before='["U1"]', seen_json='["U2"]'
+    )
+    assert not await storage.approvals.mark_seen(
+        APPROVAL_ID, digest=DIGEST, before="[]", seen_json='["U2"]'
+    )
+    await storage.approvals.decide(APPROVAL_ID, a_decision(), digest=DIGEST)
+    assert not await storage.approvals.mark_seen(
+        APPROVAL_ID, digest=DIGEST, before='["U1"]', seen_json='["U2"]'
+    )
+    assert not await storage.approvals.mark_seen("apr_9", digest=DIGEST, before="[]", seen_json="")
+    assert (await storage.approvals.get(APPROVAL_ID)).seen_json == '["U1"]'
+
+
 async def test_an_escalation_during_the_lease_is_drawn(storage: Storage) -> None:
     approval = await claimed(storage, escalate_ms=1_200)
     await storage.approvals.escalate(APPROVAL_ID, fence=approval.fence, now_ms=1_200)

@@ -36,7 +36,7 @@ ERROR = "Er5or-in-the-exception"
 QUESTION = "eyJhbGciOiJxdWVzdGlvbiJ9.eyJzdWIiOiJxdWVzdGlvbiJ9.cXVlc3Rpb24"
 ANSWER = "An7wer-to-the-question"
 FAULT = "Fau1t-of-the-agent"
-CARD = "4242 4242 4242 4242"
+CARD = "4242424242424242"
 CUSTOM = "KD-4711-4711"
 PLANTED = {
     *(ASKED, WHY, ARGUMENT, NESTED, NAMED, EDITED, RESULT, REASON, ERROR, QUESTION, ANSWER),
@@ -147,8 +147,14 @@ async def stage(
 
 
 def sent(stage: Stage) -> str:
-    """Everything that the bot has sent to Slack, whatever became of it."""
-    return "\n".join(f"{one.method} {one.args}" for one in stage.sandbox.calls)
+    """Everything that the bot has sent to Slack, but for what one person asked to see alone."""
+    calls = [one for one in stage.sandbox.calls if not is_reveal(one.method, one.args)]
+    return "\n".join(f"{one.method} {one.args}" for one in calls)
+
+
+def is_reveal(method: str, args: object) -> bool:
+    """Whether a call opens, for who may decide, what only looks like a secret."""
+    return method == "views.open" and "'text': 'Revealed'" in str(args)
 
 
 async def put_on_record(stage: Stage) -> str:
@@ -197,17 +203,20 @@ async def test_planted_secrets_leave_no_trace(stage: Stage, log: io.StringIO) ->
     await stage.click("Rosa", card, APPROVE)
     await stage.whispered("Rosa", "Nothing was done")
     await stage.click("Ada", card, EDIT)
+    await stage.whispered("Ada", r"press \*Reveal")
+    await stage.click("Ada", card, "countersign:reveal")
+    assert found_in(str(await stage.modal("Ada"))) == {ARGUMENT, NESTED, NAMED, CARD, CUSTOM}
+    await stage.click("Ada", card, EDIT)
+    ada = stage.user("Ada")
+    await stage.sandbox.until(lambda: "redacted" in str(stage.sandbox.open_views(ada)[-1:]))
     view = await stage.modal("Ada")
-    assert "redacted" in str(view)
     changed = values_of(view, note=f"password={EDITED}")
     assert "errors" not in await stage.sandbox.submit(stage.user("Ada"), view, changed)
     await stage.said("Done")
     assert len(RAN) == 1
     name, password, note, settings = RAN[0]
     assert (name, password, note) == ("db", ARGUMENT, f"password={EDITED}")
-    assert NESTED in settings
-    assert NAMED in settings
-    assert CARD in settings
+    assert all(one in settings for one in (NESTED, NAMED, CARD))
     final = await stage.card(word="Edited and approved")
     assert buttons(final) == []
     assert "redacted" in str(final)

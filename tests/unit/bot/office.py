@@ -13,6 +13,7 @@ from agents.tools.base import Tool
 from bot.access import Access
 from bot.approvals import Approvals
 from bot.audit import AuditedCheckpoints
+from bot.cards.choose import is_folded
 from bot.inbox import Inbox, Incoming
 from bot.mapping import Rules, canonical, edited_digest
 from bot.outbox import Outbox
@@ -130,6 +131,7 @@ class Office:
             owner=self.owner,
             wake=lambda thread_id: self.queue.spawn(self.threads.work(thread_id)),
             remind_after=self.rules.remind_after,
+            folded=is_folded,
         )
         self.inbox = Inbox(
             storage=self.storage,

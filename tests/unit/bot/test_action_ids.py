@@ -14,7 +14,17 @@ DIGEST = "ab" * 32
 
 def test_names_are_frozen() -> None:
     buttons = ("approve", "reject", "edit", "answer", "details", "ran", "again", "give_up")
-    more = ("accept", "respond", "ignore", "choose", "pick_1", "pick_2", "pick_3", "pick_4")
+    more = (
+        "accept",
+        "respond",
+        "ignore",
+        "choose",
+        "pick_1",
+        "pick_2",
+        "pick_3",
+        "pick_4",
+        "reveal",
+    )
     forms = ("reject", "edit", "answer", "details", "ran", "respond", "choose", "notice")
     names = {*buttons, *more, "value", *(f"{form}_modal" for form in forms)}
     assert {str(name) for name in ActionId} == {f"countersign:{name}" for name in names}

@@ -188,7 +188,10 @@ async def test_a_doubt_and_its_answer(storage: SqliteStorage) -> None:
     ]
     asked, answered = (one for one in told if one.approval_id == doubt.approval_id and one.actor_id)
     assert asked.detail["kind"] == answered.detail["kind"] == "doubt"
-    assert answered.detail["answer"] == {"choice": "ran", "result": f"paid, token={REDACTED}"}
+    assert answered.detail["answer"] == {
+        "choice": "ran",
+        "result": f"paid, token={REDACTED} (6 characters)",
+    }
 
 
 async def test_a_tool_that_fails(storage: SqliteStorage) -> None:
@@ -292,8 +295,8 @@ async def test_evidence_is_masked_and_cut(storage: SqliteStorage) -> None:
     )
     (made,) = await story(storage, thread_id=THREAD_ID)
     arguments: Any = made.detail["arguments"]
-    assert arguments["password"] == REDACTED
-    assert arguments["note"] == [REDACTED]
+    assert arguments["password"] == f"{REDACTED} (7 characters)"
+    assert arguments["note"] == [f"{REDACTED} (18 characters)"]
     assert arguments["long"] == "x" * 4000 + "… 1,000 more characters"
     assert made.detail["odd"] == "{1, 2}"
     assert "nothing" not in made.detail

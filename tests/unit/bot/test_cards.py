@@ -38,10 +38,10 @@ def test_buttons_carry_id_and_digest_and_nothing_else() -> None:
     approval = an_approval()
     card = approval_card(approval, approvers_text="")
     buttons = [part for part in walk(card.blocks) if part.get("type") == "button"]
-    assert [part["text"]["text"] for part in buttons] == ["Approve", "Reject…", "Edit…"]
+    assert [part["text"]["text"] for part in buttons] == ["Approve", "Reject…", "Edit…", "Reveal…"]
     about = Reference(approval_id=approval.approval_id, shown=approval.digest[:32])
     assert {decode(part["value"]) for part in buttons} == {about}
-    assert len({part["accessibility_label"] for part in buttons}) == 3
+    assert len({part["accessibility_label"] for part in buttons}) == 4
 
 
 def test_edit_is_offered_only_with_a_schema() -> None:
@@ -99,18 +99,31 @@ def test_edit_without_a_change_lists_none() -> None:
 
 def test_many_arguments_are_counted() -> None:
     budget = Budget(whole=10_000, value=100, names=2)
-    listed = list_arguments([("a", "1"), ("b", "2"), ("cc", "333")], budget)
+    listed = list_arguments([("a", "1"), ("b", "x"), ("cc", "yyy")], budget)
     assert len(listed.elements) == 2
     assert listed.hidden == 5
-    before, after = {"a": "1", "b": "2", "c": "3"}, {"a": "x", "b": "y", "c": "z"}
+    before, after = {"a": "r", "b": "s", "c": "t"}, {"a": "x", "b": "y", "c": "z"}
     assert list_changes(before, after, budget).hidden == 3
 
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [("", '""'), ("true", '"true"'), (" a", '" a"'), ("5", "5"), (True, "true"), (None, "null")],
+    [
+        ("", '""'),
+        ("true", '"true"'),
+        (" a", '" a"'),
+        ("5", '"5"'),
+        (True, "true"),
+        (None, "null"),
+        (5, "5"),
+        ("5.", "5."),
+        ("1.4.2", "1.4.2"),
+        ("-1e5", '"-1e5"'),
+        ('"5"', '"\\"5\\""'),
+        ("NaN", '"NaN"'),
+    ],
 )
-def test_texts_that_look_like_nothing_have_quotes(value: object, text: str) -> None:
+def test_texts_that_look_like_other_values_have_quotes(value: object, text: str) -> None:
     listed = list_arguments([("a", value)], Budget(whole=1_000, value=100))
     assert listed.elements[0]["elements"][1]["text"] == text
 

@@ -53,8 +53,8 @@ PICKS = ["pick_1", "pick_2", "pick_3"]
 @pytest.mark.parametrize(
     ("approval", "actions"),
     [
-        (a_human("accept"), ["approve"]),
-        (a_human("edit"), ["edit"]),
+        (a_human("accept"), ["approve", "reveal"]),
+        (a_human("edit"), ["edit", "reveal"]),
         (a_human("response"), ["respond"]),
         (a_human("ignore"), ["ignore"]),
         (a_human(), []),

@@ -210,7 +210,7 @@ def test_a_20000_character_argument_is_whole_in_details() -> None:
     value = "".join(f"{index:05d}" for index in range(4_000))
     long = an_approval(arguments_json=json.dumps({"data": value}), schema_json="")
     card = approval_card(long, approvers_text="<@U0BEN>")
-    assert "*19,300 characters are not shown here.*" in json.dumps(card.blocks)
+    assert "*19,302 characters are not shown here.*" in json.dumps(card.blocks)
     assert "countersign:details" in json.dumps(card.blocks)
     boxes = [
         part["elements"][0]["text"]

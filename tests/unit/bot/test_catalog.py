@@ -225,7 +225,7 @@ async def test_an_edited_call_is_told_in_the_words_of_its_tool(town: Town) -> No
     boss = ChatModelAgent(name="boss", model=ScriptedModel([]), tools=[transfer])
     edit = an_edit("agent:boss;tool:transfer:c1", "transfer")
     found = await town.catalog(every=boss).check_call(edit, {"amount": 7, "password": "hunter2"})
-    assert found.title == "Pay 7 with •••• redacted"
+    assert found.title == "Pay 7 with •••• redacted (7 characters)"
     assert found.preview == "7 leave us."
 
 
