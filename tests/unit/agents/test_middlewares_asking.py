@@ -227,6 +227,23 @@ async def test_a_call_that_a_hook_makes_runs_once_for_each_approval() -> None:
     assert len(pay.calls) == 2
 
 
+async def test_what_a_tool_in_a_hook_was_answered_is_asked_again() -> None:
+    """Only the hook's own questions are kept: nobody knows what a tool does with its answer."""
+    plain = Plain("t", lambda _: "ok" if get_resume_context(str)[1] else interrupt("tool?"))
+
+    class Calling(Middleware):
+        async def before_model(self, messages: list[ModelMessage]) -> list[ModelMessage]:
+            with address_segment("tool", "t", "h1"):
+                await plain.call({})
+            return messages
+
+    world = a_world([Calling(), Budget("b", "before_model")])
+
+    asked, _ = await play(world, most=3)
+
+    assert asked == ["tool?", "b?", "tool?"]
+
+
 async def test_everything_may_be_entered_without_answers_in_between() -> None:
     world = a_world([Budget(label, "before_model") for label in "ab"])
     (first,) = contexts(await world.run()).values()

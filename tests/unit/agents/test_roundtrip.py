@@ -16,8 +16,10 @@ from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
     ModelResponse,
+    ModelResponsePart,
     SystemPromptPart,
     TextPart,
+    ThinkingPart,
     ToolReturnPart,
 )
 
@@ -199,6 +201,14 @@ def test_values_that_would_not_come_back_are_refused(
 ) -> None:
     with pytest.raises(UnstorableValueError, match=fault):
         registry.encode(around(value))
+
+
+def test_a_value_that_cannot_be_written_is_refused() -> None:
+    value = Opaque("")
+    del value.text
+
+    with pytest.raises(UnstorableValueError, match="writing it failed"):
+        registry.encode([value])
 
 
 def test_a_value_of_a_type_that_is_written_by_hand_is_told_by_what_is_written() -> None:
@@ -393,11 +403,15 @@ async def test_nobody_is_asked_after_words_that_could_not_be_read_again() -> Non
     assert await runner.pending("1") == ()
 
 
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
 @pytest.mark.parametrize("durability", ["interrupt", "step"])
-async def test_what_a_hook_makes_of_an_answer_must_be_readable(durability: str) -> None:
+@pytest.mark.parametrize("part", [*UNWRITABLE.parts, ThinkingPart("x", id=5)])  # type: ignore[arg-type]
+async def test_what_a_hook_makes_of_an_answer_must_be_readable(
+    durability: str, part: ModelResponsePart
+) -> None:
     class Odd(Middleware):
         async def after_model(self, response: ModelResponse) -> ModelResponse:
-            return replace(response, parts=[*UNWRITABLE.parts, *response.parts])
+            return replace(response, parts=[part, *response.parts])
 
     options: dict[str, object] = {"middlewares": [Odd()]}
     tools = [approval_gate(Plain("t"))]
