@@ -205,8 +205,10 @@ def _obey(prompt: str, draft: _Draft) -> None:
             _make([command], draft)
         case Hint():
             draft.texts.append(command.text)
-        case None:
+        case None if not draft.texts or draft.texts == [INTRODUCTION]:
             draft.texts.append(HELP)
+        case None:
+            pass  # said while something waited; what became of that is told already
 
 
 def _ask(deploy: Deploy, draft: _Draft, why: str) -> None:

@@ -8,14 +8,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agents.tools.followup import FOLLOW_UP_NAME
+from agents.tools.infos import Cancelled, Undecidable, Withdrawn
 
 _EDITED = "A person changed the arguments to "
 _RESULT = ". The tool ran with these. Result: "
 _QUIET = re.compile(
-    r"(?P<kind>Rejected by a person|Nobody answered in time|The request was cancelled)"
+    r"(?P<kind>Rejected by a person|Nobody answered in time|"
+    rf"{Cancelled.fact}|{Withdrawn.fact}|{Undecidable.fact})"
     r"(?: \([^)]*\))?; the (?:call to '[^']*' did not run|questions are open)\."
 )
 _FAULTS = {
+    "The rules here do not allow this call": "was not possible, and nothing ran",
     "The tool failed: ": "did not work",
     "The call to ": "was not possible, and nothing ran",
     "There is no tool ": "was not possible, and nothing ran",
@@ -109,6 +112,11 @@ def _did_not_run(done: Done, quiet: re.Match[str]) -> str:
                 f"{what} did not run, because nobody answered in time. "
                 "Nobody rejected it; you can ask me again."
             )
+        case Withdrawn.fact:
+            why = f' The reason: "{reason}".' if reason else ""
+            return f"{what} was taken back, so it did not run.{why}"
+        case Undecidable.fact:
+            return f"{what} did not run: there is nobody here who may decide it. {reason}".strip()
         case _:
             why = f' The reason: "{reason}".' if reason else ""
             return f"{what} was cancelled, so it did not run.{why}"
@@ -117,6 +125,8 @@ def _did_not_run(done: Done, quiet: re.Match[str]) -> str:
 def _unanswered(quiet: re.Match[str]) -> str:
     if quiet["kind"] == "Nobody answered in time":
         return "Nobody answered my question in time, so I do nothing. You can ask me again."
+    if quiet["kind"] == Withdrawn.fact:
+        return "My question was taken back, so I do nothing."
     return "My question was cancelled, so I do nothing."
 
 

@@ -28,7 +28,7 @@ from bot.demo.replies import Done
 
 _CONTEXT = "For context:"
 _YOUR_TURN = "It is your turn again."
-_SAID = re.compile(r"^For context: \[(?P<who>[^\]]+)\] said: (?P<text>.*)\.$", re.DOTALL)
+_SAID = re.compile(r"^For context: \[(?P<who>[^\]]+)\] said: (?P<text>.*)$", re.DOTALL)
 
 
 @dataclass(slots=True)

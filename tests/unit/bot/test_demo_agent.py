@@ -12,6 +12,8 @@ from agents.tools.infos import (
     Expired,
     FollowUpInfo,
     ReviewEditInfo,
+    Undecidable,
+    Withdrawn,
 )
 from bot.demo.agent import Effect
 from tests.unit.bot.talk import Talk
@@ -105,6 +107,25 @@ async def test_cancelled_deployment(reason: str, end: str) -> None:
     said = await talk.decide(Cancelled(by="U1", reason=reason))
     assert "was cancelled" in said
     assert said.endswith(end)
+
+
+@pytest.mark.parametrize(
+    ("reason", "end"), [("", "so it did not run."), ("a typo", 'The reason: "a typo".')]
+)
+async def test_withdrawn_deployment(reason: str, end: str) -> None:
+    talk = Talk()
+    await talk.say(DEPLOY)
+    said = await talk.decide(Withdrawn(by="U1", reason=reason))
+    assert "was taken back" in said
+    assert "Done" not in said
+    assert said.endswith(end)
+
+
+async def test_a_deployment_that_nobody_can_decide() -> None:
+    talk = Talk()
+    await talk.say(DEPLOY)
+    said = await talk.decide(Undecidable(reason="Only Mia may."))
+    assert said.endswith("there is nobody here who may decide it. Only Mia may.")
 
 
 async def test_edited_deployment_runs_as_edited(talk: Talk) -> None:
@@ -211,6 +232,12 @@ async def test_question_that_is_called_off() -> None:
     talk = Talk()
     await talk.say("deploy payments")
     assert "My question was cancelled" in await talk.decide(Cancelled())
+
+
+async def test_question_that_is_taken_back() -> None:
+    talk = Talk()
+    await talk.say("deploy payments")
+    assert "My question was taken back" in await talk.decide(Withdrawn())
 
 
 async def test_one_thing_is_asked_at_a_time() -> None:
