@@ -158,7 +158,10 @@ async def _indexes_may_exist(server: Server, scratch: str) -> list[Remark]:
 
 
 async def _kind(server: Server) -> list[Remark]:
-    answer = await server.command("hello")
+    try:
+        answer = await server.command("hello")
+    except StoreBrokenError:  # as older servers, and some that are not MongoDB's, know it
+        answer = await server.command("isMaster")
     if "setName" in answer or answer.get("msg") == "isdbgrid":
         return []
     text = (
