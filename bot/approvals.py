@@ -20,7 +20,6 @@ from bot.audit import (
     note_escalation,
     note_opened,
     note_refusal,
-    note_reminder,
     note_request,
     note_undeliverable,
 )
@@ -34,6 +33,7 @@ from bot.errors import (
     UserFacingError,
 )
 from bot.logcontext import about
+from bot.nudges import Nudges
 from bot.outlook import Outlook
 from bot.ports import Actor, Clock, Notifier
 from bot.timing import backoff, milliseconds
@@ -97,6 +97,11 @@ class Approvals:
     wake: Callable[[str], None]
     remind_after: timedelta
     folded: Callable[[Approval], bool]
+
+    @property
+    def _nudges(self) -> Nudges:
+        stores = self.storage.approvals, self.storage.audit
+        return Nudges(*stores, self.notifier, self.clock, self.remind_after)
 
     async def request(self, approvals: Sequence[Approval]) -> None:
         """Put new approvals on record and show their cards, in order. May be repeated."""
@@ -360,9 +365,11 @@ class Approvals:
         try:
             approval = await self._draw(approval)
             if approval.status is not Status.PENDING:
+                await self._nudges.conclude(approval)
                 return _Outcome(approval, None)
-            approval = await self._ask_backups(approval, look_first=was_escalated)
-            due_ms = await self._remind(approval, now)
+            await self._nudges.take_back(approval)
+            approval = await self._nudges.ask_backups(approval, look_first=was_escalated)
+            due_ms = await self._nudges.remind(approval, now)
             again_ms = now + milliseconds(LOOK_AGAIN) if approval.stuck else due_ms
             return _Outcome(approval, min(due_ms, again_ms))
         except DeliveryError as error:
@@ -428,42 +435,6 @@ class Approvals:
             await note_escalation(self.storage.audit, approval, approval.escalated_ms)
         return approval
 
-    async def _ask_backups(self, approval: Approval, *, look_first: bool) -> Approval:
-        """Post the message to the backup people that is not in the thread yet.
-
-        While the card cannot be shown there is nothing that they could click on; it is tried again
-        with what is due anyway, and so is a message that Slack will never take.
-
-        Returns:
-            The approval; as told when the message stood there before, so that a reminder that is
-            due now mentions the backup people, too.
-
-        Raises:
-            DeliveryError: Slack did not take it now.
-        """
-        if approval.escalated_ms is None or approval.escalation_told or approval.undeliverable:
-            return approval
-        store, name = self.storage.approvals, approval.approval_id
-        wanted, is_new = True, False
-
-        async def is_wanted() -> bool:
-            nonlocal wanted, is_new
-            is_new = True
-            newest = await store.get(name)
-            wanted = newest.status is Status.PENDING and newest.fence == approval.fence
-            return wanted
-
-        try:
-            await self.notifier.escalate(approval, look_first=look_first, go=is_wanted)
-        except DeliveryError as error:
-            if not error.is_permanent:
-                raise
-            logger.warning("not escalated: %s", error, extra={"action": "escalation_failed"})
-            return approval
-        if wanted:
-            await store.mark_escalation_told(name, fence=approval.fence)
-        return approval if is_new else replace(approval, escalation_told=True)
-
     async def _tell_thread(self, approval: Approval) -> None:
         decision = approval.decision
         if decision is not None:
@@ -485,16 +456,17 @@ class Approvals:
         if approval.drawn_revision >= approval.revision:
             return approval
         try:
-            await self._draw_changed(approval)
+            card_ts = await self._draw_changed(approval)
         except DeliveryError as error:
             if error.is_permanent:
                 return await self._note_undeliverable(approval, error)
             if error.is_refusal:
                 await self._note_undeliverable(approval, error)
             raise
-        return replace(approval, undeliverable="")
+        return replace(approval, undeliverable="", card_ts=card_ts)
 
-    async def _draw_changed(self, approval: Approval) -> None:
+    async def _draw_changed(self, approval: Approval) -> str:
+        """Update the card, or post it; return its `ts`, empty when the lease was lost."""
         store, fence = self.storage.approvals, approval.fence
 
         async def newest() -> Approval:
@@ -510,15 +482,17 @@ class Approvals:
             drawn = await self.notifier.update_card(approval, newest=newest)
             if drawn is not None:
                 await mark(approval.card_ts, drawn.revision)
-                return
+                return approval.card_ts
             # Gone. This is recorded before another is posted, so that a crash in between
             # leaves a post that was tried, which is looked for, and not a card to be updated.
             if not await mark(""):
-                return
+                return ""
             look_first = False
-        if await mark(None):
-            drawn = await self.notifier.post_card(approval, look_first=look_first, newest=newest)
-            await mark(drawn.card_ts, drawn.revision)
+        if not await mark(None):
+            return ""
+        drawn = await self.notifier.post_card(approval, look_first=look_first, newest=newest)
+        await mark(drawn.card_ts, drawn.revision)
+        return drawn.card_ts
 
     async def _note_undeliverable(self, approval: Approval, error: DeliveryError) -> Approval:
         if approval.undeliverable == error.reason:
@@ -536,39 +510,6 @@ class Approvals:
             approval.approval_id, fence=approval.fence, reason=error.reason
         )
         return replace(approval, undeliverable=error.reason)
-
-    async def _remind(self, approval: Approval, now: int) -> int:
-        """Remind if it is time; return when the approval needs attention next.
-
-        Raises:
-            DeliveryError: It has to wait; nothing was posted.
-        """
-        if approval.remind_ms is None or now < approval.remind_ms:
-            return approval.next_ms
-        step = milliseconds(self.remind_after) << (approval.reminders + 1)
-        later = now + step
-        remind_ms = later if later < approval.expires_ms else None
-        is_marked = False
-
-        async def mark() -> bool:
-            nonlocal is_marked
-            is_marked = await self.storage.approvals.mark_reminded(
-                approval.approval_id, fence=approval.fence, remind_ms=remind_ms
-            )
-            if is_marked and not approval.undeliverable:
-                await note_reminder(self.storage.audit, approval, now)
-            return is_marked
-
-        if approval.undeliverable:
-            await mark()
-        else:
-            try:
-                await self.notifier.remind(approval, go=mark)
-            except DeliveryError as error:
-                if not is_marked:
-                    raise
-                logger.warning("not reminded: %s", error, extra={"action": "reminder_failed"})
-        return replace(approval, remind_ms=remind_ms).next_ms
 
     def _check_pending(self, approval: Approval) -> None:
         if approval.status is not Status.PENDING:

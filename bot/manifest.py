@@ -10,6 +10,8 @@ import yaml
 
 METHOD_SCOPES: Mapping[str, tuple[str, ...]] = {
     "chat.appendStream": ("chat:write",),
+    "chat.delete": ("chat:write",),
+    "chat.getPermalink": (),
     "chat.postEphemeral": ("chat:write",),
     "chat.postMessage": ("chat:write",),
     "chat.startStream": ("chat:write",),

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -23,6 +24,7 @@ from bot.cards import (
     Card,
     approvers_words,
     card_for,
+    concluded_text,
     escalation_text,
     reminder_text,
     reply_cards,
@@ -33,13 +35,14 @@ from bot.ports import Began, Clock, Newest, Stream
 from bot.redaction import mask_text
 from bot.slackcalls import Addresses, post_json, retry_after, slack_fault, took_no_effect
 from bot.streams import GrowingMessage, NativeStream, Streaming
-from storage.records import Approval, Kind, Post, Thread
+from storage.records import UNKNOWN_TS, Approval, Kind, Post, Thread
 
 logger = logging.getLogger(__name__)
 
 CARD_EVENT = "countersign_card"
 TEXT_EVENT = "countersign_text"
 ESCALATION_EVENT = "countersign_escalation"
+REMINDER_EVENT = "countersign_reminder"
 
 PATIENCE = timedelta(seconds=6)
 """How long a call may wait for its turn while a lease is held for it."""
@@ -55,7 +58,9 @@ def _nothing() -> None:
     """What is done when nobody has to be told."""
 
 
-_GONE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed"})
+_GONE = frozenset(
+    {"message_not_found", "cant_update_message", "edit_window_closed", "cant_delete_message"}
+)
 
 
 class SlackNotifier:
@@ -123,26 +128,74 @@ class SlackNotifier:
             raise
         return approval_at(drawn, approval.card_ts)
 
-    async def remind(self, approval: Approval, *, go: Callable[[], Awaitable[bool]]) -> None:
-        card = reminder_text(approval, mentions_of(approval))
-
-        async def arguments() -> Arguments | None:
-            return self._posting(approval, card) if await go() else None
-
-        await self._send("chat.postMessage", approval.channel_id, arguments, tries=1)
+    async def remind(
+        self, approval: Approval, *, look_first: bool, go: Callable[[], Awaitable[bool]]
+    ) -> str:
+        if look_first and (ts := await self._find(approval, REMINDER_EVENT, approval.approval_id)):
+            return ts
+        link = await self._link(approval)
+        card = reminder_text(approval, mentions_of(approval), link=link)
+        return await self._nudge(approval, card, REMINDER_EVENT, go=go, tries=1)
 
     async def escalate(
         self, approval: Approval, *, look_first: bool, go: Callable[[], Awaitable[bool]]
-    ) -> None:
-        event, record_id = ESCALATION_EVENT, approval.approval_id
-        if look_first and await self._find(approval, event, record_id):
+    ) -> str:
+        event = ESCALATION_EVENT
+        if look_first and (ts := await self._find(approval, event, approval.approval_id)):
+            return ts
+        link = await self._link(approval)
+        card = escalation_text(approval, backup_names(approval), link=link)
+        return await self._nudge(approval, card, event, go=go, tries=2)
+
+    async def take_back(self, approval: Approval, *, reminder: bool) -> None:
+        if ts := await self._nudge_ts(approval, reminder=reminder):
+            with suppress_gone():
+                await self._call("chat.delete", {"channel": approval.channel_id, "ts": ts})
+
+    async def conclude(self, approval: Approval, *, reminder: bool) -> None:
+        ts = await self._nudge_ts(approval, reminder=reminder)
+        if not ts:
             return
-        card = escalation_text(approval, backup_names(approval))
+        card = concluded_text(approval, link=await self._link(approval))
+        arguments: Arguments = {"channel": approval.channel_id, "ts": ts}
+        with suppress_gone():
+            await self._call("chat.update", {**arguments, "text": card.text, "blocks": card.blocks})
 
+    async def _nudge(
+        self,
+        approval: Approval,
+        card: Card,
+        event: str,
+        *,
+        go: Callable[[], Awaitable[bool]],
+        tries: int,
+    ) -> str:
         async def arguments() -> Arguments | None:
-            return self._posting(approval, card, event, record_id) if await go() else None
+            return (
+                self._posting(approval, card, event, approval.approval_id) if await go() else None
+            )
 
-        await self._send("chat.postMessage", approval.channel_id, arguments)
+        answer = await self._send("chat.postMessage", approval.channel_id, arguments, tries=tries)
+        return str(answer.get("ts", ""))
+
+    async def _nudge_ts(self, approval: Approval, *, reminder: bool) -> str:
+        """The `ts` of a message beside the card; empty when there is none."""
+        ts = approval.reminder_ts if reminder else approval.escalation_ts
+        if ts != UNKNOWN_TS:
+            return ts
+        event = REMINDER_EVENT if reminder else ESCALATION_EVENT
+        return await self._find(approval, event, approval.approval_id)
+
+    async def _link(self, approval: Approval) -> str:
+        """The address of the card; empty when Slack does not tell it."""
+        if not approval.card_ts:
+            return ""
+        place = {"channel": approval.channel_id, "message_ts": approval.card_ts}
+        try:
+            return str((await self._call("chat.getPermalink", place)).get("permalink") or "")
+        except DeliveryError as error:
+            logger.info("no link: %s", error, extra={"action": "link_failed"})
+            return ""
 
     async def say(self, thread: Thread, post: Post, *, look_first: bool) -> str:
         ts = post.ts
@@ -375,7 +428,7 @@ class SlackNotifier:
 
     async def _ask(self, method: str, arguments: Arguments) -> dict[str, Any]:
         try:
-            if method.startswith("chat."):
+            if method.startswith("chat.") and method != "chat.getPermalink":
                 answer = await self._client.api_call(method, json=arguments)
             else:
                 answer = await self._client.api_call(method, params=arguments)
@@ -399,6 +452,16 @@ class SlackNotifier:
         return data
 
 
+@contextmanager
+def suppress_gone() -> Iterator[None]:
+    """Nothing has to be done about a message that is gone."""
+    try:
+        yield
+    except DeliveryError as error:
+        if error.reason not in _GONE:
+            raise
+
+
 def approval_at(approval: Approval, ts: str) -> Approval:
     """The same approval with its card at another message."""
     return replace(approval, card_ts=ts)
@@ -408,7 +471,7 @@ def approvers_text(approval: Approval) -> str:
     """Who may decide, in our own words; the ids come from settings, never from a model."""
     if approval.kind is Kind.QUESTION:
         return approvers_words([CHANNEL])
-    return approvers_words(decider_names(approval))
+    return approvers_words(approver_names(approval))  # who was asked later stands beside them
 
 
 def mentions_of(approval: Approval) -> Sequence[str]:

@@ -53,6 +53,8 @@ _IN_A_CHANNEL = Limit(most=3, within=timedelta(seconds=3), per_channel=True)
 SLACK_LIMITS: Limits = {
     "chat.postMessage": (_IN_A_CHANNEL, Limit(most=300)),
     "chat.update": (_TIER_3,),
+    "chat.delete": (_TIER_3,),
+    "chat.getPermalink": (_TIER_4,),
     "chat.postEphemeral": (_TIER_4,),
     "chat.startStream": (_TIER_2,),
     "chat.appendStream": (_TIER_4,),

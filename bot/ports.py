@@ -138,21 +138,31 @@ class Notifier(Protocol):
         """
         ...
 
-    async def remind(self, approval: Approval, *, go: Callable[[], Awaitable[bool]]) -> None:
+    async def remind(
+        self, approval: Approval, *, look_first: bool, go: Callable[[], Awaitable[bool]]
+    ) -> str:
         """Post a reminder into the thread; it mentions the people who may decide, once.
 
-        `go` is asked when nothing is in the way any more; False means that it is not wanted.
+        With `look_first`, one that an earlier try may have posted is searched, and is enough. `go`
+        is asked when nothing is in the way any more; False means that it is not wanted.
+
+        Returns:
+            The `ts` of the message; empty when it was not wanted.
         """
         ...
 
     async def escalate(
         self, approval: Approval, *, look_first: bool, go: Callable[[], Awaitable[bool]]
-    ) -> None:
-        """Ask the backup people in the thread; each is mentioned once.
+    ) -> str:
+        """Ask the backup people in the thread; each is mentioned once. See `remind`."""
+        ...
 
-        With `look_first`, a message that an earlier try may have posted is searched, and is enough.
-        `go` is asked when nothing is in the way any more; False means that it is not wanted.
-        """
+    async def take_back(self, approval: Approval, *, reminder: bool) -> None:
+        """Remove the reminder, or the message to backup people; nothing when it is gone."""
+        ...
+
+    async def conclude(self, approval: Approval, *, reminder: bool) -> None:
+        """Say in such a message that nobody has to decide any more; nothing when it is gone."""
         ...
 
     async def say(self, thread: Thread, post: Post, *, look_first: bool) -> str:

@@ -326,11 +326,13 @@ class ApprovalStore(Protocol):
         """Record that Slack does not take the card; False when the lease was lost."""
         ...
 
-    async def mark_reminded(self, approval_id: str, *, fence: int, remind_ms: int | None) -> bool:
-        """Add one to `reminders` and set the time of the next one.
+    async def mark_reminded(
+        self, approval_id: str, *, fence: int, remind_ms: int | None, reminder_ts: str
+    ) -> bool:
+        """Add one to `reminders`, and set the time of the next one and `reminder_ts`.
 
         False, and nothing written, when the lease was lost or the approval is no longer pending.
-        Called before the reminder is posted: a reminder that a crash swallows is better than two.
+        Called before the reminder is posted, with `UNKNOWN_TS`: after a crash it is looked for.
         """
         ...
 
@@ -372,8 +374,21 @@ class ApprovalStore(Protocol):
         """
         ...
 
-    async def mark_escalation_told(self, approval_id: str, *, fence: int) -> bool:
+    async def mark_escalation_told(
+        self, approval_id: str, *, fence: int, escalation_ts: str
+    ) -> bool:
         """Record that the message to the backup people is posted; False when the lease was lost."""
+        ...
+
+    async def mark_messages(
+        self,
+        approval_id: str,
+        *,
+        fence: int,
+        reminder_ts: str | None,
+        escalation_ts: str | None,
+    ) -> bool:
+        """Set `reminder_ts` and `escalation_ts`, unless None; False when the lease was lost."""
         ...
 
     async def release(

@@ -16,6 +16,9 @@ from enum import StrEnum
 
 SCHEMA_VERSION = 1
 
+UNKNOWN_TS = "?"
+"""In place of a message's `ts`: a post was begun, and nobody knows whether it was made."""
+
 
 class Status(StrEnum):
     """Where an approval stands. Stored: version 1, must stay readable."""
@@ -260,9 +263,10 @@ class Approval:
     """To which moment the database went back: it may have been decided after that, and its call
     may have run; 0 when it did not."""
     reminder_ts: str = ""
-    """`ts` of the newest reminder; empty while there is none."""
+    """`ts` of the newest reminder, or `UNKNOWN_TS`; empty while there is none that has to be edited
+    when this is decided."""
     escalation_ts: str = ""
-    """`ts` of the message to the backup people; empty while it is not known."""
+    """`ts` of the message to the backup people; empty while there is none that has to be edited."""
     due_ms: int | None = None
     leased_by: str = ""
     leased_until_ms: int = 0

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from bot.errors import DeliveryError, DirectoryError
 from bot.ports import Began, Newest, Person
-from storage.records import Approval, Post, Thread
+from storage.records import UNKNOWN_TS, Approval, Post, Thread
 
 START_MS = 1_800_000_000_000
 
@@ -106,6 +106,7 @@ class FakeNotifier:
         is_refused: Whether Slack refuses the app.
         reminders: Approval ids.
         escalations: Approval ids.
+        nudges: Messages beside cards, by `ts`: kind, approval id, and `asks` or how it ended.
         failing: Names of the methods that fail now: card, update, say, remind, escalate, whisper.
         faults: What those fail with; `fatal_error` unless it is named here.
         lost: Like failing, but the message appears: only its answer is lost.
@@ -117,6 +118,7 @@ class FakeNotifier:
     whispers: list[tuple[str, str]] = field(default_factory=list)
     reminders: list[str] = field(default_factory=list)
     escalations: list[str] = field(default_factory=list)
+    nudges: dict[str, tuple[str, str, str]] = field(default_factory=dict)
     streams: list[FakeStream] = field(default_factory=list)
     failing: set[str] = field(default_factory=set)
     faults: dict[str, DeliveryError] = field(default_factory=dict)
@@ -157,22 +159,58 @@ class FakeNotifier:
         self.cards[approval.approval_id] = await newest()
         return self.cards[approval.approval_id]
 
-    async def remind(self, approval: Approval, *, go: Callable[[], Awaitable[bool]]) -> None:
+    async def remind(
+        self, approval: Approval, *, look_first: bool, go: Callable[[], Awaitable[bool]]
+    ) -> str:
         self.check("wait to remind")
-        if await go():
-            self.check("remind")
-            self.reminders.append(approval.approval_id)
+        return await self._nudge("reminder", approval, self.reminders, look_first=look_first, go=go)
 
     async def escalate(
         self, approval: Approval, *, look_first: bool, go: Callable[[], Awaitable[bool]]
-    ) -> None:
+    ) -> str:
         self.check("wait to escalate")
-        if (look_first and approval.approval_id in self.escalations) or not await go():
-            return
-        self.check("escalate")
-        self.escalations.append(approval.approval_id)
-        if "escalate" in self.lost:
-            raise DeliveryError("escalate", "no answer in time")
+        posts = self.escalations
+        return await self._nudge("escalation", approval, posts, look_first=look_first, go=go)
+
+    async def _nudge(
+        self,
+        kind: str,
+        approval: Approval,
+        posts: list[str],
+        *,
+        look_first: bool,
+        go: Callable[[], Awaitable[bool]],
+    ) -> str:
+        key, what = (kind, approval.approval_id), {"reminder": "remind"}.get(kind, "escalate")
+        found = [ts for ts, one in self.nudges.items() if one == (*key, "asks")]
+        if look_first and found:
+            return found[0]
+        if not await go():
+            return ""
+        self.check(what)
+        posts.append(approval.approval_id)
+        ts = self.next_ts()
+        self.nudges[ts] = (*key, "asks")
+        if what in self.lost:
+            raise DeliveryError(what, "no answer in time")
+        return ts
+
+    async def take_back(self, approval: Approval, *, reminder: bool) -> None:
+        self.check("take back")
+        self.nudges.pop(self._nudge_ts(approval, reminder=reminder), None)
+
+    async def conclude(self, approval: Approval, *, reminder: bool) -> None:
+        self.check("conclude")
+        ts = self._nudge_ts(approval, reminder=reminder)
+        if ts in self.nudges:
+            self.nudges[ts] = (*self.nudges[ts][:2], str(approval.status))
+
+    def _nudge_ts(self, approval: Approval, *, reminder: bool) -> str:
+        ts = approval.reminder_ts if reminder else approval.escalation_ts
+        if ts != UNKNOWN_TS:
+            return ts
+        wanted = ("reminder" if reminder else "escalation", approval.approval_id)
+        return next((ts for ts, one in self.nudges.items() if one[:2] == wanted), "")
 
     async def say(self, thread: Thread, post: Post, *, look_first: bool) -> str:
         self.check("say")

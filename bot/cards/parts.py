@@ -136,8 +136,11 @@ def small_print(approval: Approval, who: str) -> Block:
         mrkdwn(f"Expires {date(approval.expires_ms)}"),
         mrkdwn(who),
     ]
-    if approval.escalated_ms is not None:
-        names = own_words(approvers_words(json.loads(approval.backups_json)), APPROVERS)
+    asked = json.loads(approval.approvers_json)
+    backups = dict.fromkeys(json.loads(approval.backups_json))
+    later = [name for name in backups if name not in asked]
+    if approval.escalated_ms is not None and later:
+        names = own_words(approvers_words(later), APPROVERS)
         words.append(mrkdwn(f"Also asked since {date(approval.escalated_ms)}: {names}"))
     if approval.rule.strip():
         words.append(plain(f"Rule: {clip(approval.rule, 100)}"))

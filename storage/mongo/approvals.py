@@ -189,9 +189,11 @@ class MongoApprovalStore:
         update: Update = {"$set": {"undeliverable": reason}}
         return await self._collection.update(leases.held(approval_id, fence), update)
 
-    async def mark_reminded(self, approval_id: str, *, fence: int, remind_ms: int | None) -> bool:
+    async def mark_reminded(
+        self, approval_id: str, *, fence: int, remind_ms: int | None, reminder_ts: str
+    ) -> bool:
         where = {**leases.held(approval_id, fence), "status": Status.PENDING.value}
-        update: Update = {"$inc": {"reminders": 1}}
+        update: Update = {"$inc": {"reminders": 1}, "$set": {"reminder_ts": reminder_ts}}
         return await self._collection.update(where, put(update, "remind_ms", remind_ms))
 
     async def escalate(self, approval_id: str, *, fence: int, now_ms: int) -> Approval | None:
@@ -227,8 +229,23 @@ class MongoApprovalStore:
         is_default = before == "[]"
         return is_default and await self._collection.update({**where, "seen_json": None}, update)
 
-    async def mark_escalation_told(self, approval_id: str, *, fence: int) -> bool:
-        update: Update = {"$set": {"escalation_told": True}}
+    async def mark_escalation_told(
+        self, approval_id: str, *, fence: int, escalation_ts: str
+    ) -> bool:
+        update: Update = {"$set": {"escalation_told": True, "escalation_ts": escalation_ts}}
+        return await self._collection.update(leases.held(approval_id, fence), update)
+
+    async def mark_messages(
+        self,
+        approval_id: str,
+        *,
+        fence: int,
+        reminder_ts: str | None,
+        escalation_ts: str | None,
+    ) -> bool:
+        given = {"reminder_ts": reminder_ts, "escalation_ts": escalation_ts}
+        changes = {name: ts for name, ts in given.items() if ts is not None}
+        update: Update = {"$set": changes}
         return await self._collection.update(leases.held(approval_id, fence), update)
 
     async def release(

@@ -115,7 +115,8 @@ RETURNING 1
 """
 
 _MARK_REMINDED = """
-UPDATE approvals SET reminders = reminders + 1, remind_ms = :remind_ms
+UPDATE approvals
+SET reminders = reminders + 1, remind_ms = :remind_ms, reminder_ts = :reminder_ts
 WHERE approval_id = :id AND fence = :fence AND leased_until_ms > 0 AND status = 'pending'
 RETURNING 1
 """
@@ -141,7 +142,15 @@ RETURNING 1
 """
 
 _MARK_ESCALATION_TOLD = """
-UPDATE approvals SET escalation_told = 1
+UPDATE approvals SET escalation_told = 1, escalation_ts = :escalation_ts
+WHERE approval_id = :id AND fence = :fence AND leased_until_ms > 0
+RETURNING 1
+"""
+
+_MARK_MESSAGES = """
+UPDATE approvals
+SET reminder_ts = coalesce(:reminder_ts, reminder_ts),
+    escalation_ts = coalesce(:escalation_ts, escalation_ts)
 WHERE approval_id = :id AND fence = :fence AND leased_until_ms > 0
 RETURNING 1
 """
@@ -298,8 +307,15 @@ class SqliteApprovalStore:
         values = {"id": approval_id, "fence": fence, "reason": reason}
         return await self._database.change(_MARK_UNDELIVERABLE, values)
 
-    async def mark_reminded(self, approval_id: str, *, fence: int, remind_ms: int | None) -> bool:
-        values = {"id": approval_id, "fence": fence, "remind_ms": remind_ms}
+    async def mark_reminded(
+        self, approval_id: str, *, fence: int, remind_ms: int | None, reminder_ts: str
+    ) -> bool:
+        values = {
+            "id": approval_id,
+            "fence": fence,
+            "remind_ms": remind_ms,
+            "reminder_ts": reminder_ts,
+        }
         return await self._database.change(_MARK_REMINDED, values)
 
     async def escalate(self, approval_id: str, *, fence: int, now_ms: int) -> Approval | None:
@@ -323,9 +339,27 @@ class SqliteApprovalStore:
         }
         return await self._database.change(_MARK_SEEN, values)
 
-    async def mark_escalation_told(self, approval_id: str, *, fence: int) -> bool:
-        values = {"id": approval_id, "fence": fence}
+    async def mark_escalation_told(
+        self, approval_id: str, *, fence: int, escalation_ts: str
+    ) -> bool:
+        values = {"id": approval_id, "fence": fence, "escalation_ts": escalation_ts}
         return await self._database.change(_MARK_ESCALATION_TOLD, values)
+
+    async def mark_messages(
+        self,
+        approval_id: str,
+        *,
+        fence: int,
+        reminder_ts: str | None,
+        escalation_ts: str | None,
+    ) -> bool:
+        values = {
+            "id": approval_id,
+            "fence": fence,
+            "reminder_ts": reminder_ts,
+            "escalation_ts": escalation_ts,
+        }
+        return await self._database.change(_MARK_MESSAGES, values)
 
     async def release(
         self,

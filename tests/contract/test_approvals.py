@@ -218,12 +218,17 @@ async def test_the_card_is_marked_step_by_step(storage: Storage) -> None:
 async def test_a_reminder_is_counted_before_it_is_sent(storage: Storage) -> None:
     fence = (await claimed(storage)).fence
 
-    assert await storage.approvals.mark_reminded(APPROVAL_ID, fence=fence, remind_ms=7_000)
+    assert await storage.approvals.mark_reminded(
+        APPROVAL_ID, fence=fence, remind_ms=7_000, reminder_ts="?"
+    )
     first = await storage.approvals.get(APPROVAL_ID)
-    assert await storage.approvals.mark_reminded(APPROVAL_ID, fence=fence, remind_ms=None)
+    assert await storage.approvals.mark_reminded(
+        APPROVAL_ID, fence=fence, remind_ms=None, reminder_ts="?"
+    )
     second = await storage.approvals.get(APPROVAL_ID)
 
     assert (first.reminders, first.remind_ms, first.next_ms) == (1, 7_000, 7_000)
+    assert first.reminder_ts == "?"
     assert (second.reminders, second.remind_ms, second.next_ms) == (2, None, 9_000)
 
 
@@ -231,7 +236,9 @@ async def test_nobody_is_reminded_of_a_decided_approval(storage: Storage) -> Non
     fence = (await claimed(storage)).fence
     await storage.approvals.decide(APPROVAL_ID, a_decision(), digest=DIGEST)
 
-    assert not await storage.approvals.mark_reminded(APPROVAL_ID, fence=fence, remind_ms=7_000)
+    assert not await storage.approvals.mark_reminded(
+        APPROVAL_ID, fence=fence, remind_ms=7_000, reminder_ts="?"
+    )
     stored = await storage.approvals.get(APPROVAL_ID)
     assert (stored.reminders, stored.remind_ms) == (0, None)
 
@@ -277,13 +284,17 @@ async def test_only_the_holder_of_the_lease_escalates(storage: Storage) -> None:
     assert second is not None
 
     assert not await storage.approvals.escalate(APPROVAL_ID, fence=old, now_ms=1_600)
-    assert not await storage.approvals.mark_escalation_told(APPROVAL_ID, fence=old)
+    assert not await storage.approvals.mark_escalation_told(
+        APPROVAL_ID, fence=old, escalation_ts="1.7"
+    )
     assert await storage.approvals.get(APPROVAL_ID) == second
     await storage.approvals.release(
         APPROVAL_ID, fence=second.fence, revision=1, due_ms=None, now_ms=1_600
     )
     assert not await storage.approvals.escalate(APPROVAL_ID, fence=second.fence, now_ms=1_700)
-    assert not await storage.approvals.mark_escalation_told(APPROVAL_ID, fence=second.fence)
+    assert not await storage.approvals.mark_escalation_told(
+        APPROVAL_ID, fence=second.fence, escalation_ts="1.7"
+    )
 
 
 async def test_two_processes_escalate_once(two_processes: list[Storage]) -> None:
@@ -312,9 +323,11 @@ async def test_the_message_of_an_escalation_is_marked(storage: Storage) -> None:
     escalated = await storage.approvals.escalate(APPROVAL_ID, fence=approval.fence, now_ms=1_200)
     assert escalated is not None
 
-    assert await storage.approvals.mark_escalation_told(APPROVAL_ID, fence=approval.fence)
+    assert await storage.approvals.mark_escalation_told(
+        APPROVAL_ID, fence=approval.fence, escalation_ts="1.7"
+    )
     told = await storage.approvals.get(APPROVAL_ID)
-    assert told == replace(escalated, escalation_told=True)
+    assert told == replace(escalated, escalation_told=True, escalation_ts="1.7")
 
 
 async def test_who_has_seen_it_is_recorded_and_the_card_stays(storage: Storage) -> None:
@@ -377,7 +390,9 @@ async def test_who_lost_the_lease_changes_nothing(storage: Storage) -> None:
     assert not await storage.approvals.mark_card(
         APPROVAL_ID, fence=old, card_ts="9.9", drawn_revision=1
     )
-    assert not await storage.approvals.mark_reminded(APPROVAL_ID, fence=old, remind_ms=None)
+    assert not await storage.approvals.mark_reminded(
+        APPROVAL_ID, fence=old, remind_ms=None, reminder_ts="?"
+    )
     assert not await storage.approvals.release(
         APPROVAL_ID, fence=old, revision=1, due_ms=None, now_ms=1_600
     )
@@ -712,3 +727,18 @@ async def test_that_nobody_can_decide_is_recorded_under_the_lease(storage: Stora
     assert not await storage.approvals.mark_stuck(APPROVAL_ID, fence=held.fence - 1, stuck="")
     await storage.approvals.decide(APPROVAL_ID, a_decision(), digest=DIGEST)
     assert not await storage.approvals.mark_stuck(APPROVAL_ID, fence=held.fence, stuck="")
+
+
+async def test_messages_beside_the_card_are_kept_for_who_has_the_lease(storage: Storage) -> None:
+    approval = await claimed(storage, reminder_ts="?", escalation_ts="1.1")
+    mark = storage.approvals.mark_messages
+
+    assert await mark(APPROVAL_ID, fence=approval.fence, reminder_ts="1.7", escalation_ts=None)
+    assert await storage.approvals.get(APPROVAL_ID) == replace(approval, reminder_ts="1.7")
+    assert await mark(APPROVAL_ID, fence=approval.fence, reminder_ts=None, escalation_ts="")
+    kept = await storage.approvals.get(APPROVAL_ID)
+    assert (kept.reminder_ts, kept.escalation_ts) == ("1.7", "")
+    assert not await mark(APPROVAL_ID, fence=approval.fence + 1, reminder_ts="", escalation_ts=None)
+    await storage.approvals.decide(APPROVAL_ID, a_decision(), digest=DIGEST)
+    assert await mark(APPROVAL_ID, fence=approval.fence, reminder_ts="", escalation_ts=None)
+    assert (await storage.approvals.get(APPROVAL_ID)).reminder_ts == ""

@@ -15,13 +15,14 @@ from bot.asks import Ask, Form, Option
 from bot.cards import modals
 from bot.cards.approval import approval_card
 from bot.cards.blocks import Card
-from bot.cards.choose import card_for, escalation_text, reminder_text
+from bot.cards.choose import card_for, concluded_text, escalation_text, reminder_text
 from bot.cards.reply import reply_cards
 from bot.runs import Run, RunState
 from storage.records import Approval, Decision, Kind, Status
 
 FOLDER = Path(__file__).parent / "cards"
 APPROVERS = "the members of this channel, <@U0BEN>"
+LINK = "https://acme.slack.com/archives/C1/p1764000000000100?thread_ts=1764000000.0001&cid=C1"
 CREATED = 1_764_000_000_000
 DECIDED = CREATED + 120_000
 ARGUMENTS = {
@@ -368,6 +369,9 @@ CARDS: dict[str, Callable[[], Card]] = {
     "escalation": lambda: escalation_text(an_approval(), ["U0BEN", "S0OPS", "U0BEN"]),
     "escalation_channel": lambda: escalation_text(an_approval(), ["channel"]),
     "reminder": lambda: reminder_text(an_approval(), ["U0BEN", "S0OPS", "U0BEN", "channel"]),
+    "reminder_link": lambda: reminder_text(an_approval(), ["U0BEN"], link=LINK),
+    "reminder_done": lambda: concluded_text(decided(an_approval(), Status.APPROVED), link=LINK),
+    "reminder_expired": lambda: concluded_text(decided(an_approval(), Status.EXPIRED, by="")),
     "reply": lambda: reply_cards(REPLY)[0],
 }
 MODALS: dict[str, Callable[[], dict[str, Any]]] = {

@@ -231,7 +231,9 @@ def test_card_says_who_else_was_asked_and_since_when() -> None:
     assert words not in shown(_drawn(an_approval(backups_json='["U0BEN"]')))
     drawn = shown(_drawn(an_escalated()))
     assert drawn.count(words) == 1
-    assert "<@U0BEN>, <!subteam^S0OPS>, the members of this channel" in drawn
+    assert f"{words}1764003600^{{date_short_pretty}} {{time}}|2025-11-24 17:00 UTC>: " in drawn
+    assert "UTC>: <@U0BEN>, <!subteam^S0OPS>\n" in drawn  # the channel was asked from the start
+    assert words not in shown(_drawn(an_escalated(backups_json='["channel"]')))
     many = an_escalated(backups_json=json.dumps([f"U0BEN{number:04}" for number in range(200)]))
     assert not message_errors({"text": "x", "blocks": _drawn(many)})
 

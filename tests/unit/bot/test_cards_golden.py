@@ -14,7 +14,15 @@ from bot.sandbox.blockkit import UPDATE_TEXT, message_errors, text_characters, v
 from tests.unit.bot.card_samples import CARDS, FOLDER, MODALS, samples
 
 SAMPLES = samples()
-MESSAGES = {"escalation", "escalation_channel", "reminder", "reply"}
+MESSAGES = {
+    "escalation",
+    "escalation_channel",
+    "reminder",
+    "reminder_done",
+    "reminder_expired",
+    "reminder_link",
+    "reply",
+}
 
 
 @pytest.mark.parametrize("name", sorted(SAMPLES))

@@ -87,13 +87,15 @@ class Diary(FakeNotifier):
     def note(self, what: str) -> None:
         self.entries.append(((self._clock() - self._begin) // 60_000, what))
 
-    async def remind(self, approval: Approval, *, go: Go) -> None:
-        await super().remind(approval, go=go)
+    async def remind(self, approval: Approval, *, look_first: bool, go: Go) -> str:
+        ts = await super().remind(approval, look_first=look_first, go=go)
         self.note("reminder to all" if approval.escalation_told else "reminder")
+        return ts
 
-    async def escalate(self, approval: Approval, *, look_first: bool, go: Go) -> None:
-        await super().escalate(approval, look_first=look_first, go=go)
+    async def escalate(self, approval: Approval, *, look_first: bool, go: Go) -> str:
+        ts = await super().escalate(approval, look_first=look_first, go=go)
         self.note("escalation")
+        return ts
 
 
 # ---- the ladder ----------------------------------------------------------------------------------
@@ -139,9 +141,10 @@ async def test_it_is_on_record_before_anybody_is_told(storage: SqliteStorage) ->
     assert approval.due_ms == approval.escalate_ms == approval.created_ms + 3_600_000
     seen: list[Approval] = []
 
-    async def post(approval: Approval, *, look_first: bool, go: Go) -> None:
+    async def post(approval: Approval, *, look_first: bool, go: Go) -> str:
         assert not look_first
         seen.append(await office.the_approval())
+        return "1.5"
 
     office.notifier.escalate = post  # type: ignore[method-assign]
     await tick(office, hours=1)
@@ -331,7 +334,7 @@ def die_at(office: Office, step: str) -> None:
     else:
         post = office.notifier.escalate
 
-        async def post_and_die(*args: object, **options: object) -> None:
+        async def post_and_die(*args: object, **options: object) -> str:
             await post(*args, **options)  # type: ignore[arg-type]
             raise KilledError
 

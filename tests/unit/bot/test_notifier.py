@@ -12,12 +12,13 @@ import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.app import Identity, Slack
+from bot.cards import card_for
 from bot.errors import DeliveryError
 from bot.notifier import SlackNotifier, approvers_text, mentions_of
 from bot.pacing import Pacer
 from bot.ports import Began, Newest, Stream
 from bot.sandbox.server import Sandbox
-from storage.records import Approval, Decision, Kind, Post, Status, Thread
+from storage.records import UNKNOWN_TS, Approval, Decision, Kind, Post, Status, Thread
 from tests.contract.builders import an_approval
 from tests.fakes import FakeClock
 
@@ -40,6 +41,10 @@ async def nothing(_: str) -> None:
 
 async def yes() -> bool:
     return True
+
+
+async def no() -> bool:
+    return False
 
 
 def a_pacer() -> Pacer:
@@ -226,7 +231,7 @@ async def test_nobody_listens() -> None:
     )
     notifier = SlackNotifier(client, team_id="T1", clock=FakeClock(), pacer=a_pacer())
     with pytest.raises(DeliveryError, match="connection failed"):
-        await notifier.remind(an_approval(approval_id=APPROVAL_ID), go=yes)
+        await notifier.remind(an_approval(approval_id=APPROVAL_ID), look_first=False, go=yes)
     with pytest.raises(DeliveryError, match="connection failed"):
         await notifier.whisper("C1", "U1", "not shown")
 
@@ -243,7 +248,7 @@ async def test_a_whisper_is_for_one_person(scene: Scene) -> None:
 async def test_a_reminder_mentions_who_may_decide(scene: Scene) -> None:
     ada = scene.sandbox.user_id("Ada")
     named = replace(scene.approval, approvers_json=f'["{ada}", "channel"]')
-    await scene.notifier.remind(named, go=yes)
+    await scene.notifier.remind(named, look_first=False, go=yes)
     assert f"<@{ada}>" in str(scene.sandbox.messages(scene.thread.channel_id)[1])
     assert "<!" not in str(scene.sandbox.calls[-1].args["text"])
     assert list(mentions_of(scene.approval)) == []
@@ -310,11 +315,13 @@ async def test_an_escalation_that_was_never_posted_is_posted(scene: Scene) -> No
     assert len(scene.texts()) == 2
 
 
-async def test_a_card_names_all_who_may_decide(scene: Scene) -> None:
+async def test_d28_who_was_asked_later_is_named_once(scene: Scene) -> None:
     ada, ben = scene.sandbox.user_id("Ada"), scene.sandbox.user_id("Ben")
     approval = escalated(scene, ben)
     assert approvers_text(replace(approval, escalated_ms=None)) == f"<@{ada}>"
-    assert approvers_text(approval) == f"<@{ada}>, <@{ben}>, the members of this channel"
+    assert approvers_text(approval) == f"<@{ada}>"
+    card = card_for(approval, approvers_text=approvers_text(approval))
+    assert str(card.blocks).count(f"<@{ben}>") == 1
 
 
 async def test_a_text_is_said_once_though_its_answer_was_lost(scene: Scene) -> None:
@@ -392,3 +399,39 @@ async def test_a_stream_whose_stop_was_lost_shows_the_text_once(scene: Scene) ->
     scene.sandbox.fail("chat.stopStream", drop=True)
     await stream.finish("All is well.")
     assert scene.texts() == ["All is well."]
+
+
+async def test_d10_a_reminder_has_a_link_and_is_edited_at_the_end(scene: Scene) -> None:
+    ts = await scene.post_card(look_first=False)
+    approval = replace(scene.approval, card_ts=ts)
+    reminder = await scene.notifier.remind(approval, look_first=False, go=yes)
+    assert await scene.notifier.remind(approval, look_first=True, go=no) == reminder
+    channel, digits = approval.channel_id, ts.replace(".", "")
+    assert f"/archives/{channel}/p{digits}" in str(scene.sandbox.messages(channel)[-1]["blocks"])
+
+    decision = Decision(status=Status.APPROVED, by="U1", at_ms=1_000)
+    done = replace(approval, status=Status.APPROVED, decision=decision, reminder_ts=reminder)
+    await scene.notifier.conclude(done, reminder=True)
+    assert scene.texts()[-1].startswith("No decision is needed any more: ")
+    found = replace(done, reminder_ts=UNKNOWN_TS)
+    await scene.notifier.take_back(found, reminder=True)
+    assert len(scene.texts()) == 1
+    await scene.notifier.take_back(done, reminder=True)
+    await scene.notifier.conclude(done, reminder=True)
+    await scene.notifier.conclude(found, reminder=True)
+    await scene.notifier.take_back(replace(done, escalation_ts=""), reminder=False)
+    assert len(scene.texts()) == 1
+
+
+async def test_a_message_that_slack_does_not_let_be_removed_is_an_error(scene: Scene) -> None:
+    scene.sandbox.fail("chat.delete", error="fatal_error")
+    with pytest.raises(DeliveryError):
+        await scene.notifier.take_back(replace(scene.approval, reminder_ts="1.5"), reminder=True)
+
+
+async def test_without_a_link_a_reminder_says_that_the_card_is_above(scene: Scene) -> None:
+    scene.sandbox.fail("chat.getPermalink", error="message_not_found")
+    await scene.notifier.remind(replace(scene.approval, card_ts="1.5"), look_first=False, go=yes)
+    message = scene.sandbox.messages(scene.approval.channel_id)[-1]
+    assert "The card is above." in str(message["blocks"])
+    assert await scene.notifier.remind(scene.approval, look_first=False, go=no) == ""

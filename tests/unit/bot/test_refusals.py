@@ -176,17 +176,40 @@ async def test_a_reminder_that_waits_its_turn_is_not_lost(storage: SqliteStorage
     assert len(office.notifier.reminders) == 1
 
 
-async def test_a_reminder_whose_answer_was_lost_is_not_repeated(storage: SqliteStorage) -> None:
+async def test_a_reminder_whose_answer_was_lost_is_found(storage: SqliteStorage) -> None:
     office = Office(storage, [PAY])
     await office.hear(ASK)
-    office.notifier.failing.add("remind")
+    office.notifier.lost.add("remind")
+    await later(office, seconds=15 * 60)
+    assert (await office.the_approval()).reminders == 1
+    office.notifier.lost.clear()
+    assert await later(office, seconds=60) == 1
+    approval = await office.the_approval()
+    assert office.notifier.reminders == [approval.approval_id]
+    assert approval.reminder_ts in office.notifier.nudges
+    assert (approval.reminders, approval.due_ms) == (1, approval.remind_ms)
+
+
+async def test_a_reminder_that_was_not_taken_is_posted_later(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY])
+    await office.hear(ASK)
+    undeliverable(office, "remind", error=DeliveryError("chat.postMessage", "token_revoked"))
+    await later(office, seconds=15 * 60)
+    office.notifier.failing.clear()
+    await later(office, seconds=60)
+    approval = await office.the_approval()
+    assert office.notifier.reminders == [approval.approval_id]
+    assert approval.reminders == 1
+
+
+async def test_a_reminder_that_slack_never_takes_waits_for_the_next(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY])
+    await office.hear(ASK)
+    undeliverable(office, "remind")
     await later(office, seconds=15 * 60)
     approval = await office.the_approval()
-    assert approval.reminders == 1
+    assert (approval.reminders, approval.reminder_ts) == (1, "")
     assert approval.due_ms == approval.remind_ms
-    office.notifier.failing.clear()
-    assert await later(office, seconds=60) == 0
-    assert office.notifier.reminders == []
 
 
 # ---- a card that somebody deleted ----------------------------------------------------------------
