@@ -24,8 +24,19 @@ def test_names_are_frozen() -> None:
         "pick_3",
         "pick_4",
         "reveal",
+        "withdraw",
     )
-    forms = ("reject", "edit", "answer", "details", "ran", "respond", "choose", "notice")
+    forms = (
+        "reject",
+        "edit",
+        "answer",
+        "details",
+        "ran",
+        "respond",
+        "choose",
+        "withdraw",
+        "notice",
+    )
     names = {*buttons, *more, "value", *(f"{form}_modal" for form in forms)}
     assert {str(name) for name in ActionId} == {f"countersign:{name}" for name in names}
 

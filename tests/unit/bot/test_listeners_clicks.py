@@ -79,7 +79,6 @@ async def test_a_button_of_another_card(counter: Counter, action: ActionId) -> N
         ({"team": {"id": "T2"}, "user": {"id": ADA, "team_id": "T2"}}, ADA),
         ({"user": {"id": "USTRANGER", "team_id": "T1"}}, "USTRANGER"),
         ({"user": {"id": GUS, "team_id": "T1"}}, GUS),
-        ({"user": {"id": ROSA, "team_id": "T1"}}, ROSA),
     ],
 )
 async def test_a_stranger(counter: Counter, changes: dict[str, Any], user_id: str) -> None:
@@ -91,6 +90,13 @@ async def test_a_stranger(counter: Counter, changes: dict[str, Any], user_id: st
     assert answer.status == 200
     assert json.loads(answer.body)["response_action"] == "update"
     assert "Nothing was done" in answer.body
+    await is_untouched(counter)
+
+
+async def test_who_asked_approves_nothing(counter: Counter) -> None:
+    approval = await counter.office.the_approval()
+    assert (await counter.send(a_click(approval, ActionId.APPROVE, ROSA))).status == 200
+    assert "Nothing was done: you asked for this" in counter.told(ROSA)
     await is_untouched(counter)
 
 
