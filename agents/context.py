@@ -95,6 +95,7 @@ class StartingCall:
         tool: Name of the tool.
         arguments: What runs, exactly.
         decisions: Ids of the interrupts whose answers let it run; none when nobody was asked.
+        goes_on: Whether it has started before, and goes on after a question in it was answered.
     """
 
     checkpoint_id: str
@@ -102,11 +103,12 @@ class StartingCall:
     tool: str
     arguments: Mapping[str, Json]
     decisions: tuple[str, ...]
+    goes_on: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class AskAgain:
-    """The call does not start: people are asked anew.
+    """The call does not start, or go on: people are asked anew.
 
     Attributes:
         reason: Why, for the people who are asked; never empty.
@@ -516,7 +518,11 @@ async def mark_started(
 
 
 async def may_start(
-    tool: str, arguments: Mapping[str, Json], *, decisions: tuple[str, ...]
+    tool: str,
+    arguments: Mapping[str, Json],
+    *,
+    decisions: tuple[str, ...],
+    goes_on: bool = False,
 ) -> Mapping[str, Json] | AskAgain:
     """Find out whether what people decided still lets a call start. For parts of the runtime.
 
@@ -524,6 +530,7 @@ async def may_start(
         tool: Name of the tool.
         arguments: What would run, exactly.
         decisions: See `StartingCall`.
+        goes_on: See `StartingCall`.
 
     Returns:
         What is to be noted with the start; or why people have to be asked anew.
@@ -537,6 +544,7 @@ async def may_start(
         tool=tool,
         arguments=arguments,
         decisions=decisions,
+        goes_on=goes_on,
     )
     return await scope.run.before_start(call)
 
@@ -547,11 +555,13 @@ async def begin_call(
     *,
     decisions: tuple[str, ...],
     masks: Mapping[str, Sequence[str]] | None = None,
+    goes_on: bool = False,
 ) -> str:
     """Note that a gated call starts now, if it may. For gates.
 
     Returns:
-        Why it may not, and people have to be asked anew; empty when it has started.
+        Why it may not, and people have to be asked anew; empty when it has started. One that goes
+        on always may: to begin it anew would be to run what it has done already a second time.
 
     Raises:
         CheckpointConflictError: Somebody else works on this run: the call must not run.
@@ -559,9 +569,11 @@ async def begin_call(
     scope = current_scope("begin_call()")
     frozen: Mapping[str, Json] | AskAgain = scope.frozen
     if scope.granted is None:  # else people have just decided about the doubt, and that was checked
-        frozen = await may_start(tool, arguments, decisions=decisions)
+        frozen = await may_start(tool, arguments, decisions=decisions, goes_on=goes_on)
     if isinstance(frozen, AskAgain):
-        return frozen.reason
+        if not goes_on:
+            return frozen.reason
+        frozen = {}
     await mark_started(arguments, frozen=frozen, masks=masks)
     return ""
 

@@ -244,8 +244,10 @@ class CallGate(ABC):
         wanted: dict[str, Json],
     ) -> GateState | ToolReturn:
         """Let the call run if everybody has agreed to it who has to; ask the others."""
-        vote = self._vote(state, info, answer, edits=not _same(wanted, shown))
-        asked_first = not vote.edits and state.arguments is None
+        edits = not _same(wanted, shown)
+        vote = self._vote(state, info, answer, wanted=wanted, edits=edits)
+        is_asked = not vote.edits and vote.ruling == info.ruling
+        asked_first = is_asked and state.arguments is None
         after = _changed(state, wanted) if vote.edits else replace(state, arguments=wanted)
         after = replace(
             after,
@@ -268,12 +270,23 @@ class CallGate(ABC):
             self._ask_for(after, left[0], original=original)
         return self._approved(info, after)
 
-    def _vote(self, state: GateState, info: CallInfo, answer: object, *, edits: bool) -> Vote:
+    def _vote(
+        self,
+        state: GateState,
+        info: CallInfo,
+        answer: object,
+        *,
+        wanted: dict[str, Json],
+        edits: bool,
+    ) -> Vote:
         """Read who let it run, and under which ruling; refuse who was counted already."""
         by, editor, ruling = (_text(answer, name) for name in ("by", "edited_by", "ruling"))
         around = () if state.asking or state.lapsed else deciders(gates_around())
+        counted = {*info.counted, *around}
+        if edits:  # a gate around this one that is asked anew counts nobody yet
+            counted = {*deciders(counting(replace(state, arguments=wanted)))}
         for name in (by, editor):
-            if name and name in (*info.counted, *around):
+            if name in counted:
                 self._refuse(f"{name} has agreed in another gate of this call, which needs two")
         editor = (editor or by) if edits else state.edited_by
         if not edits and info.exclude_editors and by and by == editor:
@@ -366,7 +379,14 @@ class CallGate(ABC):
         """
         around, masks = counting(state), self.tool.definition.masks
         decisions = (*(name for one in around for name in one.state.decisions), *state.decisions)
-        again = await begin_call(self._name, arguments, decisions=decisions, masks=masks)
+        _, _, before = get_interrupt_state(GateState)
+        again = await begin_call(
+            self._name,
+            arguments,
+            decisions=decisions,
+            masks=masks,
+            goes_on=before is not None and before.approved,
+        )
         if not again:
             return None
         lapsed = replace(

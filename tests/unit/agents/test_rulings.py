@@ -11,9 +11,10 @@ import pytest
 
 from agents.calls import ToolOutcome
 from agents.codec import Json, decode, encode
-from agents.context import AskAgain, StartingCall
+from agents.context import AskAgain, StartingCall, get_interrupt_state
 from agents.errors import AgentConfigError
 from agents.policy import Allow, Ask, Condition, Deny, PolicyCall, Rule, RulePolicy, Ruling, all_of
+from agents.signals import interrupt
 from agents.tools import Tool, approval_gate, guard, human_gate, review_edit_gate
 from agents.tools.choice import choice_gate
 from agents.tools.complete import complete_gate
@@ -120,6 +121,18 @@ async def test_decision_is_bound_to_its_ruling() -> None:
         await stage.answer(answer)
         assert "not bound to what was shown" in str(stage.refusals[0])
     assert stage.asked.id == before
+
+
+async def test_edit_back_to_what_was_shown_is_no_approval_of_it() -> None:
+    pay, dear = Plain("pay"), replace(MIA, kind="review")
+    stage = staged(guard(pay, ByAmount({5: dear, 6: ANYBODY})))
+    await stage.run()
+    info = stage.question(ReviewEditInfo)
+    await stage.answer(edited(info, 5, ruling=ANYBODY.to_text(), by="UADA", edited_by="UADA"))
+    assert pay.calls == []
+    assert stage.question(ReviewEditInfo).approvers == ("UMIA",)
+    await stage.answer(stage.question(ReviewEditInfo).accept(by="UMIA"))
+    assert pay.calls == [{"x": 5}]
 
 
 async def test_second_edit_starts_over() -> None:
@@ -320,6 +333,17 @@ async def test_edit_inside_asks_the_people_outside_about_what_runs_now() -> None
     assert pay.calls == [{"x": 6}]
 
 
+async def test_edit_inside_is_agreed_to_by_those_who_had_agreed_outside() -> None:
+    pay = Plain("pay")
+    inner = guard(pay, ByAmount({5: ANYBODY, 6: Allow()}))
+    stage = staged(guard(inner, ByAmount({5: MIA, 6: MIA})))
+    await stage.run()
+    await stage.answer(stage.question(ApprovalInfo).approve(by="UMIA"))
+    info = stage.question(ReviewEditInfo)
+    await stage.answer(edited(info, 6, ruling=MIA.to_text(), by="UMIA", edited_by="UADA"))
+    assert (stage.refusals, pay.calls) == ((), [{"x": 6}])
+
+
 async def test_edit_inside_asks_people_of_a_policy_that_had_allowed_it() -> None:
     pay = Plain("pay")
     stage = staged(guard(review_edit_gate(pay), ByAmount({5: Allow(), 50000: MIA})))
@@ -472,6 +496,30 @@ async def test_f7_lapse_of_an_edited_call_asks_about_what_was_edited() -> None:
     assert result is not None
     assert result.text.startswith("A person changed the arguments")
     assert pay.calls == [{"x": 6}]
+
+
+async def test_i5_call_that_goes_on_after_a_question_is_not_begun_anew() -> None:
+    began: list[int] = []
+
+    async def pay(x: int) -> str:
+        if not get_interrupt_state(str)[0]:
+            began.append(x)
+            interrupt("how?")
+        return "paid"
+
+    for make in (approval_gate, lambda one: guard(one, ByAmount({5: MIA}))):
+        began.clear()
+        watch = Watchman()
+        stage = staged(make(tool(name="pay")(pay)))
+        stage.before_start = watch
+        await stage.run()
+        await stage.answer(stage.question(ApprovalInfo).approve(by="UMIA"))
+        watch.reasons = ["it is too old"]
+        result = await stage.answer("by card")
+        assert result is not None
+        assert (result.text, began) == ("paid", [5])
+        assert stage.started
+        assert [call.goes_on for call in watch.seen] == [False, True]
 
 
 def test_rules_that_ask_have_names_of_their_own() -> None:

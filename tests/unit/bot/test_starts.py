@@ -177,13 +177,14 @@ class Desk:
         await self.storage.approvals.add(replace(an_approval(), **fields))
         return f"00000000-0000-0000-0000-{number:012x}"
 
-    async def start(self, *decisions: str) -> object:
+    async def start(self, *decisions: str, goes_on: bool = False) -> object:
         call = StartingCall(
             checkpoint_id=f"{THREAD_ID}#1",
             address="agent:A;tool:pay:c1",
             tool="pay",
             arguments={},
             decisions=decisions,
+            goes_on=goes_on,
         )
         return await self.starts(call)
 
@@ -223,6 +224,28 @@ async def test_f7_person_is_looked_up_again(desk: Desk, seconds: int, starts: bo
     said = await desk.start(first)
     assert isinstance(said, dict) is starts
     assert starts or said == AskAgain("who had approved it may not decide it any more")
+
+
+@pytest.mark.parametrize(("seconds", "starts"), [(900, True), (901, False)])
+async def test_f7_decision_of_a_clock_that_was_ahead_is_not_young(
+    desk: Desk, seconds: int, starts: bool
+) -> None:
+    ahead = Decision(status=Status.APPROVED, by=ADA, at_ms=desk.clock() + seconds * 1_000)
+    desk.directory.add(ADA)
+    first = await desk.decided(1, decision=ahead)
+    assert isinstance(await desk.start(first), dict) is starts
+    desk.directory.add(ADA, is_deleted=True)
+    assert isinstance(await desk.start(first), AskAgain)
+
+
+async def test_f7_call_that_goes_on_is_not_stopped_by_its_age(desk: Desk) -> None:
+    first = await desk.decided(1)
+    desk.clock.forward(minutes=43_200)
+    said = await desk.start(first, goes_on=True)
+    assert isinstance(said, dict)
+    assert json.loads(said["approvers"]) == [ADA, BEN]
+    assert (desk.attended, run_of(await desk.record(1))) == ([], None)
+    assert await desk.start("00000000-0000-0000-0000-000000000009", goes_on=True) == {}
 
 
 async def test_f7_age_counts_from_the_last_decision_and_everybody_is_looked_up(desk: Desk) -> None:
