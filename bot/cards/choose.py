@@ -9,6 +9,7 @@ from typing import assert_never
 from bot.cards.approval import approval_card, describe
 from bot.cards.blocks import Card, literal, quote, rich, section
 from bot.cards.doubt import doubt_card
+from bot.cards.final import what_runs
 from bot.cards.parts import CHANNEL, MEMBERS, approvers_words, spoken_title, title_of
 from bot.cards.question import describe_question, question_card
 from bot.cards.restored import restored
@@ -126,9 +127,10 @@ def concluded_text(approval: Approval, *, link: str = "") -> Card:
             words = f"This waits no longer: {mention(decision.by)} has decided{when}."
         case _:
             words = f"This waits no longer{when}."
-    title = quote(literal(clip(title_of(approval), 300), "strike"))
+    final = what_runs(approval)
+    title = quote(literal(clip(title_of(final), 300)))
     said = f"{words} {_where(link, end=' says how it ended')}" if link else words
-    spoken = f"No decision is needed any more: {spoken_title(approval)}."
+    spoken = f"No decision is needed any more: {spoken_title(final)}."
     return Card(text=spoken, blocks=[section(said), rich(title)])
 
 

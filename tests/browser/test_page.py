@@ -103,6 +103,9 @@ async def test_edit_with_a_wrong_value_first(page: Page, stage: Stage) -> None:
     pane = page.get_by_test_id("thread-pane")
     await expect(pane).to_contain_text("payments 1.4.3 is live in production with 5 replicas")
     await expect(pane).to_contain_text("Edited and approved by @Ada Lind")
+    await expect(pane).to_contain_text("Deploy payments 1.4.3 to production")
+    await expect(pane).not_to_contain_text("Deploy payments 1.4.2 to production")
+    await expect(pane.get_by_text("Ran", exact=True)).to_have_count(1)
 
 
 async def test_a_reply_answers_then_a_card(page: Page, stage: Stage) -> None:

@@ -248,3 +248,12 @@ def test_what_is_over_says_so_and_where(status: Status, by: str, words: str) -> 
 def test_what_is_over_needs_neither_link_nor_decision() -> None:
     said = shown(concluded_text(replace(an_approval(), status=Status.CANCELLED)).blocks)
     assert said.startswith("This waits no longer.\n")
+
+
+def test_what_was_edited_is_named_as_it_ran() -> None:
+    edited = decided(
+        an_approval(), Status.APPROVED, arguments_json='{"version": "9.9.9"}', title="Deploy 9.9.9"
+    )
+    card = concluded_text(edited, link=LINK)
+    assert "Deploy 9.9.9" in shown(card.blocks)
+    assert "1.4.2" not in f"{card.text}{shown(card.blocks)}"
