@@ -20,7 +20,7 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3.14 pyth
 
 # Of each of these parts, 95 % of lines and branches are run by tests that are near the code.
 COVERED := 95
-USE_CASES := bot/access.py,bot/approvals.py,bot/inbox.py,bot/mapping.py,bot/threads.py,bot/turns.py
+USE_CASES := bot/access.py,bot/approvals.py,bot/comeback.py,bot/edits.py,bot/forgetting.py,bot/inbox.py,bot/mapping.py,bot/outlook.py,bot/requesters.py,bot/settlement.py,bot/starts.py,bot/threads.py,bot/turns.py,bot/withdrawals.py
 PARTS := agents/* storage/* $(USE_CASES)
 
 .PHONY: help demo test test-mongo check bench chaos format clean

@@ -403,6 +403,8 @@ class Play:
             Status.EXPIRED: "xpired",
             Status.ANSWERED: "t ran" if approval.kind is Kind.DOUBT else "nswered",
             Status.CANCELLED: "ancelled",
+            Status.WITHDRAWN: "ithdrawn",
+            Status.UNDECIDABLE: "obody can decide",
         }
         shown = str(cards[0]["blocks"])
         if buttons_that_act(cards[0]) or words.get(approval.status, "?") not in shown:
