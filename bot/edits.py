@@ -8,9 +8,11 @@ works out the ruling once more before anything runs.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 
 from agents.tools.rulings import Judgement
+from bot.access import editors_of
 from bot.approvals import Approvals
 from bot.audit import note_edit
 from bot.errors import plain_words
@@ -92,13 +94,19 @@ class Edits:
             changed = _same_people(approval, call, by=by, now_ms=now)
         outlook = Outlook(self.approvals.access.directory, self.rules.channels)
         changed = await outlook.prepare(
-            replace(changed, escalated_ms=None, stuck=""), unknown=unknown_names(info)
+            replace(changed, editors_json=_editors(approval, by), escalated_ms=None, stuck=""),
+            unknown=unknown_names(info),
         )
         if changed.decision is not None:
             return f"nobody could decide this: {plain_words(changed.decision.reason)}"
         kept = await self.approvals.rebind(approval, changed, by=by)
         await note_edit(self.storage.audit, approval, kept, now)
         return kept
+
+
+def _editors(approval: Approval, by: str) -> str:
+    """Whose edit somebody goes on from: a part of the call stays theirs, whoever edits last."""
+    return json.dumps([name for name in editors_of(approval) if name != by])
 
 
 def _same_people(approval: Approval, call: CheckedCall, *, by: str, now_ms: int) -> Approval:

@@ -315,6 +315,7 @@ def _under_ruling(info: CallInfo, rules: Rules) -> dict[str, Any]:
         "counted_json": json.dumps(info.counted),
         "editors_excluded": info.exclude_editors or rules.exclude_editors,
         "edited_by": info.edited_by,
+        "editors_json": json.dumps(info.editors),
         "original_json": in_order(info.original) if info.original is not None else "",
         "asked_again": info.asked_again,
     }

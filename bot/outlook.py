@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from bot.access import CHANNEL, Access, approver_names, backup_names, decider_names
+from bot.access import CHANNEL, Access, approver_names, backup_names, decider_names, editors_of
 from bot.errors import DirectoryError, NobodyError, NotApproverError
 from bot.ports import Actor, Directory
 from bot.requesters import requesters_of
@@ -134,7 +134,7 @@ class Outlook:
 def _spent(approval: Approval) -> set[str]:
     """Who has had their say in this call: in another gate of it, or by an edit."""
     counted = json.loads(approval.counted_json)
-    edited = [approval.edited_by] if approval.editors_excluded and approval.edited_by else []
+    edited = editors_of(approval) if approval.editors_excluded else ()
     return {*counted, *edited}
 
 

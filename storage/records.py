@@ -244,6 +244,8 @@ class Approval:
     """Slack user id of who made that edit; empty when there is none."""
     editors_excluded: bool = False
     """Whether who made that edit cannot approve it, too."""
+    editors_json: str = "[]"
+    """JSON list of user ids: who edited it before that, and wrote a part of it."""
     counted_json: str = "[]"
     """JSON list of user ids: who has agreed to this call in another gate of it, or under another
     rule, and so cannot agree to it here."""

@@ -253,6 +253,7 @@ class CallGate(ABC):
             after,
             edited=state.edited or vote.edits,
             edited_by=vote.editor,
+            editors=vote.editors,
             decisions=(*after.decisions, *_answered()),
         )
         if asked_first or (self._fills_in and not state.asking):
@@ -289,10 +290,19 @@ class CallGate(ABC):
             if name in counted:
                 self._refuse(f"{name} has agreed in another gate of this call, which needs two")
         editor = (editor or by) if edits else state.edited_by
-        if not edits and info.exclude_editors and by and by == editor:
+        before = dict.fromkeys((*state.editors, state.edited_by))
+        editors = tuple(name for name in before if name not in {"", editor})
+        if not edits and info.exclude_editors and by and by in (editor, *editors):
             self._refuse(f"{by} has edited it, and the rule wants somebody else to approve it")
         slot = state.asking or self.slot
-        return Vote(ruling=ruling or info.ruling, by=by, editor=editor, slot=slot, edits=edits)
+        return Vote(
+            ruling=ruling or info.ruling,
+            by=by,
+            editor=editor,
+            editors=editors,
+            slot=slot,
+            edits=edits,
+        )
 
     def _ask_for(
         self,
@@ -309,6 +319,7 @@ class CallGate(ABC):
             asked,
             counted=tuple(dict.fromkeys((*around, *state.decided_by))),
             edited_by=state.edited_by,
+            editors=state.editors,
             original=original,
             asked_again=asked_again,
         )

@@ -162,6 +162,7 @@ class CallInfo:
         counted: Who was counted for the call already, in a gate around this one or under another
             rule of it: they cannot decide here.
         edited_by: Who made these arguments; empty when the model did, or nobody is named.
+        editors: Who edited them before that, and so made a part of them.
         original: The arguments as people were first asked about them; None when nobody changed any.
         asked_again: Why people are asked anew; empty when they are not.
         secret: Names of arguments that people are never shown; see `ToolSpec`.
@@ -189,6 +190,7 @@ class CallInfo:
     exclude_editors: bool = False
     counted: tuple[str, ...] = ()
     edited_by: str = ""
+    editors: tuple[str, ...] = ()
     original: dict[str, Json] | None = None
     asked_again: str = ""
     secret: tuple[str, ...] = ()

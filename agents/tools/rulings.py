@@ -40,6 +40,7 @@ class GateState:
         decided_by: Who has agreed to these arguments, as far as answers say.
         decisions: The interrupts whose answers let it run.
         edited_by: Who made these arguments; empty when nobody is known to have.
+        editors: Who edited them before that.
         lapsed: Whether what people had agreed to in gates around this one has lapsed.
     """
 
@@ -53,6 +54,7 @@ class GateState:
     decided_by: tuple[str, ...] = ()
     decisions: tuple[str, ...] = ()
     edited_by: str = ""
+    editors: tuple[str, ...] = ()
     lapsed: bool = False
 
 
@@ -191,6 +193,7 @@ class Vote:
         ruling: The ruling that it is bound to.
         by: Who gave it; empty when nobody is named.
         editor: Who made the arguments; empty when nobody is named.
+        editors: Who edited them before that.
         slot: The gate whose people were asked.
         edits: Whether it changed the arguments itself.
     """
@@ -198,6 +201,7 @@ class Vote:
     ruling: str
     by: str
     editor: str
+    editors: tuple[str, ...]
     slot: str
     edits: bool
 
@@ -205,7 +209,7 @@ class Vote:
         """Whether the person agreed to just what is demanded, and may."""
         if not self.ruling or self.ruling != asked.ruling:
             return False
-        is_own = self.by in {"", self.editor} if self.editor else self.edits
+        is_own = self.by in {"", self.editor, *self.editors} if self.editor else self.edits
         return not (asked.exclude_editors and is_own)
 
     def cast(self, state: GateState, left: Sequence[Demand]) -> tuple[GateState, list[Demand]]:

@@ -593,6 +593,7 @@ def rebound(**changes: object) -> Approval:
         "original_json": '{"x":5}',
         "edited_by": "UADA",
         "editors_excluded": True,
+        "editors_json": '["UCLEO"]',
         "counted_json": '["UBEN"]',
         "stuck": "nobody is left",
         "expires_ms": 9_000,

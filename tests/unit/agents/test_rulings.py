@@ -174,6 +174,22 @@ async def test_editors_can_be_excluded() -> None:
     assert pay.calls == [{"x": 6}]
 
 
+async def test_excluded_are_all_who_edited() -> None:
+    pay, rule = Plain("pay"), replace(ANYBODY, exclude_editors=True)
+    stage = staged(guard(pay, ByAmount({5: rule, 6: rule, 7: rule})))
+    await stage.run()
+    await stage.answer(stage.question(ReviewEditInfo).edit({"x": 6}, by="UADA"))
+    await stage.answer(stage.question(ReviewEditInfo).edit({"x": 7}, by="UBEN"))
+    info = stage.question(ReviewEditInfo)
+    assert (info.edited_by, info.editors) == ("UBEN", ("UADA",))
+    for name in ("UADA", "UBEN"):
+        assert await stage.answer(info.accept(by=name)) is None
+        assert f"{name} has edited it" in str(stage.refusals[0])
+    assert pay.calls == []
+    await stage.answer(info.accept(by="UCLEO"))
+    assert pay.calls == [{"x": 7}]
+
+
 @pytest.mark.parametrize(
     ("by", "editor", "runs"),
     [("UBEN", "UADA", True), ("UADA", "UADA", False), (None, "UADA", False), (None, None, False)],

@@ -190,6 +190,21 @@ async def test_who_loses_a_race_is_told(room: Room) -> None:
         await room.edits.edit(before, CheckedCall(arguments={"amount": 7}), judgement, by=BEN)
 
 
+async def test_i13_who_edited_before_the_last_editor_does_not_approve(room: Room) -> None:
+    office = room.office
+    await room.edit(await room.ask(), 60)
+    both = await room.edit(await office.the_approval(), 61, by=BEN)
+    assert isinstance(both, Approval)
+    assert (both.status, both.edited_by, both.editors_json) == (Status.PENDING, BEN, f'["{ADA}"]')
+    for name in (ADA, BEN):
+        with pytest.raises(NotApproverError, match="you have edited this"):
+            await office.decide(both, by=name)
+    again = await room.edit(both, 62)
+    assert isinstance(again, Approval)
+    assert (again.edited_by, again.editors_json) == (ADA, f'["{BEN}"]')
+    assert RAN == []
+
+
 async def test_who_was_counted_does_not_edit(room: Room) -> None:
     before = replace(await room.ask(), counted_json=json.dumps([ADA]))
     for amount in (7, 200):
