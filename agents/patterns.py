@@ -42,6 +42,7 @@ class _Compiled(Protocol):
     def programsize(self) -> int: ...
     def finditer(self, text: str) -> Iterator[_Match]: ...
     def fullmatch(self, text: str) -> _Match | None: ...
+    def search(self, text: str) -> _Match | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +65,23 @@ class Pattern:
 
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
         """Yield begin and end of all that it finds and that is not empty, in order."""
-        for found in self._compiled.finditer(_SURROGATES.sub("\ufffd", text)):
+        for found in self._compiled.finditer(_readable(text)):
             begin, end = found.span()
             if end > begin:
                 yield begin, end
 
     def matches(self, text: str) -> bool:
         """Tell whether it matches a whole text; half of a character is read as U+FFFD."""
-        return self._compiled.fullmatch(_SURROGATES.sub("\ufffd", text)) is not None
+        return self._compiled.fullmatch(_readable(text)) is not None
+
+    def finds(self, text: str) -> bool:
+        """Tell whether it finds something in a text."""
+        return self._compiled.search(_readable(text)) is not None
+
+
+def _readable(text: str) -> str:
+    """The text without what UTF-8 cannot write; as long as it was."""
+    return text if text.isascii() else _SURROGATES.sub("\ufffd", text)
 
 
 def _compile(text: str, *, dot_is_all: bool) -> _Compiled:

@@ -22,6 +22,7 @@ from bot.redaction import (
     print_of,
     searches,
 )
+from bot.secretnames import secret_fields
 
 PLAIN = re.compile(r"[A-Za-z0-9_.+/=-]{1,200}")
 """What may be masked by a guess."""
@@ -244,15 +245,19 @@ def _masked(value: object, key: str, *, is_open: bool = False) -> object:
 
 
 def _masked_text(value: str, key: str, *, is_open: bool) -> object:
-    if not is_open and is_secret_key(key) and PLAIN.fullmatch(value):
+    if not is_open and _names_secret(key, value) and PLAIN.fullmatch(value):
         return _Text((Mask.of(value, is_guess=True),))
     words = mask_call(value, is_open=is_open)
     return value if words == (value,) else _Text(words)
 
 
+def _names_secret(key: str, value: object) -> bool:
+    return is_secret_key(key) and not is_harmless(key, value)
+
+
 def _masked_number(value: object, key: str) -> object:
     clear = json.dumps(value)
-    if is_secret_key(key) and not is_harmless(key, value) and PLAIN.fullmatch(clear):
+    if _names_secret(key, value) and PLAIN.fullmatch(clear):
         return _Text((Mask.of(clear, is_guess=True),))
     words = mask_call(clear) if isinstance(value, int) and len(clear) < 30 else (clear,)
     return value if words == (clear,) else _Text(words)
@@ -263,11 +268,13 @@ def _masked_object(value: dict[str, object], key: str, *, is_open: bool) -> obje
     given = next((value[name] for name in ("name", "key", "Name", "Key") if name in value), "")
     named = given if isinstance(given, str) and is_secret_key(given) else ""
     inherited = key if is_secret_key(key) else ""
+    fields = secret_fields(value)
     pairs: list[tuple[Words, object]] = []
     is_same = True
     for name, item in value.items():
         shown = (name,) if is_open else mask_call(name)
         about = named if named and name.lower() == "value" else name
+        about = "secret" if name in fields else about
         if inherited and not is_secret_key(about):
             about = inherited
         masked = _masked(item, about, is_open=is_open)

@@ -12,9 +12,12 @@ Sources:
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+
+from agents.patterns import Pattern
 
 REDACTED = "•••• redacted"
 """Stands in the place of a secret."""
@@ -33,12 +36,14 @@ class Look:
         pattern: Matches the secret, and what stands before it as the group `keep`.
         is_secret: Looks closer at a match; None when the form says enough.
         hint: Found in every text with this form, and quicker to look for; None without one.
+        gate: The same for RE2, which looks for all gates at once; empty for the needles.
     """
 
     needles: tuple[str, ...]
     pattern: re.Pattern[str]
     is_secret: Callable[[re.Match[str]], bool] | None = None
     hint: re.Pattern[str] | None = None
+    gate: str = ""
 
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
         """Yield begin and end of each secret of this form, in order."""
@@ -66,16 +71,17 @@ def mask_spans(text: str, spans: Iterable[tuple[int, int]]) -> str:
     return "".join([*pieces, text[end:]]) if pieces else text
 
 
-def may_have_looks(text: str) -> bool:
-    """Tell, quickly, whether a text may have something in it with the form of a secret."""
-    return has_any(_NEEDLES, text) or any(hint.search(text) for hint in _HINTS)
+def looks_for(text: str) -> Iterator[Look]:
+    """Yield, in order, the forms that a text may have; found out quickly."""
+    if _FIRST_GATE.finds(text):
+        yield from _FIRST
+    if _MORE_GATE.finds(text):
+        yield from _MORE
 
 
 def mask_looks(text: str) -> str:
     """Mask everything in a text that has the form of a secret."""
-    if not may_have_looks(text):
-        return text  # as nearly all texts are
-    for look in LOOKS:
+    for look in looks_for(text):
         text = look.mask(text)
     return text
 
@@ -135,11 +141,32 @@ def _token(*needles: str, form: str, whole: bool = False) -> Look:
     return Look(needles, re.compile(f"{_START}(?:{form}){_END if whole else ''}"))
 
 
+def _is_signed(found: re.Match[str]) -> bool:
+    """Azure writes a sign of its own near the end of a key."""
+    return re.search(r"(?:AZDO|AzFu|\+ASt|APIM|ACDb|\+AMC|\+ABa)", found[0][30:]) is not None
+
+
+def _has_digit(found: re.Match[str]) -> bool:
+    return any(char.isdigit() for char in found[0])
+
+
+def _is_login(found: re.Match[str]) -> bool:
+    return is_login(found[0].removeprefix(found["keep"]))
+
+
+def is_login(text: str) -> bool:
+    """Tell whether a text is a name and a password, as registries and HTTP encode them."""
+    try:
+        return b":" in base64.b64decode(text, validate=True)
+    except ValueError:
+        return False
+
+
 _PEM = r"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}"
 _PEM_END = r"-{4,5} ?END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}"
 _GAP = "[ .\u00a0\u2009\u2011-]"
 
-LOOKS = (
+_FIRST = (
     Look(("BEGIN",), re.compile(rf"{_PEM}.*?(?:{_PEM_END}|\Z)", re.DOTALL)),
     Look(
         ("PuTTY-User-Key-File-",),
@@ -207,10 +234,87 @@ LOOKS = (
         ),
         _is_card,
         hint=re.compile("[2-6][0-9]{3}"),
+        gate="[2-6][0-9]{3}",
     ),
 )
-"""In the order in which they are tried: what is longer and surer first."""
 
-_NEEDLES = tuple(dict.fromkeys(needle for look in LOOKS for needle in look.needles))
-_HINTS = tuple(look.hint or look.pattern for look in LOOKS if not look.needles)
-"""A text that has none of these has no secret's form."""
+_MORE = (
+    _token("gsk_", "r8_", "ntn_", form="(?:gsk|r8|ntn)_[A-Za-z0-9]{20,}+"),
+    _token("xai-", "pplx-", form="(?:xai|pplx)-[A-Za-z0-9]{20,}+"),
+    _token("secret_", form="secret_[A-Za-z0-9]{43}", whole=True),
+    _token("figd_", "fo1_", "sb_secret_", form="(?:figd|fo1|sb_secret)_[A-Za-z0-9_-]{20,}+"),
+    _token("fm1", "fm2", form=r"fm[12][ar]?_[A-Za-z0-9+/=_-]{20,}+"),
+    _token("dp.", form=r"dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9._-]{20,}+"),
+    _token("sbp_", "sntry", form="(?:sbp|sntrys|sntryu)_[A-Za-z0-9+/=_-]{20,}+"),
+    _token("key-", form="key-[0-9a-f]{32}", whole=True),
+    _token("HRKU-", "ABSK", form="HRKU-[A-Za-z0-9_-]{20,}+|ABSK[A-Za-z0-9+/]{40,}+={0,2}+"),
+    _token("bedrock-api-key-", form="bedrock-api-key-[A-Za-z0-9+/=_-]{20,}+"),
+    Look(
+        (".atlasv1.",), re.compile(rf"{_START}[A-Za-z0-9]{{14}}\.atlasv1\.[A-Za-z0-9_=-]{{40,}}+")
+    ),
+    _token(":APA91", form="[A-Za-z0-9_-]{11,22}+:APA91[A-Za-z0-9_-]{60,}+"),
+    Look(
+        ("AZDO", "AzFu", "+ASt", "APIM", "ACDb", "+AMC", "+ABa"),  # signed keys of Azure
+        re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{44,90}+(?:={0,2}+)(?![A-Za-z0-9])"),
+        _is_signed,
+    ),
+    Look(
+        ("code=",),
+        re.compile(r"(?P<keep>[?&]code=)[A-Za-z0-9_/%-]{40,}+={0,2}+"),
+    ),
+    Look(
+        (),
+        re.compile(
+            r"(?<![A-Za-z0-9_.-])[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6,7}\.[A-Za-z0-9_-]{27,}+"
+        ),
+        hint=re.compile(r"[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6,7}\."),
+        gate=r"[MNO][A-Za-z0-9_-]{23}[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{6}",
+    ),
+    Look(
+        ("s.",), re.compile(r"(?<![A-Za-z0-9_.$-])s\.[A-Za-z0-9]{24}(?![A-Za-z0-9.(])"), _has_digit
+    ),
+    Look(
+        ("$1$", "$2a$", "$2b$", "$2y$", "$5$", "$6$", "$y$", "$argon2"),  # of passwords
+        re.compile(
+            r"(?<![A-Za-z0-9])\$(?:1|2[aby]|5|6|y|argon2(?:id|i|d))\$[./A-Za-z0-9$,=+]{20,}+"
+        ),
+    ),
+    Look(
+        ("mysql", "mariadb"),
+        re.compile(
+            r"(?P<keep>\b(?:mysql|mariadb)(?:-?(?:admin|dump|import|check|show))?\b"
+            r"[^\n|;&]{0,64}?[ \t]-p)(?![ \t]|••••)[^\s\"'|;&]{1,200}+"
+        ),
+    ),
+    Look(
+        ("sshpass",),
+        re.compile(r"(?P<keep>\bsshpass[ \t]{1,3}-p[ \t]{0,3})(?!••••)[^\s\"']{1,200}+"),
+    ),
+    Look(
+        ("machine ", "machine\t"),
+        re.compile(
+            r"(?P<keep>\bmachine\s{1,3}\S{1,200}+\s{1,9}login\s{1,3}\S{1,200}+\s{1,9}password\s{1,3})"
+            r"(?!••••)\S{1,200}+"
+        ),
+    ),
+    Look(
+        ('auth"', "auth'"),
+        re.compile(r"(?P<keep>[\"']auth[\"']\s{0,3}:\s{0,3}[\"'])[A-Za-z0-9+/]{8,}+={0,2}+"),
+        _is_login,
+    ),
+)
+
+
+def _gate(looks: tuple[Look, ...]) -> Pattern:
+    """One expression that finds something in every text that has one of these."""
+    gates = [
+        [look.gate] if look.gate else [re.escape(needle) for needle in look.needles]
+        for look in looks
+    ]
+    return Pattern("|".join(dict.fromkeys(gate for each in gates for gate in each)))
+
+
+_FIRST_GATE, _MORE_GATE = _gate(_FIRST), _gate(_MORE)
+
+LOOKS = (*_FIRST, *_MORE)
+"""In the order in which they are tried: what is longer and surer first."""

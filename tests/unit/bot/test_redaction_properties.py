@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, example, given, settings, strategies as st
 
-from bot import looks, redaction
+from bot import looks, places, redaction
 from bot.looks import LOOKS, is_card
 from bot.redaction import REDACTED, mask, mask_text
 
@@ -184,7 +184,7 @@ PLACES = [
 @example(password="Tr0ub4dor&3"[:9])
 @settings(deadline=None)
 def test_a_password_in_its_place_is_masked(place: str, password: str) -> None:
-    assume(password.lower() not in redaction._UNSAID)
+    assume(password.lower() not in places._UNSAID)
     masked = mask_text(place.format(password))
     assert password not in masked
     assert REDACTED in masked
@@ -469,8 +469,8 @@ def parts(pattern: re.Pattern[str]) -> list[tuple[str, int, bool]]:
 
 PATTERNS = [
     *(look.pattern for look in LOOKS),
-    *(one for place in redaction._PLACES for one in (place.before, place.value)),
-    redaction._CURL,
+    *(one for place in places.PLACES for one in (place.before, place.value, place.follow)),
+    places.CURL,
 ]
 
 

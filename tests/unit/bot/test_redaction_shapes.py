@@ -1,0 +1,165 @@
+"""Shapes of secrets that are known by their form or their place, and texts that only look alike."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+
+from bot.callmask import mask_call, masks_in
+from bot.redaction import REDACTED, is_secret_key, mask, mask_text
+
+X = "Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4z"
+HEX = "0123456789abcdef0123456789abcdef"
+LOGIN = base64.b64encode(b"me:hunter2").decode()
+
+TOKENS = {
+    "Azure DevOps": (X * 3)[:76] + "AZDO" + "Ab3d",
+    "Azure function code": X + X[:12] + "AzFu" + "Ab3dE" + "Q==",
+    "Azure storage key": (X * 3)[:76] + "+ASt" + "Ab3dE" + "A==",
+    "Discord bot": "MTIzNDU2Nzg5MDEyMzQ1Njc4." + "Ab3dEf." + X[:30],
+    "Firebase messaging": "dAb3dEf6hIj:APA91" + X * 3,
+    "Vault, old": "s." + X[:24],
+    "Terraform": X[:14] + ".atlasv1." + X * 2,
+    "Groq": "gsk_" + X,
+    "xAI": "xai-" + X,
+    "Perplexity": "pplx-" + X,
+    "Replicate": "r8_" + X,
+    "Notion": "ntn_" + X,
+    "Notion, old": "secret_" + (X * 2)[:43],
+    "Figma": "figd_" + X,
+    "Fly": "fo1_" + X,
+    "Fly, macaroon": "fm2_" + X,
+    "Doppler": "dp.st.dev." + X,
+    "Supabase": "sbp_" + HEX + HEX[:8],
+    "Supabase, secret key": "sb_secret_" + X,
+    "Sentry": "sntrys_" + X,
+    "Sentry, user": "sntryu_" + HEX * 2,
+    "Mailgun": "key-" + HEX,
+    "Heroku": "HRKU-" + X,
+    "Bedrock": "ABSK" + X * 2,
+    "Bedrock, short": "bedrock-api-key-" + X,
+    "crypt": "$6$rounds=5000$" + X + "/" + X,
+    "bcrypt": "$2b$12$" + X + X[:21],
+}
+
+
+@pytest.mark.parametrize("token", TOKENS.values(), ids=TOKENS)
+def test_a_token_is_known_by_its_form(token: str) -> None:
+    assert mask_text(f"use {token} now") == f"use {REDACTED} now"
+    assert mask("x", token) == REDACTED
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("https://f.example/api?code=" + X * 2 + "==", "https://f.example/api?code=@"),
+        ("mysql -u root -phunter2 shop", "mysql -u root -p@ shop"),
+        ("mysqldump -h db -pS3cret! shop", "mysqldump -h db -p@ shop"),
+        ("sshpass -p hunter2 ssh me@host", "sshpass -p @ ssh me@host"),
+        ("sshpass -phunter2 ssh x", "sshpass -p@ ssh x"),
+        ("machine h.example login me password hunter2", "machine h.example login me password @"),
+        ("machine h\n  login me\n  password hunter2\n", "machine h\n  login me\n  password @\n"),
+        (f"root:$6$salt${X}:19000:0:::", "root:@:19000:0:::"),
+        ("X-Auth-Key: " + HEX, "X-Auth-Key: @"),
+        ("    client-key-data: " + X * 4, "    client-key-data: @"),
+        (
+            f'{{"auths": {{"r.example": {{"auth": "{LOGIN}"}}}}}}',
+            '{"auths": {"r.example": {"auth": "@"}}}',
+        ),
+        (
+            "kind: Secret\ndata:\n  user: bWU=\n  key: aHVudGVyMg==\n",
+            "kind: Secret\ndata:\n  user: @\n  key: @\n",
+        ),
+        (
+            "stringData:\n  a: b c\nkind: Secret\n---\ndata:\n  a: b",
+            "stringData:\n  a: @\nkind: Secret\n---\ndata:\n  a: b",
+        ),
+        ("PIN: 4711", "PIN: @"),
+        ("your PIN is 471122.", "your PIN is @."),
+        ("Passwort: geheim123", "Passwort: @"),
+        ("Das Passwort lautet geheim123.", "Das Passwort lautet @."),
+        ("Kennwort für db ist geheim123", "Kennwort für db ist @"),
+        ("contraseña: secreto", "contraseña: @"),
+        ("la contraseña es secreto1", "la contraseña es @"),
+        ("mot de passe: secret1", "mot de passe: @"),
+        ("le mot de passe est motsecret", "le mot de passe est @"),
+        ("mnemonic: legal winner thank year wave sausage", "mnemonic: @"),
+        ("seed phrase: legal winner thank year wave sausage", "seed phrase: @"),
+    ],
+)
+def test_a_secret_is_known_by_its_place(text: str, masked: str) -> None:
+    if "me@host" in text:
+        assert mask_text(text) == masked.replace("@ ssh", f"{REDACTED} ssh")
+        return
+    assert mask_text(text) == masked.replace("@", REDACTED)
+    assert mask_text(mask_text(text)) == mask_text(text)
+
+
+def test_objects_that_hold_secrets() -> None:
+    secret = {"kind": "Secret", "metadata": {"name": "db"}, "data": {"user": "bWU="}}
+    assert mask("", secret) == {**secret, "data": REDACTED}
+    assert mask("", {"kind": "ConfigMap", "data": {"a": "b"}})["data"] == {"a": "b"}  # type: ignore[index]
+    assert mask("", {"r.example": {"auth": LOGIN}}) == {"r.example": {"auth": REDACTED}}
+    assert mask("", {"auth": "required"}) == {"auth": "required"}
+    assert mask("", {"pin": "4711", "port": {"pin": 5}}) == {"pin": REDACTED, "port": {"pin": 5}}
+
+
+ORDINARY = [
+    "secretKeyRef:\n  name: db\n  key: password",
+    "imagePullSecrets:\n- name: registry",
+    "PWD=/home/ada/work",
+    "OLDPWD=/tmp",
+    "OTP=26.2",
+    "OTP=26.2.5-rc1 and Elixir",
+    "cookie_banner: visible",
+    "deploy_key: ops-team",
+    "jwt_issuer: https://login.example",
+    "jwt_audience=api",
+    "password_rotation_days: 90",
+    "token_hours = 8",
+    "pin: PA5",
+    "gpio pin = 13",
+    "code=200",
+    "version s.1 of it, e.g. this.something_long_enough_to_be",
+    "key-value store",
+    "npm run mysql-proxy -p 3306",
+    "auth: required",
+    "das Passwort ist falsch",
+    "the secret_manager module",
+    "kind: ConfigMap\ndata:\n  a: b",
+    "it costs $5$ and $6",
+]
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_an_ordinary_text_stays(text: str) -> None:
+    assert mask_text(text) == text
+    assert not any(masks_in(mask_call(text)))
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("secretKeyRef", {"name": "db", "key": "x"}),
+        ("imagePullSecrets", [{"name": "registry"}]),
+        ("PWD", "/home/ada"),
+        ("OTP", "26.2"),
+        ("otp", 26.2),
+        ("cookie_banner", "visible"),
+        ("deploy_key", "ops"),
+        ("jwt_issuer", "https://login.example"),
+        ("password_rotation_days", 90),
+        ("pin", "PA5"),
+    ],
+)
+def test_an_ordinary_value_stays(key: str, value: object) -> None:
+    assert mask(key, value) == value
+
+
+@pytest.mark.parametrize(
+    "key", ["PWD", "otp", "passwort", "Kennwort", "contraseña", "mdp", "X-Auth-Key", "seed_phrase"]
+)
+def test_these_names_are_still_secret(key: str) -> None:
+    assert is_secret_key(key)
+    assert mask(key, "hunter2") == REDACTED
