@@ -392,7 +392,7 @@ class Approvals:
             return approval
         stuck = str(missing) if missing is not None else ""
         if stuck == approval.stuck or not await self.storage.approvals.mark_stuck(
-            approval.approval_id, fence=approval.fence, stuck=stuck
+            approval.approval_id, fence=approval.fence, digest=approval.digest, stuck=stuck
         ):
             return approval
         newest = await self.storage.approvals.get(approval.approval_id)

@@ -70,10 +70,17 @@ class Nudges:
             logger.warning("not escalated: %s", error, extra={"action": "escalation_failed"})
             return approval
         if ts:
-            await self.approvals.mark_escalation_told(
-                approval.approval_id, fence=approval.fence, escalation_ts=ts
-            )
+            await self._mark_told(approval, ts)
         return approval if is_new else replace(approval, escalation_told=True)
+
+    async def _mark_told(self, approval: Approval, ts: str) -> None:
+        name, fence = approval.approval_id, approval.fence
+        if not await self.approvals.mark_escalation_told(
+            name, fence=fence, digest=approval.digest, escalation_ts=ts
+        ):  # an edit came first: what was posted is taken back
+            await self.approvals.mark_messages(
+                name, fence=fence, reminder_ts=None, escalation_ts=ts
+            )
 
     async def remind(self, approval: Approval, now: int) -> int:
         """Remind if it is time; return when the approval needs attention next.
@@ -165,13 +172,18 @@ class Nudges:
 
     async def _count(self, approval: Approval, remind_ms: int | None, *, ts: str) -> bool:
         return await self.approvals.mark_reminded(
-            approval.approval_id, fence=approval.fence, remind_ms=remind_ms, reminder_ts=ts
+            approval.approval_id,
+            fence=approval.fence,
+            digest=approval.digest,
+            remind_ms=remind_ms,
+            reminder_ts=ts,
         )
 
     async def _is_ours(self, approval: Approval) -> bool:
-        """Whether it still waits, and this process has its lease."""
+        """Whether it still waits, for the same people, and this process has its lease."""
         newest = await self.approvals.get(approval.approval_id)
-        return newest.status is Status.PENDING and newest.fence == approval.fence
+        ours = (newest.fence, newest.digest) == (approval.fence, approval.digest)
+        return ours and newest.status is Status.PENDING
 
     def _next(self, approval: Approval, now: int) -> int | None:
         later = now + (milliseconds(self.remind_after) << (approval.reminders + 1))

@@ -327,11 +327,18 @@ class ApprovalStore(Protocol):
         ...
 
     async def mark_reminded(
-        self, approval_id: str, *, fence: int, remind_ms: int | None, reminder_ts: str
+        self,
+        approval_id: str,
+        *,
+        fence: int,
+        digest: str,
+        remind_ms: int | None,
+        reminder_ts: str,
     ) -> bool:
         """Add one to `reminders`, and set the time of the next one and `reminder_ts`.
 
-        False, and nothing written, when the lease was lost or the approval is no longer pending.
+        False, and nothing written, when the lease was lost, or the approval is no longer pending,
+        or no longer about what has this digest: an edit has others asked.
         Called before the reminder is posted, with `UNKNOWN_TS`: after a crash it is looked for.
         """
         ...
@@ -348,11 +355,11 @@ class ApprovalStore(Protocol):
         """
         ...
 
-    async def mark_stuck(self, approval_id: str, *, fence: int, stuck: str) -> bool:
+    async def mark_stuck(self, approval_id: str, *, fence: int, digest: str, stuck: str) -> bool:
         """Record why nobody can decide it now; empty when somebody can.
 
-        One conditional write: the lease is held, and the approval is pending. Sets `stuck`, and
-        adds one to `revision`. False, and nothing written, otherwise.
+        One conditional write: the lease is held, and the approval is pending and has this digest.
+        Sets `stuck`, and adds one to `revision`. False, and nothing written, otherwise.
         """
         ...
 
@@ -375,9 +382,13 @@ class ApprovalStore(Protocol):
         ...
 
     async def mark_escalation_told(
-        self, approval_id: str, *, fence: int, escalation_ts: str
+        self, approval_id: str, *, fence: int, digest: str, escalation_ts: str
     ) -> bool:
-        """Record that the message to the backup people is posted; False when the lease was lost."""
+        """Record that the message to the backup people is posted.
+
+        False, and nothing written, when the lease was lost, or the approval has another digest: an
+        edit has others asked, who have not been told.
+        """
         ...
 
     async def mark_messages(

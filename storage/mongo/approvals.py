@@ -190,9 +190,15 @@ class MongoApprovalStore:
         return await self._collection.update(leases.held(approval_id, fence), update)
 
     async def mark_reminded(
-        self, approval_id: str, *, fence: int, remind_ms: int | None, reminder_ts: str
+        self,
+        approval_id: str,
+        *,
+        fence: int,
+        digest: str,
+        remind_ms: int | None,
+        reminder_ts: str,
     ) -> bool:
-        where = {**leases.held(approval_id, fence), "status": Status.PENDING.value}
+        where = _waiting(approval_id, fence, digest)
         update: Update = {"$inc": {"reminders": 1}, "$set": {"reminder_ts": reminder_ts}}
         return await self._collection.update(where, put(update, "remind_ms", remind_ms))
 
@@ -208,8 +214,8 @@ class MongoApprovalStore:
         escalated = await self._collection.update_and_get(where, put(update, "escalate_ms", None))
         return None if escalated is None else to_record(APPROVALS, escalated)
 
-    async def mark_stuck(self, approval_id: str, *, fence: int, stuck: str) -> bool:
-        where = {**leases.held(approval_id, fence), "status": Status.PENDING.value}
+    async def mark_stuck(self, approval_id: str, *, fence: int, digest: str, stuck: str) -> bool:
+        where = _waiting(approval_id, fence, digest)
         update: Update = {"$set": {"stuck": stuck}, "$inc": {"revision": 1}}
         return await self._collection.update(where, update)
 
@@ -230,10 +236,11 @@ class MongoApprovalStore:
         return is_default and await self._collection.update({**where, "seen_json": None}, update)
 
     async def mark_escalation_told(
-        self, approval_id: str, *, fence: int, escalation_ts: str
+        self, approval_id: str, *, fence: int, digest: str, escalation_ts: str
     ) -> bool:
+        where: Filter = {**leases.held(approval_id, fence), "digest": digest}
         update: Update = {"$set": {"escalation_told": True, "escalation_ts": escalation_ts}}
-        return await self._collection.update(leases.held(approval_id, fence), update)
+        return await self._collection.update(where, update)
 
     async def mark_messages(
         self,
@@ -264,6 +271,12 @@ class MongoApprovalStore:
             return True
         await self._collection.update(holder, _given_back(now_ms, failed=failed))
         return False
+
+
+def _waiting(approval_id: str, fence: int, digest: str) -> Filter:
+    """Finds it while the lease is held, and it waits for people about just this."""
+    held = leases.held(approval_id, fence)
+    return {**held, "status": Status.PENDING.value, "digest": digest}
 
 
 def _given_back(due_ms: int | None, *, failed: bool) -> Update:

@@ -118,6 +118,7 @@ _MARK_REMINDED = """
 UPDATE approvals
 SET reminders = reminders + 1, remind_ms = :remind_ms, reminder_ts = :reminder_ts
 WHERE approval_id = :id AND fence = :fence AND leased_until_ms > 0 AND status = 'pending'
+    AND digest = :digest
 RETURNING 1
 """
 
@@ -131,6 +132,7 @@ RETURNING *
 _MARK_STUCK = """
 UPDATE approvals SET stuck = :stuck, revision = revision + 1
 WHERE approval_id = :id AND fence = :fence AND leased_until_ms > 0 AND status = 'pending'
+    AND digest = :digest
 RETURNING 1
 """
 
@@ -144,6 +146,7 @@ RETURNING 1
 _MARK_ESCALATION_TOLD = """
 UPDATE approvals SET escalation_told = 1, escalation_ts = :escalation_ts
 WHERE approval_id = :id AND fence = :fence AND leased_until_ms > 0
+    AND digest = :digest
 RETURNING 1
 """
 
@@ -308,11 +311,18 @@ class SqliteApprovalStore:
         return await self._database.change(_MARK_UNDELIVERABLE, values)
 
     async def mark_reminded(
-        self, approval_id: str, *, fence: int, remind_ms: int | None, reminder_ts: str
+        self,
+        approval_id: str,
+        *,
+        fence: int,
+        digest: str,
+        remind_ms: int | None,
+        reminder_ts: str,
     ) -> bool:
         values = {
             "id": approval_id,
             "fence": fence,
+            "digest": digest,
             "remind_ms": remind_ms,
             "reminder_ts": reminder_ts,
         }
@@ -323,8 +333,8 @@ class SqliteApprovalStore:
         rows = await self._select(_ESCALATE, values)
         return rows[0] if rows else None
 
-    async def mark_stuck(self, approval_id: str, *, fence: int, stuck: str) -> bool:
-        values = {"id": approval_id, "fence": fence, "stuck": stuck}
+    async def mark_stuck(self, approval_id: str, *, fence: int, digest: str, stuck: str) -> bool:
+        values = {"id": approval_id, "fence": fence, "digest": digest, "stuck": stuck}
         return await self._database.change(_MARK_STUCK, values)
 
     async def mark_seen(
@@ -340,9 +350,14 @@ class SqliteApprovalStore:
         return await self._database.change(_MARK_SEEN, values)
 
     async def mark_escalation_told(
-        self, approval_id: str, *, fence: int, escalation_ts: str
+        self, approval_id: str, *, fence: int, digest: str, escalation_ts: str
     ) -> bool:
-        values = {"id": approval_id, "fence": fence, "escalation_ts": escalation_ts}
+        values = {
+            "id": approval_id,
+            "fence": fence,
+            "digest": digest,
+            "escalation_ts": escalation_ts,
+        }
         return await self._database.change(_MARK_ESCALATION_TOLD, values)
 
     async def mark_messages(

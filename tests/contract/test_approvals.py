@@ -219,11 +219,11 @@ async def test_a_reminder_is_counted_before_it_is_sent(storage: Storage) -> None
     fence = (await claimed(storage)).fence
 
     assert await storage.approvals.mark_reminded(
-        APPROVAL_ID, fence=fence, remind_ms=7_000, reminder_ts="?"
+        APPROVAL_ID, fence=fence, digest=DIGEST, remind_ms=7_000, reminder_ts="?"
     )
     first = await storage.approvals.get(APPROVAL_ID)
     assert await storage.approvals.mark_reminded(
-        APPROVAL_ID, fence=fence, remind_ms=None, reminder_ts="?"
+        APPROVAL_ID, fence=fence, digest=DIGEST, remind_ms=None, reminder_ts="?"
     )
     second = await storage.approvals.get(APPROVAL_ID)
 
@@ -237,7 +237,7 @@ async def test_nobody_is_reminded_of_a_decided_approval(storage: Storage) -> Non
     await storage.approvals.decide(APPROVAL_ID, a_decision(), digest=DIGEST)
 
     assert not await storage.approvals.mark_reminded(
-        APPROVAL_ID, fence=fence, remind_ms=7_000, reminder_ts="?"
+        APPROVAL_ID, fence=fence, digest=DIGEST, remind_ms=7_000, reminder_ts="?"
     )
     stored = await storage.approvals.get(APPROVAL_ID)
     assert (stored.reminders, stored.remind_ms) == (0, None)
@@ -285,7 +285,7 @@ async def test_only_the_holder_of_the_lease_escalates(storage: Storage) -> None:
 
     assert not await storage.approvals.escalate(APPROVAL_ID, fence=old, now_ms=1_600)
     assert not await storage.approvals.mark_escalation_told(
-        APPROVAL_ID, fence=old, escalation_ts="1.7"
+        APPROVAL_ID, fence=old, digest=DIGEST, escalation_ts="1.7"
     )
     assert await storage.approvals.get(APPROVAL_ID) == second
     await storage.approvals.release(
@@ -293,7 +293,7 @@ async def test_only_the_holder_of_the_lease_escalates(storage: Storage) -> None:
     )
     assert not await storage.approvals.escalate(APPROVAL_ID, fence=second.fence, now_ms=1_700)
     assert not await storage.approvals.mark_escalation_told(
-        APPROVAL_ID, fence=second.fence, escalation_ts="1.7"
+        APPROVAL_ID, fence=second.fence, digest=DIGEST, escalation_ts="1.7"
     )
 
 
@@ -324,7 +324,7 @@ async def test_the_message_of_an_escalation_is_marked(storage: Storage) -> None:
     assert escalated is not None
 
     assert await storage.approvals.mark_escalation_told(
-        APPROVAL_ID, fence=approval.fence, escalation_ts="1.7"
+        APPROVAL_ID, fence=approval.fence, digest=DIGEST, escalation_ts="1.7"
     )
     told = await storage.approvals.get(APPROVAL_ID)
     assert told == replace(escalated, escalation_told=True, escalation_ts="1.7")
@@ -391,7 +391,7 @@ async def test_who_lost_the_lease_changes_nothing(storage: Storage) -> None:
         APPROVAL_ID, fence=old, card_ts="9.9", drawn_revision=1
     )
     assert not await storage.approvals.mark_reminded(
-        APPROVAL_ID, fence=old, remind_ms=None, reminder_ts="?"
+        APPROVAL_ID, fence=old, digest=DIGEST, remind_ms=None, reminder_ts="?"
     )
     assert not await storage.approvals.release(
         APPROVAL_ID, fence=old, revision=1, due_ms=None, now_ms=1_600
@@ -721,13 +721,42 @@ async def test_a_card_is_asked_to_be_drawn_again(storage: Storage) -> None:
 async def test_that_nobody_can_decide_is_recorded_under_the_lease(storage: Storage) -> None:
     held = await claimed(storage)
 
-    assert await storage.approvals.mark_stuck(APPROVAL_ID, fence=held.fence, stuck="Ada is away.")
+    assert await storage.approvals.mark_stuck(
+        APPROVAL_ID, fence=held.fence, digest=DIGEST, stuck="Ada is away."
+    )
     assert await storage.approvals.get(APPROVAL_ID) == replace(
         held, stuck="Ada is away.", revision=2
     )
-    assert not await storage.approvals.mark_stuck(APPROVAL_ID, fence=held.fence - 1, stuck="")
+    assert not await storage.approvals.mark_stuck(
+        APPROVAL_ID, fence=held.fence - 1, digest=DIGEST, stuck=""
+    )
     await storage.approvals.decide(APPROVAL_ID, a_decision(), digest=DIGEST)
-    assert not await storage.approvals.mark_stuck(APPROVAL_ID, fence=held.fence, stuck="")
+    assert not await storage.approvals.mark_stuck(
+        APPROVAL_ID, fence=held.fence, digest=DIGEST, stuck=""
+    )
+
+
+async def test_i13_nothing_is_noted_for_people_whom_an_edit_has_replaced(storage: Storage) -> None:
+    fence = (await claimed(storage, escalate_ms=1_200)).fence
+    await storage.approvals.escalate(APPROVAL_ID, fence=fence, now_ms=1_200)
+    before = await storage.approvals.get(APPROVAL_ID)
+    changed = replace(
+        before, digest="e" * 64, remind_ms=1_300, escalate_ms=3_000, escalated_ms=None
+    )
+    rebound = await storage.approvals.rebind(changed, digest=DIGEST, now_ms=1_300)
+    store = storage.approvals
+
+    assert not await store.mark_reminded(
+        APPROVAL_ID, fence=fence, digest=DIGEST, remind_ms=7_000, reminder_ts="?"
+    )
+    assert not await store.mark_escalation_told(
+        APPROVAL_ID, fence=fence, digest=DIGEST, escalation_ts="1.7"
+    )
+    assert not await store.mark_stuck(APPROVAL_ID, fence=fence, digest=DIGEST, stuck="Ada is away.")
+    assert await store.get(APPROVAL_ID) == rebound
+    assert await store.mark_reminded(
+        APPROVAL_ID, fence=fence, digest="e" * 64, remind_ms=7_000, reminder_ts="?"
+    )
 
 
 async def test_messages_beside_the_card_are_kept_for_who_has_the_lease(storage: Storage) -> None:

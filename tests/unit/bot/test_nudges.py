@@ -194,6 +194,42 @@ async def test_when_an_edit_asks_other_people_the_old_messages_go(storage: Sqlit
     assert (after.reminder_ts, after.escalation_ts) == ("", "")
 
 
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("step", ["remind", "escalate"])
+async def test_an_edit_in_the_moment_of_a_message_has_the_new_people_told(
+    storage: SqliteStorage, step: str, *, after: bool
+) -> None:
+    office, _ = await asked(storage)
+    await later(office, minutes=14)
+    wait = {"minutes": 2} if step == "remind" else {"hours": 1}
+    send = getattr(office.notifier, step)
+    about: list[str] = []
+
+    async def told(approval: Approval, **options: object) -> object:
+        ts = await send(approval, **options)
+        if ts:
+            about.append(approval.digest)
+        return ts
+
+    async def edited_meanwhile(approval: Approval, **options: object) -> object:
+        setattr(office.notifier, step, told)
+        ts = await send(approval, **options) if after else None
+        waiting = await office.the_approval()
+        now = office.clock()
+        changed = replace(waiting, digest="e" * 64, remind_ms=now, escalate_ms=now + 60_000)
+        await storage.approvals.rebind(changed, digest=waiting.digest, now_ms=now)
+        return ts if after else await told(approval, **options)
+
+    setattr(office.notifier, step, edited_meanwhile)
+    await later(office, **wait)
+    assert kinds(office) == [("reminder", "asks")]  # the new people's, and no other
+    await later(office, minutes=2)
+    assert dict(kinds(office))["escalation"] == "asks"
+    now = await office.the_approval()
+    assert (now.reminders, now.escalation_told) == (1, True)
+    assert about == ["e" * 64]
+
+
 async def test_without_a_card_nobody_is_reminded_and_the_number_goes_on(
     storage: SqliteStorage,
 ) -> None:
