@@ -23,11 +23,15 @@ from storage.records import Approval, Decision, Kind, Message, MessageStatus, St
 
 _TO_DECIDE = "A reply does not decide anything here. Please use the buttons on the card."
 _TO_WITHDRAW = (
-    "Do you want to take your request back? Please press *Withdraw…* on its card: a reply alone "
-    "does not stop it, and the agent has not read it."
+    "Do you want to take your request back? Please press *Withdraw…* here: a reply alone does not "
+    "stop it, and the agent has not read it."
+)
+_BEGUN = (
+    "This has begun to run, so it cannot be taken back. Whoever may decide says on its card what "
+    "came of it. The agent has not read your reply."
 )
 _NOTED_ONLY = "Noted. The agent reads it as soon as the open approval is decided."
-_NOTED = f"{_NOTED_ONLY} To stop or change the request now, press *Withdraw…* on its card."
+_NOTED = f"{_NOTED_ONLY} To stop or change the request now, press *Withdraw…* here."
 
 NO_TURN = -1
 """The turn of a message that no agent gets."""
@@ -112,8 +116,10 @@ class Inbox:
             await self._refuse_reply(incoming, words, _TO_DECIDE)
             return None
         own = [a for a in pending if is_requester(a, incoming.user_id)] if not asks else []
+        offered = [a for a in own if a.kind is not Kind.DOUBT]
         if own and looks_like_withdrawal(words):
-            await self._refuse_reply(incoming, words, _TO_WITHDRAW)
+            told = _TO_WITHDRAW if offered else _BEGUN
+            await self._refuse_reply(incoming, words, told, withdraw=offered)
             await self._show_words(incoming, words, own)
             return None
         if not self._is_for_agent(incoming, thread, has_question=asks):
@@ -123,7 +129,8 @@ class Inbox:
         await self.storage.threads.wake(thread.thread_id, now_ms=now)
         if pending and not asks:
             await self._show_words(incoming, words, own)
-            await self._whisper(incoming, _NOTED if own else _NOTED_ONLY)
+            told = _NOTED if offered else _NOTED_ONLY
+            await self._whisper(incoming, told, withdraw=offered)
         return thread.thread_id
 
     async def _show_words(
@@ -195,14 +202,16 @@ class Inbox:
         speaks_to_somebody = incoming.text.lstrip().startswith("<@")
         return incoming.user_id == thread.requester_id and not speaks_to_somebody
 
-    async def _refuse_reply(self, incoming: Incoming, words: str, text: str) -> None:
+    async def _refuse_reply(
+        self, incoming: Incoming, words: str, text: str, *, withdraw: Sequence[Approval] = ()
+    ) -> None:
         """Keep a reply that does nothing by itself from the agent, and say what would."""
         kept = self._message(
             incoming, words, self.clock(), status=MessageStatus.TAKEN, turn=NO_TURN
         )
         await self.storage.inbox.add(kept)
         await self._note_refusal(kept, text)
-        await self._whisper(incoming, text)
+        await self._whisper(incoming, text, withdraw=withdraw)
 
     async def _note_refusal(self, message: Message, why: str) -> None:
         await note(
@@ -279,7 +288,9 @@ class Inbox:
         )
         await self.storage.inbox.take([message.message_id], turn=NO_TURN)
 
-    async def _whisper(self, incoming: Incoming, text: str) -> None:
+    async def _whisper(
+        self, incoming: Incoming, text: str, *, withdraw: Sequence[Approval] = ()
+    ) -> None:
         """Tell the writer of a message something, once however often Slack sends the message."""
         await self.outbox.whisper(
             channel_id=incoming.channel_id,
@@ -287,6 +298,7 @@ class Inbox:
             user_id=incoming.user_id,
             text=text,
             key=incoming.ts,
+            withdraw=withdraw,
         )
 
     @staticmethod

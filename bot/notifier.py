@@ -28,6 +28,7 @@ from bot.cards import (
     escalation_text,
     reminder_text,
     reply_cards,
+    withdrawal_card,
 )
 from bot.errors import DeliveryError
 from bot.pacing import Pacer, TooSoonError
@@ -261,10 +262,18 @@ class SlackNotifier:
             logger.info("stream not ended: %s", error, extra={"action": "stream_failed"})
 
     async def whisper(
-        self, channel_id: str, user_id: str, text: str, *, thread_ts: str = ""
+        self,
+        channel_id: str,
+        user_id: str,
+        text: str,
+        *,
+        thread_ts: str = "",
+        withdraw: Sequence[Approval] = (),
     ) -> None:
         place = {"thread_ts": thread_ts} if thread_ts else {}
         arguments: Arguments = {"channel": channel_id, "user": user_id, "text": text, **place}
+        if withdraw:
+            arguments["blocks"] = withdrawal_card(text, withdraw).blocks
         await self._call("chat.postEphemeral", arguments)
 
     @property

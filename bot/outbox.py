@@ -8,6 +8,7 @@ again.
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import zlib
 from collections.abc import Sequence
@@ -19,8 +20,8 @@ from bot.errors import DeliveryError
 from bot.ports import Clock, Notifier, Spawn, Stream
 from bot.timing import backoff, milliseconds
 from storage.base import Storage
-from storage.errors import StorageError
-from storage.records import Post, Thread, Whisper
+from storage.errors import RecordFormatError, RecordNotFoundError, StorageError
+from storage.records import Approval, Post, Thread, Whisper
 
 logger = logging.getLogger(__name__)
 
@@ -97,6 +98,7 @@ class Outbox:
         key: str,
         on_record: bool = True,
         address: str = "",
+        withdraw: Sequence[Approval] = (),
     ) -> None:
         """Tell one person something that nobody else sees. Returns before it is told.
 
@@ -108,6 +110,7 @@ class Outbox:
             key: What it answers, such as the id of a message: the same text is told once.
             on_record: False when the database is known not to answer.
             address: Where a click can be answered without a token; empty when there is none.
+            withdraw: What the person asked for and can take back, with a button for each.
         """
         now = self.clock()
         until_ms = now + milliseconds(LEASE)
@@ -123,10 +126,11 @@ class Outbox:
             leased_by=self.owner,  # ours from its birth: no claim is needed
             leased_until_ms=until_ms,
             fence=1,
+            withdraw_json=json.dumps([approval.approval_id for approval in withdraw]),
         )
         kept = await self._record(whisper) if on_record else None
         if kept is not False:
-            self.spawn(self._tell(whisper, is_kept=bool(kept), address=address))
+            self.spawn(self._tell(whisper, withdraw, is_kept=bool(kept), address=address))
 
     async def respond(self, address: str, text: str, *, thread_ts: str = "") -> bool:
         """Tell whoever clicked, by the address that came with the click; whether it was told."""
@@ -146,7 +150,17 @@ class Outbox:
             whisper_id, owner=self.owner, now_ms=now, until_ms=now + milliseconds(LEASE)
         )
         if whisper is not None:
-            await self._tell(whisper, is_kept=True)
+            await self._tell(whisper, await self._offered(whisper), is_kept=True)
+
+    async def _offered(self, whisper: Whisper) -> list[Approval]:
+        """Read what its reader can take back; what is gone or cannot be read has no button."""
+        found: list[Approval] = []
+        for approval_id in json.loads(whisper.withdraw_json):
+            try:
+                found.append(await self.storage.approvals.get(str(approval_id)))
+            except (RecordNotFoundError, RecordFormatError) as error:
+                logger.info("no button: %s", error, extra={"action": "whisper_without_button"})
+        return found
 
     async def _known(self, post: Post) -> Post:
         return await self.storage.posts.get(post.post_id) or post
@@ -193,11 +207,22 @@ class Outbox:
             logger.warning("not on record: %s", error, extra={"action": "whisper_unrecorded"})
             return None
 
-    async def _tell(self, whisper: Whisper, *, is_kept: bool, address: str = "") -> None:
+    async def _tell(
+        self,
+        whisper: Whisper,
+        withdraw: Sequence[Approval],
+        *,
+        is_kept: bool,
+        address: str = "",
+    ) -> None:
         due_ms: int | None = None
         try:
             await self.notifier.whisper(
-                whisper.channel_id, whisper.user_id, whisper.text, thread_ts=whisper.thread_ts
+                whisper.channel_id,
+                whisper.user_id,
+                whisper.text,
+                thread_ts=whisper.thread_ts,
+                withdraw=withdraw,
             )
         except DeliveryError as error:
             logger.warning(

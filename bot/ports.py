@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -178,9 +178,15 @@ class Notifier(Protocol):
         ...
 
     async def whisper(
-        self, channel_id: str, user_id: str, text: str, *, thread_ts: str = ""
+        self,
+        channel_id: str,
+        user_id: str,
+        text: str,
+        *,
+        thread_ts: str = "",
+        withdraw: Sequence[Approval] = (),
     ) -> None:
-        """Tell one person something that nobody else sees."""
+        """Tell one person something that nobody else sees, with buttons to withdraw these."""
         ...
 
     async def respond(self, address: str, text: str, *, thread_ts: str = "") -> None:

@@ -249,7 +249,7 @@ REBOUND = (
 )
 """Fields of an approval that an edit changes while it waits."""
 POSTS = Codec("post", Post, key="post_id", added=("failure",))
-WHISPERS = Codec("whisper", Whisper, key="whisper_id")
+WHISPERS = Codec("whisper", Whisper, key="whisper_id", added=("withdraw_json",))
 AUDIT = Codec("audit entry", AuditEntry, key="entry_id", added=("erased",))
 
 

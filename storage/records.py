@@ -313,6 +313,8 @@ class Whisper:
     leased_by: str = ""
     leased_until_ms: int = 0
     fence: int = 0
+    withdraw_json: str = "[]"
+    """JSON list: ids of the approvals that its reader is offered to withdraw."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -102,6 +102,7 @@ class FakeNotifier:
         posts: Approval ids in the order in which cards were posted.
         texts: The agent's texts, by post id.
         whispers: (user id, text).
+        offered: Approval ids that each of them can be withdrawn with.
         responses: (address, text).
         is_refused: Whether Slack refuses the app.
         reminders: Approval ids.
@@ -116,6 +117,7 @@ class FakeNotifier:
     posts: list[str] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
     whispers: list[tuple[str, str]] = field(default_factory=list)
+    offered: list[list[str]] = field(default_factory=list)
     reminders: list[str] = field(default_factory=list)
     escalations: list[str] = field(default_factory=list)
     nudges: dict[str, tuple[str, str, str]] = field(default_factory=dict)
@@ -232,10 +234,17 @@ class FakeNotifier:
         self.responses.append((address, text))
 
     async def whisper(
-        self, channel_id: str, user_id: str, text: str, *, thread_ts: str = ""
+        self,
+        channel_id: str,
+        user_id: str,
+        text: str,
+        *,
+        thread_ts: str = "",
+        withdraw: Sequence[Approval] = (),
     ) -> None:
         self.check("whisper")
         self.whispers.append((user_id, text))
+        self.offered.append([approval.approval_id for approval in withdraw])
 
 
 @dataclass

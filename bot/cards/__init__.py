@@ -9,6 +9,7 @@ from bot.cards.choose import (
     reminder_text,
 )
 from bot.cards.reply import reply_cards
+from bot.cards.withdrawal import withdrawal_card
 
 __all__ = [
     "Card",
@@ -18,4 +19,5 @@ __all__ = [
     "escalation_text",
     "reminder_text",
     "reply_cards",
+    "withdrawal_card",
 ]

@@ -15,6 +15,13 @@ async def test_a_whisper_is_added_once(storage: Storage) -> None:
     assert await storage.whispers.due(now_ms=1_000, limit=9) == [a_whisper()]
 
 
+async def test_what_its_reader_can_withdraw_stands_in_it(storage: Storage) -> None:
+    whisper = a_whisper(withdraw_json='["apr_1", "apr_2"]')
+    await storage.whispers.add(whisper)
+
+    assert await storage.whispers.due(now_ms=1_000, limit=9) == [whisper]
+
+
 async def test_due_whispers_come_earliest_first(storage: Storage) -> None:
     for name, due_ms in [("late", 30), ("early", 10), ("later", 40), ("never", None)]:
         await storage.whispers.add(a_whisper(name, due_ms=due_ms))

@@ -245,6 +245,16 @@ async def test_a_whisper_is_for_one_person(scene: Scene) -> None:
     assert scene.texts() == []
 
 
+async def test_a_whisper_carries_a_button_for_what_its_reader_asked_for(scene: Scene) -> None:
+    ada = scene.sandbox.user_id("Ada")
+    await scene.notifier.whisper(
+        scene.thread.channel_id, ada, "Take it back?", withdraw=[scene.approval]
+    )
+    (shown,) = scene.sandbox.ephemerals(ada)
+    assert shown["text"] == "Take it back?"
+    assert shown["blocks"][1]["accessory"]["action_id"] == "countersign:withdraw"
+
+
 async def test_a_reminder_mentions_who_may_decide(scene: Scene) -> None:
     ada = scene.sandbox.user_id("Ada")
     named = replace(scene.approval, approvers_json=f'["{ada}", "channel"]')

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from agents.models import call, say
 from bot.action_ids import ActionId
 from bot.audit import story
-from bot.cards import card_for
+from bot.cards import card_for, withdrawal_card
 from bot.errors import ApprovalClosedError, InvalidInputError, NotApproverError, OutdatedCardError
 from bot.inbox import NO_TURN
 from bot.withdrawals import LONGEST_SAID, MOST_SAID, looks_like_withdrawal, said_of
 from storage.base import Storage
-from storage.errors import RecordConflictError
+from storage.errors import RecordConflictError, RecordFormatError, RecordNotFoundError
 from storage.records import Approval, Kind, Status
 from storage.sqlite import SqliteStorage
 from tests.unit.bot.counter_stage import Counter, Proxy, a_click, a_submission, typed
-from tests.unit.bot.office import ADA, BEN, ROSA, THREAD_ID, Office, an_actor
+from tests.unit.bot.office import ADA, BEN, ROSA, THREAD_ID, Office, an_actor, an_incoming
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 ASK = "<@UBOT> pay Mia"
@@ -176,7 +177,8 @@ async def test_what_a_requester_writes_stands_on_the_card_and_reaches_the_agent(
     assert "<@UROSA> wrote since*" in shown
     assert '{"type": "text", "text": "it is *6*, <!channel>"}' in shown
     who, told = office.notifier.whispers[-1]
-    assert (who, "*Withdraw…*" in told) == (ROSA, True)
+    assert (who, "press *Withdraw…* here" in told) == (ROSA, True)
+    assert office.notifier.offered[-1] == [approval.approval_id]
 
     await office.decide(await office.the_approval(), by=ADA)
     assert "it is *6*" in str(office.model.inputs[-1])
@@ -187,6 +189,7 @@ async def test_what_others_write_is_no_word_of_who_asked(storage: SqliteStorage)
     await office.hear("<@UBOT> and what about lunch?", user_id=BEN, ts=ts(2))
     assert said_of(await office.the_approval()) == []
     assert "Withdraw" not in office.notifier.whispers[-1][1]
+    assert office.notifier.offered[-1] == []
 
 
 async def test_an_event_that_slack_sends_again_is_shown_once(storage: SqliteStorage) -> None:
@@ -244,8 +247,9 @@ async def test_a_reply_that_would_stop_it_is_not_kept_silently(
     await office.hear(text, ts=ts(2))
 
     who, told = office.notifier.whispers[-1]
-    assert (who, "Please press *Withdraw…*" in told) == (ROSA, True)
+    assert (who, "Please press *Withdraw…* here" in told) == (ROSA, True)
     approval = await office.the_approval()
+    assert office.notifier.offered[-1] == [approval.approval_id]
     assert len(said_of(approval)) == 1
     assert await storage.inbox.new(THREAD_ID, limit=9) == []
     assert len(await storage.inbox.of_turn(THREAD_ID, NO_TURN)) == 1
@@ -270,3 +274,83 @@ async def test_a_message_of_an_odd_time_is_shown_with_ours(storage: SqliteStorag
     await office.hear("it is 6", ts="odd")
     (said,) = said_of(await office.the_approval())
     assert said.at_ms == office.clock.now_ms
+
+
+async def test_the_stop_of_what_has_begun_is_told_so_without_a_button(
+    storage: SqliteStorage,
+) -> None:
+    office = await an_office(storage)
+    approval = await office.the_approval()
+    await office.decide(approval)
+    doubt = replace(approval, approval_id=f"apr_{'d' * 32}", kind=Kind.DOUBT)
+    await storage.approvals.add(doubt)
+    await office.hear("stop", ts=ts(2))
+    assert "cannot be taken back" in office.notifier.whispers[-1][1]
+    assert office.notifier.offered[-1] == []
+
+
+async def test_the_button_comes_though_the_process_dies(storage: SqliteStorage) -> None:
+    office = await an_office(storage)
+    approval = await office.the_approval()
+    await office.inbox.receive(an_incoming("cancel", ts=ts(2)))
+    office.queue.drop()
+    second = Office(storage, [], clock=office.clock, owner="second")
+    second.clock.forward(minutes=1)
+    await second.sweep.tick()
+    await second.queue.run()
+    assert [who for who, _ in second.notifier.whispers] == [ROSA]
+    assert second.notifier.offered == [[approval.approval_id]]
+
+
+@pytest.mark.parametrize("error", [RecordNotFoundError, RecordFormatError])
+async def test_what_cannot_be_read_any_more_has_no_button(
+    storage: SqliteStorage, error: type[Exception]
+) -> None:
+    office = await an_office(storage)
+    await office.inbox.receive(an_incoming("cancel", ts=ts(2)))
+    office.queue.drop()
+    (left,) = await storage.whispers.due(now_ms=10**15, limit=9)
+
+    async def gone(approval_id: str) -> Approval:
+        raise error("approval", approval_id)
+
+    away = Proxy(storage, {"approvals": Proxy(storage.approvals, {"get": gone})})  # type: ignore[arg-type]
+    office.clock.forward(minutes=1)
+    outbox = replace(office.outbox, storage=away)  # type: ignore[arg-type]
+    await outbox.tell(left.whisper_id)
+    assert office.notifier.offered == [[]]
+
+
+async def test_a_button_far_below_its_card_opens_the_same_form(counter: Counter) -> None:
+    approval = await counter.office.the_approval()
+    value = drawn_withdrawal([approval])[1]["accessory"]["value"]
+    click = a_click(approval, ActionId.WITHDRAW, ROSA)
+    click["actions"][0]["value"] = value
+    click["container"] = {"type": "message", "message_ts": "9.2", "is_ephemeral": True}
+    del click["message"]
+    await counter.send(click)
+    assert counter.views.opened[-1]["callback_id"] == ActionId.WITHDRAW_MODAL
+
+
+async def test_each_request_has_a_button_with_its_title_up_to_five(
+    storage: SqliteStorage,
+) -> None:
+    approval = await (await an_office(storage)).the_approval()
+    many = [replace(approval, title=f"Pay <{number}>") for number in range(7)]
+
+    words, *offers = drawn_withdrawal(many[:5])
+    assert words["text"]["text"] == "Really?"
+    assert [one["text"] for one in offers] == [
+        {"type": "plain_text", "text": f"Pay <{number}>", "emoji": False} for number in range(5)
+    ]
+    assert [one["accessory"]["action_id"] for one in offers] == [ActionId.WITHDRAW] * 5
+    assert offers[0]["accessory"]["accessibility_label"] == "Withdraw: Pay <0>"
+
+    assert "1 more waits" in str(drawn_withdrawal(many[:6])[-1])
+    *offers, rest = drawn_withdrawal(many)
+    assert "2 more wait." in str(rest)
+    assert str(offers).count(ActionId.WITHDRAW) == 5
+
+
+def drawn_withdrawal(approvals: list[Approval]) -> list[dict[str, Any]]:
+    return withdrawal_card("Really?", approvals).blocks
