@@ -129,7 +129,11 @@ async def note_request(store: AuditStore, approval: Approval) -> None:
 
 
 async def note_decision(store: AuditStore, approval: Approval, decision: Decision) -> None:
-    """Put on record how an approval ended: by whom, and what exactly the decision covers."""
+    """Put on record how an approval ended: by whom, and what exactly the decision covers.
+
+    After an edit it says once more whose that was: a crash may have kept `note_edit` from it.
+    """
+    is_edited = bool(approval.edited_by)
     await note(
         store,
         _act_of(decision),
@@ -146,6 +150,10 @@ async def note_decision(store: AuditStore, approval: Approval, decision: Decisio
         title=decision.title,
         masks=ask_of(approval).masks,
         edited=_parsed(decision.arguments_json),
+        edited_by=approval.edited_by,
+        arguments=_parsed(approval.arguments_json) if is_edited else "",
+        rule=approval.rule if is_edited else "",
+        deciders=_parsed(approval.approvers_json) if is_edited else "",
         answer=_parsed(decision.answer_json),
     )
 
@@ -173,7 +181,8 @@ async def note_edit(store: AuditStore, before: Approval, after: Approval, at_ms:
         at_ms=at_ms,
         about=after,
         by=after.edited_by,
-        was=_parsed(before.arguments_json),
+        masks=ask_of(after).masks,
+        before=_parsed(before.arguments_json),
         arguments=_parsed(after.arguments_json),
         shown=before.digest,
         digest=after.digest,
@@ -256,7 +265,7 @@ async def note_undeliverable(
     )
 
 
-_CALLS = frozenset({"arguments", "edited", "asked", "answer"})
+_CALLS = frozenset({"arguments", "before", "edited", "asked", "answer"})
 """Evidence that says what ran: masked like a card, so that a reviewer sees what people saw."""
 
 

@@ -10,30 +10,33 @@ import pytest
 
 from agents import Agent, ChatModelAgent, ScriptedModel, guard, tool
 from agents.models import call, say
-from agents.policy import Ask, Condition, Deny, Rule, RulePolicy
+from agents.policy import Ask as AskPeople, Condition, Deny, Rule, RulePolicy
 from agents.tools.rulings import Judgement
-from bot.audit import story
+from bot.asks import Ask, Form
+from bot.audit import note_decision, note_edit, story
 from bot.edits import Edits
 from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError
+from bot.forgetting import KEPT
 from bot.mapping import Rules
 from bot.ports import CheckedCall
-from storage.records import Approval, Status
+from storage.records import Approval, AuditEntry, Decision, Status
 from storage.sqlite import SqliteStorage
-from tests.unit.bot.office import ADA, BEN, ROSA, RULES, Office
+from tests.unit.bot.card_samples import an_approval
+from tests.unit.bot.office import ADA, BEN, ROSA, RULES, KilledError, Office
 
 PAY = call("pay", {"amount": 5}, id="c1")
 RAN: list[int] = []
 LIMITS = RulePolicy(
     rules=(
         Rule(when=(Condition("amount", ">", 1000),), then=Deny("too much")),
-        Rule(when=(Condition("amount", ">", 500),), then=Ask(rule="lost", approvers=(ROSA,))),
-        Rule(when=(Condition("amount", ">", 100),), then=Ask(rule="big", approvers=(BEN,))),
+        Rule(when=(Condition("amount", ">", 500),), then=AskPeople(rule="lost", approvers=(ROSA,))),
+        Rule(when=(Condition("amount", ">", 100),), then=AskPeople(rule="big", approvers=(BEN,))),
         Rule(
             when=(Condition("amount", ">", 50),),
-            then=Ask(kind="review", rule="two", exclude_editors=True),
+            then=AskPeople(kind="review", rule="two", exclude_editors=True),
         ),
     ),
-    default=Ask(kind="review", rule="small"),
+    default=AskPeople(kind="review", rule="small"),
 )
 
 
@@ -109,7 +112,7 @@ async def test_other_ruling_binds_the_card_to_its_people(room: Room) -> None:
         for one in await story(room.office.storage, approval_id=edited.approval_id)
         if one.action == "edited"
     ]
-    assert (entry.actor_id, entry.detail["rule"], entry.detail["was"]) == (
+    assert (entry.actor_id, entry.detail["rule"], entry.detail["before"]) == (
         ADA,
         "big",
         {"amount": 5},
@@ -119,6 +122,43 @@ async def test_other_ruling_binds_the_card_to_its_people(room: Room) -> None:
         await room.office.decide(waits, by=ADA)
     await room.office.decide(waits, by=BEN)
     assert RAN == [200]
+
+
+async def test_i12_decision_says_whose_edit_it_covers_when_a_crash_kept_the_edit_from_it(
+    room: Room,
+) -> None:
+    storage, before = room.office.storage, await room.ask()
+    append = storage.audit.append
+
+    async def die(entry: AuditEntry) -> None:
+        raise KilledError
+
+    storage.audit.append = die  # type: ignore[method-assign]
+    with pytest.raises(KilledError):
+        await room.edit(before, 200)
+    storage.audit.append = append  # type: ignore[method-assign]
+    await room.office.decide(await room.office.the_approval(), by=BEN)
+    assert RAN == [200]
+    entries = {one.action: one for one in await story(storage, approval_id=before.approval_id)}
+    assert "edited" not in entries
+    told = entries["decided"].detail
+    assert (told["edited_by"], told["arguments"], told["rule"]) == (ADA, {"amount": 200}, "big")
+    assert told["deciders"] == [BEN, f"!{ROSA}"]
+
+
+async def test_i10_declared_secrets_are_in_no_evidence_of_an_edit(storage: SqliteStorage) -> None:
+    ask = Ask(form=Form.CALL, schema={}, secret=("pin",)).to_text()
+    before = an_approval(schema_json=ask, arguments_json='{"pin":"kitten one","note":"a"}')
+    after = replace(before, arguments_json='{"pin":"kitten two","note":"b"}', edited_by=ADA)
+    decision = Decision(status=Status.APPROVED, by=BEN, at_ms=8)
+    await storage.approvals.add(after)
+    await note_edit(storage.audit, before, after, 7)
+    await note_decision(storage.audit, after, decision)
+    entries = await story(storage, approval_id=before.approval_id)
+    assert len(entries) == 2
+    assert "kitten" not in str(entries)
+    assert "'note': 'a'" in str(entries[0].detail["before"])
+    assert not {"before", "arguments"} & KEPT
 
 
 async def test_rebound_card_is_edited_once_more(room: Room) -> None:

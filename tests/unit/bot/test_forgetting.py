@@ -385,4 +385,4 @@ async def test_two_processes_forget_a_thread_once(storage: SqliteStorage) -> Non
 
 
 def test_what_people_and_models_write_is_not_kept() -> None:
-    assert not KEPT & {"reason", "edited", "answer", "arguments", "asked", "why", "error"}
+    assert not KEPT & {"reason", "edited", "answer", "arguments", "asked", "before", "why", "error"}
