@@ -160,7 +160,7 @@ def _has_field(schema: Mapping[str, Json], path: list[str], root: Mapping[str, J
         return _has(fields[path[0]], path[1:], root)
     # Whoever lists fields and says nothing of others takes no others: tools drop or refuse them.
     more = schema.get("additionalProperties", not fields and schema.get("type") == "object")
-    return more is not False and (more is True or _has(more, path[1:], root))
+    return more is not False and _has(more, path[1:], root)
 
 
 def _has_item(schema: Mapping[str, Json], path: list[str], root: Mapping[str, Json]) -> bool:
@@ -177,4 +177,4 @@ def _target(root: Mapping[str, Json], reference: Json) -> Json:
     found: Json = dict(root)
     for part in str(reference).removeprefix("#/").split("/"):
         found = found.get(part) if isinstance(found, dict) else None
-    return found if found is not None else False
+    return found

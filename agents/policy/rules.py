@@ -94,7 +94,7 @@ class Condition:
         return not result if is_negative and result is not None else result
 
     def _is_in(self, value: object) -> bool | None:
-        wanted = self.value if isinstance(self.value, list) else []
+        wanted = cast("list[Json]", self.value)
         # In a list of texts and numbers, those of another type say nothing.
         results = {_same(value, one) for one in wanted if _is_like(value, one)}
         if True in results:
@@ -318,8 +318,8 @@ def _same_items(values: list[object], wanted: list[Json]) -> bool | None:
 
 def _is_like(value: object, wanted: Json) -> bool:
     """Whether two values are of one type, so that they can be compared; digits are a number."""
-    if isinstance(wanted, bool) or wanted is None or isinstance(value, bool):
-        return type(value) is type(wanted)
+    if isinstance(wanted, bool):
+        return isinstance(value, bool)
     if isinstance(wanted, int | float):
         return _number(value) is not None
     return isinstance(value, type(wanted))

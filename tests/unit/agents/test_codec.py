@@ -18,6 +18,7 @@ from agents import (
     CheckpointVersionError,
     TypeRegistry,
     UnregisteredTypeError,
+    UnstorableValueError,
 )
 from agents.codec import Json, check_version, decode, encode, from_text, to_text
 
@@ -161,3 +162,56 @@ def test_versions() -> None:
 def test_builtin_types_of_the_program_are_known() -> None:
     for value in (b"x", datetime(2026, 1, 1, tzinfo=UTC), time(1, 2), timedelta(1, 2, 3)):
         assert decode(encode(value)) == value
+
+
+# What is stored must stay readable: another form here makes stored checkpoints void.
+@pytest.mark.parametrize(
+    ("value", "name", "data"),
+    [
+        (b"\x00\xff", "bytes", "AP8="),
+        (datetime(2026, 1, 2, 3, 4, tzinfo=UTC), "datetime", "2026-01-02T03:04:00+00:00"),
+        (date(2026, 1, 2), "date", "2026-01-02"),
+        (time(1, 2), "time", "01:02:00"),
+        (timedelta(1, 2, 3), "timedelta", [1, 2, 3]),
+        (Decimal("1.10"), "decimal", "1.10"),
+        ((1, "a"), "tuple", [1, "a"]),
+        ({"$type": 1}, "dict", {"$type": 1}),
+        (float("-inf"), "float", "-inf"),
+    ],
+)
+def test_the_stored_form_of_each_type_never_changes(value: object, name: str, data: Json) -> None:
+    fresh = TypeRegistry()
+    stored: Json = {"$type": name, "value": data}
+
+    assert fresh.encode(value) == stored
+    assert fresh.decode(stored) == value
+    assert type(fresh.decode(stored)) is type(value)
+
+
+def test_text_is_compact_and_keeps_its_letters() -> None:
+    assert to_text({"a": ["é", 1], "b": None}) == '{"a":["é",1],"b":null}'
+    assert to_text({"a": "é\ud83d"}) == '{"a":"\\u00e9\\ud83d"}'
+    with pytest.raises(UnstorableValueError, match="it is none"):
+        to_text({"a": float("nan")})
+
+
+def test_what_holds_itself_is_refused() -> None:
+    loop: list[object] = []
+    loop.append(loop)
+    with pytest.raises(UnstorableValueError, match=r"it is nested too deeply, or holds itself$"):
+        registry.encode(loop)
+
+
+def test_an_old_name_is_read_and_never_written() -> None:
+    fresh = TypeRegistry()
+    fresh.add_old("place/1", lambda value: ("old", value))
+
+    assert fresh.decode({"$type": "place/1", "value": [1, {"$type": "tuple", "value": []}]}) == (
+        "old",
+        [1, ()],
+    )
+    for take in (fresh.add_old, lambda name, read: fresh.add(name, complex, str, read)):
+        with pytest.raises(AgentConfigError, match="'place/1' is taken"):
+            take("place/1", complex)
+    with pytest.raises(AgentConfigError, match="'bytes' is taken"):
+        fresh.add_old("bytes", bytes)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from agents.errors import ToolError
-from agents.tools.digest import call_digest, canonical_json
+from agents.tools.digest import call_digest, canonical_json, rule_in
 
 TEXT = st.text()
 JSON = st.recursive(
@@ -95,3 +95,43 @@ def test_parts_cannot_flow_into_each_other(one: str, other: str) -> None:
     digest = call_digest(**{**CALL, "thread": one + other, "address": ""})
     moved = call_digest(**{**CALL, "thread": one, "address": other})
     assert (digest == moved) == (other == "")
+
+
+RULING = '{"effect":"ask","rule":"big"}'
+
+
+def test_digest_with_a_ruling_never_changes_either() -> None:
+    digest = call_digest(**CALL, ruling=RULING)
+    assert digest == "fae0949260ae0681c4fc6550d7cde1e9126759971a41098a7680998d6cf58e29"
+    assert call_digest(**CALL, ruling="") == call_digest(**CALL)
+
+
+@settings(deadline=None)
+@given(text=TEXT)
+def test_the_ruling_counts(text: str) -> None:
+    same = call_digest(**CALL, ruling=text) == call_digest(**CALL, ruling=RULING)
+    assert same == (text == RULING)
+
+
+@pytest.mark.parametrize(
+    ("ruling", "rule"),
+    [
+        (RULING, "big"),
+        ('{"rule":5}', ""),
+        ("{}", ""),
+        ('"rule"', ""),
+        ("null", ""),
+        ("{", ""),
+        ("", ""),
+        ("[" * 100_000, ""),
+    ],
+)
+def test_a_ruling_names_its_rule(ruling: str, rule: str) -> None:
+    assert rule_in(ruling) == rule
+
+
+def test_what_is_no_json_data_is_explained() -> None:
+    with pytest.raises(ToolError, match=r"^not JSON data: the key 1 is not text$"):
+        canonical_json([{"a": ({1: "a"},)}])
+    with pytest.raises(ToolError, match=r"^not JSON data: the key None is not text$"):
+        canonical_json({"a": {"b": 1}, "c": {None: 2}})

@@ -4,10 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from bot.access import Access, decider_names
+from bot.access import (
+    Access,
+    check_agreed_once,
+    check_agreement,
+    decider_names,
+)
 from bot.errors import DirectoryError, NotApproverError
-from storage.records import Approval, Kind
-from tests.contract.builders import an_approval
+from storage.records import Approval, Kind, Status
+from tests.contract.builders import a_decision, an_approval
 from tests.fakes import FakeDirectory
 from tests.unit.bot.office import ADA, BEN, GUS, ROSA, an_actor
 
@@ -150,3 +155,105 @@ async def test_without_a_look_up_no_backup_decides(directory: FakeDirectory) -> 
 async def test_an_escalation_opens_no_question_to_strangers(directory: FakeDirectory) -> None:
     question = replace(ESCALATED, kind=Kind.QUESTION)
     assert "members of this channel" in await refusal(directory, question, an_actor(BEN))
+
+
+# ---- who was a member when asked -----------------------------------------------------------------
+
+ASKED = replace(APPROVAL, members_json='["UADA","UGONE"]')
+
+
+async def test_who_joined_the_channel_since_may_not_decide(directory: FakeDirectory) -> None:
+    directory.channels["C1"] = frozenset({ROSA, ADA, BEN})
+    await Access(directory).check_decider(ASKED, an_actor(ADA))
+    assert "not among" in await refusal(directory, ASKED, an_actor(BEN))
+
+
+async def test_who_left_the_channel_since_may_not_decide(directory: FakeDirectory) -> None:
+    directory.channels["C1"] = frozenset({ROSA})
+    assert "not among" in await refusal(directory, ASKED, an_actor(ADA))
+
+
+async def test_who_joined_since_may_decide_where_they_are_named(directory: FakeDirectory) -> None:
+    named = replace(ASKED, approvers_json='["channel","SONCALL","UMIA"]')
+    directory.add("UMIA")
+    directory.channels["C1"] = frozenset({ROSA, ADA, BEN, "UMIA"})
+    await Access(directory).check_decider(named, an_actor(BEN))
+    await Access(directory).check_decider(named, an_actor("UMIA"))
+
+
+async def test_a_name_that_says_nothing_hides_none_after_it(directory: FakeDirectory) -> None:
+    approval = replace(APPROVAL, approvers_json='["nonsense","UBEN"]')
+    await Access(directory).check_decider(approval, an_actor(BEN))
+
+
+# ---- once for each call --------------------------------------------------------------------------
+
+YES = [Status.APPROVED, Status.ANSWERED]
+NO = [Status.REJECTED, Status.CANCELLED, Status.EXPIRED]
+
+
+@pytest.mark.parametrize("status", YES)
+def test_who_was_counted_in_another_gate_cannot_agree_again(status: Status) -> None:
+    approval = replace(APPROVAL, counted_json='["UBEN"]')
+    check_agreement(approval, a_decision(by=ADA, status=status))
+    with pytest.raises(NotApproverError) as caught:
+        check_agreement(approval, a_decision(by=BEN, status=status))
+
+    assert caught.value.reason == (
+        "you have already agreed to this call, and it needs two people: "
+        "somebody else has to decide here"
+    )
+    check_agreed_once(approval, ADA)
+    with pytest.raises(NotApproverError, match="needs two people"):
+        check_agreed_once(approval, BEN)
+
+
+@pytest.mark.parametrize("status", YES)
+def test_who_edited_cannot_agree_where_editors_are_excluded(status: Status) -> None:
+    approval = replace(APPROVAL, edited_by=ADA, editors_excluded=True)
+    check_agreement(approval, a_decision(by=BEN, status=status))
+    check_agreement(replace(approval, editors_excluded=False), a_decision(by=ADA, status=status))
+    with pytest.raises(NotApproverError, match="you have edited this"):
+        check_agreement(approval, a_decision(by=ADA, status=status))
+
+
+@pytest.mark.parametrize("status", NO)
+def test_a_no_is_always_taken(status: Status) -> None:
+    approval = replace(APPROVAL, counted_json='["UADA"]', edited_by=ADA, editors_excluded=True)
+    check_agreement(approval, a_decision(by=ADA, status=status))
+
+
+# ---- who may write -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("user_id", "team_id", "word"),
+    [
+        (GUS, "T1", "guests"),
+        ("UAPP", "T1", "apps"),
+        ("UGONE", "T1", "deactivated"),
+        ("UEXT", "", "this workspace"),
+        (ADA, "T2", "this workspace"),
+    ],
+)
+async def test_messages_of_others_are_refused(
+    directory: FakeDirectory, user_id: str, team_id: str, word: str
+) -> None:
+    with pytest.raises(NotApproverError, match=word):
+        await Access(directory).check_writer(an_actor(user_id, team_id), team_id="T1")
+
+
+async def test_people_of_the_workspace_may_write(directory: FakeDirectory) -> None:
+    for team_id in ("T1", ""):
+        person = await Access(directory).check_writer(an_actor(ADA, team_id), team_id="T1")
+        assert person.user_id == ADA
+
+
+async def test_each_refusal_is_a_whole_sentence(directory: FakeDirectory) -> None:
+    assert await refusal(directory, WAITING, an_actor(BEN)) == (
+        "it is not your turn yet; you will be asked if nobody else decides it in time"
+    )
+    directory.add("UCLEO")
+    assert await refusal(directory, WAITING, an_actor("UCLEO")) == (
+        "you are not among the people who may decide this"
+    )

@@ -4,9 +4,33 @@ from typing import Any
 
 import pytest
 
-from storage.codec import APPROVALS, AUDIT, MESSAGES, POSTS, THREADS, Codec
-from storage.errors import RecordFormatError
-from tests.contract.builders import a_decision, a_message, a_post, a_thread, an_approval, an_entry
+from agents.checkpoint import CheckpointStatus
+from storage.codec import (
+    APPROVALS,
+    AUDIT,
+    DECISIONS,
+    MESSAGES,
+    POSTS,
+    THREADS,
+    Codec,
+    check_version,
+    decision_text,
+    read_entries,
+    stored_checkpoint,
+    stored_text,
+)
+from storage.errors import RecordFormatError, RecordRefusedError
+from storage.records import SCHEMA_VERSION, Status
+from tests.contract.builders import (
+    APPROVAL_ID,
+    THREAD_ID,
+    a_decision,
+    a_message,
+    a_post,
+    a_thread,
+    an_approval,
+    an_entry,
+)
 
 RECORDS = [
     (THREADS, a_thread()),
@@ -69,3 +93,144 @@ def test_an_unknown_field_does_no_harm() -> None:
     row = {**THREADS.encode(a_thread()), "_id": "x"}
 
     assert THREADS.decode(row) == a_thread()
+
+
+def test_the_stored_form_is_plain_and_compact() -> None:
+    row = APPROVALS.encode(an_approval(decision=a_decision()))
+
+    assert type(row["status"]) is type(row["kind"]) is str
+    assert row["decision"] == decision_text(a_decision())
+    assert decision_text(a_decision()).startswith('{"v":1,"status":"approved","by":"U2"')
+    assert AUDIT.encode(an_entry(detail={"a": [1, 2]}))["detail"] == '{"a":[1,2]}'
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), object()])
+def test_what_is_no_json_data_is_refused(value: object) -> None:
+    with pytest.raises(RecordRefusedError, match="the audit entry is not JSON data"):
+        AUDIT.encode(an_entry(detail={"a": value}))
+
+
+def test_what_cannot_be_read_is_named() -> None:
+    row = APPROVALS.encode(an_approval())
+    for damage in ({"v": 9}, {"title": 5}):
+        with pytest.raises(RecordFormatError) as caught:
+            APPROVALS.decode({**row, **damage})
+        assert caught.value.record_id == APPROVAL_ID
+    for nothing in (None, 5):
+        with pytest.raises(RecordFormatError) as caught:
+            APPROVALS.decode({**row, "v": 9, "approval_id": nothing})
+        assert caught.value.record_id == ""
+    for codec, version in ((DECISIONS, 9), (THREADS, None)):
+        with pytest.raises(RecordFormatError) as caught:
+            codec.decode({"v": version})
+        assert caught.value.record_id == ""
+    with pytest.raises(RecordFormatError) as caught:
+        check_version("thread", 9)
+    assert caught.value.record_id == ""
+
+
+@pytest.mark.parametrize("codec", [THREADS, APPROVALS, POSTS, AUDIT], ids=lambda each: each.kind)
+def test_each_field_that_was_added_may_be_missing_alone(codec: Codec[Any]) -> None:
+    record = next(two for one, two in RECORDS if one is codec)
+    for name in codec.added:
+        row = codec.encode(record)
+        del row[name]
+        assert codec.decode(row) == record
+
+
+def test_fields_after_a_missing_one_are_read() -> None:
+    record = an_approval(attempts=3, stuck="Ada is away.", escalation_ts="1.2")
+    row = APPROVALS.encode(record)
+    del row["undeliverable"]
+
+    assert APPROVALS.decode(row) == record
+
+
+def test_half_a_surrogate_pair_is_no_text() -> None:
+    row = APPROVALS.encode(an_approval())
+    assert APPROVALS.decode({**row, "title": "Grüße"}).title == "Grüße"
+    with pytest.raises(RecordFormatError, match="field 'title'"):
+        APPROVALS.decode({**row, "title": "\ud83d"})
+
+
+HEAD = {
+    "v": SCHEMA_VERSION,
+    "data": "d",
+    "claim": "c",
+    "status": "running",
+    "version": 3,
+    "base": 2,
+}
+ENTRIES: list[dict[str, object]] = [
+    {"v": SCHEMA_VERSION, "entry": "one"},
+    {"v": SCHEMA_VERSION, "entry": "two"},
+]
+
+
+def test_a_checkpoint_is_made_of_its_head_and_its_journal() -> None:
+    found = stored_checkpoint("cp", HEAD, ENTRIES)
+
+    assert (found.data, found.claim, found.status) == ("d", "c", CheckpointStatus.RUNNING)
+    assert (found.version, found.base, found.journal) == (3, 2, ("one", "two"))
+    bare = {name: HEAD[name] for name in ("v", "status", "version", "base")}
+    assert (stored_checkpoint("cp", bare, []).data, stored_checkpoint("cp", bare, []).claim) == (
+        "",
+        "",
+    )
+
+
+@pytest.mark.parametrize(
+    ("head", "entry", "kind", "fault"),
+    [
+        ({"v": 9}, {}, "checkpoint", "another release"),
+        ({}, {"v": 9}, "journal entry", "another release"),
+        ({"data": 1}, {}, "checkpoint", "a field is damaged"),
+        ({"claim": 1}, {}, "checkpoint", "a field is damaged"),
+        ({"status": "?"}, {}, "checkpoint", "a field is damaged"),
+        ({"version": "3"}, {}, "checkpoint", "a field is damaged"),
+        ({"base": None}, {}, "checkpoint", "a field is damaged"),
+        ({}, {"entry": 5}, "checkpoint", "a field is damaged"),
+    ],
+)
+def test_a_damaged_part_of_a_checkpoint_is_named(
+    head: dict[str, object], entry: dict[str, object], kind: str, fault: str
+) -> None:
+    with pytest.raises(RecordFormatError, match=fault) as caught:
+        stored_checkpoint("cp", {**HEAD, **head}, [ENTRIES[0], {**ENTRIES[1], **entry}])
+    version = (head | entry).get("v", SCHEMA_VERSION)
+    assert (caught.value.kind, caught.value.version) == (kind, version)
+    assert caught.value.record_id == "cp"
+
+
+def test_a_record_that_is_a_text_is_read_or_named() -> None:
+    assert stored_text("file", "f1", {"v": SCHEMA_VERSION, "data": "x"}) == "x"
+    for row, version in (
+        ({"v": 9, "data": "x"}, 9),
+        ({"v": 1}, 1),
+        ({"v": 1, "data": "\ud83d"}, 1),
+    ):
+        with pytest.raises(RecordFormatError) as caught:
+            stored_text("file", "f1", row)
+        error = caught.value
+        assert (error.kind, error.version, error.record_id) == ("file", version, "f1")
+        assert ("field 'data' is damaged" in str(error)) == (version == 1)
+
+
+def test_an_entry_of_the_audit_that_cannot_be_read_is_still_there() -> None:
+    good = AUDIT.encode(an_entry())
+    damaged = {**good, "entry_id": "entry-2", "detail": "{"}
+
+    first, second = read_entries([good, damaged])
+
+    assert first == an_entry()
+    assert (second.entry_id, second.at_ms, second.action) == ("entry-2", 1_000, "unreadable")
+    assert (second.thread_id, second.approval_id) == (THREAD_ID, APPROVAL_ID)
+    assert second.actor_id == "U2"
+    assert "'detail' is damaged" in str(second.detail["why"])
+    assert read_entries([{**damaged, "at_ms": "soon"}])[0].at_ms == 0
+
+
+def test_a_status_is_a_status_again() -> None:
+    row = {**APPROVALS.encode(an_approval()), "status": "expired"}
+
+    assert APPROVALS.decode(row).status is Status.EXPIRED

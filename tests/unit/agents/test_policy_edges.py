@@ -1,0 +1,169 @@
+"""Policies at their edges: what each part passes on, and the words of each refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from agents.address import Address
+from agents.codec import Json
+from agents.errors import AgentConfigError
+from agents.points import Point
+from agents.policy import (
+    Allow,
+    AllowList,
+    Ask,
+    BlockList,
+    Condition,
+    Deny,
+    Policy,
+    PolicyCall,
+    Rule,
+    RulePolicy,
+    Ruling,
+    all_of,
+    check_names,
+    first_of,
+    ruling_of,
+    strictest,
+)
+from agents.policy.base import people_of
+from agents.policy.checks import has_path
+from agents.signals import Interrupted
+
+CALL = PolicyCall(tool="pay", arguments={"euros": 5})
+
+
+class Keeps:
+    """A policy that keeps which calls it was asked about, and allows them."""
+
+    def __init__(self) -> None:
+        self.calls: list[PolicyCall] = []
+
+    async def evaluate(self, call: PolicyCall) -> Ruling:
+        self.calls.append(call)
+        return Allow()
+
+
+@pytest.mark.parametrize("combine", [all_of, first_of])
+async def test_each_part_of_a_combination_judges_the_call_itself(combine: Any) -> None:
+    parts = Keeps(), Keeps()
+
+    await combine(*parts).evaluate(CALL)
+
+    assert [part.calls for part in parts] == [[CALL], [CALL]]
+
+
+async def test_each_refusal_says_why() -> None:
+    class Asks:
+        async def evaluate(self, call: PolicyCall) -> Ruling:
+            raise Interrupted(Point(id="i", address=Address()))
+
+    denied = Deny("the policy tried to ask people itself; it has to return `Ask`")
+    assert await ruling_of(Asks(), CALL) == denied
+    assert await AllowList([]).evaluate(CALL) == Deny("the tool is not on the list")
+    assert await BlockList(["pay"]).evaluate(CALL) == Deny("the tool is blocked")
+    wrong: Any = "yes"
+    assert strictest([wrong]) == Deny("a policy answered with str, which is no ruling")
+
+
+@pytest.mark.parametrize(("policy", "what"), [(AllowList, "allow-list"), (BlockList, "block-list")])
+def test_names_of_no_tool_are_listed(policy: Any, what: str) -> None:
+    with pytest.raises(AgentConfigError) as caught:
+        check_names(policy(["b", "a", "pay"]), ["pay", "ask"])
+
+    assert str(caught.value) == (
+        f"the {what} names 'a', 'b', and there is no such tool; tools that exist: ask, pay"
+    )
+    with pytest.raises(AgentConfigError, match=r"exist: none$"):
+        check_names(policy(["a"]), [])
+
+
+@pytest.mark.parametrize(("one", "other"), [(True, True), (True, False), (False, True)])
+def test_one_rule_that_excludes_editors_is_enough(*, one: bool, other: bool) -> None:
+    asks = Ask(rule="a", exclude_editors=one), Ask(rule="b", exclude_editors=other)
+
+    assert strictest(asks) == Ask(rule="a + b", exclude_editors=True)
+    assert strictest([Ask(rule="a"), Ask(rule="b")]) == Ask(rule="a + b", exclude_editors=False)
+
+
+ADA = RulePolicy(
+    rules=(Rule(then=Ask(rule="a", approvers=("UADA", "UBEN"), backups=("UCY",))),),
+    default=Ask(rule="rest", approvers=("UBEN", "UDAN")),
+)
+ADAS = ("UADA", "UBEN", "UCY", "UDAN")
+
+
+@pytest.mark.parametrize(
+    "policy", [ADA, all_of(ADA), first_of(ADA), all_of(Keeps(), first_of(Keeps(), ADA))]
+)
+def test_a_policy_names_all_whom_it_may_ask_once(policy: Policy) -> None:
+    assert people_of(policy) == people_of(Keeps(), policy, policy) == ADAS
+    assert people_of(Allow(), Keeps(), Deny()) == ()
+
+
+def test_rules_in_first_of_have_names_of_their_own() -> None:
+    assert first_of(Keeps(), ADA).rule_names() == ("a", "rest")  # type: ignore[attr-defined]
+    with pytest.raises(AgentConfigError, match=r"two rules .* ask by the name 'a'"):
+        all_of(first_of(ADA), ADA)
+
+
+@dataclass(frozen=True)
+class Known:
+    """A tool, as far as a policy has to know it."""
+
+    name: str
+    schema: Mapping[str, Json]
+    tags: tuple[str, ...] = ()
+
+
+@pytest.mark.parametrize(
+    ("schema", "fields"),
+    [
+        ({"properties": {"euros": {}, "to": {}}}, "euros, to"),
+        ({"properties": {}}, "none"),
+        ({"properties": "?", "additionalProperties": False}, "none"),
+    ],
+)
+def test_a_misspelled_argument_is_answered_with_those_there_are(
+    schema: Mapping[str, Json], fields: str
+) -> None:
+    rule = Rule(tool="pay", when=(Condition("euro", "equals", 1),), then=Deny())
+    with pytest.raises(AgentConfigError, match=f"its arguments are: {fields}\\. Name in"):
+        rule.check_tool(Known("pay", schema))
+
+
+TEXT: Json = {"type": "object", "properties": {"text": {"type": "string"}}}
+REFERENCES: dict[str, Json] = {
+    "type": "object",
+    "properties": {
+        "one": {"oneOf": [{"type": "null"}, {"$ref": "#/$defs/Again"}]},
+        "all": {"allOf": [{"$ref": "#/$defs/Again"}]},
+        "again": {"$ref": "#/$defs/Again"},
+        "free": {"type": "object", "additionalProperties": True},
+        "more": {"type": "object", "additionalProperties": {"$ref": "#/$defs/Again"}},
+        "list": {"type": "array", "items": {"$ref": "#/$defs/Again"}},
+        "beyond": {"$ref": "#/properties/more/type/text"},
+    },
+    "$defs": {"Again": {"$ref": "#/$defs/Text"}, "Text": TEXT},
+}
+
+
+@pytest.mark.parametrize(
+    "path", ["one.{}", "all.{}", "again.{}", "more.red.{}", "list.0.{}", "list.*.{}"]
+)
+def test_arguments_are_found_through_references_and_choices(path: str) -> None:
+    assert has_path(REFERENCES, path.format("text").split("."))
+    assert not has_path(REFERENCES, path.format("txt").split("."))
+
+
+def test_an_object_that_takes_anything_has_any_argument() -> None:
+    assert has_path(REFERENCES, ["free", "what"])
+    assert has_path(REFERENCES, ["free", "what", "ever"])
+
+
+def test_a_reference_to_nothing_has_no_arguments() -> None:
+    assert not has_path(REFERENCES, ["beyond", "text"])
