@@ -53,12 +53,19 @@ class Settlement:
             # A process that was asleep must not end what a later turn has asked meanwhile.
             if approval.interrupt_id in pending or _turn_of(approval) > thread.turn:
                 continue
-            if approval.status is Status.PENDING:
-                await self._cancel(approval)
-            elif approval.interrupt_id in unused and approval.status in _TO_BE_USED:
-                with contextlib.suppress(ResumeError):
-                    await self._withdraw(approval, ResumeError("the turn was ended"))
+            await self._end(approval, is_unused=approval.interrupt_id in unused)
             await self.storage.approvals.close(approval.approval_id)
+
+    async def _end(self, approval: Approval, *, is_unused: bool) -> None:
+        """Cancel what nobody decided; take back a yes that lets nothing run any more."""
+        while approval.status is Status.PENDING:
+            if await self._cancel(approval):
+                return
+            # Somebody was quicker: with an edit, or with a decision that nobody will pass on.
+            approval, is_unused = await self.storage.approvals.get(approval.approval_id), True
+        if is_unused and approval.status in _TO_BE_USED:
+            with contextlib.suppress(ResumeError):
+                await self._withdraw(approval, ResumeError("the turn was ended"))
 
     async def answers(
         self, decided: Sequence[Approval], infos: Mapping[str, object]
@@ -133,18 +140,22 @@ class Settlement:
         )
         self.spawn(self.approvals.attend(approval.approval_id))
 
-    async def _cancel(self, approval: Approval) -> None:
+    async def _cancel(self, approval: Approval) -> bool:
+        """Whether it was cancelled as it was read."""
         decision = Decision(
             status=Status.CANCELLED,
             by="",
             at_ms=min(self.clock(), approval.expires_ms - 1),
             reason="The agent no longer waits for this.",
         )
-        with contextlib.suppress(RecordConflictError):
+        try:
             await self.storage.approvals.decide(
                 approval.approval_id, decision, digest=approval.digest
             )
-            self.spawn(self.approvals.attend(approval.approval_id))
+        except RecordConflictError:
+            return False
+        self.spawn(self.approvals.attend(approval.approval_id))
+        return True
 
 
 def checked_answer(approval: Approval, info: object) -> object:

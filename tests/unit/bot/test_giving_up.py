@@ -27,7 +27,7 @@ from agents.messages import read_log
 from agents.models import call, say
 from bot.threads import MAX_ATTEMPTS, explain
 from storage.errors import RecordRefusedError
-from storage.records import Decision, MessageStatus, Post, Status
+from storage.records import Approval, Decision, MessageStatus, Post, Status
 from storage.sqlite import SqliteStorage
 from tests.contract.builders import a_post
 from tests.unit.bot.office import ADA, BEN, THREAD_ID, KilledError, Office
@@ -44,6 +44,45 @@ async def pass_time(office: Office, *, times: int = 8) -> None:
         office.clock.forward(minutes=10)
         await office.sweep.tick()
         await office.queue.run()
+
+
+@pytest.mark.parametrize(
+    ("quick", "status", "words"),
+    [
+        ("approve", Status.CANCELLED, "It was approved, but that could not be used"),
+        ("reject", Status.REJECTED, ""),
+        ("edit", Status.CANCELLED, "no longer waits"),
+    ],
+)
+async def test_i8_who_is_quicker_than_the_end_of_a_turn_leaves_no_card_that_lies(
+    storage: SqliteStorage, quick: str, status: Status, words: str
+) -> None:
+    office = Office(storage, [PAY])
+    await office.hear(ASK)
+    waits = await office.the_approval()
+    decide = storage.approvals.decide
+
+    async def somebody_is_quicker(approval_id: str, decision: Decision, *, digest: str) -> Approval:
+        storage.approvals.decide = decide  # type: ignore[method-assign]
+        if quick == "edit":
+            changed = replace(waits, digest="e" * 64, edited_by=ADA)
+            await storage.approvals.rebind(changed, digest=digest, now_ms=office.clock())
+        else:
+            said = Status.APPROVED if quick == "approve" else Status.REJECTED
+            yes = Decision(status=said, by=ADA, at_ms=office.clock(), digest=digest)
+            await decide(approval_id, yes, digest=digest)
+        return await decide(approval_id, decision, digest=digest)
+
+    storage.approvals.decide = somebody_is_quicker  # type: ignore[method-assign]
+    await office.turns.close_answered(await storage.threads.get(THREAD_ID))
+    await office.sweep.tick()
+    await office.queue.run()
+    ended = await storage.approvals.get(waits.approval_id)
+    assert (ended.status, ended.open) == (status, False)
+    assert ended.decision is not None
+    assert words in ended.decision.reason
+    assert office.notifier.cards[waits.approval_id].status is status
+    assert office.ran == []
 
 
 async def test_what_people_wrote_meanwhile_is_read_at_once(storage: SqliteStorage) -> None:
