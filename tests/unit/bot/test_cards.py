@@ -38,10 +38,16 @@ def test_buttons_carry_id_and_digest_and_nothing_else() -> None:
     approval = an_approval()
     card = approval_card(approval, approvers_text="")
     buttons = [part for part in walk(card.blocks) if part.get("type") == "button"]
-    assert [part["text"]["text"] for part in buttons] == ["Approve", "Reject…", "Edit…", "Reveal…"]
+    assert [part["text"]["text"] for part in buttons] == [
+        "Approve",
+        "Reject…",
+        "Edit…",
+        "Withdraw…",
+        "Reveal…",
+    ]
     about = Reference(approval_id=approval.approval_id, shown=approval.digest[:32])
     assert {decode(part["value"]) for part in buttons} == {about}
-    assert len({part["accessibility_label"] for part in buttons}) == 4
+    assert len({part["accessibility_label"] for part in buttons}) == 5
 
 
 def test_edit_is_offered_only_with_a_schema() -> None:

@@ -53,21 +53,21 @@ PICKS = ["pick_1", "pick_2", "pick_3"]
 @pytest.mark.parametrize(
     ("approval", "actions"),
     [
-        (a_human("accept"), ["approve", "reveal"]),
-        (a_human("edit"), ["edit", "reveal"]),
-        (a_human("response"), ["respond"]),
-        (a_human("ignore"), ["ignore"]),
-        (a_human(), []),
-        (a_step(), ["approve", "reject", "edit"]),
-        (a_feedback(), ["accept", "answer"]),
-        (a_choice(), [*PICKS, "reject"]),
-        (a_choice(replace(CHOICE, can_decline=False)), PICKS),
-        (a_choice(replace(CHOICE, multiple=True)), ["choose", "reject"]),
-        (a_choice(replace(CHOICE, options=())), ["reject"]),
-        (a_call_choice(), [*PICKS, "reject"]),
+        (a_human("accept"), ["approve", "withdraw", "reveal"]),
+        (a_human("edit"), ["edit", "withdraw", "reveal"]),
+        (a_human("response"), ["respond", "withdraw"]),
+        (a_human("ignore"), ["ignore", "withdraw"]),
+        (a_human(), ["withdraw"]),
+        (a_step(), ["approve", "reject", "edit", "withdraw"]),
+        (a_feedback(), ["accept", "answer", "withdraw"]),
+        (a_choice(), [*PICKS, "reject", "withdraw"]),
+        (a_choice(replace(CHOICE, can_decline=False)), [*PICKS, "withdraw"]),
+        (a_choice(replace(CHOICE, multiple=True)), ["choose", "reject", "withdraw"]),
+        (a_choice(replace(CHOICE, options=())), ["reject", "withdraw"]),
+        (a_call_choice(), [*PICKS, "reject", "withdraw"]),
         (a_form(), ["answer", "reject"]),
-        (a_typed_question(), ["answer"]),
-        (a_program(), []),
+        (a_typed_question(), ["answer", "withdraw"]),
+        (a_program(), ["withdraw"]),
     ],
 )
 def test_buttons(approval: Approval, actions: list[str]) -> None:
@@ -77,7 +77,11 @@ def test_buttons(approval: Approval, actions: list[str]) -> None:
 @pytest.mark.parametrize("label", ["x" * 41, "\u202ehidden", "\u200b"])
 def test_labels_that_do_not_fit_a_button_are_in_a_form(label: str) -> None:
     options = (Option(id="a", label=label), Option(id="b", label="B"))
-    assert actions_of(draw(a_choice(replace(CHOICE, options=options)))) == ["choose", "reject"]
+    assert actions_of(draw(a_choice(replace(CHOICE, options=options)))) == [
+        "choose",
+        "reject",
+        "withdraw",
+    ]
 
 
 def many(count: int) -> Approval:
@@ -87,7 +91,7 @@ def many(count: int) -> Approval:
 
 def test_options_that_fit_a_menu() -> None:
     card = draw(many(100))
-    assert actions_of(card) == ["choose", "reject", "details"]
+    assert actions_of(card) == ["choose", "reject", "withdraw", "details"]
     assert "20. " in said(card)
     assert "21. " not in said(card)
     view = modals.choose_modal(many(100))
@@ -98,7 +102,7 @@ def test_options_that_fit_a_menu() -> None:
 
 def test_more_options_than_a_menu_takes() -> None:
     card = draw(many(101))
-    assert actions_of(card) == ["reject", "details"]
+    assert actions_of(card) == ["reject", "withdraw", "details"]
     assert "too many options" in said(card)
     assert "no form" in json.dumps(modals.choose_modal(many(101)))
 
@@ -198,16 +202,20 @@ def test_form_that_cannot_be_made() -> None:
 
 def test_what_is_too_long_to_be_shown_is_not_accepted() -> None:
     long = json.dumps({"content": "x" * 400_000})
-    assert actions_of(draw(replace(a_feedback(), arguments_json=long))) == ["details"]
-    assert actions_of(draw(replace(a_step(), arguments_json=long))) == ["reject", "details"]
+    assert actions_of(draw(replace(a_feedback(), arguments_json=long))) == ["withdraw", "details"]
+    assert actions_of(draw(replace(a_step(), arguments_json=long))) == [
+        "reject",
+        "withdraw",
+        "details",
+    ]
     human = replace(a_human("accept", "ignore", "response"), arguments_json=long)
-    assert actions_of(draw(human)) == ["ignore", "details"]
+    assert actions_of(draw(human)) == ["ignore", "withdraw", "details"]
 
 
 def test_long_feedback_can_be_opened() -> None:
     text = "".join(f"{number:05d} " for number in range(1_000))
     approval = replace(a_feedback(), arguments_json=json.dumps({"content": text}))
-    assert actions_of(draw(approval)) == ["accept", "answer", "details"]
+    assert actions_of(draw(approval)) == ["accept", "answer", "withdraw", "details"]
     boxes = json.dumps(modals.details_modal(approval))
     assert "00999" in boxes
 
