@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from bot.errors import NotApproverError
 from bot.ports import EXCLUDED, Actor, Directory, Person
-from bot.requesters import is_requester
+from bot.requesters import editors_of, is_requester
 from storage.records import Approval, Decision, Kind, Status
 
 CHANNEL = "channel"
@@ -120,12 +120,6 @@ def check_agreement(approval: Approval, decision: Decision) -> None:
     check_agreed_once(approval, decision.by)
     if approval.editors_excluded and decision.by in editors_of(approval):
         raise NotApproverError("you have edited this, so somebody else has to approve it")
-
-
-def editors_of(approval: Approval) -> tuple[str, ...]:
-    """Who has edited the call on its way to what it is now; who did last comes last."""
-    last = [approval.edited_by] if approval.edited_by else []
-    return tuple(dict.fromkeys((*_names(approval.editors_json), *last)))
 
 
 def check_agreed_once(approval: Approval, user_id: str) -> None:

@@ -12,13 +12,13 @@ import json
 from dataclasses import dataclass, replace
 
 from agents.tools.rulings import Judgement
-from bot.access import editors_of
 from bot.approvals import Approvals
 from bot.audit import note_edit
 from bot.errors import plain_words
 from bot.mapping import Rules, edited_digest, in_order, rebound, unknown_names
 from bot.outlook import Outlook
 from bot.ports import CheckedCall, Clock
+from bot.requesters import editors_of
 from storage.base import Storage
 from storage.records import Approval, Decision, Status
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from bot.access import CHANNEL, Access, approver_names, backup_names, decider_names, editors_of
+from bot.access import CHANNEL, Access, approver_names, backup_names, decider_names
 from bot.errors import DirectoryError, NobodyError, NotApproverError
 from bot.ports import Actor, Directory
-from bot.requesters import requesters_of
+from bot.requesters import editors_of, requesters_of
 from storage.records import Approval, Decision, Kind, Status
 
 MOST_MEMBERS = 500

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from agents import CheckpointConflictError
 from bot.ports import EXCLUDED
 from storage.base import Storage
-from storage.records import Approval, Kind, Thread
+from storage.records import Approval, Kind, Status, Thread
 
 _LAST = 200
 """Approvals of a thread that are looked through, newest first."""
@@ -111,8 +111,21 @@ def is_requester(approval: Approval, user_id: str) -> bool:
     return user_id in requesters_of(approval) or excluded in json.loads(approval.approvers_json)
 
 
+def editors_of(approval: Approval) -> tuple[str, ...]:
+    """Who has edited the call on its way to what it is now; who did last comes last."""
+    last = [approval.edited_by] if approval.edited_by else []
+    return tuple(dict.fromkeys((*json.loads(approval.editors_json), *last)))
+
+
 def _speakers(decided: Iterable[Approval]) -> list[str]:
-    return [one.decision.by for one in decided if one.decision is not None and _says_something(one)]
+    """Whose words, or values, the agent reads; also of an edit that others agreed to."""
+    found: list[str] = []
+    for one in decided:
+        if one.status in {Status.APPROVED, Status.ANSWERED}:
+            found.extend(editors_of(one))
+        if one.decision is not None and _says_something(one):
+            found.append(one.decision.by)
+    return found
 
 
 def _says_something(approval: Approval) -> bool:

@@ -234,3 +234,25 @@ async def test_i13_which_answers_are_words(
 
     found = json.loads((await storage.threads.get(THREAD_ID)).requesters_json)
     assert found == ([ADA] if counts else [])
+
+
+@pytest.mark.parametrize(
+    ("status", "counted"),
+    [(Status.APPROVED, ["UADA", "UBEN"]), (Status.REJECTED, [])],
+)
+async def test_i13_who_filled_in_what_others_approved_has_spoken(
+    storage: SqliteStorage, status: Status, *, counted: list[str]
+) -> None:
+    await storage.threads.ensure(a_thread(thread_id=THREAD_ID, turn=1))
+    await storage.threads.wake(THREAD_ID, now_ms=1)
+    thread = await storage.threads.claim(THREAD_ID, owner="a", now_ms=1, until_ms=100)
+    assert thread is not None
+    decision = Decision(status=status, by="UMIA", at_ms=5)
+    edited = an_approval(
+        status=status, decision=decision, edited_by=BEN, editors_json=json.dumps([ADA])
+    )
+
+    await Requesters(storage).note_decided(thread, [edited])
+
+    found = json.loads((await storage.threads.get(THREAD_ID)).requesters_json)
+    assert found == counted
