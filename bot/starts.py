@@ -22,7 +22,7 @@ from bot.durations import format_duration
 from bot.errors import DirectoryError, NotApproverError
 from bot.mapping import approval_id_of, deciders_of
 from bot.ports import Actor, Clock
-from bot.runs import Run, RunState
+from bot.runs import Run, RunState, run_of
 from bot.timing import milliseconds
 from storage.base import Storage
 from storage.errors import RecordNotFoundError
@@ -75,7 +75,8 @@ class Starts:
         )
         for approval in approvals:
             await note_lapse(self.storage.audit, approval, self.clock(), why=why)
-            await self._tell(approval, why)
+            if not _has_run(approval):
+                await self._tell(approval, why)
         return AskAgain(why)
 
     async def _found(self, interrupt_id: str) -> Approval | None:
@@ -87,6 +88,8 @@ class Starts:
         times = [one.decision.at_ms for one in approvals if one.decision and _lets_run(one)]
         if not is_whole or len(times) < len(approvals):
             return "there is no record that it was approved"
+        if any(_has_run(one) for one in approvals):  # part of the database is older than the rest
+            return "it has run once with that decision"
         decided_ms = max(times)
         wait = RETRY
         while True:
@@ -134,6 +137,11 @@ class Starts:
 def _age(now: int, at_ms: int) -> int:
     """One that seems to come was made when the clock was wrong: nobody knows how old it is."""
     return abs(now - at_ms)
+
+
+def _has_run(approval: Approval) -> bool:
+    run = run_of(approval)
+    return run is not None and run.state is RunState.RAN
 
 
 def _lets_run(approval: Approval) -> bool:

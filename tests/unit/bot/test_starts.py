@@ -17,7 +17,7 @@ from agents.tools import approval_gate
 from bot.audit import story
 from bot.errors import NotApproverError
 from bot.mapping import deciders_from
-from bot.runs import run_of
+from bot.runs import Run, RunState, run_of
 from bot.starts import Starts
 from storage.records import Approval, Decision, Kind, Status
 from storage.sqlite import SqliteStorage
@@ -224,6 +224,17 @@ async def test_f7_person_is_looked_up_again(desk: Desk, seconds: int, starts: bo
     said = await desk.start(first)
     assert isinstance(said, dict) is starts
     assert starts or said == AskAgain("who had approved it may not decide it any more")
+
+
+@pytest.mark.parametrize(("state", "starts"), [("running", True), ("failed", True), ("ran", False)])
+async def test_i5_decision_whose_call_has_run_starts_nothing(
+    desk: Desk, state: str, starts: bool
+) -> None:
+    run = Run(state=RunState(state), at_ms=desk.clock()).to_text()
+    said = await desk.start(await desk.decided(1, run_json=run))
+    assert isinstance(said, dict) is starts
+    assert starts or said == AskAgain("it has run once with that decision")
+    assert (await desk.record(1)).run_json == run
 
 
 @pytest.mark.parametrize(("seconds", "starts"), [(900, True), (901, False)])
