@@ -145,6 +145,8 @@ class RunContext:
         cancel: Asked at safe points whether the run shall stop there.
         observers: Are told what happens.
         before_start: Looks at each gated call before it starts; None lets all of them.
+        era: Enters idempotency keys; empty in the first.
+        eras: By address, of what has another.
     """
 
     checkpoint_id: str
@@ -165,6 +167,8 @@ class RunContext:
     cancel: CancelToken = field(default_factory=CancelToken)
     observers: Observers = field(default_factory=Observers)
     before_start: BeforeStart | None = None
+    era: str = ""
+    eras: Mapping[str, str] = field(default_factory=dict)
     _index: PointIndex = field(init=False, repr=False, compare=False)
     _has_past: bool = field(init=False, repr=False, compare=False)
 
@@ -478,7 +482,9 @@ def stream_text(text: str) -> None:
 def idempotency_key() -> str:
     """A key that is the same whenever this call runs again, and of no other call."""
     scope = current_scope("idempotency_key()")
-    text = f"{scope.run.checkpoint_id}\n{scope.address}"
+    address = str(scope.address)
+    era = scope.run.eras.get(address, scope.run.era)
+    text = f"{scope.run.checkpoint_id}\n{address}" + (f"\n{era}" if era else "")
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 

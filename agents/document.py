@@ -6,7 +6,7 @@ Version 2 of the document added `topology`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias, cast, get_args
 
 from pydantic_ai.messages import ModelMessage
@@ -72,6 +72,8 @@ class RunDocument:
         transcript: What finished agents of this turn said.
         waiting: What waits for people; None when the run has only begun.
         topology: What was declared at the addresses of what waits; see `agents.agent.topology`.
+        era: Enters idempotency keys; see `Runner`. Left out of the text when it is empty.
+        eras: Where calls stand that waited when a new era began, and their own. Also left out.
     """
 
     agent: str
@@ -83,6 +85,20 @@ class RunDocument:
     transcript: tuple[ModelMessage, ...] = ()
     waiting: Point | None = None
     topology: Mapping[str, str] = field(default_factory=dict)
+    era: str = ""
+    eras: Mapping[str, str] = field(default_factory=dict)
+
+    def in_era(self, era: str) -> RunDocument:
+        """What is asked from now on belongs to this era; what waits keeps the one it has."""
+        if era == self.era:
+            return self
+        eras = dict(self.eras)
+        for point in self.waiting.walk() if self.waiting else ():
+            place: Address | None = point.address
+            while place is not None:
+                eras.setdefault(str(place), self.era)
+                place = place.parent
+        return replace(self, era=era, eras=eras)
 
     def to_text(self) -> str:
         """Write it.
@@ -90,6 +106,7 @@ class RunDocument:
         Raises:
             UnstorableValueError: A value in it cannot be stored.
         """
+        eras: dict[str, Json] = {"era": self.era, "eras": dict(self.eras)} if self.era else {}
         return to_text(
             {
                 "schema": SCHEMA_VERSION,
@@ -102,6 +119,7 @@ class RunDocument:
                 "transcript": dump_messages(self.transcript),
                 "waiting": self.waiting.to_json() if self.waiting else None,
                 "topology": dict(self.topology),
+                **eras,
             }
         )
 
@@ -126,6 +144,8 @@ class RunDocument:
                 transcript=tuple(load_messages(data["transcript"])),
                 waiting=Point.from_json(waiting) if waiting else None,
                 topology=dict(cast("dict[str, str]", data["topology"])),
+                era=str(data.get("era", "")),
+                eras=dict(cast("dict[str, str]", data.get("eras", {}))),
             )
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise CheckpointDecodeError(f"a part of it is damaged: {error!r}") from error
@@ -160,11 +180,13 @@ class Claim:
         answers: By interrupt id; None for what goes on by itself, as it was stopped from outside.
         untargeted: See `ResumeParams`.
         session: Session values that replace stored ones.
+        era: The era in which it goes on; left out of the text when it is empty.
     """
 
     answers: Mapping[str, object] = field(default_factory=dict)
     untargeted: Untargeted = "preserve"
     session: Mapping[str, object] = field(default_factory=dict)
+    era: str = ""
 
     def to_text(self) -> str:
         """Write it.
@@ -178,7 +200,7 @@ class Claim:
             "untargeted": self.untargeted,
             "session": encode(dict(self.session)),
         }
-        return to_text(data)
+        return to_text({**data, "era": self.era} if self.era else data)
 
     @classmethod
     def from_text(cls, text: str) -> Claim:
@@ -200,7 +222,12 @@ class Claim:
             or not isinstance(session, dict)
         ):
             raise CheckpointDecodeError("the answers of a resume are damaged")
-        return cls(answers=answers, untargeted=cast("Untargeted", untargeted), session=session)
+        return cls(
+            answers=answers,
+            untargeted=cast("Untargeted", untargeted),
+            session=session,
+            era=str(data.get("era", "")),
+        )
 
 
 def check_targets(targets: object) -> None:

@@ -72,6 +72,8 @@ class Runner:
         new_id: Makes ids of interrupts; UUIDs.
         before_start: Looks at each gated call right before it starts, and may have people asked
             anew; see `BeforeStart`.
+        era: Give another name whenever the store went back to a copy, and ids of runs and calls may
+            come again: it enters `idempotency_key()` of all calls but those that waited in it.
 
     Raises:
         AgentConfigError: It is no agent, there is no such durability, or steps cannot be kept
@@ -89,6 +91,7 @@ class Runner:
         observers: Sequence[Observer] = (),
         new_id: Callable[[], str] = new_uuid,
         before_start: BeforeStart | None = None,
+        era: str = "",
     ) -> None:
         check_agent(agent)
         if durability not in get_args(Durability):
@@ -106,6 +109,7 @@ class Runner:
             observers=Observers(tuple(observers)),
             new_id=new_id,
             before_start=before_start,
+            era=era,
         )
         self._streaming = streaming
 
@@ -171,6 +175,7 @@ class Runner:
             log=log,
             streaming=self._streaming,
             session=dict(session_values or {}),
+            era=self._setup.era,
         )
         run_id = checkpoint_id or ""
         history = await self._setup.history(document)
@@ -405,7 +410,12 @@ class Runner:
             return self._interrupt_event(waiting, stored.version)
         check_topology(self._setup.agent, waiting, document.topology)
         history = await self._setup.history(document)
-        claim = Claim(answers=answers, untargeted=params.untargeted, session=session).to_text()
+        claim = Claim(
+            answers=answers,
+            untargeted=params.untargeted,
+            session=session,
+            era=self._setup.era or document.era,
+        ).to_text()
         read_back(claim, Claim.from_text)
         version = await self._need_store().claim(
             checkpoint_id, claim, expected_version=stored.version

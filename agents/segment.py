@@ -46,6 +46,7 @@ class Setup:
         observers: Told what happens.
         new_id: Makes ids of interrupts.
         before_start: Looks at each gated call before it starts; None lets all of them.
+        era: Enters idempotency keys; empty for that of the document.
         fresh: What this process saved last, so that a resume need not read it again. Others may
             have written since: a claim tells.
     """
@@ -57,6 +58,7 @@ class Setup:
     observers: Observers
     new_id: Callable[[], str]
     before_start: BeforeStart | None = None
+    era: str = ""
     fresh: dict[str, StoredCheckpoint] = field(default_factory=dict)
 
     async def history(self, document: RunDocument) -> tuple[ModelMessage, ...]:
@@ -129,6 +131,7 @@ class Setup:
             was_claimed: Whether this process has just claimed it.
         """
         claim = Claim.from_text(stored.claim)
+        document = document.in_era(claim.era or document.era)
         session = SessionValues({**document.session, **claim.session})
         session.take_changes()
         journal = Journal(
@@ -152,6 +155,8 @@ class Setup:
             cancel=cancel or CancelToken(),
             observers=self.observers,
             before_start=self.before_start,
+            era=document.era,
+            eras=document.eras,
         )
         return Segment(
             setup=self,

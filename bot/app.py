@@ -122,6 +122,7 @@ class Process:
         telemetry: Is told what happens.
         limits: What Slack allows, by method.
         retention: How long threads are kept; None for ever.
+        era: Which life of the database this is, by `RestoreStore.era`; empty in the first.
     """
 
     owner: str
@@ -129,6 +130,7 @@ class Process:
     telemetry: Telemetry = NO_TELEMETRY
     limits: Limits = field(default_factory=lambda: SLACK_LIMITS)
     retention: timedelta | None = None
+    era: str = ""
 
 
 def build(
@@ -192,6 +194,7 @@ def build(
             durability="step",
             streaming=True,
             before_start=starts,
+            era=process.era,
         ),
         checkpoints=storage.checkpoints,
         channel_name=directory.channel_name,

@@ -136,6 +136,7 @@ async def start(
             telemetry=Both(metrics, _tracer(settings, stack)),
             limits=outside.limits if outside else SLACK_LIMITS,
             retention=settings.retention,
+            era=str(await storage.restoring.era() or ""),
         ),
     )
     await _show_metrics(settings, metrics, Gauges(storage, countersign.tasks, clock), stack)

@@ -50,6 +50,7 @@ class Restoring:
         """Ask again what is pending, and have every thread looked at that is not at rest."""
         to_ms, now_ms = await self.storage.restoring.newest_ms(), self.clock()
         approvals = threads = 0
+        await self.storage.restoring.begin_era(now_ms=now_ms)
         async for thread in self._unfinished():
             await note(
                 self.storage.audit,

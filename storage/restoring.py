@@ -18,6 +18,14 @@ class RestoreStore(Protocol):
     A record that cannot be read is passed over: it keeps no other from being marked.
     """
 
+    async def begin_era(self, *, now_ms: int) -> None:
+        """Give this life of the database a number that none before had; see `era`."""
+        ...
+
+    async def era(self) -> int:
+        """When the database went back to a copy for the last time; 0 when it never did."""
+        ...
+
     async def newest_ms(self) -> int:
         """When the newest thing in the database happened: the moment to which it went back.
 

@@ -26,6 +26,14 @@ class MongoRestoreStore:
         self._collections = collections
         self._threads = collections["threads"]
         self._approvals = collections["approvals"]
+        self._eras = collections["eras"]
+
+    async def begin_era(self, *, now_ms: int) -> None:
+        await self._eras.insert({"_id": max(await self.era() + 1, now_ms)})
+
+    async def era(self) -> int:
+        found = await self._eras.patient.find({}, [("_id", -1)], 1)
+        return int(found[0]["_id"]) if found else 0
 
     async def newest_ms(self) -> int:
         found = [

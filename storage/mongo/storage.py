@@ -56,7 +56,7 @@ class MongoStorage:
         self.audit = MongoAuditStore(Collection(client, "audit"))
         collections = {name: Collection(client, name) for name in (*INDEXES, "checkpoints")}
         self.retention = MongoRetentionStore(collections)
-        self.restoring = MongoRestoreStore(collections)
+        self.restoring = MongoRestoreStore({**collections, "eras": Collection(client, "eras")})
 
     async def open(self) -> None:
         await self._client.open()

@@ -19,6 +19,13 @@ SELECT max(
     coalesce((SELECT max(active_ms) FROM threads), 0)) AS found
 """
 
+_BEGIN_ERA = """
+INSERT INTO era (name, began_ms) VALUES ('era', :now)
+ON CONFLICT (name) DO UPDATE SET began_ms = max(began_ms + 1, excluded.began_ms)
+"""
+
+_ERA = "SELECT coalesce(max(began_ms), 0) AS found FROM era"
+
 _LEASED = """
 SELECT (SELECT count(*) FROM threads WHERE leased_until_ms > :now)
     + (SELECT count(*) FROM approvals WHERE leased_until_ms > :now) AS found
@@ -58,6 +65,12 @@ class SqliteRestoreStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+
+    async def begin_era(self, *, now_ms: int) -> None:
+        await self._database.fetch(_BEGIN_ERA, {"now": now_ms})
+
+    async def era(self) -> int:
+        return await self._database.count(_ERA, {})
 
     async def newest_ms(self) -> int:
         return await self._database.count(_NEWEST, {})

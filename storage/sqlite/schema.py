@@ -199,6 +199,11 @@ CREATE TABLE IF NOT EXISTS health (
     writes INTEGER NOT NULL
 );
 
+CREATE TABLE IF NOT EXISTS era (
+    name TEXT NOT NULL PRIMARY KEY,
+    began_ms INTEGER NOT NULL
+);
+
 PRAGMA user_version = 4;
 COMMIT;
 """
@@ -286,6 +291,11 @@ WHERE checkpoint_id IN (SELECT checkpoint_id FROM checkpoints WHERE status = 'cl
 CREATE TABLE IF NOT EXISTS health (
     name TEXT NOT NULL PRIMARY KEY,
     writes INTEGER NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS era (
+    name TEXT NOT NULL PRIMARY KEY,
+    began_ms INTEGER NOT NULL
 );
 
 PRAGMA user_version = 4;

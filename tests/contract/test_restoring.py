@@ -112,3 +112,13 @@ async def test_a_marked_thread_is_due_and_nobody_has_it(storage: Storage) -> Non
     assert await storage.restoring.settle(THREAD_ID, fence=6, turn=3)
     thread = await storage.threads.get(THREAD_ID)
     assert (thread.restored_ms, thread.restored_to_ms, thread.restored_turn) == (0, 40, 3)
+
+
+async def test_each_return_to_a_copy_begins_an_era_that_none_was_before(storage: Storage) -> None:
+    assert await storage.restoring.era() == 0
+    await storage.restoring.begin_era(now_ms=5_000)
+    assert await storage.restoring.era() == 5_000
+    await storage.restoring.begin_era(now_ms=4_000)  # by a clock that is late
+    assert await storage.restoring.era() == 5_001
+    await storage.restoring.begin_era(now_ms=9_000)
+    assert await storage.restoring.era() == 9_000

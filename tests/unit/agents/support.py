@@ -115,6 +115,7 @@ class World:
     asked: int = 0
     by_history: bool = False
     before_start: BeforeStart | None = None
+    era: str = ""
 
     def agent(self, name: str = "A") -> Agent:
         if self.by_history:
@@ -139,6 +140,7 @@ class World:
             message_log=self.log,
             durability=self.durability,  # type: ignore[arg-type]
             before_start=self.before_start,
+            era=self.era,
             **options,  # type: ignore[arg-type]
         )
 

@@ -7,7 +7,15 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Literal
 
-from agents import Agent, ChatModelAgent, Runner, ScriptedModel, follow_up_tool, tool
+from agents import (
+    Agent,
+    ChatModelAgent,
+    Runner,
+    ScriptedModel,
+    follow_up_tool,
+    idempotency_key,
+    tool,
+)
 from agents.models import Turn
 from agents.tools.base import Tool
 from bot.access import Access
@@ -76,7 +84,9 @@ class Office:
     directory: FakeDirectory = field(default_factory=FakeDirectory)
     queue: Queue = field(default_factory=Queue)
     ran: list[tuple[str, object]] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
     owner: str = "office"
+    era: str = ""
     dies_in_tools: bool = False
     slept: list[float] = field(default_factory=list)
     is_gated: bool = True
@@ -115,6 +125,7 @@ class Office:
                 attend=lambda approval_id: self.queue.spawn(self.approvals.attend(approval_id)),
                 sleep=self._sleep,
             ),
+            era=self.era,
         )
         self.outbox = Outbox(
             storage=self.storage,
@@ -188,6 +199,7 @@ class Office:
             if self.dies_in_tools:
                 raise KilledError  # as a process that is killed: nothing is written any more
             self.ran.append(("pay", (to, amount, how)))
+            self.keys.append(idempotency_key())
             return f"paid {amount} to {to}"
 
         @tool

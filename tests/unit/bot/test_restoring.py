@@ -45,7 +45,8 @@ class Drill:
         await storage.open()
         self.storages.append(storage)
         kept = {} if before is None else {"clock": before.clock, "notifier": before.notifier}
-        return Office(storage, script or self.script, **kept)  # type: ignore[arg-type]
+        era = str(await storage.restoring.era() or "")
+        return Office(storage, script or self.script, era=era, **kept)  # type: ignore[arg-type]
 
     async def make_copy(self) -> None:
         await back_up(self.directory, self.copy)
@@ -404,3 +405,43 @@ def test_each_database_has_its_form(
 ) -> None:
     assert main(argv, environ={"MONGODB_URI": uri}) == FAILED
     assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("is_in_copy", [True, False], ids=["at rest", "unknown"])
+async def test_i5_a_call_of_a_thread_gone_back_never_has_the_key_of_one_that_ran(
+    drill: Drill, *, is_in_copy: bool
+) -> None:
+    office = await drill.start(say("Hi."), PAY, say("Paid."))
+    if is_in_copy:
+        await office.hear("<@UBOT> hello")
+    await drill.make_copy()
+    if not is_in_copy:
+        await office.hear("<@UBOT> hello")
+    await office.hear(ASK, ts="1800000000.000002")
+    await office.decide(await office.the_approval())
+
+    # A model that counts its calls from 1 gives the new one the same id, in a turn of that number.
+    more = call("pay", {"to": "Mia", "amount": 7}, id="c1")
+    hello = [] if is_in_copy else [say("Hi.")]
+    again = await drill.go_back(office, *hello, more, say("Paid."))
+    await look(again)
+    if not is_in_copy:
+        await again.hear("<@UBOT> hello", ts="1800000000.000003")
+    await again.hear(ASK, ts="1800000000.000004")
+    await again.decide(await again.the_approval())
+
+    assert (len(office.keys), len(again.keys)) == (1, 1)
+    assert office.keys != again.keys
+
+
+async def test_i5_a_call_that_waited_in_the_copy_keeps_its_key(drill: Drill) -> None:
+    office = await drill.start(PAY, say("Paid."))
+    await office.hear(ASK)
+    await drill.make_copy()
+    await office.decide(await office.the_approval())
+
+    again = await drill.go_back(office, say("Paid."))
+    await look(again)
+    await again.decide(await again.the_approval())
+
+    assert office.keys == again.keys != []
