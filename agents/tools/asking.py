@@ -60,7 +60,7 @@ from agents.tools.rulings import (
     gates_around,
     inside,
 )
-from agents.tools.texts import cancelled_text, denied_text, edited_text, expired_text
+from agents.tools.texts import cancelled_text, denied_text, edited_text, expired_text, words_of
 
 DEFAULT_RULE = "always"
 
@@ -416,7 +416,9 @@ class CallGate(ABC):
     def _shown(self, arguments: dict[str, Json], rule: str, ruling: str = "") -> dict[str, Any]:
         """The fields of an info about this call; without a ruling of a policy, that of the gate."""
         ruling = ruling or self._own_ruling(rule)
-        spec, words, address = self.tool.definition, self.describe(arguments), current_address()
+        spec, address = self.tool.definition, current_address()
+        is_new = current_scope("a gate").point is None
+        words = self.describe(arguments) if is_new else words_of(self, arguments)
         return {
             "tool_name": spec.name,
             "arguments": arguments,

@@ -22,6 +22,7 @@ from agents.journal import STARTED
 from agents.signals import stateful_interrupt
 from agents.tools.base import Tool
 from agents.tools.infos import Cancelled, DoubtInfo, DoubtResult, Expired
+from agents.tools.texts import words_of
 
 _DOUBT = "doubt"
 """The slot of the question whether a call ran."""
@@ -114,7 +115,7 @@ def _ask(tool: Tool, call: ToolCall, started: Started, *, asked_again: str = "")
     info = DoubtInfo(
         tool_name=call.name,
         arguments=started.arguments,
-        title=tool.describe(started.arguments).title,
+        title=words_of(tool, started.arguments).title,
         call_id=call.id,
         frozen=dict(started.frozen),
         asked_again=asked_again,

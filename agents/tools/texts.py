@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from agents.codec import Json
-from agents.tools.base import CallText, ToolSpec
+from agents.tools.base import CallText, Tool, ToolSpec
 from agents.tools.infos import Cancelled, Expired
 
 
@@ -93,3 +93,15 @@ def open_schema(schema: Mapping[str, Json], missing: Sequence[str]) -> dict[str,
     opened = {**schema, "properties": fields}
     opened.pop("required", None)
     return {**opened, "required": left} if left else opened
+
+
+def words_of(tool: Tool, arguments: Mapping[str, Json]) -> CallText:
+    """What a call does, in the tool's words; in general ones where its author's code fails.
+
+    For what people are asked about a call that they have changed, or let run: they are asked all
+    the same.
+    """
+    try:
+        return tool.describe(arguments)
+    except Exception:  # noqa: BLE001 - code of a tool's author
+        return CallText(title=f"Run {tool.definition.name}")

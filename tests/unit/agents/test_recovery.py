@@ -30,6 +30,7 @@ from agents import (
 from agents.codec import Json
 from agents.context import AskAgain, StartingCall
 from agents.models import Turn, call, say
+from agents.tools.base import CallText
 from tests.unit.agents.support import (
     Died,
     Plain,
@@ -149,6 +150,19 @@ async def test_f3_doubt_knows_what_was_frozen_when_the_call_started() -> None:
     again = contexts(await world.recover())["c2"]
     assert isinstance(again.info, DoubtInfo)
     assert again.info.frozen == asked.info.frozen
+
+
+async def test_doubt_about_what_the_tool_has_no_words_for_is_asked_all_the_same() -> None:
+    world, pay, _ = step_world()
+    await died_in_pay(world, pay)
+
+    def fail(arguments: Mapping[str, Json]) -> CallText:
+        raise KeyError
+
+    pay.describe = fail  # type: ignore[method-assign]
+    asked = contexts(await world.recover())["c2"]
+    assert isinstance(asked.info, DoubtInfo)
+    assert asked.info.title == "Run pay"
 
 
 async def test_f3_start_of_an_earlier_program_has_nothing_frozen() -> None:

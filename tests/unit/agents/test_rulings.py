@@ -135,6 +135,31 @@ async def test_edit_back_to_what_was_shown_is_no_approval_of_it() -> None:
     assert pay.calls == [{"x": 5}]
 
 
+async def test_edit_that_the_tool_has_no_words_for_is_asked_about_and_runs() -> None:
+    paid: list[int] = []
+
+    def say_it(x: int) -> str:
+        return {5: "five"}[x]
+
+    @tool(preview=say_it)
+    def pay(x: int) -> str:
+        """Pay."""
+        paid.append(x)
+        return "paid"
+
+    for then, asks in ((MIA, True), (ANYBODY, False)):
+        paid.clear()
+        stage = staged(guard(pay, ByAmount({5: ANYBODY, 6: then})))
+        await stage.run()
+        await stage.answer(stage.question(ReviewEditInfo).edit({"x": 6}, by="UADA"))
+        assert bool(paid) is not asks
+        if asks:
+            info = stage.question(ApprovalInfo)
+            assert (info.title, info.preview, info.arguments) == ("Run pay", "", {"x": 6})
+            await stage.answer(info.approve(by="UMIA"))
+        assert paid == [6]
+
+
 async def test_second_edit_starts_over() -> None:
     pay, review = Plain("pay"), replace(MIA, kind="review")
     stage = staged(guard(pay, ByAmount({5: ANYBODY, 6: ANYBODY, 50000: review})))
