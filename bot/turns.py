@@ -151,15 +151,18 @@ class Turns:
             await self._log_unfinished(thread, [message.text for message in messages], text)
         stored = await self.storage.checkpoints.load(thread.checkpoint_id)
         unused = await self._waiting(thread)
-        thread = await self._set_turn(thread, turn=thread.turn, turn_open=False)
+        thread = await self._set_turn(thread, turn=thread.turn, turn_open=True)  # still ours?
         await self.witness.ended(thread.checkpoint_id, stored.journal if stored else ())
+        await self._settlement.close(thread, pending=frozenset(), unused=unused)
+        await self.outbox.drop(thread)
+        # Last goes what says what waited, and that there is something to be ended: whoever goes on
+        # after a crash finds it, and does all of this again.
         if stored is not None and stored.status is not CheckpointStatus.CLOSED:
             with contextlib.suppress(CheckpointConflictError):
                 await self.storage.checkpoints.close(
                     thread.checkpoint_id, expected_version=stored.version
                 )
-        await self._settlement.close(thread, pending=frozenset(), unused=unused)
-        await self.outbox.drop(thread)
+        await self._set_turn(thread, turn=thread.turn, turn_open=False)
         return bool(messages)
 
     async def _log_unfinished(self, thread: Thread, texts: Sequence[str], why: str) -> None:

@@ -29,6 +29,7 @@ from bot.threads import MAX_ATTEMPTS, explain
 from storage.errors import RecordRefusedError
 from storage.records import Approval, Decision, MessageStatus, Post, Status
 from storage.sqlite import SqliteStorage
+from tests.chaos.points import Fragile
 from tests.contract.builders import a_post
 from tests.unit.bot.office import ADA, BEN, THREAD_ID, KilledError, Office
 
@@ -146,6 +147,64 @@ async def test_a_crash_while_giving_up_is_repeated(storage: SqliteStorage, step:
     assert (thread.turn_open, thread.due_ms) == (False, None)
     assert await storage.posts.unfinished(THREAD_ID) == []
     assert len(await storage.log.load(THREAD_ID, before_turn=2)) == 1
+
+
+class Deadly:
+    """Kills the process at one of the points before and after each write, from the last word on."""
+
+    def __init__(self, number: int) -> None:
+        self.number, self.reached = number, 0
+
+    def at(self, name: str) -> None:
+        self.reached += self.reached > 0 or name == "posts.add <"
+        if self.reached == self.number:
+            raise KilledError(name)
+
+
+@pytest.mark.parametrize("is_refused", [True, False], ids=["refused answer", "model away"])
+async def test_a_turn_that_was_given_up_is_ended_whole_whatever_write_was_the_last(
+    *, is_refused: bool
+) -> None:
+    number, died = 0, True
+    while died:
+        number += 1
+        storage = SqliteStorage(None)
+        await storage.open()
+        died = await die_while_giving_up(storage, Deadly(number), is_refused=is_refused)
+        stored = await storage.checkpoints.load(f"{THREAD_ID}#1")
+        assert stored is not None
+        assert (stored.status, stored.data, stored.journal) == (CheckpointStatus.CLOSED, "", ())
+        thread = await storage.threads.get(THREAD_ID)
+        assert (thread.turn, thread.turn_open, thread.due_ms) == (1, False, None)
+        assert await storage.posts.unfinished(THREAD_ID) == []
+        (approval,) = await storage.approvals.of_turn(f"{THREAD_ID}#1")
+        assert approval.open is False
+        assert (approval.status is Status.CANCELLED) == is_refused
+        await storage.close()
+    assert number > 15
+
+
+async def die_while_giving_up(storage: SqliteStorage, plan: Deadly, *, is_refused: bool) -> bool:
+    """Give a turn up, die, and have another process go on; whether there was such a point."""
+    fragile = Fragile(storage, plan)  # type: ignore[arg-type]
+    offices = [Office(fragile, [PAY, *[DOWN] * 9])]
+    offices.append(Office(storage, [DOWN] * 9, clock=offices[0].clock))
+    if is_refused:
+        for office in offices:
+            refusing(office, TopologyChangedError("tool:pay", "review", "nothing"))
+    first, second = offices
+    await first.hear(ASK)
+    try:
+        await first.decide(await first.the_approval())
+        await pass_time(first)
+    except KilledError:
+        first.queue.drop()
+    died = plan.reached == plan.number
+    if died:
+        await pass_time(second)
+    assert len([text for text in first.shown() + second.shown() if "nothing more" in text]) >= 1
+    assert len(first.ran + second.ran) == (0 if is_refused else 1)
+    return died
 
 
 async def crashing(office: Office, step: str) -> bool:
