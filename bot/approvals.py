@@ -104,9 +104,8 @@ class Approvals:
         return Nudges(*stores, self.notifier, self.clock, self.remind_after)
 
     async def request(self, approvals: Sequence[Approval]) -> None:
-        """Put new approvals on record and show their cards, in order. May be repeated."""
+        """Show the cards of new approvals that are on record, in order. May be repeated."""
         for approval in approvals:
-            await self.storage.approvals.add(approval)
             await note_request(self.storage.audit, approval)
         for approval in approvals:
             await self.attend(approval.approval_id)
