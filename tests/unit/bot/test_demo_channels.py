@@ -105,7 +105,7 @@ def test_only_what_came_since_the_last_request_counts() -> None:
         ]
     )
     assert (seen.request, seen.heard, seen.done) == ("second", [("A", "hello.")], [])
-    assert (seen.words_of("A"), seen.words_of("B")) == ("hello", "")
+    assert (seen.words_of("A"), seen.words_of("B")) == ("hello.", "")
 
 
 def test_the_welcome_of_your_own_agent_names_it_and_warns_of_the_rules() -> None:
