@@ -7,7 +7,7 @@ a question must be what it was when people were asked.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, runtime_checkable
 
@@ -16,7 +16,6 @@ from agents.agent import Agent
 from agents.errors import TopologyChangedError
 from agents.points import Point
 from agents.policy.base import people_of
-from agents.tools.asking import CallGate
 from agents.tools.base import Tool
 from agents.tools.guard import PolicyGate
 
@@ -43,6 +42,15 @@ class Described(Protocol):
 
     def components(self) -> Mapping[Key, Component]:
         """Its direct parts, by type and id of their address segment: `("tool", "pay")`."""
+        ...
+
+
+@runtime_checkable
+class Holder(Protocol):
+    """A part whose own parts have names of their own at run time: they are not compared."""
+
+    def held(self) -> Iterable[object]:
+        """Agents, tools and other holders in it, as far as it knows them."""
         ...
 
 
@@ -105,7 +113,11 @@ def check_topology(agent: Agent, waiting: Point, was: Mapping[str, str]) -> None
 
 
 def people_named(agent: Agent) -> tuple[str, ...]:
-    """Whom the policies around declared tools may ask, wherever in an agent, each once."""
+    """Whom the policies around declared tools may ask, wherever in an agent, each once.
+
+    Also through what stands around them, in whatever order; but not what code of an agent, or of a
+    node of a graph, calls by itself.
+    """
     found: dict[str, None] = {}
     seen: set[int] = set()
     waiting: list[object] = [agent]
@@ -116,10 +128,11 @@ def people_named(agent: Agent) -> tuple[str, ...]:
         seen.add(id(part))
         if isinstance(part, Described):
             waiting += [one.inner for one in part.components().values()]
-        while isinstance(part, CallGate):
-            policy = part.policy if isinstance(part, PolicyGate) else None
-            found.update(dict.fromkeys(people_of(policy)))
-            part = part.tool
+        if isinstance(part, Holder):
+            waiting += part.held()
+        if isinstance(part, PolicyGate):
+            found.update(dict.fromkeys(people_of(part.policy)))
+        waiting.append(getattr(part, "tool", None))  # what stands around a tool calls it that
     return tuple(found)
 
 

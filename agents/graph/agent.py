@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -74,6 +74,10 @@ class GraphAgent:
     def description(self) -> str:
         """See `Agent`."""
         return self._description
+
+    def held(self) -> Iterable[object]:
+        """Its nodes; see `agents.topology.Holder`."""
+        return self._graph.topology.held()
 
     async def run(self, input: AgentInput) -> AsyncIterator[AgentEvent]:  # noqa: A002 - see Agent
         """Run the graph; see `Agent.run`.
@@ -158,6 +162,10 @@ class GraphTool:
     def describe(self, arguments: Mapping[str, Json]) -> CallText:
         """Say in words what a call does; see `Tool.describe`."""
         return self.arguments.describe(arguments)
+
+    def held(self) -> Iterable[object]:
+        """Its nodes; see `agents.topology.Holder`."""
+        return self.graph.topology.held()
 
     async def call(self, arguments: dict[str, Json]) -> str | ToolReturn:
         """Run the graph; see `Tool.call`. A breakpoint that people do not pass is no failure."""

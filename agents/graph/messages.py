@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Annotated, TypedDict
@@ -159,6 +159,10 @@ class ToolsNode:
         self._tools = _by_name(tools)
         self._key = messages_key
         self._is_sequential = sequential
+
+    def held(self) -> Iterable[object]:
+        """Its tools; see `agents.topology.Holder`."""
+        return self._tools.values()
 
     async def __call__(self, state: object) -> dict[str, object]:
         """Run what is to run; see `StateGraph.add_node`.

@@ -110,6 +110,10 @@ class Topology:
     after: frozenset[str] = frozenset()
     step_limit: int = 100
 
+    def held(self) -> Iterable[object]:
+        """What its nodes do; see `agents.topology.Holder`."""
+        return [node.graph or node.function for node in self.nodes.values()]
+
     async def begin(
         self,
         values: Values,

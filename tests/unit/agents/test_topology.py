@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypedDict
 
 import pytest
 
@@ -14,21 +15,26 @@ from agents.chatmodel import ChatModelAgent
 from agents.context import address_segment
 from agents.document import ResumeParams, RunDocument
 from agents.errors import DuplicateNameError, TopologyChangedError
+from agents.graph import START, CompiledGraph, GraphAgent, StateGraph, ToolsNode, graph_tool
 from agents.memory import MemoryCheckpointStore
+from agents.middlewares import RetryTools, policy_middleware
 from agents.models import ScriptedModel, call, say
 from agents.points import Point
+from agents.policy import Ask, Deny, Rule, RulePolicy
 from agents.runner import Runner
 from agents.signals import Interrupted, composite_interrupt, interrupt
-from agents.tools import Tool, approval_gate, review_edit_gate
+from agents.tools import Tool, approval_gate, guard, review_edit_gate, tagged
 from agents.topology import (
     Component,
     Described,
     Key,
     agent_component,
     check_topology,
+    people_named,
     tool_component,
     topology,
 )
+from agents.workflows import SequentialAgent
 from tests.unit.agents.support import Asker, Died, DyingStore, Plain, brief, collect, contexts, yes
 
 
@@ -259,3 +265,58 @@ def test_names_of_siblings_are_unique() -> None:
 
     with pytest.raises(DuplicateNameError, match=r"'team' has two agents 'a'; rename one"):
         check_unique_names("team", [Asker("a"), Asker("b"), Asker("a")])
+
+
+# ---- whom policies name -------------------------------------------------------------------------
+
+
+def asking(*names: str) -> RulePolicy:
+    rules = (Rule(tool="pay", then=Ask(rule="few", approvers=names)),)
+    return RulePolicy(rules=rules, default=Deny("no"))
+
+
+def clerk(*tools: Tool, **options: object) -> ChatModelAgent:
+    return ChatModelAgent(name="C", model=ScriptedModel([]), tools=tools, **options)  # type: ignore[arg-type]
+
+
+class State(TypedDict, total=False):
+    input: str
+    output: str
+    messages: list[object]
+
+
+def graph_of(node: object) -> CompiledGraph:
+    return StateGraph(State).add_node("n", node).add_edge(START, "n").compile(name="g")  # type: ignore[arg-type]
+
+
+def begin() -> dict[str, object]:
+    """Begin."""
+    return {}
+
+
+def in_a_graph() -> Agent:
+    inner = graph_of(ToolsNode([guard(Plain("pay"), asking("U1"))]))
+    return GraphAgent(graph_of(inner), "G")
+
+
+@pytest.mark.parametrize(
+    "agent",
+    [
+        clerk(guard(Plain("pay"), asking("U1"))),
+        clerk(Plain("pay"), middlewares=[policy_middleware(asking("U1"))]),
+        clerk(Plain("pay"), middlewares=[RetryTools(), policy_middleware(asking("U1"))]),
+        clerk(approval_gate(tagged(guard(Plain("pay"), asking("U1")), "money"))),
+        SequentialAgent(name="S", agents=[clerk(guard(Plain("pay"), asking("U1")))]),
+        in_a_graph(),
+        clerk(graph_tool(graph_of(ToolsNode([guard(Plain("pay"), asking("U1"))])), begin)),
+    ],
+    ids=["tool", "middleware", "behind another", "tagged", "sequence", "graph", "graph tool"],
+)
+def test_whom_a_policy_names_is_found_wherever_it_stands(agent: Agent) -> None:
+    assert people_named(agent) == ("U1",)
+
+
+def test_what_is_built_of_itself_is_looked_at_once() -> None:
+    agent = Outer(Asker("x"))
+    agent.inner = agent
+    assert people_named(agent) == ()
