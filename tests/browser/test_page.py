@@ -140,6 +140,22 @@ async def test_stop_brings_the_button_to_its_writer(page: Page, stage: Stage) ->
     await expect(pane).to_contain_text("Withdrawn by @Rosa")
 
 
+async def test_the_panel_sends_nobody_into_a_direct_message(page: Page, stage: Stage) -> None:
+    await act_as(page, stage, "Rosa")
+    hint = page.get_by_test_id("hint")
+    await expect(hint).to_contain_text("Switch the person")
+    direct = stage.sandbox.dm_id(stage.user("Rosa"))
+    await page.goto(f"{stage.sandbox.url}/?as={stage.user('Rosa')}&channel={direct}")
+    await expect(hint).to_contain_text("Only Rosa Ortiz and the bot can see this direct message")
+    await expect(hint).not_to_contain_text("Switch the person")
+    await expect(hint.get_by_role("button", name="Act as")).to_have_count(0)
+    await hint.get_by_test_id("hint-example").nth(1).click()
+    await page.get_by_test_id("composer").press("Enter")
+    await expect(page.get_by_test_id("messages").first).to_contain_text("Last reply")
+    await hint.get_by_role("button", name="Open #ops").click()
+    await expect(hint).to_contain_text("Switch the person")
+
+
 async def test_two_cards_second_decided_first(page: Page, stage: Stage) -> None:
     thread = await ask(page, stage, "deploy payments 1.4.2 and search 2.0.1 to production")
     await stage.card(number=2)

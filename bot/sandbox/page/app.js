@@ -340,6 +340,7 @@ function introItem(channel) {
 const hints = {
   try: (text) => { parts.composer.write(text); parts.composer.focus(); },
   act: (person) => become(person, { channel: store.channel, thread: store.thread }, true),
+  open: (channel) => goTo(channel),
   close: () => { setHintOpen(false); redraw("channel"); parts.composer.focus(); },
 };
 

@@ -8,11 +8,17 @@ const EXAMPLES = [
   ["@countersign status of payments", "answers at once"],
 ];
 
+const ALONE = [
+  ["status of payments", "answers at once"],
+  ["deploy payments 1.4.2 to production", "needs approval, and says that nobody here can give it"],
+];
+
 const WRITE = "Write: ";
 const OR = ", or: ";
 
 /** What can be tried: what the channel's topic says, or else what is understood everywhere. */
 function examples(store) {
+  if (isDirect(store)) return ALONE;
   const topic = store.channels.get(store.channel)?.topic ?? "";
   if (!topic.startsWith(WRITE)) return EXAMPLES;
   const [first, ...more] = topic.slice(WRITE.length).split(OR);
@@ -29,10 +35,14 @@ export function setHintOpen(open) {
   memory.set("hint", open ? "open" : "closed");
 }
 
-/** The panel as an item of the message list. `on`: try(text), act(personId), close(). */
+/** The panel as an item of the message list. `on`: try(text), act(personId), open(channelId), close(). */
 export function hintItem(store, on) {
   const others = approvers(store);
   return { key: "hint", sign: JSON.stringify([store.me, examples(store), others.map((p) => p.id)]), draw: () => draw(store, others, on) };
+}
+
+function isDirect(store) {
+  return store.channels.get(store.channel)?.kind === "im";
 }
 
 function approvers(store) {
@@ -45,16 +55,33 @@ function draw(store, others, on) {
   const buttons = examples(store).map(([text, note]) => h("li", {},
     h("button", { type: "button", class: "example", data: { testid: "hint-example" }, on: { click: () => on.try(text) } },
       h("span", { class: "example-text" }, text), h("span", { class: "example-note" }, note))));
-  const switches = others.map((person) =>
-    h("button", { type: "button", class: "button small", on: { click: () => on.act(person.id) } }, `Act as ${person.real_name}`));
   return h("section", { class: "hint", data: { testid: "hint" }, "aria-label": "What is this?" }, close,
     h("h2", {}, "A stand-in for Slack, on your machine"),
     h("p", {}, "Nothing leaves it. The people are made up; the bot ", h("strong", {}, `@${store.bot.name}`),
       " is the real program, and talks to this page as it would to Slack."),
     h("ol", { class: "hint-steps" },
       h("li", {}, h("h3", {}, "Ask for something"), h("ul", { class: "examples" }, buttons)),
-      h("li", {}, h("h3", {}, "Open the thread"), h("p", {}, "The bot answers there, and puts a card where it needs a decision.")),
-      h("li", {}, h("h3", {}, "Decide as somebody else"),
-        h("p", {}, `The one who asks cannot approve it${me ? ` \u2013 that is ${me.real_name} now` : ""}. Switch the person at the top right.`),
-        h("div", { class: "hint-people" }, switches))));
+      isDirect(store) ? elsewhere(store, me, on) : together(others, me, on)));
+}
+
+/** How it goes on where other people are. */
+function together(others, me, on) {
+  const switches = others.map((person) =>
+    h("button", { type: "button", class: "button small", on: { click: () => on.act(person.id) } }, `Act as ${person.real_name}`));
+  return [
+    h("li", {}, h("h3", {}, "Open the thread"), h("p", {}, "The bot answers there, and puts a card where it needs a decision.")),
+    h("li", {}, h("h3", {}, "Decide as somebody else"),
+      h("p", {}, `The one who asks cannot approve it${me ? ` \u2013 that is ${me.real_name} now` : ""}. Switch the person at the top right.`),
+      h("div", { class: "hint-people" }, switches)),
+  ];
+}
+
+/** How it goes on in a direct message, which nobody else can see. */
+function elsewhere(store, me, on) {
+  const [channel] = store.conversations("channel");
+  return h("li", {}, h("h3", {}, "Decide in a channel"),
+    h("p", {}, `Only ${me?.real_name ?? "you"} and the bot can see this direct message, and the one who asks cannot approve it. `,
+      "Ask in a channel for what needs approval: there somebody else can decide."),
+    channel && h("div", { class: "hint-people" },
+      h("button", { type: "button", class: "button small", on: { click: () => on.open(channel.id) } }, `Open #${channel.name}`)));
 }
