@@ -3,6 +3,7 @@
 # make test-mongo   what talks to MongoDB, on another server; SERVER=mongod, nx, or java (needs mvn)
 # make check   format, lint, types, and who imports whom
 # make bench   the benchmarks
+# make mutants  small wrong changes in what decides, which tests must notice; ONLY=agents/policy
 # make chaos   bots that die, a Slack that misbehaves, people who click; SEEDS=20 THREADS=200
 #
 # The set-up happens by itself in .venv, and again when pyproject.toml or constraints.txt change.
@@ -23,7 +24,7 @@ COVERED := 95
 USE_CASES := bot/access.py,bot/approvals.py,bot/comeback.py,bot/edits.py,bot/forgetting.py,bot/inbox.py,bot/mapping.py,bot/outlook.py,bot/requesters.py,bot/settlement.py,bot/starts.py,bot/threads.py,bot/turns.py,bot/withdrawals.py
 PARTS := agents/* storage/* $(USE_CASES)
 
-.PHONY: help demo test test-mongo check bench chaos format clean
+.PHONY: help demo test test-mongo check bench chaos mutants format clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -67,8 +68,11 @@ chaos: $(VENV)/.dev
 	$(BIN)/python -m tests.chaos --seeds $(or $(SEEDS),3) --threads $(or $(THREADS),40) \
 		--database sqlite
 
+mutants: $(VENV)/.mutants
+	$(BIN)/python -m tests.mutants --only '$(ONLY)' --jobs $(JOBS)
+
 clean:
-	rm -rf $(VENV) .javaserver .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache \
+	rm -rf $(VENV) mutants mutants-own .javaserver .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache \
 		.coverage .coverage.* htmlcov build dist *.egg-info
 
 # What `make demo` needs.
@@ -80,6 +84,13 @@ $(VENV)/.run: $(PINS)
 $(VENV)/.dev: $(PINS)
 	@$(call install,.[dev])
 	@touch $(VENV)/.run $@
+
+# mutmut is not for everybody: it brings a user interface, and parsers.
+$(VENV)/.mutants: $(PINS)
+	@$(call install,.[dev$(comma)mutants])
+	@touch $(VENV)/.run $(VENV)/.dev $@
+
+comma := ,
 
 define install
 test -n "$(PYTHON)" || { \

@@ -1,0 +1,64 @@
+"""`make mutants`: small wrong changes in the modules that decide. Tests have to notice each.
+
+mutmut changes the bodies of functions (`[tool.mutmut]` in pyproject.toml); `changes` makes what it
+leaves out. What no test notices has to stand in accepted.toml, with the reason.
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser
+
+from tests.mutants.accepted import Accepted, read_accepted
+from tests.mutants.mutmut import run_mutmut
+from tests.mutants.own import run_own
+from tests.mutants.result import Result
+
+ENOUGH = 97.0
+"""Per cent that tests have to notice, of those that can be noticed."""
+
+
+def main() -> int:
+    """Run, print, and say whether it is enough."""
+    parser = ArgumentParser(prog="make mutants", description=__doc__)
+    parser.add_argument("--only", default="", help="a file or a folder: agents/policy")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--own", action="store_true", help="only what mutmut does not change")
+    parser.add_argument("--read", action="store_true", help="only print what mutmut found before")
+    args = parser.parse_args()
+    accepted = read_accepted()
+    results = [] if args.own else run_mutmut(args.only, args.jobs, is_new=not args.read)
+    if not args.read:
+        results += run_own(args.only)
+    return report(results, accepted)
+
+
+def report(results: list[Result], accepted: Accepted) -> int:
+    """Print the share of each module, and what no test noticed."""
+    holes = [one for one in results if not one.is_killed and accepted.reason(one) is None]
+    print(f"\n{'module':36}{'mutants':>8}{'killed':>8}{'accepted':>9}{'left':>6}{'share':>9}")
+    for path in [*sorted({one.path for one in results}), ""]:
+        found = [one for one in results if path in {"", one.path}]
+        left = len([one for one in holes if path in {"", one.path}])
+        killed = len([one for one in found if one.is_killed])
+        spared = len(found) - killed - left
+        print(
+            f"{path or 'all':36}{len(found):8}{killed:8}{spared:9}{left:6}"
+            f"{share(killed, left):8.1f}%"
+        )
+    for one in holes:
+        print(f"\n{one.path}, {one.place}\n{one.diff}")
+    total = share(len([one for one in results if one.is_killed]), len(holes))
+    if not results or total < ENOUGH:
+        print(f"\n{total:.1f} % were noticed; it has to be {ENOUGH:g} %.", file=sys.stderr)
+        return 1
+    return 0
+
+
+def share(killed: int, left: int) -> float:
+    """Per cent of what could be killed that was."""
+    return 100 * killed / (killed + left) if killed + left else 0.0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,205 @@
+"""Runs the tests of each module of `changes`, once for each change, in a copy of the program."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import chdir, contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.mutants.changes import Change, Store, changes
+from tests.mutants.result import Result
+
+PLACE = Path("mutants-own")
+"""Where the copy is."""
+OURS = ("agents", "bot", "storage", "tests")
+HEAVY = ("pytest_asyncio", "hypothesis", "pydantic_ai", "pymongo", "motor.motor_asyncio")
+"""What tests need that is not ours: it is imported once."""
+HOT = frozenset(
+    f"storage/{database}/{name}.py"
+    for database in ("sqlite", "mongo")
+    for name in ("approvals", "checkpoints", "threads", "whispers")
+)
+"""Of these, others know only the classes: they are changed in a process that has read all else."""
+LONGEST = 120
+"""Seconds that tests of one change may take: whatever hangs is noticed, too."""
+_SQLITE = ("-k", "sqlite-memory or unit", "-m", "not mongo")
+_MONGO = ("-k", "mongo-pymongo")
+_AGENTS = "tests/unit/agents/test_"
+_CONTRACT = "tests/contract/test_"
+_APPROVALS = tuple(
+    f"{_CONTRACT}{name}.py" for name in ("conditions", "approvals", "counts", "unreadable")
+)
+_THREADS = tuple(
+    f"{_CONTRACT}{name}.py" for name in ("threads", "thread_stores", "restoring", "unreadable")
+)
+_CHECKPOINTS = (f"{_CONTRACT}checkpoints.py", f"{_CONTRACT}thread_stores.py")
+_WHISPERS = (f"{_CONTRACT}whispers.py", f"{_CONTRACT}unreadable.py")
+
+TESTS: dict[str, tuple[str, ...]] = {
+    "agents/codec.py": (f"{_AGENTS}codec.py",),
+    **{
+        f"agents/policy/{name}.py": (f"{_AGENTS}policy.py", f"{_AGENTS}policy_edges.py")
+        for name in ("base", "checks", "combine", "rules")
+    },
+    "agents/tools/asking.py": (f"{_AGENTS}tools_gates.py", f"{_AGENTS}rulings.py"),
+    "agents/tools/digest.py": (f"{_AGENTS}tools_digest.py",),
+    "agents/tools/gates.py": (f"{_AGENTS}tools_gates.py",),
+    "agents/tools/guard.py": (f"{_AGENTS}tools_guard.py",),
+    "agents/tools/rulings.py": (f"{_AGENTS}rulings.py", f"{_AGENTS}nested.py"),
+    "bot/access.py": ("tests/unit/bot/test_access.py",),
+    "storage/codec.py": ("tests/unit/storage/test_codec.py", f"{_CONTRACT}unreadable.py", *_SQLITE),
+    "storage/sqlite/approvals.py": (*_APPROVALS, *_SQLITE),
+    "storage/sqlite/checkpoints.py": (*_CHECKPOINTS, *_SQLITE),
+    "storage/sqlite/reading.py": (*_APPROVALS, f"{_CONTRACT}threads.py", *_SQLITE),
+    "storage/sqlite/threads.py": (*_THREADS, *_SQLITE),
+    "storage/sqlite/whispers.py": (*_WHISPERS, *_SQLITE),
+    "storage/mongo/approvals.py": (*_APPROVALS, f"{_CONTRACT}mongo_documents.py", *_MONGO),
+    "storage/mongo/checkpoints.py": (*_CHECKPOINTS, *_MONGO),
+    "storage/mongo/leases.py": (*_APPROVALS, f"{_CONTRACT}threads.py", *_MONGO),
+    "storage/mongo/threads.py": (*_THREADS, f"{_CONTRACT}mongo_documents.py", *_MONGO),
+    "storage/mongo/whispers.py": (*_WHISPERS, *_MONGO),
+}
+"""Which tests have to notice changes of which module."""
+
+
+def run_own(only: str) -> list[Result]:
+    """Make each change, and run the tests."""
+    found = {path: TESTS[path] for path in TESTS if path.startswith(only.rstrip("/"))}
+    if not found:
+        return []
+    _copy()
+    for name in HEAVY:
+        importlib.import_module(name)
+    results: list[Result] = []
+    with _mongo_server(is_needed=any("/mongo/" in path for path in found)), chdir(PLACE):
+        _forget_ours()
+        sys.path.insert(0, str(Path.cwd()))
+        sys.dont_write_bytecode = True  # two changes within one second would look the same
+        for path, tests in found.items():
+            if not _passes(tests):
+                raise SystemExit(f"the tests of {path} fail without any change; see {PLACE}/output")
+            results += [_tried(path, one, tests) for one in _changes(path)]
+    return results
+
+
+def _changes(path: str) -> Iterator[Change]:
+    stores: dict[str, Store] = {"storage/sqlite": "sql", "storage/mongo": "mongo"}
+    kind = stores.get(path.rpartition("/")[0], "")
+    yield from changes(Path(path).read_text(), store=kind)
+
+
+def _tried(path: str, change: Change, tests: tuple[str, ...]) -> Result:
+    right = Path(path).read_text()
+    if path in HOT and _module(path) not in sys.modules:
+        _quiet(lambda: _pytest("--collect-only", *tests))
+    try:
+        if path in HOT:
+            is_killed = _forked(lambda: _swapped(path, change.source, tests)) != 0
+        else:
+            Path(path).write_text(change.source)
+            is_killed = not _passes(tests)
+    finally:
+        Path(path).write_text(right)
+    print("." if is_killed else "s", end="", flush=True)
+    return Result(path, change.place, change.what, is_killed)
+
+
+def _swapped(path: str, source: str, tests: tuple[str, ...]) -> int:
+    """Run tests with another source of a module that is loaded, and used by its classes alone."""
+    module = sys.modules[_module(path)]
+    before = dict(vars(module))
+    exec(compile(source, path, "exec"), vars(module))  # noqa: S102 - made of our own source
+    for name, kind in before.items():
+        if isinstance(kind, type) and kind.__module__ == module.__name__:
+            for member, value in vars(vars(module)[name]).items():
+                if callable(value):
+                    setattr(kind, member, value)
+            setattr(module, name, kind)
+    return _pytest(*tests)
+
+
+def _module(path: str) -> str:
+    return path.removesuffix(".py").replace("/", ".")
+
+
+def _passes(tests: tuple[str, ...]) -> bool:
+    """Run tests in a process of their own, which reads all of ours anew."""
+
+    def run() -> int:
+        _forget_ours()
+        return _pytest(*tests)
+
+    return _forked(run) == 0
+
+
+def _forked(run: Callable[[], int]) -> int:
+    child = os.fork()
+    if not child:
+        signal.alarm(LONGEST)
+        os._exit(_quiet(run))
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status)
+
+
+def _quiet(run: Callable[[], int]) -> int:
+    """Run with all output in a file."""
+    sys.stdout.flush()
+    kept = [os.dup(1), os.dup(2)]
+    output = os.open("output", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    code = run()
+    sys.stdout.flush()
+    os.dup2(kept[0], 1)
+    os.dup2(kept[1], 2)
+    return code
+
+
+def _pytest(*words: str) -> int:
+    return int(pytest.main(["-xq", "--assert=plain", "-p", "no:cacheprovider", *words]))
+
+
+def _forget_ours() -> None:
+    for name in [one for one in sys.modules if one.partition(".")[0] in OURS]:
+        del sys.modules[name]
+
+
+def _copy() -> None:
+    shutil.rmtree(PLACE, ignore_errors=True)
+    PLACE.mkdir()
+    for name in (*OURS, "docs", "deploy"):
+        shutil.copytree(name, PLACE / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "manifest.yml", "CHANGELOG.md", "Makefile"):
+        shutil.copy(name, PLACE)
+
+
+@contextmanager
+def _mongo_server(*, is_needed: bool) -> Iterator[None]:
+    """One server for all, in place of one for each change."""
+    variable = "COUNTERSIGN_TEST_MONGODB_URI"
+    if not is_needed or variable in os.environ:
+        yield
+        return
+    server = subprocess.Popen(
+        [sys.executable, "-m", "tests.mutants.server"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert server.stdin is not None
+    assert server.stdout is not None
+    os.environ[variable] = server.stdout.readline().strip()
+    try:
+        yield
+    finally:
+        del os.environ[variable]
+        server.stdin.close()
+        server.wait()
