@@ -222,3 +222,24 @@ async def test_nobody_takes_what_is_not_due(storage: Storage) -> None:
 
     assert await storage.approvals.claim("apr_1", owner="a", now_ms=1_000, until_ms=2_000)
     assert not await storage.approvals.claim("apr_2", owner="a", now_ms=1_000, until_ms=2_000)
+
+
+async def test_a_claim_forgets_what_another_release_could_not_read(storage: Storage) -> None:
+    await storage.approvals.add(an_approval(approval_id="apr_1"))
+    await spoil(storage, "approvals", "apr_1", aside_by="another", aside_why="a field")
+
+    assert await storage.approvals.claim("apr_1", owner="a", now_ms=1_000, until_ms=2_000)
+
+    kept = await raw(storage, "approvals", "apr_1")
+    assert not kept.get("aside_by")
+    assert not kept.get("aside_why")
+
+
+async def test_a_newer_release_looks_after_its_own_cards(storage: Storage) -> None:
+    await storage.approvals.add(an_approval(approval_id="apr_1", undeliverable="token_revoked"))
+    await spoil(storage, "approvals", "apr_1", v=9)
+    before = await raw(storage, "approvals", "apr_1")
+
+    reasons = frozenset({"token_revoked"})
+    assert await storage.approvals.undelivered(reasons=reasons, limit=9) == []
+    assert await raw(storage, "approvals", "apr_1") == before

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -167,3 +168,27 @@ def test_an_object_that_takes_anything_has_any_argument() -> None:
 
 def test_a_reference_to_nothing_has_no_arguments() -> None:
     assert not has_path(REFERENCES, ["beyond", "text"])
+
+
+def test_the_text_of_a_ruling_never_changes() -> None:
+    plain = Ask(rule="big").to_text()
+    # Decisions are bound to it by their digest: another text here makes all of them void.
+    assert plain == (
+        '{"approvers":[],"backups":[],"effect":"ask","escalate_in":null,'
+        '"exclude_editors":false,"expires_in":null,"kind":"approval","reason":"","rule":"big"}'
+    )
+    assert Ask(rule="big", title="Pay", remind_in=timedelta(minutes=1)).to_text() == plain
+    assert Ask(
+        kind="review",
+        rule="r",
+        reason="dear",
+        approvers=("UADA", "UBEN"),
+        backups=("UCY",),
+        expires_in=timedelta(hours=1),
+        escalate_in=timedelta(seconds=90),
+        exclude_editors=True,
+    ).to_text() == (
+        '{"approvers":["UADA","UBEN"],"backups":["UCY"],"effect":"ask","escalate_in":90.0,'
+        '"exclude_editors":true,"expires_in":3600.0,"kind":"review","reason":"dear","rule":"r"}'
+    )
+    assert '"kind":"choice"' in Ask(rule="r").to_text(kind="choice")

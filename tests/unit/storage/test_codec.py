@@ -213,7 +213,7 @@ def test_a_record_that_is_a_text_is_read_or_named() -> None:
             stored_text("file", "f1", row)
         error = caught.value
         assert (error.kind, error.version, error.record_id) == ("file", version, "f1")
-        assert ("field 'data' is damaged" in str(error)) == (version == 1)
+        assert (": field 'data' is damaged" in str(error)) == (version == 1)
 
 
 def test_an_entry_of_the_audit_that_cannot_be_read_is_still_there() -> None:
