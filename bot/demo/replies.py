@@ -116,7 +116,8 @@ def _did_not_run(done: Done, quiet: re.Match[str]) -> str:
             why = f' The reason: "{reason}".' if reason else ""
             return f"{what} was taken back, so it did not run.{why}"
         case Undecidable.fact:
-            return f"{what} did not run: there is nobody here who may decide it. {reason}".strip()
+            # The reason is on the card, whose mentions people can read.
+            return f"{what} did not run: there is nobody here who may decide it. Its card says why."
         case _:
             why = f' The reason: "{reason}".' if reason else ""
             return f"{what} was cancelled, so it did not run.{why}"

@@ -124,8 +124,8 @@ async def test_withdrawn_deployment(reason: str, end: str) -> None:
 async def test_a_deployment_that_nobody_can_decide() -> None:
     talk = Talk()
     await talk.say(DEPLOY)
-    said = await talk.decide(Undecidable(reason="Only Mia may."))
-    assert said.endswith("there is nobody here who may decide it. Only Mia may.")
+    said = await talk.decide(Undecidable(reason="Please ask in <#C0OPSOPS01>."))
+    assert said.endswith("there is nobody here who may decide it. Its card says why.")
 
 
 async def test_edited_deployment_runs_as_edited(talk: Talk) -> None:
