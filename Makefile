@@ -1,6 +1,6 @@
 # make demo    the bot and a stand-in for Slack, in a browser; needs nothing but Python
 # make test    all tests, with coverage; PROFILE=thorough looks for longer, and at random
-# make test-mongo   what talks to MongoDB, on another server; SERVER=mongod, nx, or java (needs mvn)
+# make test-mongo   what talks to MongoDB; SERVER=mongod, nx or java (needs mvn), PATHS=tests/contract
 # make check   format, lint, types, and who imports whom
 # make bench   the benchmarks
 # make mutants  small wrong changes in what decides, which tests must notice; ONLY=agents/policy
@@ -41,7 +41,7 @@ test: $(VENV)/.dev
 		|| { echo "less than $(COVERED) % of $$part is covered by tests" >&2; exit 1; }; done
 
 test-mongo: $(VENV)/.dev $(if $(filter java,$(SERVER)),.javaserver/.there)
-	COUNTERSIGN_TEST_MONGODB_SERVER=$(SERVER) $(BIN)/pytest -n $(JOBS) --dist worksteal -m mongo
+	COUNTERSIGN_TEST_MONGODB_SERVER=$(SERVER) $(BIN)/pytest -n $(JOBS) --dist worksteal -m mongo $(PATHS)
 
 # A second server, by other people: mongo-java-server, from Maven Central.
 .javaserver/.there: tests/javaserver/pom.xml
