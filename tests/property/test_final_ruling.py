@@ -26,7 +26,7 @@ HOUSES = (
 )
 WRITERS = (*[ROSA] * 12, BEN, *PEOPLE)
 MINUTES = (0.5, 1, 2, 6, 14, 16, 31)
-WAYS = ("likely", "likely", "likely", "likely", "", "dies", "old", "doubt", "late", "aged")
+WAYS = ("likely", "likely", "likely", "", "alone", "alone", "dies", "old", "doubt", "late", "aged")
 people = st.sampled_from(PEOPLE)
 which = st.integers(0, 3)
 ways = st.sampled_from(WAYS)
@@ -95,11 +95,11 @@ class FinalRuling(RuleBasedStateMachine):
 
 def clicks(town: Town, who: str, which: int, choice: str, way: str) -> None:
     """Somebody does something with one of the cards that wait, or with any old one."""
-    cards = town.cards if way == "old" else town.waiting()
+    cards = old_ones(town) if way == "old" else town.waiting()
     if cards:
         card = cards[which % len(cards)]
         choice = "again" if card.is_doubt and choice == "approve" else choice
-        who = likely(town, who, card) if way not in {"", "old"} else who
+        who = likely(town, who, card) if way else who
         if way == "doubt":
             town.will_die(0)
         town.clicks(who, card, choice, dies=way in {"dies", "late", "aged"})
@@ -107,6 +107,8 @@ def clicks(town: Town, who: str, which: int, choice: str, way: str) -> None:
             town.befalls(who, "guest")
         if way in {"doubt", "late", "aged"}:
             town.passes(16 if way == "aged" else 2)
+        if way == "alone":
+            approves_the_rest(town, who, card.job)
 
 
 def edits(
@@ -118,12 +120,29 @@ def edits(
     faster: tuple[str, str] | None = None,
 ) -> None:
     """Somebody changes a call that waits, or wants to by an old card."""
-    cards = town.cards if way == "old" else town.waiting()
+    cards = old_ones(town) if way == "old" else town.waiting()
     if cards:
         card = cards[which % len(cards)]
-        who = likely(town, who, card) if way not in {"", "old"} else who
+        who = likely(town, who, card) if way else who
         payment = Payment(amount_by(who, payment.amount), payment.to)
         town.edits(who, card, payment, dies=way == "dies", faster=faster)
+        if way == "alone":
+            approves_the_rest(town, who, card.job)
+
+
+def approves_the_rest(town: Town, who: str, job: str) -> None:
+    """Somebody tries to do all of it alone."""
+    for card in town.waiting():
+        if card.job == job and not card.is_doubt:
+            town.clicks(who, card, "approve")
+
+
+def old_ones(town: Town) -> list[Shown]:
+    """Cards that show what is no longer asked, if there are any; else all."""
+    waiting = town.waiting()
+    ids = {card.approval_id for card in waiting}
+    found = [card for card in town.cards if card.approval_id in ids and card not in waiting]
+    return found or town.cards
 
 
 def likely(town: Town, who: str, card: Shown) -> str:
