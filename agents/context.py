@@ -95,7 +95,8 @@ class StartingCall:
         tool: Name of the tool.
         arguments: What runs, exactly.
         decisions: Ids of the interrupts whose answers let it run; none when nobody was asked.
-        goes_on: Whether it has started before, and goes on after a question in it was answered.
+        goes_on: Whether it has started before, and goes on: after a question in it was answered, or
+            after a crash.
     """
 
     checkpoint_id: str
@@ -573,13 +574,16 @@ async def begin_call(
         CheckpointConflictError: Somebody else works on this run: the call must not run.
     """
     scope = current_scope("begin_call()")
+    # What is safe to repeat is run again after a crash: it began in time, and has begun.
+    begun = scope.run.journal.find(STARTED, str(scope.address))
+    goes_on = goes_on or begun is not None
     frozen: Mapping[str, Json] | AskAgain = scope.frozen
     if scope.granted is None:  # else people have just decided about the doubt, and that was checked
         frozen = await may_start(tool, arguments, decisions=decisions, goes_on=goes_on)
     if isinstance(frozen, AskAgain):
         if not goes_on:
             return frozen.reason
-        frozen = {}
+        frozen = cast("Mapping[str, Json]", (begun or {}).get("frozen", {}))
     await mark_started(arguments, frozen=frozen, masks=masks)
     return ""
 

@@ -232,6 +232,8 @@ async def test_i7_people_of_elsewhere_are_told_why_not(
 ) -> None:
     await edge.send({**by(edge.payloads["click"], who, team), **more}, "click")
     assert told in "".join(await edge.whispers())
+    if who == ROSA:  # what she sends with the form to reject takes her request back
+        return
     form = {**by(edge.payloads[f"submission {REJECT}"], who, team), **more}
     assert told in await edge.send(form, "submission")
 

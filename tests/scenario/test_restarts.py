@@ -78,7 +78,7 @@ class Process:
         self.child.wait(timeout=10)
 
     def output(self, child: subprocess.Popen[bytes]) -> str:
-        out, _ = child.communicate(timeout=30)
+        out, _ = child.communicate(timeout=90)
         return out.decode()
 
     def close(self) -> None:

@@ -193,6 +193,17 @@ async def test_f7_decision_to_run_again_lapses_too() -> None:
     assert len(pay.calls) == 2
 
 
+async def test_f7_call_that_began_in_time_goes_on_after_a_crash_however_late() -> None:
+    world, pay, _ = step_world(idempotent=True)
+    world.before_start = Watch()
+    await died_in_pay(world, pay)
+    late = Watch(AskAgain("it was decided a month ago"))
+    world.before_start = late
+    events = await world.recover()
+    assert brief(events)[0] == 'tool pay#c2 ran: pay ok {"x": 2}'
+    assert [call.goes_on for call in late.seen] == [True]
+
+
 @dataclass
 class Watch:
     """Freezes who decides, or has people asked anew."""
