@@ -58,6 +58,13 @@ async def test_each_part_of_a_combination_judges_the_call_itself(combine: Any) -
     assert [part.calls for part in parts] == [[CALL], [CALL]]
 
 
+async def test_a_policy_is_asked_about_the_call_itself() -> None:
+    keeps = Keeps()
+
+    assert await ruling_of(keeps, CALL) == Allow()
+    assert keeps.calls == [CALL]
+
+
 async def test_each_refusal_says_why() -> None:
     class Asks:
         async def evaluate(self, call: PolicyCall) -> Ruling:
