@@ -202,6 +202,8 @@ def test_policy_without_names_passes_the_check() -> None:
         (("x", ">", 100), "9" * 101, None),
         (("x", ">", 100), "NaN", None),
         (("x", ">", 100), 10**500, True),
+        (("x", "equals", 0.1), "0.1", True),
+        (("x", ">=", 0.1), "0.1", True),
         (("x", "matches", "a.*"), "a\nb", True),
         (("x", "matches", "a"), "ab", False),
         (("x", "matches", "a*"), "a" * 1001, None),
@@ -233,10 +235,10 @@ def test_condition(condition: tuple[str, Operator, Json], value: Json, holds: bo
 @pytest.mark.parametrize(
     ("path", "operator", "value", "fault"),
     [
-        ("", "equals", 1, "empty part"),
-        ("a..b", "equals", 1, "empty part"),
-        ("a", "in", "abc", "take a list"),
-        ("a", "not_in", None, "take a list"),
+        ("", "equals", 1, ": the path has an empty part"),
+        ("a..b", "equals", 1, ": the path has an empty part"),
+        ("a", "in", "abc", ": `in` and `not_in` take a list"),
+        ("a", "not_in", None, ": `in` and `not_in` take a list"),
         ("a", ">", "5", "takes a number"),
         ("a", ">", True, "takes a number"),
         ("a", "<", float("inf"), "takes a number"),
@@ -292,6 +294,10 @@ def test_a_text_at_the_limit_of_patterns(length: int, holds: bool | None) -> Non
 @pytest.mark.parametrize(("length", "holds"), [(100, True), (101, None)])
 def test_a_number_of_digits_at_the_limit(length: int, holds: bool | None) -> None:
     assert Condition("x", ">", 1).holds({"x": "9" * length}) is holds
+
+
+def test_a_number_too_long_to_be_written_is_compared() -> None:
+    assert Condition("x", ">", 100).holds({"x": 10**5000}) is True
 
 
 @pytest.mark.parametrize("operator", get_args(Operator))

@@ -11,8 +11,11 @@ from storage.codec import (
     DECISIONS,
     MESSAGES,
     POSTS,
+    READER,
     THREADS,
+    WHISPERS,
     Codec,
+    _fingerprint,
     check_version,
     decision_text,
     read_entries,
@@ -20,7 +23,7 @@ from storage.codec import (
     stored_text,
 )
 from storage.errors import RecordFormatError, RecordRefusedError
-from storage.records import SCHEMA_VERSION, Status
+from storage.records import SCHEMA_VERSION, Approval, Decision, Status
 from tests.contract.builders import (
     APPROVAL_ID,
     THREAD_ID,
@@ -235,3 +238,24 @@ def test_a_status_is_a_status_again() -> None:
     row = {**APPROVALS.encode(an_approval()), "status": "expired"}
 
     assert APPROVALS.decode(row).status is Status.EXPIRED
+
+
+def test_a_codec_knows_each_field_of_its_record() -> None:
+    fresh = Codec("call", Approval, key="approval_id", added=("attempts",))
+    row = fresh.encode(an_approval())
+
+    assert (fresh.kind, fresh.key, [*fresh.added]) == ("call", "approval_id", ["attempts"])
+    assert fresh.names == tuple(row) == APPROVALS.names
+    assert fresh.decode(row) == an_approval()
+    for damage in ({"kind": "?"}, {"created_ms": None}):
+        with pytest.raises(RecordFormatError, match=r"the call .* cannot be read"):
+            fresh.decode({**row, **damage})
+    assert Codec("choice", Decision).key == ""
+
+
+def test_a_release_that_reads_as_much_has_the_same_name() -> None:
+    codecs = (DECISIONS, THREADS, MESSAGES, APPROVALS, POSTS, WHISPERS, AUDIT)
+
+    assert _fingerprint(*codecs) == READER
+    assert len(READER) == 12
+    assert _fingerprint(*codecs[1:]) != READER
