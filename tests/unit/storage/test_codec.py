@@ -248,7 +248,7 @@ def test_a_codec_knows_each_field_of_its_record() -> None:
     assert fresh.names == tuple(row) == APPROVALS.names
     assert fresh.decode(row) == an_approval()
     for damage in ({"kind": "?"}, {"created_ms": None}):
-        with pytest.raises(RecordFormatError, match=r"the call .* cannot be read"):
+        with pytest.raises(RecordFormatError, match=r"stored call .* cannot be read: field"):
             fresh.decode({**row, **damage})
     assert Codec("choice", Decision).key == ""
 
