@@ -255,3 +255,17 @@ async def test_an_address_that_fails_leaves_the_answer_to_the_token(
 )
 def test_only_slack_is_sent_answers(api: str, address: str, is_slacks: bool) -> None:
     assert Addresses(api).are_slacks(address) is is_slacks
+
+
+async def test_a_card_that_shows_the_record_as_it_is_is_not_drawn_again(
+    storage: SqliteStorage,
+) -> None:
+    office = Office(storage, [PAY, say("Paid.")])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    assert approval.drawn_revision == approval.revision
+    for method in ("card", "update"):
+        office.notifier.failing.add(method)
+    await later(office, seconds=3_600)  # the reminder
+    stored = await storage.approvals.get(approval.approval_id)
+    assert (stored.reminders, stored.attempts, stored.undeliverable) == (1, 0, "")
