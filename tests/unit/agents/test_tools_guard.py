@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from dataclasses import replace
 from datetime import timedelta
@@ -331,3 +332,33 @@ def test_wrappers_say_what_is_in_them() -> None:
     assert guard(tagged(inner, "t"), Judge(Allow())).components() == {("graph", "g"): 1}  # type: ignore[attr-defined]
     assert guard(tagged(Plain("pay"), "t"), Judge(Allow())).components() == {}  # type: ignore[attr-defined]
     assert guard(Plain("pay"), Judge(Allow())).components() == {}  # type: ignore[attr-defined]
+
+
+class Endless:
+    """A policy that never answers."""
+
+    async def evaluate(self, call: PolicyCall) -> Ruling:
+        await asyncio.Event().wait()
+        return Allow()
+
+
+async def test_i1_a_policy_that_takes_longer_than_it_may_denies() -> None:
+    pay = Plain("pay")
+    done = await Stage(guard(pay, Endless(), time_limit=0.01), {"x": 1}).run()
+    assert done is not None
+    assert done.outcome is ToolOutcome.REFUSED
+    assert "did not answer within 0.01 seconds" in done.text
+    assert pay.calls == []
+
+
+def test_the_time_of_a_policy_goes_inside_of_a_completing_gate_with_it() -> None:
+    made = guard(complete_gate(Plain("pay"), ["x"]), Judge(Allow()), time_limit=2)
+    inner = getattr(made, "tool", None)
+    assert isinstance(inner, PolicyGate)
+    assert inner.time_limit == 2
+
+
+def test_f11_a_rule_that_guards_nothing_is_refused_where_the_policy_is_put() -> None:
+    rule = Rule(when=(Condition("amuont", ">", 5),), then=Ask(rule="big"))
+    with pytest.raises(AgentConfigError, match="amuont"):
+        guard(Plain("pay"), RulePolicy(rules=(rule,), default=Allow()))
