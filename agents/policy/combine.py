@@ -19,11 +19,10 @@ from agents.policy.checks import (
 
 
 @dataclass(frozen=True, slots=True)
-class _AllOf:
-    policies: tuple[Policy, ...]
+class _Several:
+    """Policies that are checked like each of them."""
 
-    async def evaluate(self, call: PolicyCall) -> Ruling:
-        return strictest([await policy.evaluate(call) for policy in self.policies])
+    policies: tuple[Policy, ...]
 
     def check_names(self, known: Collection[str]) -> None:
         for policy in self.policies:
@@ -45,33 +44,19 @@ class _AllOf:
 
 
 @dataclass(frozen=True, slots=True)
-class _FirstOf:
-    policies: tuple[Policy, ...]
+class _AllOf(_Several):
+    async def evaluate(self, call: PolicyCall) -> Ruling:
+        return strictest([await policy.evaluate(call) for policy in self.policies])
 
+
+@dataclass(frozen=True, slots=True)
+class _FirstOf(_Several):
     async def evaluate(self, call: PolicyCall) -> Ruling:
         for policy in self.policies:
             ruling = await policy.evaluate(call)
             if not isinstance(ruling, Allow):
                 return ruling
         return Allow()
-
-    def check_names(self, known: Collection[str]) -> None:
-        for policy in self.policies:
-            check_names(policy, known)
-
-    def check_tool(self, tool: KnownTool) -> None:
-        for policy in self.policies:
-            check_tool(policy, tool)
-
-    def check_tags(self, known: Collection[str]) -> None:
-        for policy in self.policies:
-            check_tags(policy, known)
-
-    def rule_names(self) -> tuple[str, ...]:
-        return rule_names(self.policies)
-
-    def people(self) -> tuple[str, ...]:
-        return people_of(*self.policies)
 
 
 def all_of(*policies: Policy) -> Policy:
