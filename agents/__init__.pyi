@@ -1,7 +1,8 @@
-# The public names; `agents/__init__.py` loads each when it is first used.
+# All public names of the package: `agents/__init__.py` loads each from here when it is first used,
+# and type checkers read the same lines. The imports are relative, as lazy_loader wants them.
 
-from agents.address import Address as Address, Segment as Segment
-from agents.agent import (
+from .address import Address as Address, Segment as Segment
+from .agent import (
     ActionEvent as ActionEvent,
     Agent as Agent,
     AgentEvent as AgentEvent,
@@ -19,8 +20,8 @@ from agents.agent import (
     make_message as make_message,
     run_agent as run_agent,
 )
-from agents.agenttool import AgentTool as AgentTool, AgentToolInfo as AgentToolInfo
-from agents.calls import (
+from .agenttool import AgentTool as AgentTool, AgentToolInfo as AgentToolInfo
+from .calls import (
     Action as Action,
     BreakLoop as BreakLoop,
     Exit as Exit,
@@ -29,30 +30,30 @@ from agents.calls import (
     ToolReturn as ToolReturn,
     Transfer as Transfer,
 )
-from agents.cancel import (
+from .cancel import (
     CancelInfo as CancelInfo,
     CancelMode as CancelMode,
     CancelToken as CancelToken,
 )
-from agents.chatmodel import (
+from .chatmodel import (
     ChatInterruptInfo as ChatInterruptInfo,
     ChatModelAgent as ChatModelAgent,
     ChatResumeData as ChatResumeData,
 )
-from agents.chatstate import ChatState as ChatState, run_local_values as run_local_values
-from agents.checkpoint import (
+from .chatstate import ChatState as ChatState, run_local_values as run_local_values
+from .checkpoint import (
     CheckpointStatus as CheckpointStatus,
     CheckpointStore as CheckpointStore,
     MessageLog as MessageLog,
     StoredCheckpoint as StoredCheckpoint,
 )
-from agents.codec import (
+from .codec import (
     Json as Json,
     TypeRegistry as TypeRegistry,
     register as register,
     types as types,
 )
-from agents.context import (
+from .context import (
     AskAgain as AskAgain,
     BeforeStart as BeforeStart,
     SessionValues as SessionValues,
@@ -72,9 +73,9 @@ from agents.context import (
     state_slot as state_slot,
     stream_text as stream_text,
 )
-from agents.conversation import Conversation as Conversation, Inbox as Inbox
-from agents.document import ResumeParams as ResumeParams
-from agents.errors import (
+from .conversation import Conversation as Conversation, Inbox as Inbox
+from .document import ResumeParams as ResumeParams
+from .errors import (
     AgentConfigError as AgentConfigError,
     AgentError as AgentError,
     AmbiguousTargetError as AmbiguousTargetError,
@@ -106,7 +107,7 @@ from agents.errors import (
     UnstorableValueError as UnstorableValueError,
     UnusedAnswerError as UnusedAnswerError,
 )
-from agents.graph import (
+from .graph import (
     END as END,
     START as START,
     AlreadyAnsweredError as AlreadyAnsweredError,
@@ -145,19 +146,19 @@ from agents.graph import (
     once as once,
     tools_condition as tools_condition,
 )
-from agents.instruction import Instruction as Instruction
-from agents.legacy import (
+from .instruction import Instruction as Instruction
+from .legacy import (
     InterruptAndRerunError as InterruptAndRerunError,
     ResumeInfo as ResumeInfo,
     resume_info as resume_info,
     wrap_interrupt_and_rerun_if_needed as wrap_interrupt_and_rerun_if_needed,
 )
-from agents.memory import (
+from .memory import (
     MemoryCheckpointStore as MemoryCheckpointStore,
     MemoryMessageLog as MemoryMessageLog,
 )
-from agents.messages import user_message as user_message
-from agents.middlewares import (
+from .messages import user_message as user_message
+from .middlewares import (
     CallNext as CallNext,
     FailoverModel as FailoverModel,
     GateMiddleware as GateMiddleware,
@@ -174,13 +175,13 @@ from agents.middlewares import (
     policy_middleware as policy_middleware,
     review_middleware as review_middleware,
 )
-from agents.models import (
+from .models import (
     ScriptedModel as ScriptedModel,
     call as call,
     resolve_model as resolve_model,
     say as say,
 )
-from agents.observe import (
+from .observe import (
     Observer as Observer,
     RunCancelled as RunCancelled,
     RunEvent as RunEvent,
@@ -193,8 +194,8 @@ from agents.observe import (
     ToolInterrupted as ToolInterrupted,
     ToolStarted as ToolStarted,
 )
-from agents.points import Answerable as Answerable, InterruptContext as InterruptContext
-from agents.policy import (
+from .points import Answerable as Answerable, InterruptContext as InterruptContext
+from .policy import (
     Allow as Allow,
     AllowList as AllowList,
     Ask as Ask,
@@ -213,7 +214,7 @@ from agents.policy import (
     ruling_of as ruling_of,
     strictest as strictest,
 )
-from agents.prebuilt import (
+from .prebuilt import (
     ExecutedStep as ExecutedStep,
     PendingToolCall as PendingToolCall,
     Plan as Plan,
@@ -235,8 +236,8 @@ from agents.prebuilt import (
     task_tool as task_tool,
     write_todos_tool as write_todos_tool,
 )
-from agents.runner import Runner as Runner
-from agents.signals import (
+from .runner import Runner as Runner
+from .signals import (
     Interrupted as Interrupted,
     composite_interrupt as composite_interrupt,
     interrupt as interrupt,
@@ -244,7 +245,7 @@ from agents.signals import (
     pass_on as pass_on,
     stateful_interrupt as stateful_interrupt,
 )
-from agents.tools import (
+from .tools import (
     CHOOSE_NAME as CHOOSE_NAME,
     ActionRequest as ActionRequest,
     ApprovalInfo as ApprovalInfo,
@@ -294,25 +295,25 @@ from agents.tools import (
     tagged as tagged,
     tool as tool,
 )
-from agents.tools.actions import (
+from .tools.actions import (
     ActionTool as ActionTool,
     break_loop_tool as break_loop_tool,
     exit_tool as exit_tool,
     transfer_tool as transfer_tool,
 )
-from agents.tools.rulings import Judgement as Judgement
-from agents.topology import (
+from .tools.rulings import Judgement as Judgement
+from .topology import (
     Component as Component,
     Described as Described,
     agent_component as agent_component,
     tool_component as tool_component,
 )
-from agents.transfer import (
+from .transfer import (
     TransferAgent as TransferAgent,
     transfer_tool_to as transfer_tool_to,
     with_sub_agents as with_sub_agents,
 )
-from agents.workflows import (
+from .workflows import (
     LoopAgent as LoopAgent,
     LoopInfo as LoopInfo,
     ParallelAgent as ParallelAgent,
