@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from bot.errors import NotApproverError
 from bot.ports import EXCLUDED, Actor, Directory, Person
 from bot.requesters import editors_of, is_requester
+from bot.values import CHANNEL
 from storage.records import Approval, Decision, Kind, Status
-
-CHANNEL = "channel"
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,10 +108,7 @@ def main(
 
 
 async def _run_bot(
-    settings: Settings,
-    *,
-    ready: asyncio.Event | None = None,
-    stop: asyncio.Event | None = None,
+    settings: Settings, *, stop: asyncio.Event, ready: asyncio.Event | None = None
 ) -> None:
     logs.configure(settings.log, secrets=settings.secrets())
     await composition.run(settings, ready=ready, stop=stop)

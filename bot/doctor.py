@@ -13,7 +13,6 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agents import Agent, ModelError, ModelRefusedError
 from agents.topology import people_named
-from bot.access import CHANNEL
 from bot.databasecheck import look_at_storage
 from bot.directory import SlackDirectory
 from bot.errors import DirectoryError, InvalidSettingsError, SettingsError
@@ -24,6 +23,7 @@ from bot.outlook import MOST_MEMBERS
 from bot.ports import Clock
 from bot.settings import Settings
 from bot.slackcalls import slack_fault
+from bot.values import CHANNEL
 from storage.base import Storage
 
 TIMEOUT_S = 10

@@ -31,8 +31,7 @@ def in_force(rules: Rules, *, secrets: Sequence[str] = (), key: bytes = b"") -> 
         secrets: Texts that are masked wherever they stand; those that are too short are not.
         key: Makes the fingerprints of what is masked in calls; without one there are none.
     """
-    long = {secret for secret in secrets if len(secret) >= SHORTEST_VALUE}
-    part = replace(rules, values=(*rules.values, *long))
+    part = with_secrets(rules, secrets)
     _parts.append(part)
     _keys.append(key)
     _join()
@@ -42,6 +41,13 @@ def in_force(rules: Rules, *, secrets: Sequence[str] = (), key: bytes = b"") -> 
         _parts.remove(part)
         _keys.remove(key)
         _join()
+
+
+def with_secrets(rules: Rules, secrets: Sequence[str]) -> Rules:
+    """Add texts that are masked wherever they stand; those that are too short are left out."""
+    long = {secret for secret in secrets if len(secret) >= SHORTEST_VALUE}
+    values = sorted({*rules.values, *long}, key=len, reverse=True)
+    return replace(rules, values=tuple(values))
 
 
 def print_key(secret: str) -> bytes:

@@ -17,8 +17,10 @@ from typing import Any, TextIO
 from pydantic import ValidationError
 
 from agents.errors import ModelError, ToolError
+from bot.inforce import with_secrets
 from bot.logcontext import context
-from bot.redaction import REDACTED, mask, mask_text
+from bot.maskrules import NO_RULES, Rules
+from bot.redaction import mask, mask_text
 from bot.values import Log
 
 OUR_PACKAGES = ("agents", "bot", "storage")
@@ -28,9 +30,6 @@ _QUIET = ("apscheduler", "asyncio", "httpx", "httpx2", "aiohttp.access")
 """Libraries that have something to say at every tick or call."""
 
 _ADVICE = "As you gave `client` as well, `token` will be unused."
-
-_SHORTEST_SECRET = 6
-"""A shorter value would be masked inside ordinary words; patterns still find it in its place."""
 
 _LONGEST_ERROR = 300
 """Characters of the text of an error: it says what is wrong, it does not repeat what came in."""
@@ -47,7 +46,7 @@ def configure(log: Log, *, secrets: Sequence[str] = (), stream: TextIO | None = 
         stream: Where the log goes; standard error when None.
     """
     handler = logging.StreamHandler(stream)
-    masker = _Masker(secrets)
+    masker = _Masker(with_secrets(NO_RULES, secrets))
     handler.setFormatter(_JsonFormatter(masker) if log.as_json else _TextFormatter(masker))
     handler.addFilter(_without_bodies)
     handler.addFilter(_without_advice)
@@ -66,16 +65,16 @@ def configure(log: Log, *, secrets: Sequence[str] = (), stream: TextIO | None = 
 
 
 class _Masker:
-    """Masks the given secrets, and whatever looks like one."""
+    """Masks the secrets of the rules, and whatever looks like one.
 
-    def __init__(self, secrets: Sequence[str]) -> None:
-        long = {secret for secret in secrets if len(secret) >= _SHORTEST_SECRET}
-        self._secrets = sorted(long, key=len, reverse=True)
+    The log outlives what is in force in the process: it is written until the very end.
+    """
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
 
     def text(self, text: str) -> str:
-        for secret in self._secrets:
-            text = text.replace(secret, REDACTED)
-        return mask_text(text)
+        return mask_text(self._rules.mask_values(text))
 
     def value(self, key: str, value: object) -> object:
         known = value if isinstance(value, bool | int | float | None) else self.text(str(value))

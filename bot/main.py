@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import signal
 import socket
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -45,25 +44,20 @@ CLOSE_S = 1.5
 
 
 async def run(
-    settings: Settings,
-    *,
-    ready: asyncio.Event | None = None,
-    stop: asyncio.Event | None = None,
+    settings: Settings, *, stop: asyncio.Event, ready: asyncio.Event | None = None
 ) -> None:
     """Run the bot until it is told to stop.
 
     Args:
         settings: Checked settings.
+        stop: Ends the bot when set.
         ready: Set when the bot takes messages and clicks.
-        stop: Ends the bot when set; without it, SIGINT and SIGTERM do.
 
     Raises:
         SettingsError: A setting does not work: agent, model, token, port.
         StoreBusyError: Another process has the data directory.
         StoreUnavailableError: The database does not answer.
     """
-    if stop is None:
-        stop = _stopped_by_signals()
     async with AsyncExitStack() as stack:
         await start(settings, stack)
         if ready is not None:
@@ -356,12 +350,3 @@ async def _in_time(what: str, close: Callable[[], Awaitable[None]]) -> None:
             await close()
     except TimeoutError:
         logger.warning("%s did not close in time", what, extra={"action": "stopping"})
-
-
-def _stopped_by_signals() -> asyncio.Event:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for name in (signal.SIGINT, signal.SIGTERM):
-        with suppress(NotImplementedError):  # Windows has no such handlers
-            loop.add_signal_handler(name, stop.set)
-    return stop

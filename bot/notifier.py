@@ -19,7 +19,7 @@ import aiohttp
 from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.access import CHANNEL, approver_names, backup_names, decider_names
+from bot.access import approver_names, backup_names, decider_names
 from bot.cards import (
     Card,
     approvers_words,
@@ -36,6 +36,7 @@ from bot.ports import Began, Clock, Newest, Stream
 from bot.redaction import mask_text
 from bot.slackcalls import Addresses, post_json, retry_after, slack_fault, took_no_effect
 from bot.streams import GrowingMessage, NativeStream, Streaming
+from bot.values import CHANNEL
 from storage.records import UNKNOWN_TS, Approval, Kind, Post, Thread
 
 logger = logging.getLogger(__name__)

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from bot.access import CHANNEL, Access, approver_names, backup_names, decider_names
+from bot.access import Access, approver_names, backup_names, decider_names
 from bot.errors import DirectoryError, NobodyError, NotApproverError
 from bot.ports import Actor, Directory
 from bot.requesters import editors_of, requesters_of
+from bot.values import CHANNEL
 from storage.records import Approval, Decision, Kind, Status
 
 MOST_MEMBERS = 500

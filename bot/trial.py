@@ -53,14 +53,14 @@ only know the demo's own tools.
 
 
 class RunBot(Protocol):
-    """Runs the bot until `stop` is set, or until a signal when that is None."""
+    """Runs the bot until `stop` is set."""
 
     async def __call__(
         self,
         settings: Settings,
         *,
+        stop: asyncio.Event,
         ready: asyncio.Event | None = None,
-        stop: asyncio.Event | None = None,
     ) -> None:
         """Return when the bot has stopped; set `ready` when it takes messages."""
         ...

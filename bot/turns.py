@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
+from functools import cached_property
 
 from pydantic_ai.messages import ModelResponse, TextPart
 
@@ -60,7 +61,7 @@ class Progress(Enum):
     ENDED = auto()  # the turn is over
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Turns:
     """Runs the agent of a thread, turn by turn, under the thread's lease.
 
@@ -86,11 +87,11 @@ class Turns:
     spawn: Spawn
     witness: Witness
 
-    @property
+    @cached_property
     def _settlement(self) -> Settlement:
         return Settlement(self.storage, self.approvals, self.clock, self.spawn)
 
-    @property
+    @cached_property
     def _requesters(self) -> Requesters:
         return Requesters(self.storage)
 

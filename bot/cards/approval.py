@@ -35,7 +35,6 @@ from bot.cards.parts import (
     agreed,
     asked_by,
     body,
-    busy_note,
     deciders,
     final_print,
     notes,
@@ -61,25 +60,23 @@ from storage.records import Approval, Kind, Status
 ARGUMENTS = Budget(whole=3_200, value=700)
 
 
-def approval_card(approval: Approval, *, approvers_text: str, thread_busy: bool = False) -> Card:
+def approval_card(approval: Approval, *, approvers_text: str) -> Card:
     """Draw the card of an approval as the record stands.
 
     Args:
         approval: The record.
         approvers_text: Who may decide, in our own words; only mentions of people and groups in it
             are kept, all else is escaped.
-        thread_busy: Whether the thread cannot go on yet, whatever is decided here.
 
     Returns:
         The card: with buttons while it is pending, without any afterwards.
     """
     final = what_runs(approval)
     about = describe(final)
-    busy = busy_note(thread_busy=thread_busy)
     if approval.status is Status.PENDING:
         blocks = [*anew(approval), *about.blocks, *wrote_since(approval)]
         blocks += [small_print(approval, deciders(approval, approvers_text))]
-        blocks += [*notes(about, can_open=True), *busy]
+        blocks += notes(about, can_open=True)
         blocks += choices(approval, hidden=bool(about.hidden))
         return Card(text=_pending_text(approval), blocks=[header(title_of(approval)), *blocks])
     words = outcome_words(approval)
@@ -88,7 +85,7 @@ def approval_card(approval: Approval, *, approvers_text: str, thread_busy: bool 
     blocks += [rich(*answer.elements)] if answer.elements else []
     run = ran(approval)
     blocks += [*about.blocks, *run.blocks, final_print(approval)]
-    blocks += [*notes(run.and_notes(about), can_open=False), *busy]
+    blocks += notes(run.and_notes(about), can_open=False)
     text = spoken(f"{spoken_title(final)}:", spoken_outcome(approval, words), run.spoken)
     return Card(text=text, blocks=[header(title_of(final)), *blocks])
 

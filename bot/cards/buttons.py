@@ -10,7 +10,7 @@ from bot.asks import Ask, Form, ask_of
 from bot.cards.blocks import LABEL, Block, actions, button, context, mrkdwn, section
 from bot.cards.details import fits_details
 from bot.cards.edit import obstacle
-from bot.cards.outcomes import MOST_OPTIONS, option_label
+from bot.cards.outcomes import MOST_OPTIONS, no_words, option_label
 from bot.cards.parts import stuck_words, title_of
 from bot.cards.text import is_plain, width
 from bot.mrkdwn import escape
@@ -19,12 +19,6 @@ from storage.records import Approval, Kind
 
 _SHORT = 40
 """Longer labels do not fit a button on a phone."""
-_NO_WORDS = {
-    Form.CALL: "Reject…",
-    Form.STEP: "Stop…",
-    Form.CHOICE: "Reject…",
-    Form.FIELDS: "Cancel…",
-}
 
 
 def choices(approval: Approval, *, hidden: bool) -> list[Block]:
@@ -118,11 +112,11 @@ class _Row:
         if form is Form.HUMAN and "ignore" in self.ask.allowed:
             yield self.make("Ignore", ActionId.IGNORE)
         is_free = form is Form.CHOICE and not self.approval.tool
+        label = f"{no_words(self.ask, tool=self.approval.tool)}…"
         if (form is Form.CHOICE and self.ask.can_decline) or form in {Form.CALL, Form.STEP}:
-            label = "None of these…" if is_free else _NO_WORDS[form]
             yield self.make(label, ActionId.REJECT, "" if is_free else "danger")
         if form is Form.FIELDS and self.approval.tool:
-            yield self.make(_NO_WORDS[form], ActionId.REJECT)
+            yield self.make(label, ActionId.REJECT)
 
     def edit(self) -> Iterator[Block]:
         """The edit, where it stands last."""

@@ -10,11 +10,12 @@ from bot.cards.approval import approval_card, describe
 from bot.cards.blocks import Card, literal, quote, rich, section
 from bot.cards.doubt import doubt_card
 from bot.cards.final import what_runs
-from bot.cards.parts import CHANNEL, MEMBERS, approvers_words, spoken_title, title_of
+from bot.cards.parts import MEMBERS, approvers_words, spoken_title, title_of
 from bot.cards.question import describe_question, question_card
 from bot.cards.restored import restored
 from bot.cards.text import clip
 from bot.mrkdwn import date, is_person, mention
+from bot.values import CHANNEL
 from storage.records import Approval, Kind, Status
 
 __all__ = [
@@ -29,13 +30,12 @@ __all__ = [
 MOST_MENTIONS = 20
 
 
-def card_for(approval: Approval, *, approvers_text: str, thread_busy: bool = False) -> Card:
+def card_for(approval: Approval, *, approvers_text: str) -> Card:
     """Draw the card of any record as it stands.
 
     Args:
         approval: The record.
         approvers_text: Who may decide, in our own words.
-        thread_busy: Whether the thread cannot go on yet, whatever is decided here.
 
     Returns:
         The card.
@@ -50,7 +50,7 @@ def card_for(approval: Approval, *, approvers_text: str, thread_busy: bool = Fal
             draw = doubt_card
         case _:
             assert_never(approval.kind)
-    card = draw(approval, approvers_text=approvers_text, thread_busy=thread_busy)
+    card = draw(approval, approvers_text=approvers_text)
     return restored(card, approval)
 
 

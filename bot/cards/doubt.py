@@ -12,7 +12,6 @@ from bot.cards.blocks import Block, Card, actions, button, header, rich, section
 from bot.cards.parts import (
     REASON,
     asked_by,
-    busy_note,
     deciders,
     final_print,
     notes,
@@ -56,26 +55,24 @@ _ASK = (
 )
 
 
-def doubt_card(approval: Approval, *, approvers_text: str, thread_busy: bool = False) -> Card:
+def doubt_card(approval: Approval, *, approvers_text: str) -> Card:
     """Draw the card of a doubt as the record stands.
 
     Args:
         approval: The record, of kind doubt.
         approvers_text: Who may decide, in our own words.
-        thread_busy: Whether the thread cannot go on yet, whatever is decided here.
 
     Returns:
         The card: with buttons while it is pending, without any afterwards.
     """
     about = describe(approval)
-    busy = busy_note(thread_busy=thread_busy)
     title = header(title_of(approval))
     if approval.status is Status.PENDING:
         small = small_print(approval, deciders(approval, approvers_text))
         stuck = [section(stuck_words(approval))] if approval.stuck else []
         blocks = [title, section(_ASK), *stuck, *anew(approval), *about.blocks]
         blocks += [*wrote_since(approval), small]
-        blocks += [*notes(about, can_open=True), *busy]
+        blocks += notes(about, can_open=True)
         choices = _choices(approval, hidden=bool(about.hidden))
         return Card(text=_pending_text(approval), blocks=[*blocks, choices])
     words = doubt_words(approval)
@@ -84,7 +81,7 @@ def doubt_card(approval: Approval, *, approvers_text: str, thread_busy: bool = F
     blocks += [rich(*result.elements)] if result.elements else []
     run = ran(approval)
     blocks += [*about.blocks, *run.blocks, final_print(approval)]
-    blocks += [*notes(run.and_notes(about), can_open=False), *busy]
+    blocks += notes(run.and_notes(about), can_open=False)
     text = spoken(f"{spoken_title(approval)}:", spoken_outcome(approval, words), run.spoken)
     return Card(text=text, blocks=blocks)
 

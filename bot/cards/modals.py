@@ -11,7 +11,7 @@ from bot.cards.blocks import LABEL, Block, line, literal, plain, rich, section
 from bot.cards.details import details_modal
 from bot.cards.edit import edit_view, fields_view
 from bot.cards.fields import MOST_CHECKS, NotEditable
-from bot.cards.outcomes import MOST_OPTIONS, option_label, questions_of
+from bot.cards.outcomes import MOST_OPTIONS, no_words, option_label, questions_of
 from bot.cards.parts import title_of
 from bot.cards.text import clip, show
 from bot.mrkdwn import escape
@@ -23,7 +23,6 @@ __all__ = [
     "choose_modal",
     "details_modal",
     "edit_modal",
-    "loading_modal",
     "notice_modal",
     "ran_modal",
     "reject_modal",
@@ -40,7 +39,6 @@ MOST_ANSWER = 3_000
 MOST_ANSWERS = 90
 _LABEL = 1_900
 _QUESTION_WHOLE = 2_900
-_NO_WORDS = {Form.STEP: "Stop", Form.FIELDS: "Cancel request"}
 
 
 def reject_modal(approval: Approval) -> Block:
@@ -48,9 +46,8 @@ def reject_modal(approval: Approval) -> Block:
     hint = "The agent is told this, word for word, and so is the thread."
     block = _text_input(REASON, "Why?", MOST_REASON, hint=hint)
     ask = ask_of(approval)
-    words = _NO_WORDS.get(ask.form, "Reject")
-    if ask.form is Form.CHOICE and not approval.tool:
-        words = "None of these"
+    words = no_words(ask, tool=approval.tool)
+    words = "Cancel request" if ask.form is Form.FIELDS else words  # the modal has a Cancel, too
     return _modal(approval, ActionId.REJECT_MODAL, (words, words), [_about(approval), block])
 
 
@@ -182,11 +179,6 @@ def notice_modal(title: str, words: str) -> Block:
         "close": plain("Close"),
         "blocks": [section(words)],
     }
-
-
-def loading_modal() -> Block:
-    """The first view of a form that is still being made."""
-    return notice_modal("One moment", "Loading…")
 
 
 def _modal(

@@ -71,6 +71,19 @@ def outcome_words(approval: Approval) -> str:
     return found or _WORDS[status]
 
 
+def no_words(ask: Ask, *, tool: str) -> str:
+    """Name the refusal, for a button and its modal."""
+    match ask.form:
+        case Form.STEP:
+            return "Stop"
+        case Form.FIELDS:
+            return "Cancel"
+        case Form.CHOICE if not tool:
+            return "None of these"
+        case _:
+            return "Reject"
+
+
 def answered(approval: Approval) -> Listed:
     """Show what people answered; nothing where the outcome says it all."""
     ask = ask_of(approval)

@@ -24,6 +24,7 @@ from bot.cards.text import clip, clip_mrkdwn, more, own_words, show
 from bot.mrkdwn import date, mention, utc
 from bot.redaction import REDACTED, mask_text
 from bot.requesters import requesters_of
+from bot.values import CHANNEL
 from bot.withdrawals import said_of
 from storage.records import Approval, Decision, Kind, Status
 
@@ -34,7 +35,6 @@ APPROVERS = 400
 SAID = 400
 MOST_PEOPLE = 10
 """Mentions of those who asked; what is more is a number."""
-CHANNEL = "channel"
 MEMBERS = "the members of this channel"
 TEXT = 1_200
 """Characters of the text for notifications."""
@@ -252,11 +252,3 @@ def spoken_outcome(approval: Approval, words: str) -> str:
         return f"{words}. {own_words(decision.reason, REASON)}"
     reason = clip_mrkdwn(mask_text(decision.reason), 300)
     return f"{words}{by} on {utc(decision.at_ms)}." + (f" Reason: {reason}" if reason else "")
-
-
-def busy_note(*, thread_busy: bool) -> Sequence[Block]:
-    """Say why nothing may happen right after a decision."""
-    if not thread_busy:
-        return ()
-    words = "The agent is still at work in this thread; it goes on with this when that is done."
-    return (context(mrkdwn(words)),)

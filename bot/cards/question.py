@@ -26,7 +26,6 @@ from bot.cards.parts import (
     Body,
     agreed,
     body,
-    busy_note,
     deciders,
     final_print,
     notes,
@@ -65,24 +64,22 @@ _HINTS = {
 }
 
 
-def question_card(approval: Approval, *, approvers_text: str, thread_busy: bool = False) -> Card:
+def question_card(approval: Approval, *, approvers_text: str) -> Card:
     """Draw the card of a question as the record stands.
 
     Args:
         approval: The record, of kind question.
         approvers_text: Who may answer, in our own words.
-        thread_busy: Whether the thread cannot go on yet, whatever is answered here.
 
     Returns:
         The card: with a button while it is pending, without any afterwards.
     """
     ask, about = ask_of(approval), describe_question(approval)
-    busy = busy_note(thread_busy=thread_busy)
     title = header(title_of(approval))
     if approval.status is Status.PENDING:
         hint = section(_hint(approval, ask))
         small = small_print(approval, deciders(approval, approvers_text))
-        blocks = [title, *about.blocks, hint, small, *notes(about, can_open=True), *busy]
+        blocks = [title, *about.blocks, hint, small, *notes(about, can_open=True)]
         blocks += choices(approval, hidden=bool(about.hidden))
         return Card(text=_pending_text(approval, ask), blocks=blocks)
     words = outcome_words(approval)
@@ -92,7 +89,7 @@ def question_card(approval: Approval, *, approvers_text: str, thread_busy: bool 
     blocks += about.blocks
     return Card(
         text=spoken(f"{spoken_title(approval)}:", spoken_outcome(approval, words)),
-        blocks=[*blocks, final_print(approval), *notes(about, can_open=False), *busy],
+        blocks=[*blocks, final_print(approval), *notes(about, can_open=False)],
     )
 
 

@@ -298,13 +298,6 @@ def view_errors(view: Mapping[str, Any]) -> list[str]:
     return faults or list(_across_view(view))
 
 
-def home_errors(view: Mapping[str, Any]) -> list[str]:
-    """Name all faults of a Home tab; any other view is a fault."""
-    if view.get("type") != "home":
-        return [fault("must be a home view", "/type")]
-    return view_errors(view)
-
-
 def text_characters(payload: Mapping[str, Any]) -> int:
     """Count the characters of text in all blocks of a message or view, after escaping."""
     return _text_in(payload.get("blocks") or [])

@@ -28,9 +28,6 @@ FAR_S = 0.05
 """A round trip that takes longer makes people wait: a message needs some fifty of them."""
 ROUND_TRIPS = 50
 
-OLDEST = "MongoDB 4.4"
-"""The oldest server that the drivers talk to (wire version 9)."""
-
 _OTHER = "use MongoDB itself, or a compatible service that keeps single-document atomicity"
 
 

@@ -277,10 +277,9 @@ done"""
 CARDS: dict[str, Callable[[], Card]] = {
     "approval_pending": lambda: _card(an_approval()),
     "approval_pending_long": lambda: _card(LONG),
-    "approval_pending_busy_self": lambda: approval_card(
+    "approval_pending_self": lambda: approval_card(
         an_approval(self_approval=True, arguments_json="{}", schema_json="", preview="", why=""),
         approvers_text=APPROVERS,
-        thread_busy=True,
     ),
     "approval_running": lambda: _card(_run("running")),
     "approval_ran": lambda: _card(_run("ran", "search 3.0.1 in *staging* <!here>\n" * 9)),
@@ -394,7 +393,6 @@ MODALS: dict[str, Callable[[], dict[str, Any]]] = {
     "modal_details_form": lambda: modals.details_modal(a_form()),
     "modal_details": lambda: modals.details_modal(an_approval()),
     "modal_ran": lambda: modals.ran_modal(a_doubt()),
-    "modal_loading": modals.loading_modal,
 }
 
 

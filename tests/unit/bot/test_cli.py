@@ -46,15 +46,14 @@ class FakeBot:
         self,
         settings: Settings,
         *,
+        stop: asyncio.Event,
         ready: asyncio.Event | None = None,
-        stop: asyncio.Event | None = None,
     ) -> None:
         self.settings = settings
         if self.error is not None:
             raise self.error
         if ready is not None:
             ready.set()
-        assert stop is not None
         if self.then is not None:
             asyncio.get_running_loop().call_later(0.05, self.then)
         await stop.wait()

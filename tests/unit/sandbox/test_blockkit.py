@@ -9,7 +9,6 @@ import pytest
 from bot.sandbox.blockkit import (
     MESSAGE_BLOCKS,
     VIEW_BLOCKS,
-    home_errors,
     message_errors,
     text_characters,
     view_errors,
@@ -367,11 +366,6 @@ def test_taken_as_a_view(view: Made) -> None:
 def test_refused_as_a_view(view: Made, fault: str) -> None:
     [found] = view_errors(view)
     assert fault in found
-
-
-def test_home_is_a_home() -> None:
-    assert home_errors(home(section())) == []
-    assert home_errors(modal()) == ["must be a home view [json-pointer:/type]"]
 
 
 def test_text_is_counted_after_escaping() -> None:
