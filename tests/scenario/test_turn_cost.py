@@ -1,0 +1,61 @@
+"""What one approval brings to the database: an upper bar, which is only ever lowered."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from tests.counting import counting, watching
+from tests.mongo import DRIVERS, MongoServer, mongo_server
+from tests.turnstage import Kind, a_turn_stage, make_database
+
+__all__ = ["mongo_server"]
+
+COMMANDS, WRITES, WRITTEN = 119, 62, 17_000
+"""Two more than were seen: tasks that run at the same time may meet in another order."""
+
+
+async def expect_few(kind: Kind, directory: Path, server: MongoServer | None) -> None:
+    async with a_turn_stage(make_database(kind, directory, server)) as stage:
+        await stage.turn()
+        with counting() as count:
+            await stage.turn()
+    listing = "\n".join(count.lines())
+    assert 0 < count.writes <= WRITES, listing
+    assert count.writes < count.total <= COMMANDS, listing
+    assert 0 < count.written <= WRITTEN, listing
+
+
+async def test_an_approval_costs_no_more_in_a_file(tmp_path: Path) -> None:
+    await expect_few("sqlite", tmp_path, None)
+
+
+@pytest.mark.mongo
+@pytest.mark.parametrize("kind", DRIVERS)
+async def test_an_approval_costs_no_more_over_the_protocol(
+    kind: Kind, tmp_path: Path, mongo_server: MongoServer
+) -> None:
+    await expect_few(kind, tmp_path, mongo_server)
+
+
+def test_each_statement_is_counted_and_its_bytes() -> None:
+    with watching():
+        connection = sqlite3.connect(":memory:", isolation_level=None)
+        connection.execute("CREATE TABLE notes (name TEXT)")
+        with counting() as count:
+            connection.execute("INSERT INTO notes VALUES (?)", ("it's",))
+            connection.execute("BEGIN")
+            connection.execute("UPDATE notes SET name = 'a'")
+            connection.execute("UPDATE notes SET name = 'b'")
+            connection.execute("COMMIT")
+            connection.execute("SELECT name FROM notes")
+        connection.close()
+    assert [(one.verb, one.target, one.size) for one in count.commands] == [
+        ("INSERT", "notes", 4),
+        ("UPDATE", "notes", 1),
+        ("UPDATE", "notes", 1),
+        ("SELECT", "notes", 0),
+    ]
+    assert (count.total, count.writes, count.transactions) == (4, 3, 2)

@@ -1,0 +1,295 @@
+"""The bot in its own form against a Slack that answers at once, in this process and without HTTP.
+
+All is as the product joins it: Bolt's app and our listeners, the use cases, the audited
+checkpoints, the metered storage, Slack's client. Only Slack's limits are off. What is played here
+can be counted (`tests.counting`) and timed, turn by turn: message, card, click, tool, text.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponsePart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.models import Model
+from pydantic_ai.models.function import AgentInfo, DeltaToolCalls, FunctionModel
+from slack_bolt.request.async_request import AsyncBoltRequest
+from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
+
+from agents import ChatModelAgent, tool
+from agents.models import call, say, stream_pieces
+from bot.app import Countersign, Identity, Process, Slack, build
+from bot.mapping import Rules
+from bot.timing import system_clock
+from storage.base import Storage
+from storage.mongo import MongoStorage
+from storage.sqlite import SqliteStorage
+from tests.counting import told_by, watching
+from tests.mongo import MongoServer
+
+Kind = Literal["sqlite", "memory", "motor", "pymongo"]
+"""The databases: a file, the same in memory, and MongoDB's protocol with either driver."""
+
+ROSA, ADA = "U0ROSA00001", "U0ADA000001"
+CHANNEL = "C0OPS000001"
+APPROVE = "countersign:approve"
+
+Body = dict[str, Any]
+
+
+@tool(gate="approval", title="Pay {amount}")
+def pay(amount: int) -> str:
+    """Pay.
+
+    Args:
+        amount: How much.
+    """
+    PAID.append(amount)
+    return f"paid {amount}"
+
+
+PAID: list[int] = []
+"""What the tool has done in this process."""
+
+
+def payer() -> Model:
+    """A model that costs nothing: asked for N payments it makes N gated calls, then says so."""
+
+    async def answer(
+        messages: list[ModelMessage], _: AgentInfo
+    ) -> AsyncIterator[str | DeltaToolCalls]:
+        last = messages[-1]
+        assert isinstance(last, ModelRequest)
+        if any(isinstance(part, ToolReturnPart) for part in last.parts):
+            turn: list[ModelResponsePart] = [say("Done: all is paid.")]
+        else:
+            said = [str(p.content) for p in last.parts if isinstance(p, UserPromptPart)]
+            words = " ".join(said).split()
+            count = next((int(word) for word in words if word.isdecimal()), 1)
+            turn = [call("pay", {"amount": n}, id=f"c{n}") for n in range(1, count + 1)]
+        for at, part in enumerate(turn):
+            for piece in stream_pieces(at, part):
+                yield piece
+
+    return FunctionModel(stream_function=answer)
+
+
+class PromptSlack(Slack):
+    """A Slack that takes everything at once.
+
+    Attributes:
+        cards: The newest blocks of each card, by its `ts`.
+        texts: How many texts of the agent have ended.
+    """
+
+    __slots__ = ("cards", "numbers", "texts")
+
+    def __init__(self) -> None:
+        identity = Identity(team_id="T1", bot_user_id="UBOT", bot_id="BBOT")
+        super().__init__(
+            token="xoxb-1", signing_secret="", api_url="https://slack.test/api/", identity=identity
+        )
+        for name, value in (("cards", {}), ("texts", []), ("numbers", itertools.count(1))):
+            object.__setattr__(self, name, value)
+
+    cards: dict[str, str]
+    texts: list[str]
+    numbers: Iterator[int]
+
+    def client(self, **_: Any) -> AsyncWebClient:
+        return _Client(self)
+
+    def answer(self, method: str, arguments: Mapping[str, Any]) -> Body:
+        """Do what a method of the Web API does, as far as the bot can tell."""
+        match method:
+            case "users.info":
+                user = str(arguments["user"])
+                return {"user": {"id": user, "team_id": "T1", "name": user, "profile": {}}}
+            case "conversations.members":
+                return {"members": [ROSA, ADA, "UBOT"]}
+            case "conversations.info":
+                return {"channel": {"id": CHANNEL, "name": "ops"}}
+            case "chat.stopStream":
+                self.texts.append(str(arguments.get("markdown_text", "")))
+                return {"ts": arguments["ts"]}
+            case "chat.update":
+                ts = str(arguments["ts"])
+            case _:
+                ts = f"1900000000.{next(self.numbers):06d}"
+        if APPROVE in (blocks := json.dumps(arguments.get("blocks") or [])):
+            self.cards[ts] = blocks
+        elif ts in self.cards:
+            del self.cards[ts]
+        return {"ts": ts, "channel": CHANNEL}
+
+
+class _Client(AsyncWebClient):
+    def __init__(self, slack: PromptSlack) -> None:
+        super().__init__(token=slack.token, base_url=slack.api_url)
+        self._slack = slack
+
+    async def api_call(self, api_method: str, **options: Any) -> AsyncSlackResponse:
+        arguments = {**(options.get("json") or {}), **(options.get("params") or {})}
+        data = {"ok": True, **self._slack.answer(api_method, arguments)}
+        return AsyncSlackResponse(
+            client=self,
+            http_verb="POST",
+            api_url=api_method,
+            req_args={},
+            data=data,
+            headers={},
+            status_code=200,
+        )
+
+
+@dataclass
+class TurnStage:
+    """The bot, and people who write and click.
+
+    Attributes:
+        storage: The database; it notes who asks.
+        slack: The Slack that answers at once.
+        bot: The bot.
+    """
+
+    storage: Storage
+    slack: PromptSlack
+    bot: Countersign
+    _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+    async def settled(self) -> None:
+        """Wait until no work of the bot is left."""
+        await self.bot.tasks.idle()
+
+    async def ask(self, count: int = 1, *, root: str = "") -> str:
+        """Somebody wants payments; the root of the thread is returned when its cards are there."""
+        root = await self.write(count, root=root)
+        await self.settled()
+        return root
+
+    async def write(self, count: int = 1, *, root: str = "") -> str:
+        """Somebody wants payments; returns as soon as the message is taken."""
+        ts = f"{time.time_ns() // 1_000_000_000}.{next(self._numbers):06d}"
+        event = {
+            "type": "app_mention",
+            "user": ROSA,
+            "text": f"<@UBOT> pay {count}",
+            "ts": ts,
+            "channel": CHANNEL,
+            "event_ts": ts,
+        }
+        if root:
+            event["thread_ts"] = root
+        body = {"type": "event_callback", "team_id": "T1", "event_id": f"E{ts}", "event": event}
+        await self._send(body)
+        return root or ts
+
+    def buttons(self) -> list[tuple[str, Body]]:
+        """All buttons that approve: the `ts` of their card, and what a click sends of them."""
+        return [
+            (ts, button)
+            for ts, blocks in self.slack.cards.items()
+            for button in _buttons(json.loads(blocks))
+        ]
+
+    async def click(self, ts: str, button: Body) -> None:
+        """Somebody approves; returns when the click is acknowledged."""
+        await self._send(
+            {
+                "type": "block_actions",
+                "team": {"id": "T1"},
+                "user": {"id": ADA, "team_id": "T1"},
+                "api_app_id": "A1",
+                "token": "x",
+                "trigger_id": "1.2.3",
+                "container": {"type": "message", "channel_id": CHANNEL, "message_ts": ts},
+                "channel": {"id": CHANNEL, "name": "ops"},
+                "message": {"ts": ts, "text": "card"},
+                "actions": [{**button, "action_ts": "1.1"}],
+            }
+        )
+
+    async def turn(self) -> None:
+        """A message, its card, a click, the tool, and the text."""
+        before = len(PAID), len(self.slack.texts)
+        await self.ask()
+        ((ts, button),) = self.buttons()
+        await self.click(ts, button)
+        await self.settled()
+        assert (len(PAID), len(self.slack.texts)) == (before[0] + 1, before[1] + 1)
+
+    async def _send(self, body: Body) -> None:
+        answer = await self.bot.bolt.async_dispatch(AsyncBoltRequest(body=body, mode="socket_mode"))
+        assert answer.status == 200, answer.body
+
+
+def _buttons(block: object) -> Iterator[Body]:
+    if isinstance(block, list):
+        for one in block:
+            yield from _buttons(one)
+    elif isinstance(block, dict):
+        if block.get("action_id") == APPROVE:
+            yield block
+        for one in block.values():
+            yield from _buttons(one)
+
+
+def make_database(kind: Kind, directory: Path, server: MongoServer | None = None) -> Storage:
+    """A new database, not open yet.
+
+    Args:
+        kind: Which one.
+        directory: Where files are kept.
+        server: Of MongoDB's protocol, where one is needed.
+    """
+    if kind in {"sqlite", "memory"}:
+        return SqliteStorage(directory if kind == "sqlite" else None)
+    assert server is not None
+    driver: Literal["motor", "pymongo"] = "motor" if kind == "motor" else "pymongo"
+    return MongoStorage(
+        server.uri, driver=driver, database=server.new_database(), timeout=timedelta(seconds=20)
+    )
+
+
+@asynccontextmanager
+async def a_turn_stage(
+    storage: Storage, *, model: Callable[[], Model] = payer
+) -> AsyncIterator[TurnStage]:
+    """A bot on a database, which is opened and closed with the block."""
+    async with AsyncExitStack() as stack:
+        stack.enter_context(watching())
+        stack.push_async_callback(storage.close)
+        await storage.open()
+        noted = told_by(storage)
+        slack = PromptSlack()
+        agent = ChatModelAgent(name="payer", model=model(), tools=[pay])
+        rules = Rules(
+            approvers=("channel",),
+            channels=(CHANNEL,),
+            self_approval=False,
+            remind_after=timedelta(minutes=15),
+            expire_after=timedelta(hours=8),
+        )
+        bot = build(
+            slack=slack,
+            storage=noted,
+            agents={"*": agent},
+            rules=rules,
+            process=Process(owner="bench", clock=system_clock, limits={}),
+        )
+        stack.push_async_callback(bot.tasks.drain, patience=timedelta(seconds=5))
+        yield TurnStage(storage=noted, slack=slack, bot=bot)
