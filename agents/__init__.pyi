@@ -74,7 +74,7 @@ from .context import (
     stream_text as stream_text,
 )
 from .conversation import Conversation as Conversation, Inbox as Inbox
-from .document import ResumeParams as ResumeParams
+from .document import OpenRun as OpenRun, ResumeParams as ResumeParams
 from .errors import (
     AgentConfigError as AgentConfigError,
     AgentError as AgentError,

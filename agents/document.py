@@ -13,7 +13,7 @@ from pydantic_ai.messages import ModelMessage
 
 from agents.address import Address
 from agents.cancel import CancelInfo
-from agents.checkpoint import CLAIM_VERSION, SCHEMA_VERSION
+from agents.checkpoint import CLAIM_VERSION, SCHEMA_VERSION, CheckpointStatus, StoredCheckpoint
 from agents.codec import Json, check_version, decode, encode, from_text, to_text
 from agents.context import Untargeted
 from agents.errors import (
@@ -24,7 +24,7 @@ from agents.errors import (
     UnknownInterruptError,
 )
 from agents.messages import dump_messages, load_messages
-from agents.points import Answerable, Point
+from agents.points import Answerable, InterruptContext, Point
 from agents.tools.infos import CallInfo
 
 Targets: TypeAlias = (
@@ -170,6 +170,53 @@ def migrated(data: dict[str, Json]) -> dict[str, Json]:
     for version in range(cast("int", data["schema"]), SCHEMA_VERSION):
         data = {**MIGRATIONS[version](data), "schema": version + 1}
     return data
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenRun:
+    """The checkpoint of a run, read once: for who looks at it before the run goes on.
+
+    It is what the store had at that moment. Whoever goes on from it after somebody else wrote gets
+    a conflict, and nothing runs.
+
+    Attributes:
+        checkpoint_id: Id of the run.
+        stored: What the store had.
+        document: What it says; None when the run has ended.
+    """
+
+    checkpoint_id: str
+    stored: StoredCheckpoint
+    document: RunDocument | None
+
+    @classmethod
+    def of(cls, checkpoint_id: str, stored: StoredCheckpoint) -> OpenRun:
+        """Parse what a store gave.
+
+        Raises:
+            CheckpointDecodeError: It is damaged.
+            CheckpointVersionError: It is of an unknown version.
+        """
+        has_ended = stored.status is CheckpointStatus.CLOSED
+        document = None if has_ended else RunDocument.from_text(stored.data)
+        return cls(checkpoint_id=checkpoint_id, stored=stored, document=document)
+
+    @property
+    def status(self) -> CheckpointStatus:
+        """Where the run stands."""
+        return self.stored.status
+
+    @property
+    def agent_name(self) -> str:
+        """Name of its root agent; empty when it has ended."""
+        return self.document.agent if self.document is not None else ""
+
+    def pending(self) -> tuple[InterruptContext, ...]:
+        """What waits; empty when nothing does. See `Runner.pending`."""
+        waiting = self.document.waiting if self.document is not None else None
+        if waiting is None or self.status is not CheckpointStatus.PENDING:
+            return ()
+        return tuple(waiting.contexts())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,15 @@ from agents.cancel import CancelToken
 from agents.checkpoint import CheckpointStatus, CheckpointStore, MessageLog, StoredCheckpoint
 from agents.codec import read_back
 from agents.context import BeforeStart, Scope
-from agents.document import Claim, ResumeParams, RunDocument, Targets, find_answers, find_stopped
+from agents.document import (
+    Claim,
+    OpenRun,
+    ResumeParams,
+    RunDocument,
+    Targets,
+    find_answers,
+    find_stopped,
+)
 from agents.errors import (
     AgentConfigError,
     CheckpointClosedError,
@@ -223,6 +231,7 @@ class Runner:
         *,
         session_values: Mapping[str, object] | None = None,
         cancel: CancelToken | None = None,
+        run: OpenRun | None = None,
     ) -> Events:
         """Go on with answers for named interrupts, and wherever the run was stopped from outside.
 
@@ -234,10 +243,11 @@ class Runner:
             params: The answers.
             session_values: They replace stored ones of the same key.
             cancel: See `run`.
+            run: What `open` gave for it: then it is not read again, unless somebody wrote since.
 
         Raises:
             NoCheckpointStoreError: This runner has no store.
-            AgentConfigError: These are no params.
+            AgentConfigError: These are no params, or another run was opened.
             UnstorableValueError: An answer could not be read again. Nothing ran.
             CheckpointError: There is no such checkpoint, it cannot be read, its run is going on or
                 has ended, or somebody else resumed it first. Nothing ran.
@@ -251,7 +261,7 @@ class Runner:
                 f"resume_with_params() takes ResumeParams, not {type(params).__name__}; "
                 "for answers alone there is `resume(checkpoint_id, {id: answer})`"
             )
-        claimed = await self._claimed(checkpoint_id, params, session_values or {})
+        claimed = await self._claimed(checkpoint_id, params, session_values or {}, run)
         if isinstance(claimed, InterruptEvent):
             yield claimed
             return
@@ -264,7 +274,13 @@ class Runner:
             async for event in events:
                 yield event
 
-    async def recover(self, checkpoint_id: str, *, cancel: CancelToken | None = None) -> Events:
+    async def recover(
+        self,
+        checkpoint_id: str,
+        *,
+        cancel: CancelToken | None = None,
+        run: OpenRun | None = None,
+    ) -> Events:
         """Go on with a run whose process died.
 
         Events of the segment that was cut are given again, with the same keys. Nothing that the
@@ -276,9 +292,11 @@ class Runner:
             checkpoint_id: The run. Call this only when its process is gone; if it is not, one of
                 the two stops at its next step.
             cancel: See `run`.
+            run: See `resume_with_params`.
 
         Raises:
             NoCheckpointStoreError: This runner has no store.
+            AgentConfigError: Another run was opened.
             CheckpointError: There is no such checkpoint, it cannot be read, its run has ended, or
                 somebody else recovers it.
             TopologyChangedError: What asked is not what it was. Nothing ran, nothing was written.
@@ -286,15 +304,30 @@ class Runner:
             AgentError: The run cannot go on.
         """
         self._need_store()
-        stored = await self._load(checkpoint_id)
-        document = self._document(stored)
-        if stored.status is CheckpointStatus.PENDING and document.waiting is not None:
-            work = self.resume_with_params(checkpoint_id, ResumeParams(), cancel=cancel)
+        run = _same_run(checkpoint_id, run) or await self._need(checkpoint_id)
+        document = self._document(run)
+        if run.status is CheckpointStatus.PENDING and document.waiting is not None:
+            work = self.resume_with_params(checkpoint_id, ResumeParams(), cancel=cancel, run=run)
         else:
-            work = self._work(await self._recovered(checkpoint_id, document, stored, cancel))
+            work = self._work(await self._recovered(checkpoint_id, document, run.stored, cancel))
         async with contextlib.aclosing(work) as events:
             async for event in events:
                 yield event
+
+    async def open(self, checkpoint_id: str) -> OpenRun | None:
+        """Read a run once, for who looks at it before it goes on; None when there is none.
+
+        Whoever has read its checkpoint from the store already uses `OpenRun.of`.
+
+        Args:
+            checkpoint_id: The run.
+
+        Raises:
+            NoCheckpointStoreError: This runner has no store.
+            CheckpointError: It cannot be read.
+        """
+        stored = await self._need_store().load(checkpoint_id)
+        return OpenRun.of(checkpoint_id, stored) if stored is not None else None
 
     async def pending(self, checkpoint_id: str) -> tuple[InterruptContext, ...]:
         """Read what waits; empty when nothing does.
@@ -308,11 +341,8 @@ class Runner:
             NoCheckpointStoreError: This runner has no store.
             CheckpointError: It cannot be read.
         """
-        stored = await self._need_store().load(checkpoint_id)
-        if stored is None or stored.status is not CheckpointStatus.PENDING:
-            return ()
-        waiting = RunDocument.from_text(stored.data).waiting
-        return tuple(waiting.contexts()) if waiting else ()
+        run = await self.open(checkpoint_id)
+        return run.pending() if run is not None else ()
 
     async def judge(
         self, checkpoint_id: str, interrupt_id: str, arguments: Mapping[str, object]
@@ -335,7 +365,7 @@ class Runner:
             CheckpointError: It cannot be read, or its run has ended.
             InvalidArgumentsError: They do not fit the tool.
         """
-        document = self._document(await self._load(checkpoint_id))
+        document = self._document(await self._need(checkpoint_id))
         return await judge(self._setup.agent, document, checkpoint_id, interrupt_id, arguments)
 
     async def _work(self, segment: Segment) -> Events:
@@ -385,26 +415,29 @@ class Runner:
         return segment
 
     async def _claimed(
-        self, checkpoint_id: str, params: ResumeParams, session: Mapping[str, object]
-    ) -> Claimed | InterruptEvent:
-        """Claim, with what this process has saved last, or else with what is stored."""
-        self._need_store()
-        fresh = self._setup.fresh.pop(checkpoint_id, None)
-        if fresh is not None and params.targets:
-            # Somebody else may have written since. Then the truth is in the store.
-            with contextlib.suppress(CheckpointError, ResumeError):
-                return await self._claim(checkpoint_id, fresh, params, session)
-        stored = await self._load(checkpoint_id)
-        return await self._claim(checkpoint_id, stored, params, session)
-
-    async def _claim(
         self,
         checkpoint_id: str,
-        stored: StoredCheckpoint,
         params: ResumeParams,
         session: Mapping[str, object],
+        run: OpenRun | None,
     ) -> Claimed | InterruptEvent:
-        document, waiting = self._pending(checkpoint_id, stored)
+        """Claim, with what this process has read or saved last, or else with what is stored."""
+        self._need_store()
+        fresh = self._setup.fresh.pop(checkpoint_id, None)
+        run = _same_run(checkpoint_id, run)
+        # Somebody else may have written since. Then the truth is in the store.
+        with contextlib.suppress(CheckpointError, ResumeError):
+            if run is None and fresh is not None and params.targets:
+                run = OpenRun.of(checkpoint_id, fresh)
+            if run is not None:
+                return await self._claim(run, params, session)
+        return await self._claim(await self._need(checkpoint_id), params, session)
+
+    async def _claim(
+        self, run: OpenRun, params: ResumeParams, session: Mapping[str, object]
+    ) -> Claimed | InterruptEvent:
+        checkpoint_id, stored = run.checkpoint_id, run.stored
+        document, waiting = self._pending(run)
         answers = {**find_stopped(waiting), **find_answers(waiting, params.targets)}
         if not (answers or session) and params.untargeted == "preserve":
             return self._interrupt_event(waiting, stored.version)
@@ -445,24 +478,32 @@ class Runner:
             raise NoCheckpointStoreError
         return self._setup.store
 
-    async def _load(self, checkpoint_id: str) -> StoredCheckpoint:
-        stored = await self._need_store().load(checkpoint_id)
-        if stored is None:
+    async def _need(self, checkpoint_id: str) -> OpenRun:
+        run = await self.open(checkpoint_id)
+        if run is None:
             raise CheckpointNotFoundError(checkpoint_id)
-        if stored.status is CheckpointStatus.CLOSED:
-            raise CheckpointClosedError(checkpoint_id)
-        return stored
+        return run
 
-    def _pending(self, checkpoint_id: str, stored: StoredCheckpoint) -> tuple[RunDocument, Point]:
-        check_free(checkpoint_id, stored)
-        document = self._document(stored)
+    def _pending(self, run: OpenRun) -> tuple[RunDocument, Point]:
+        check_free(run.checkpoint_id, run.stored)
+        document = self._document(run)
         if document.waiting is None:
-            raise NothingPendingError(checkpoint_id)
+            raise NothingPendingError(run.checkpoint_id)
         return document, document.waiting
 
-    def _document(self, stored: StoredCheckpoint) -> RunDocument:
-        document = RunDocument.from_text(stored.data)
+    def _document(self, run: OpenRun) -> RunDocument:
+        document = run.document
+        if document is None:
+            raise CheckpointClosedError(run.checkpoint_id)
         if document.agent != self._setup.agent.name:
             was, now = f"the agent {document.agent!r}", f"the agent {self._setup.agent.name!r}"
             raise TopologyChangedError("the run", was, now)
         return document
+
+
+def _same_run(checkpoint_id: str, run: OpenRun | None) -> OpenRun | None:
+    if run is not None and run.checkpoint_id != checkpoint_id:
+        raise AgentConfigError(
+            f"{run.checkpoint_id!r} was opened, and {checkpoint_id!r} shall go on"
+        )
+    return run

@@ -8,11 +8,17 @@ from dataclasses import dataclass, field
 import pytest
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 
-from agents.agent import AgentEvent
+from agents.agent import AgentEvent, InterruptEvent
 from agents.chatmodel import ChatModelAgent
 from agents.checkpoint import CheckpointStatus, StoredCheckpoint
 from agents.document import ResumeParams
-from agents.errors import CheckpointBusyError, ResumeDataError, UnknownInterruptError
+from agents.errors import (
+    AgentConfigError,
+    CheckpointBusyError,
+    CheckpointClosedError,
+    ResumeDataError,
+    UnknownInterruptError,
+)
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog
 from agents.messages import log_text, user_message
 from agents.models import ScriptedModel, Turn, call, say
@@ -239,3 +245,77 @@ async def test_a_runner_remembers_only_so_many() -> None:
     for number in (0, 204):
         await collect(runner.resume_with_params(str(number), params))
     assert len(runner._setup.fresh) == 199
+
+
+async def test_a_run_that_was_opened_is_not_read_again() -> None:
+    bank = Bank(10, "step")
+    runner = bank.runner(CALL, say("Done."))
+    await bank.ask(runner)
+    bank.costs.take()
+    other = bank.runner(say("Done."))
+
+    run = await other.open("t#x")
+    assert run is not None
+    targets = {context.id: yes(context) for context in run.pending()}
+    await collect(other.resume_with_params("t#x", ResumeParams(targets=targets), run=run))
+
+    assert (run.status, run.agent_name) == (CheckpointStatus.PENDING, "clerk")
+    assert bank.costs.take()[0] == ["load", "history", *STEPS["step"][1]]
+
+
+async def test_a_run_that_died_is_recovered_from_what_was_opened() -> None:
+    bank = Bank(10, "step")
+    events = bank.runner(CALL).query("Pay", checkpoint_id="t#x", log=("t", bank.turn))
+    await anext(events)
+    await events.aclose()
+    bank.costs.take()
+    other = bank.runner()
+
+    run = await other.open("t#x")
+    assert run is not None
+    assert run.pending() == ()
+    await collect(other.recover("t#x", run=run))
+
+    assert bank.costs.take()[0] == ["load", "history", "append", "save"]
+    pending = await other.open("t#x")
+    (told,) = await collect(other.recover("t#x", run=pending))
+    assert isinstance(told, InterruptEvent)
+    assert bank.costs.take()[0] == ["load"]
+
+
+async def test_what_was_opened_is_read_anew_when_somebody_wrote_since() -> None:
+    store = MemoryCheckpointStore()
+    first = Runner(Asker("a"), checkpoint_store=store)
+    second = Runner(Asker("a"), checkpoint_store=store)
+    await collect(first.query("hi", checkpoint_id="1"))
+    run = await second.open("1")
+    await collect(first.resume("1"))
+    (new,) = await first.pending("1")
+
+    params = ResumeParams(targets={new.id: "x"})
+    await collect(second.resume_with_params("1", params, run=run))
+
+    ended = await first.open("1")
+    assert ended is not None
+    assert (ended.status, ended.agent_name) == (CheckpointStatus.CLOSED, "")
+    assert ended.pending() == ()
+    assert await first.open("2") is None
+    with pytest.raises(CheckpointClosedError):
+        await collect(first.resume_with_params("1", params, run=run))
+
+
+async def test_nobody_goes_on_with_another_run_than_the_one_that_was_opened() -> None:
+    store = MemoryCheckpointStore()
+    runner = Runner(Asker("a"), checkpoint_store=store)
+    for name in ("1", "2"):
+        await collect(runner.query("hi", checkpoint_id=name))
+    other = await runner.open("2")
+
+    params = ResumeParams(targets={"agent:a": "x"})
+    for events in (
+        runner.resume_with_params("1", params, run=other),
+        runner.recover("1", run=other),
+    ):
+        with pytest.raises(AgentConfigError, match="'2'"):
+            await collect(events)
+    assert len(await runner.pending("1")) == len(await runner.pending("2")) == 1
