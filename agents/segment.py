@@ -9,6 +9,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
+from cachetools import LRUCache
 from pydantic_ai.messages import ModelMessage
 
 from agents.agent import Agent
@@ -59,7 +60,7 @@ class Setup:
     new_id: Callable[[], str]
     before_start: BeforeStart | None = None
     era: str = ""
-    fresh: dict[str, StoredCheckpoint] = field(default_factory=dict)
+    fresh: LRUCache[str, StoredCheckpoint] = field(default_factory=lambda: LRUCache(_FRESH))
 
     async def history(self, document: RunDocument) -> tuple[ModelMessage, ...]:
         """Read the messages of earlier turns in the log.
@@ -255,9 +256,6 @@ class Segment:
         version = await store.save(
             self.checkpoint_id, text, status=status, expected_version=self.version
         )
-        fresh.pop(self.checkpoint_id, None)
-        if len(fresh) >= _FRESH:
-            del fresh[next(iter(fresh))]
         fresh[self.checkpoint_id] = StoredCheckpoint(
             data=text, claim="", status=status, version=version, base=version, journal=()
         )

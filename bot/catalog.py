@@ -6,6 +6,8 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Any, cast
 
+from cachetools import LRUCache
+
 from agents import Address, Agent, AgentEvent, AgentInput, CheckpointStore, Runner, make_message
 from agents.agent import function_agent
 from agents.document import RunDocument
@@ -59,7 +61,7 @@ class Catalog:
         self._runners = {name: make_runner(agent) for name, agent in self._by_name.items()}
         self._checkpoints = checkpoints
         self._channel_name = channel_name
-        self._begun: dict[str, str] = {}
+        self._begun: LRUCache[str, str] = LRUCache(_KEPT)
 
     async def runner(self, thread: Thread) -> Runner:
         """The runner that works in a thread, in its newest turn.
@@ -129,8 +131,6 @@ class Catalog:
             return self._default
         name = self._begun.get(checkpoint_id) or await self._began(checkpoint_id)
         agent = self._by_name.get(name) or await self._of_channel(channel_id)
-        if len(self._begun) >= _KEPT:
-            self._begun.clear()
         self._begun[checkpoint_id] = agent.name
         return agent
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import Any, Generic, TypeVar
 
 from aiohttp import ClientError
+from cachetools import TTLCache
 from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
@@ -32,7 +32,6 @@ PAUSES_S = (0.2, 0.4)
 """Before the second and the third try, unless Slack says how long to wait."""
 
 
-@dataclass
 class Fresh(Generic[T]):
     """Values by key, each kept for a minute.
 
@@ -40,19 +39,15 @@ class Fresh(Generic[T]):
         clock: The time now.
     """
 
-    clock: Clock
-    _kept: dict[str, tuple[int, T]] = field(default_factory=dict)
+    def __init__(self, clock: Clock) -> None:
+        self._kept: TTLCache[str, T] = TTLCache(MAX_KEPT, ttl=milliseconds(FRESH), timer=clock)
 
     async def get(self, key: str, load: Callable[[str], Awaitable[T]]) -> T:
         """The kept value, or a newly loaded one; what `load` raises is not kept."""
-        now = self.clock()
-        kept = self._kept.get(key)
-        if kept is not None and kept[0] > now:
-            return kept[1]
+        with suppress(KeyError):
+            return self._kept[key]
         value = await load(key)
-        if len(self._kept) >= MAX_KEPT:
-            self._kept.clear()
-        self._kept[key] = (now + milliseconds(FRESH), value)
+        self._kept[key] = value
         return value
 
 
@@ -102,6 +97,7 @@ class SlackDirectory:
         self._channels: Shared[frozenset[str]] = Shared()
         self._groups: Shared[frozenset[str]] = Shared()
         self._writers: Fresh[Person] = Fresh(clock)
+        self._channel_names: Shared[str] = Shared()
         self._names: Fresh[str] = Fresh(clock)
 
     async def person(self, user_id: str) -> Person:
@@ -124,7 +120,10 @@ class SlackDirectory:
         """
         if channel_id.startswith("D"):
             return ""
-        return await self._names.get(channel_id, self._load_name)
+        return await self._names.get(channel_id, self._share_name)
+
+    async def _share_name(self, channel_id: str) -> str:
+        return await self._channel_names.get(channel_id, self._load_name)
 
     async def _load_person(self, user_id: str) -> Person:
         try:

@@ -7,10 +7,10 @@ the first. Times from a decision to what follows are seen when both happen in th
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
+from cachetools import LRUCache
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
@@ -23,15 +23,6 @@ _MOST = 10_000
 """How many decisions, and leases that ended, are remembered at a time."""
 
 Write = Callable[..., Awaitable[Any]]
-
-
-class _Memory(OrderedDict[str, Any]):
-    """A dict that forgets its oldest entries."""
-
-    def keep(self, key: str, value: object) -> None:
-        self[key] = value
-        while len(self) > _MOST:
-            self.popitem(last=False)
 
 
 class _Store:
@@ -60,9 +51,9 @@ class MeteredStorage:
         self._storage = storage
         self._told = telemetry
         self._clock = clock
-        self._decided = _Memory()
-        self._undrawn = _Memory()
-        self._ended = _Memory()
+        self._decided: LRUCache[str, Approval] = LRUCache(_MOST)
+        self._undrawn: LRUCache[str, Approval] = LRUCache(_MOST)
+        self._ended: LRUCache[str, int] = LRUCache(_MOST)
         self.inbox = _Store(storage.inbox, {"add": self._message})
         self.threads = _Store(
             storage.threads,
@@ -143,8 +134,8 @@ class MeteredStorage:
             if approval.status is not Status.EXPIRED:
                 waited = (decision.at_ms - approval.created_ms) / 1000
                 self._told.observe(Time.DECISION, waited, kind=str(approval.kind))
-                self._decided.keep(approval_id, approval)
-                self._undrawn.keep(approval_id, approval)
+                self._decided[approval_id] = approval
+                self._undrawn[approval_id] = approval
             return approval
 
         return decide
@@ -176,7 +167,7 @@ class MeteredStorage:
             found = await write(**values)
             for record in found:
                 if record.leased_by:
-                    self._ended.keep(_key_of(record), record.fence)
+                    self._ended[_key_of(record)] = record.fence
             return found
 
         return due

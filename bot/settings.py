@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import (
+    BaseModel,
     BeforeValidator,
+    ConfigDict,
     Field,
     SecretStr,
     ValidationError,
     ValidationInfo,
     field_validator,
 )
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from bot import values
 from bot.errors import InvalidSettingsError, SettingsError
@@ -33,10 +34,10 @@ FOR_TESTS = "COUNTERSIGN_TEST_"
 """Variables of the test suite, which the bot passes over."""
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """What the operator has set. Secrets stay hidden in reprs; the rest may be shown."""
 
-    model_config = SettingsConfigDict(
+    model_config = ConfigDict(
         frozen=True, extra="forbid", validate_default=True, hide_input_in_errors=True
     )
 
@@ -265,19 +266,6 @@ class Settings(BaseSettings):
                 "groups in place of channel",
             )
         return value
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Take values from `load` alone: not from the process's environment, not from files."""
-        del settings_cls, env_settings, dotenv_settings, file_secret_settings
-        return (init_settings,)
 
     @classmethod
     def load(cls, environ: Mapping[str, str]) -> Settings:

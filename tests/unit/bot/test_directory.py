@@ -221,7 +221,7 @@ async def test_memory_is_bounded() -> None:
 
     for number in range(MAX_KEPT + 1):
         await fresh.get(str(number), load)
-    assert len(fresh._kept) == 1
+    assert len(fresh._kept) == MAX_KEPT
 
 
 FAULTS: list[object] = [
@@ -344,3 +344,10 @@ async def test_a_channel_of_another_shape(answer: dict[str, object]) -> None:
     directory, _, _ = a_directory(conversations_info=answer)
     with pytest.raises(DirectoryError):
         await directory.channel_name("C1")
+
+
+async def test_many_messages_of_one_moment_ask_for_the_channels_name_once() -> None:
+    directory, client, _ = a_directory(conversations_info={"channel": {"name": "finance"}})
+    names = await asyncio.gather(*(directory.channel_name("C1") for _ in range(5)))
+    assert names == ["finance"] * 5
+    assert len(client.calls) == 1
