@@ -12,18 +12,24 @@ from __future__ import annotations
 import asyncio
 import sys
 import tempfile
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from statistics import median
 
-from benchmarks.harness import table
+from benchmarks.harness import Effort, percentile, table
 from tests.counting import Count, counting
 from tests.mongo import MongoServer, spawn_mongo_server
+from tests.stage import a_stage
 from tests.turnstage import Kind, TurnStage, a_turn_stage, make_database
 
 QUICK = "--quick" in sys.argv
 COUNT_ONLY = "--count-only" in sys.argv
 LIST = "--list" in sys.argv
+TURNS = 20 if QUICK else 60
+AT_ONCE = 100
+LAPS = 1 if QUICK else 3
 NAMES: dict[Kind, str] = {
     "sqlite": "SQLite file",
     "memory": "SQLite in memory",
@@ -35,34 +41,146 @@ OVER: Sequence[Kind] = ("sqlite", "pymongo", "motor")
 
 @asynccontextmanager
 async def a_bot(kind: Kind, server: MongoServer) -> AsyncIterator[TurnStage]:
-    """A bot on a new database of some kind."""
+    """A bot on a new database of some kind, warm after a few turns."""
     with tempfile.TemporaryDirectory() as directory:
         storage = make_database(kind, Path(directory), server)
         async with a_turn_stage(storage) as stage:
+            for _ in range(1 if COUNT_ONLY else 5):
+                await stage.turn()
             yield stage
 
 
-async def counted_turn(stage: TurnStage) -> Count:
-    """The commands of one approval, in a bot that has had one before."""
-    await stage.turn()
-    with counting() as count:
-        await stage.turn()
-    return count
-
-
-async def counts(server: MongoServer) -> None:
+async def one_approval(server: MongoServer) -> None:
     """What one approval brings to the database."""
     rows = []
     for kind in OVER:
         async with a_bot(kind, server) as stage:
-            count = await counted_turn(stage)
-        rows.append((NAMES[kind], count.total, count.writes, f"{count.written:,} B"))
+            with counting() as count:
+                await stage.turn()
+        rows.append((NAMES[kind], *_counted(count)))
         if LIST:
             print(f"\n# {NAMES[kind]}: {count.total} commands, {count.writes} writes")
             print(*count.lines(), sep="\n")
             print(*(f"{number:4} {name}" for name, number in count.by_call().items()), sep="\n")
-    head = ("database", "commands", "writes", "written")
+    head = ("database", "commands", "writes", "waits for the disk", "written")
     table("One approval in the bot: message, card, click, tool, text", head, rows)
+
+
+def _counted(count: Count) -> tuple[object, ...]:
+    waits = count.transactions or ""
+    return count.total, count.writes, waits, f"{count.written:,} B"
+
+
+async def round_trips(server: MongoServer) -> None:
+    """One approval after the other, and many at once, each in a thread of its own."""
+    rows = []
+    for kind in ("memory", *OVER):
+        over = server if kind in {"pymongo", "motor"} else None
+        times: list[float] = []
+        async with a_bot(kind, server) as stage:
+            alone = Effort(over)
+            for _ in range(TURNS):
+                begin = time.perf_counter()
+                await stage.turn()
+                times.append(time.perf_counter() - begin)
+            alone.end()
+            together = Effort(over)
+            for _ in range(LAPS):
+                await _all_at_once(stage)
+            together.end()
+        rows.append(
+            (
+                NAMES[kind],
+                f"{TURNS / alone.wall_s:.1f}/s",
+                f"{percentile(times, 0.5) * 1e3:.0f} / {percentile(times, 0.99) * 1e3:.0f} ms",
+                f"{alone.cpu_s / TURNS * 1e3:.1f} ms",
+                f"{LAPS * AT_ONCE / together.wall_s:.1f}/s",
+                f"{together.cpu_s / LAPS / AT_ONCE * 1e3:.1f} ms",
+            )
+        )
+    head = ("database", "one by one", "p50 / p99", "CPU", f"{AT_ONCE} at once", "CPU")
+    table("Approvals in the bot; CPU is of the bot and of the server together", head, rows)
+
+
+async def _all_at_once(stage: TurnStage) -> None:
+    await asyncio.gather(*(stage.write() for _ in range(AT_ONCE)))
+    await stage.settled()
+    cards = stage.buttons()
+    assert len(cards) == AT_ONCE
+    await asyncio.gather(*(stage.click(*card) for card in cards))
+    await stage.settled()
+    assert not stage.buttons()
+
+
+async def many_calls(server: MongoServer) -> None:
+    """Many gated calls of one answer: until their cards are there, and until all are decided."""
+    rows = []
+    kinds: Sequence[Kind] = ("sqlite", "pymongo")
+    sizes = (10,) if QUICK else (10, AT_ONCE)
+    for kind in kinds:
+        for calls in sizes:
+            cells = await _decided(kind, server, calls)
+            rows.append((NAMES[kind], calls, *cells))
+    head = ("database", "calls", "surface", "commands", "decided one by one", "commands a click")
+    table(
+        "Many gated calls of one answer, in the bot",
+        (*head, "decided at once", "commands a click"),
+        rows,
+    )
+
+
+async def _decided(kind: Kind, server: MongoServer, calls: int) -> tuple[str, ...]:
+    async with a_bot(kind, server) as stage:
+        begin = time.perf_counter()
+        with counting() as surfaced:
+            await stage.ask(calls)
+        surface_s = time.perf_counter() - begin
+        cards = stage.buttons()
+        assert len(cards) == calls
+        begin = time.perf_counter()
+        with counting() as singly:
+            for card in cards:
+                await stage.click(*card)
+                await stage.settled()
+        singly_s = time.perf_counter() - begin
+        assert not stage.buttons()
+        await stage.ask(calls)
+        cards = stage.buttons()
+        begin = time.perf_counter()
+        with counting() as together:
+            await asyncio.gather(*(stage.click(*card) for card in cards))
+            await stage.settled()
+        together_s = time.perf_counter() - begin
+        assert not stage.buttons()
+    return (
+        _seconds(surface_s),
+        f"{surfaced.total:,}",
+        _seconds(singly_s),
+        f"{singly.total / calls:.1f}",
+        _seconds(together_s),
+        f"{together.total / calls:.1f}",
+    )
+
+
+def _seconds(value: float) -> str:
+    return "" if COUNT_ONLY else f"{value:.2f} s"
+
+
+async def lone_approver() -> None:
+    """From the only person's click to the text that follows the tool, in the demo over HTTP."""
+    times = []
+    with tempfile.TemporaryDirectory() as directory:
+        async with a_stage(Path(directory), "http") as stage:
+            for number in range(1, (6 if QUICK else 16)):
+                await stage.say("Rosa", f"@countersign deploy payments 1.4.{number} to production")
+                card = await stage.card(number=number, word="countersign:approve")
+                stage.clock.forward(seconds=60)
+                begin = time.perf_counter()
+                await stage.click("Ada", card, "countersign:approve")
+                await stage.said(rf"^Done: .* 1\.4\.{number} is live", within=10)
+                times.append(time.perf_counter() - begin)
+    rows = [(f"{median(times) * 1e3:.0f} ms", f"{min(times) * 1e3:.0f} ms")]
+    table("One person's click until the text after the tool (demo)", ("median", "least"), rows)
 
 
 async def main() -> None:
@@ -71,7 +189,13 @@ async def main() -> None:
         directory = stack.enter_context(tempfile.TemporaryDirectory())
         server = spawn_mongo_server(Path(directory))
         stack.callback(server.stop)
-        await counts(server)
+        await one_approval(server)
+        if LIST:
+            return
+        await many_calls(server)
+        if not COUNT_ONLY:
+            await round_trips(server)
+            await lone_approver()
 
 
 if __name__ == "__main__":

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import gc
+import os
 import statistics
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from agents import CheckpointStatus, CheckpointStore, MessageLog, StoredCheckpoint
+from tests.mongo import MongoServer
 
 
 @dataclass
@@ -86,6 +89,36 @@ class CountedLog:
     async def load(self, log_id: str, *, before_turn: int) -> Sequence[str]:
         self._counted.note("log load")
         return await self._counted.log.load(log_id, before_turn=before_turn)
+
+
+class Effort:
+    """Time on the clock, and processor time of this process and of a server's; runs from the start.
+
+    Attributes:
+        wall_s: Seconds on the clock, when it has ended.
+        cpu_s: Seconds of processor time, when it has ended.
+    """
+
+    def __init__(self, server: MongoServer | None = None) -> None:
+        self._pid = server.pid if server is not None else None
+        self.wall_s, self.cpu_s = -time.perf_counter(), -self._cpu()
+
+    def end(self) -> None:
+        """Stop both clocks."""
+        self.wall_s += time.perf_counter()
+        self.cpu_s += self._cpu()
+
+    def _cpu(self) -> float:
+        return time.process_time() + (_cpu_of(self._pid) if self._pid else 0.0)
+
+
+def _cpu_of(pid: int) -> float:
+    """Processor time of another process; 0 where the system does not tell it in files."""
+    stat = Path(f"/proc/{pid}/stat")
+    if not stat.exists():
+        return 0.0
+    fields = stat.read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 async def seconds(work: Callable[[], Awaitable[object]], *, repeat: int = 5) -> float:
