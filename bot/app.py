@@ -256,7 +256,7 @@ def build(
         desk=desk,
         sweep=sweep,
         tasks=tasks,
-        answering=lambda: _Answering(tasks, telemetry),
+        answering=lambda: _Answering(telemetry),
     )
 
 
@@ -268,19 +268,16 @@ def _retention(storage: Storage, process: Process) -> Retention | None:
 
 
 class _Answering:
-    """Somebody at Slack waits for an answer while this lasts."""
+    """Measures how long somebody at Slack waits for an answer."""
 
-    def __init__(self, tasks: Tasks, telemetry: Telemetry) -> None:
-        self._tasks = tasks
+    def __init__(self, telemetry: Telemetry) -> None:
         self._telemetry = telemetry
         self._begin = 0
 
     def __enter__(self) -> None:
         self._begin = steady_clock()
-        self._tasks.begin_urgent()
 
     def __exit__(self, kind: object, *_: object) -> None:
-        self._tasks.end_urgent()
         if kind is None:
             took = (steady_clock() - self._begin) / 1000
             self._telemetry.observe(Time.ACKNOWLEDGEMENT, took)

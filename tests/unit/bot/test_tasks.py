@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 import pytest
 
-from bot.tasks import (
-    AT_ONCE,
-    FEW,
-    FRESH_S,
-    LATEST_S,
-    LONGEST_S,
-    QUIET_S,
-    STEP,
-    Tasks,
-    allowance,
-)
+from bot.tasks import AT_ONCE, Tasks
 
 
 async def test_idle_waits_for_all_work_and_what_it_starts() -> None:
@@ -103,16 +94,6 @@ async def test_a_failure_is_logged_and_harms_nothing_else(
 
 
 @dataclass
-class Steady:
-    """Time that goes on when it is told to."""
-
-    seconds: float = 100.0
-
-    def __call__(self) -> float:
-        return self.seconds
-
-
-@dataclass
 class Pieces:
     """Work that tells how much of it is done at a time."""
 
@@ -130,102 +111,75 @@ class Pieces:
         await self.gate.wait()
         self.running -= 1
 
-    async def next_look(self) -> None:
-        """Wait until another piece has begun."""
-        self.any_began.clear()
+    async def until(self, begun: int) -> None:
+        """Wait until so many pieces have begun."""
         async with asyncio.timeout(10):
-            await self.any_began.wait()
+            while self.begun < begun:
+                self.any_began.clear()
+                await self.any_began.wait()
 
 
-@pytest.mark.parametrize(
-    ("is_quiet", "waited_s", "fresh", "most"),
-    [
-        (True, 0, 0, STEP),
-        (True, 0, AT_ONCE - 1, 1),
-        (True, 0, AT_ONCE, 0),
-        (True, 0, AT_ONCE + 5, 0),
-        (False, 0, 0, 0),
-        (False, LONGEST_S / 2, 0, 0),
-        (False, LONGEST_S, 0, 1),
-        (False, LONGEST_S, FEW - 1, 1),
-        (False, LONGEST_S, FEW, 0),
-        (False, LATEST_S, FEW, STEP),
-        (False, LATEST_S, AT_ONCE, 0),
-    ],
-)
-def test_how_much_may_begin(*, is_quiet: bool, waited_s: float, fresh: int, most: int) -> None:
-    assert allowance(is_quiet=is_quiet, waited_s=waited_s, fresh=fresh) == most
+async def test_whoever_is_alone_waits_for_nobody() -> None:
+    tasks, pieces = Tasks(), Pieces()
+    tasks.spawn(pieces.piece())
+    await asyncio.sleep(0)
+    assert pieces.running == 1
+    pieces.gate.set()
+    await tasks.idle()
 
 
 async def test_a_burst_is_done_a_few_pieces_at_a_time() -> None:
-    tasks, pieces = Tasks(Steady()), Pieces()
+    tasks, pieces = Tasks(long_s=60), Pieces()
     for _ in range(200):
         tasks.spawn(pieces.piece())
-    while pieces.begun < AT_ONCE:
-        await pieces.next_look()
-    assert len(tasks) == 200
+    await pieces.until(AT_ONCE)
+    await asyncio.sleep(0)
+    assert (len(tasks), pieces.begun) == (200, AT_ONCE)
     pieces.gate.set()
     await tasks.idle()
     assert (pieces.begun, pieces.most) == (200, AT_ONCE)
 
 
-async def test_work_that_waits_for_a_model_makes_room() -> None:
-    now, pieces = Steady(), Pieces()
-    tasks = Tasks(now)
-    for _ in range(2 * AT_ONCE):
+async def test_work_that_waits_for_others_gives_its_place_to_the_next() -> None:
+    tasks, pieces = Tasks(2, long_s=0.001), Pieces()
+    for _ in range(10):
         tasks.spawn(pieces.piece())
-    while pieces.begun < 2 * AT_ONCE:
-        await pieces.next_look()
-        now.seconds += 2 * FRESH_S
-    assert pieces.running == 2 * AT_ONCE
+    await pieces.until(10)
+    assert pieces.running == 10
     pieces.gate.set()
     await tasks.idle()
 
 
-async def test_people_go_first() -> None:
-    now, pieces = Steady(), Pieces()
-    tasks = Tasks(now)
-    pieces.gate.set()
-    tasks.begin_urgent()
-    tasks.begin_urgent()
-    tasks.spawn(pieces.piece())
-    tasks.end_urgent()
-    tasks._look()
-    assert not tasks._running
-    tasks.end_urgent()
-    tasks._look()
-    assert not tasks._running  # the next of them may come at once
-    now.seconds += 2 * QUIET_S
+async def test_a_place_is_given_back_once() -> None:
+    tasks, slow, pieces = Tasks(1, long_s=0.001), Pieces(), Pieces()
+    tasks.spawn(slow.piece())
+    tasks.spawn(slow.piece())
+    await slow.until(2)  # the first has given its place to the second
+    slow.gate.set()
     await tasks.idle()
-    assert pieces.begun == 1
-
-
-async def test_under_constant_clicks_work_begins_all_the_same() -> None:
-    now, pieces = Steady(), Pieces()
-    tasks = Tasks(now)
-    tasks.begin_urgent()
-    for _ in range(50):
+    tasks._long_s = 60
+    for _ in range(3):
         tasks.spawn(pieces.piece())
-    now.seconds += LONGEST_S
-    while pieces.begun < FEW:
-        await pieces.next_look()
-        assert pieces.begun == pieces.running
-    tasks._look()
-    assert pieces.running == FEW
-    now.seconds += LATEST_S
-    tasks._look()
-    await pieces.next_look()
-    assert pieces.running > FEW
+    await pieces.until(1)
+    await asyncio.sleep(0)
+    assert pieces.running == 1
     pieces.gate.set()
     await tasks.idle()
-    assert pieces.begun == 50
 
 
-async def test_the_stop_begins_what_waits_and_drops_what_is_too_much() -> None:
-    tasks, pieces = Tasks(Steady()), Pieces()
-    tasks.begin_urgent()
+async def test_the_stop_drops_what_has_not_begun() -> None:
+    tasks, pieces = Tasks(2, long_s=60), Pieces()
     for _ in range(200):
         tasks.spawn(pieces.piece())
-    await tasks.drain(patience=timedelta(seconds=QUIET_S / 2))
-    assert 0 < pieces.begun <= AT_ONCE
+    await tasks.drain(patience=timedelta(milliseconds=1))
+    assert pieces.begun == 2
     assert len(tasks) == 0
+
+
+async def test_what_is_cut_off_before_its_first_step_is_closed() -> None:
+    tasks, pieces = Tasks(), Pieces()
+    work = pieces.piece()
+    tasks.spawn(work)
+    await tasks.drain(patience=timedelta(0))
+    assert inspect.getcoroutinestate(work) == inspect.CORO_CLOSED
+    assert pieces.running <= 1
