@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import cast
 
 from agents.codec import Json
@@ -123,11 +124,16 @@ class Ask:
 
 
 def ask_of(approval: Approval) -> Ask:
-    """Read how an approval is answered."""
-    plain = Form.TEXTS if approval.kind is Kind.QUESTION else Form.CALL
-    if not approval.schema_json:
+    """Read how an approval is answered; the schema in it is shared, and changed by nobody."""
+    return _ask_in(approval.schema_json, approval.kind is Kind.QUESTION)
+
+
+@lru_cache(maxsize=256)
+def _ask_in(text: str, is_question: bool) -> Ask:  # noqa: FBT001 - the key of a cache
+    plain = Form.TEXTS if is_question else Form.CALL
+    if not text:
         return Ask(form=plain)
-    data = _read(approval.schema_json)
+    data = _read(text)
     if FORM not in data:
         return Ask(form=plain, schema=data if plain is Form.CALL else None)
     try:

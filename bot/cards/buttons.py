@@ -32,7 +32,13 @@ def choices(approval: Approval, *, hidden: bool) -> list[Block]:
         Notes about what cannot be done here, and the buttons.
     """
     ask = ask_of(approval)
-    row = _Row(approval, ask, encode(approval.approval_id, approval.digest), title_of(approval))
+    row = _Row(
+        approval,
+        ask,
+        encode(approval.approval_id, approval.digest),
+        title_of(approval),
+        obstacle(approval) if ask.schema is not None else "",
+    )
     blocks: list[Block] = []
     if approval.stuck:
         blocks = [section(stuck_words(approval))]
@@ -66,22 +72,23 @@ class _Row:
         ask: How it is answered.
         value: The encoded reference.
         title: Read out after each label.
+        obstacle: Why its arguments have no form; empty when they have one, or need none.
     """
 
     approval: Approval
     ask: Ask
     value: str
     title: str
+    obstacle: str
 
     def make(self, label: str, action: ActionId, style: str = "") -> Block:
         return button(label, action, self.value, of=self.title, style=style)
 
     def notes(self) -> Iterator[Block]:
         """What is not possible here, and why."""
-        why_not = self._obstacle()
-        if why_not:
+        if self.obstacle:
             what = "answered" if self.ask.form is Form.FIELDS else "edited"
-            yield context(mrkdwn(f"This cannot be {what} here: {escape(why_not)}"))
+            yield context(mrkdwn(f"This cannot be {what} here: {escape(self.obstacle)}"))
         if self.ask.form is Form.CHOICE and len(self.ask.options) > MOST_OPTIONS:
             yield context(mrkdwn("There are too many options for a form."))
 
@@ -95,7 +102,7 @@ class _Row:
                 yield from self._human()
             case Form.TEXTS:
                 yield self.make("Answer…", ActionId.ANSWER, "primary")
-            case Form.FIELDS if not self._obstacle():
+            case Form.FIELDS if not self.obstacle:
                 label = "Fill in…" if self.approval.tool else "Answer…"
                 yield self.make(label, ActionId.ANSWER, "primary")
             case Form.FEEDBACK:
@@ -148,7 +155,4 @@ class _Row:
             yield self.make("Choose…", ActionId.CHOOSE, "primary")
 
     def _is_editable(self) -> bool:
-        return self.ask.schema is not None and not self._obstacle()
-
-    def _obstacle(self) -> str:
-        return obstacle(self.approval) if self.ask.schema is not None else ""
+        return self.ask.schema is not None and not self.obstacle

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bot.action_ids import ActionId, encode
@@ -14,6 +14,7 @@ from bot.cards.blocks import Block, context, line, literal, plain, rich
 from bot.cards.fields import (
     MOST_CHECKS,
     NOTHING,
+    OPTION,
     Field,
     FieldKind,
     Missing,
@@ -30,6 +31,8 @@ from storage.records import Approval
 LABEL = 150
 HINT = 300
 MOST_BYTES = 150_000
+_FRAME = 300
+"""Bytes of a block, or an option, beside its words."""
 
 _TEXTS = {FieldKind.TEXT, FieldKind.LINES, FieldKind.LIST, FieldKind.DECIMAL, FieldKind.JSON}
 _MANY_LINES = {FieldKind.LINES, FieldKind.LIST, FieldKind.JSON}
@@ -76,10 +79,15 @@ def fields_view(approval: Approval, about: list[Block]) -> Block | NotEditable:
 
 
 def _blocks_of(approval: Approval) -> list[Block] | NotEditable:
+    fields = _fields_in(approval)
+    return fields if isinstance(fields, NotEditable) else drawn(fields)
+
+
+def _fields_in(approval: Approval) -> tuple[Field, ...] | NotEditable:
     ask = ask_of(approval)
     if not ask.schema or read_object(approval.arguments_json) is None:
         return NotEditable(reason="the tool does not say what its arguments may be.")
-    return edit_form(ask.schema, form_values(approval, ask), ask.masks)
+    return fields_of(ask.schema, form_values(approval, ask), ask.masks)
 
 
 def edit_form(
@@ -96,8 +104,11 @@ def edit_form(
         One block for each argument, or why there is no form.
     """
     fields = fields_of(schema, current, masks)
-    if isinstance(fields, NotEditable):
-        return fields
+    return fields if isinstance(fields, NotEditable) else drawn(fields)
+
+
+def drawn(fields: Sequence[Field]) -> list[Block] | NotEditable:
+    """Draw one block for each field, or say why that is too much."""
     blocks = [_block(field) for field in fields]
     if len(json.dumps(blocks).encode()) > MOST_BYTES:
         return NotEditable(reason="the arguments are too long for a form.")
@@ -105,9 +116,24 @@ def edit_form(
 
 
 def obstacle(approval: Approval) -> str:
-    """Say why an approval has no form; empty when it has one."""
-    made = _blocks_of(approval)
+    """Say why an approval has no form; empty when it has one.
+
+    The form itself is drawn only where it may be too long.
+    """
+    fields = _fields_in(approval)
+    if isinstance(fields, NotEditable):
+        return fields.reason
+    if sum(map(ceiling, fields)) <= MOST_BYTES:
+        return ""
+    made = drawn(fields)
     return made.reason if isinstance(made, NotEditable) else ""
+
+
+def ceiling(field: Field) -> int:
+    """Bytes that the block of a field does not exceed; a character takes twelve at most."""
+    words = 12 * (LABEL + HINT + len(field.initial))
+    options = 2 * len(field.choices) * (12 * OPTION + _FRAME)  # all of them may be chosen, too
+    return words + options + 2 * _FRAME
 
 
 def _block(field: Field) -> Block:

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from agents.errors import ArgumentError, InvalidArgumentsError, ResumeDataError
 from bot.action_ids import ActionId
-from bot.cards import forms, modals
+from bot.cards import edit as edit_cards, forms, modals
 from bot.cards.edit import edit_form, obstacle
 from bot.cards.edit_read import EditResult, read_edit_form
 from bot.cards.fields import NotEditable, fields_of
@@ -370,3 +370,39 @@ def test_text_that_was_not_sent_is_empty(values: Values) -> None:
 
 def test_fields_are_made_again_the_same() -> None:
     assert fields_of(SCHEMA, ARGUMENTS) == fields_of(json.loads(json.dumps(SCHEMA)), ARGUMENTS)
+
+
+@pytest.mark.parametrize(
+    ("node", "value"),
+    [
+        ({"type": "string", "title": "🦀" * 900, "description": "🦀" * 900}, "🦀" * 2_000),
+        ({"type": "array", "items": {"enum": ["🦀" * 30 + str(n) for n in range(9)]}}, []),
+        (
+            {"type": "array", "items": {"enum": [f"{n} {'é' * 60}" for n in range(100)]}},
+            [f"{n} {'é' * 60}" for n in range(30)],
+        ),
+        ({"type": "string", "writeOnly": True}, "x" * 500),
+        ({"anyOf": [ENUM, NULL]}, None),
+    ],
+)
+def test_no_block_is_longer_than_what_it_is_taken_to_be(
+    node: dict[str, Any], value: object
+) -> None:
+    schema = {"type": "object", "properties": {"a": node}, "required": ["a"]}
+    fields = fields_of(schema, {"a": value})
+    assert not isinstance(fields, NotEditable)
+    blocks = edit_cards.drawn(fields)
+    assert not isinstance(blocks, NotEditable)
+    assert len(json.dumps(blocks[0]).encode()) <= edit_cards.ceiling(fields[0])
+
+
+def test_many_long_values_are_measured_and_not_guessed() -> None:
+    names = [f"a{number}" for number in range(80)]
+    schema = {"type": "object", "properties": {name: {"type": "string"} for name in names}}
+    short = an_approval(
+        schema_json=json.dumps(schema), arguments_json=json.dumps(dict.fromkeys(names, "x"))
+    )
+    assert obstacle(short) == ""
+    long = dict.fromkeys(names, "é" * 2_000)
+    too_long = an_approval(schema_json=json.dumps(schema), arguments_json=json.dumps(long))
+    assert obstacle(too_long) == "the arguments are too long for a form."
