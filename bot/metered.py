@@ -7,7 +7,8 @@ the first. Times from a decision to what follows are seen when both happen in th
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any, cast
 
 from cachetools import LRUCache
@@ -17,7 +18,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.telemetry import Count, Telemetry, Time
 from bot.timing import steady_clock
 from storage.base import Storage
-from storage.records import Approval, AuditEntry, Decision, Kind, Message, Status
+from storage.records import Approval, AuditEntry, Decision, DrawnCard, Kind, Message, Status
 
 _MOST = 10_000
 """How many decisions, and leases that ended, are remembered at a time."""
@@ -76,16 +77,18 @@ class MeteredStorage:
             storage.approvals,
             {
                 "add": self._request,
+                "add_all": self._requests,
                 "escalate": self._escalate,
                 "decide": self._decide,
                 "due": self._due,
                 "claim": self._claim("approval"),
                 "mark_card": self._mark_card,
                 "close": self._close,
-                "release": self._release("approval"),
+                "close_all": self._close_all,
+                "release": self._release_card,
             },
         )
-        self.audit = _Store(storage.audit, {"append": self._audit})
+        self.audit = _Store(storage.audit, {"append": self._audit, "append_all": self._audit_all})
 
     @classmethod
     def around(cls, storage: Storage, telemetry: Telemetry, clock: Callable[[], int]) -> Storage:
@@ -109,12 +112,28 @@ class MeteredStorage:
             with self._span("ask", approval):
                 is_new: bool = await write(approval)
             if is_new:
-                self._told.count(Count.REQUESTED, kind=str(approval.kind))
-            if is_new and approval.kind is Kind.DOUBT:
-                self._told.count(Count.IN_DOUBT)
+                self._requested(approval)
             return is_new
 
         return add
+
+    def _requests(self, write: Write) -> Write:
+        async def add_all(approvals: Sequence[Approval], **values: Any) -> frozenset[str]:
+            with ExitStack() as spans:
+                for approval in approvals:
+                    spans.enter_context(self._span("ask", approval))
+                new: frozenset[str] = await write(approvals, **values)
+            for approval in approvals:
+                if approval.approval_id in new:
+                    self._requested(approval)
+            return new
+
+        return add_all
+
+    def _requested(self, approval: Approval) -> None:
+        self._told.count(Count.REQUESTED, kind=str(approval.kind))
+        if approval.kind is Kind.DOUBT:
+            self._told.count(Count.IN_DOUBT)
 
     def _escalate(self, write: Write) -> Write:
         async def escalate(approval_id: str, **values: Any) -> Any:
@@ -143,24 +162,50 @@ class MeteredStorage:
     def _mark_card(self, write: Write) -> Write:
         async def mark_card(approval_id: str, **values: Any) -> bool:
             is_kept: bool = await write(approval_id, **values)
-            decided: Approval | None = self._undrawn.get(approval_id)
-            is_drawn = (values.get("drawn_revision") or 0) >= getattr(decided, "revision", 1 << 62)
-            if is_kept and decided is not None and is_drawn:
-                self._undrawn.pop(approval_id)  # what is drawn later is what became of it
-                with self._span("redraw", decided):
-                    self._told.observe(Time.REDRAW, self._since(decided))
+            if is_kept:
+                self._drawn(approval_id, values.get("drawn_revision") or 0)
             return is_kept
 
         return mark_card
 
+    def _release_card(self, write: Write) -> Write:
+        give_back = self._release("approval")(write)
+
+        async def release(approval_id: str, **values: Any) -> bool:
+            is_done: bool = await give_back(approval_id, **values)
+            drawn: DrawnCard | None = values.get("drawn")
+            if is_done and drawn is not None:
+                self._drawn(approval_id, drawn.revision)
+            return is_done
+
+        return release
+
+    def _drawn(self, approval_id: str, revision: int) -> None:
+        decided: Approval | None = self._undrawn.get(approval_id)
+        if decided is not None and revision >= decided.revision:
+            self._undrawn.pop(approval_id)  # what is drawn later is what became of it
+            with self._span("redraw", decided):
+                self._told.observe(Time.REDRAW, self._since(decided))
+
     def _close(self, write: Write) -> Write:
         async def close(approval_id: str) -> None:
             await write(approval_id)
-            decided: Approval | None = self._decided.get(approval_id)
-            if decided is not None:
-                self._told.observe(Time.RESUME, self._since(decided))
+            self._closed(approval_id)
 
         return close
+
+    def _close_all(self, write: Write) -> Write:
+        async def close_all(approval_ids: Sequence[str]) -> None:
+            await write(approval_ids)
+            for approval_id in approval_ids:
+                self._closed(approval_id)
+
+        return close_all
+
+    def _closed(self, approval_id: str) -> None:
+        decided: Approval | None = self._decided.get(approval_id)
+        if decided is not None:
+            self._told.observe(Time.RESUME, self._since(decided))
 
     def _due(self, write: Write) -> Write:
         async def due(**values: Any) -> Any:
@@ -218,12 +263,23 @@ class MeteredStorage:
     def _audit(self, write: Write) -> Write:
         async def append(entry: AuditEntry) -> None:
             await write(entry)
-            if entry.action == "refused":
-                self._told.count(Count.REFUSED_CLICKS)
-            if "outcome" in entry.detail:
-                self._told.count(Count.TOOL_CALLS, outcome=str(entry.detail["outcome"]))
+            self._noted(entry)
 
         return append
+
+    def _audit_all(self, write: Write) -> Write:
+        async def append_all(entries: Sequence[AuditEntry]) -> None:
+            await write(entries)
+            for entry in entries:
+                self._noted(entry)
+
+        return append_all
+
+    def _noted(self, entry: AuditEntry) -> None:
+        if entry.action == "refused":
+            self._told.count(Count.REFUSED_CLICKS)
+        if "outcome" in entry.detail:
+            self._told.count(Count.TOOL_CALLS, outcome=str(entry.detail["outcome"]))
 
     def _span(self, name: str, approval: Approval) -> Any:
         return self._told.span(

@@ -27,8 +27,10 @@ from storage.errors import (
 from storage.records import (
     SCHEMA_VERSION,
     Approval,
+    ApprovalHead,
     AuditEntry,
     Decision,
+    DrawnCard,
     Kind,
     Message,
     MessageStatus,
@@ -41,10 +43,12 @@ from storage.records import (
 __all__ = [
     "SCHEMA_VERSION",
     "Approval",
+    "ApprovalHead",
     "ApprovalStore",
     "AuditEntry",
     "AuditStore",
     "Decision",
+    "DrawnCard",
     "InboxStore",
     "Kind",
     "Message",

@@ -18,8 +18,10 @@ from typing import Protocol
 from agents.checkpoint import CheckpointStore, MessageLog
 from storage.records import (
     Approval,
+    ApprovalHead,
     AuditEntry,
     Decision,
+    DrawnCard,
     Message,
     Post,
     Remark,
@@ -99,8 +101,19 @@ class ThreadStore(Protocol):
         """
         ...
 
-    async def set_turn(self, thread_id: str, *, fence: int, turn: int, turn_open: bool) -> bool:
-        """Record that a turn begins or has ended. False when the lease was lost."""
+    async def set_turn(
+        self,
+        thread_id: str,
+        *,
+        fence: int,
+        turn: int,
+        turn_open: bool,
+        requesters_json: str | None = None,
+    ) -> bool:
+        """Record that a turn begins or has ended. False when the lease was lost.
+
+        `requesters_json`, unless None, is recorded in the same write.
+        """
         ...
 
     async def set_requesters(self, thread_id: str, *, fence: int, requesters_json: str) -> bool:
@@ -138,8 +151,15 @@ class InboxStore(Protocol):
         """
         ...
 
-    async def take(self, message_ids: Sequence[str], *, turn: int) -> None:
-        """Make new messages the input of a turn; a message that was taken before stays as it is."""
+    async def take(self, message_ids: Sequence[str], *, turn: int) -> Sequence[Message]:
+        """Make new messages the input of a turn; a message that was taken before stays as it is.
+
+        Returns:
+            Those of them that the turn has now, oldest first.
+
+        Raises:
+            RecordFormatError: One cannot be read: nobody knows what was said.
+        """
         ...
 
     async def of_turn(self, thread_id: str, turn: int) -> Sequence[Message]:
@@ -158,11 +178,33 @@ class ApprovalStore(Protocol):
         """Insert. False (and nothing written) when the id exists."""
         ...
 
+    async def add_all(
+        self, approvals: Sequence[Approval], *, entries: Sequence[AuditEntry] = ()
+    ) -> frozenset[str]:
+        """Insert several, and after them the entries of the audit that go with them.
+
+        One command for the approvals, and one for the entries, however many there are. May be
+        repeated: what is there already stays as it is.
+
+        Returns:
+            Ids of those that are new.
+        """
+        ...
+
     async def get(self, approval_id: str) -> Approval:
         """Read one.
 
         Raises:
             RecordNotFoundError: No approval has this id.
+        """
+        ...
+
+    async def get_all(self, approval_ids: Sequence[str]) -> Sequence[Approval]:
+        """Read several in one command, in the order of the ids.
+
+        Raises:
+            RecordNotFoundError: No approval has one of these ids.
+            RecordFormatError: One cannot be read.
         """
         ...
 
@@ -247,6 +289,16 @@ class ApprovalStore(Protocol):
         """
         ...
 
+    async def heads_of(self, thread_id: str) -> Sequence[ApprovalHead]:
+        """Where the approvals stand that `open_of` gives, in the same order, and nothing more.
+
+        It serves to find out which of them have to be read whole.
+
+        Raises:
+            RecordFormatError: Another release wrote one, or a field of this part is damaged.
+        """
+        ...
+
     async def newest_of(self, thread_id: str, *, limit: int) -> Sequence[Approval]:
         """Approvals of a thread, newest first; without those that cannot be read.
 
@@ -261,19 +313,25 @@ class ApprovalStore(Protocol):
         """
         ...
 
-    async def mark_run(self, approval_id: str, *, was: str, run_json: str, now_ms: int) -> bool:
+    async def mark_run(
+        self, approval_id: str, *, was: str, run_json: str, now_ms: int
+    ) -> Approval | None:
         """Record what has become of the call that was approved, or answered.
 
         One conditional write: the approval is approved or answered, and its `run_json` still is
         `was`. Sets `run_json`, adds one to `revision`, and sets `due_ms` to `now_ms`.
 
         Returns:
-            False, and nothing written, otherwise.
+            The approval as stored; None, and nothing written, otherwise.
         """
         ...
 
     async def close(self, approval_id: str) -> None:
         """Unset `open`: the thread was resumed with the decision. May be repeated."""
+        ...
+
+    async def close_all(self, approval_ids: Sequence[str]) -> None:
+        """Do what `close` does, for several in one command."""
         ...
 
     async def due(self, *, now_ms: int, limit: int) -> Sequence[Approval]:
@@ -355,11 +413,16 @@ class ApprovalStore(Protocol):
         """
         ...
 
-    async def mark_stuck(self, approval_id: str, *, fence: int, digest: str, stuck: str) -> bool:
+    async def mark_stuck(
+        self, approval_id: str, *, fence: int, digest: str, stuck: str
+    ) -> Approval | None:
         """Record why nobody can decide it now; empty when somebody can.
 
         One conditional write: the lease is held, and the approval is pending and has this digest.
-        Sets `stuck`, and adds one to `revision`. False, and nothing written, otherwise.
+        Sets `stuck`, and adds one to `revision`.
+
+        Returns:
+            The approval as stored; None, and nothing written, otherwise.
         """
         ...
 
@@ -402,7 +465,7 @@ class ApprovalStore(Protocol):
         """Set `reminder_ts` and `escalation_ts`, unless None; False when the lease was lost."""
         ...
 
-    async def release(
+    async def release(  # noqa: PLR0913 - the parts of one write, given by name
         self,
         approval_id: str,
         *,
@@ -411,12 +474,13 @@ class ApprovalStore(Protocol):
         due_ms: int | None,
         now_ms: int,
         failed: bool = False,
+        drawn: DrawnCard | None = None,
     ) -> bool:
         """Give the lease back.
 
         `due_ms` becomes the given value when `revision` still is what the caller saw; otherwise
         `now_ms`, as there is something new to show. `attempts` becomes one higher when `failed`,
-        else 0.
+        else 0. With `drawn`, the same write records what `mark_card` would of that card.
 
         Returns:
             True when the given value was taken; False when there is more to do now, or the lease
@@ -432,6 +496,10 @@ class PostStore(Protocol):
         """Insert. False (and nothing written) when the id exists."""
         ...
 
+    async def add_or_get(self, post: Post) -> Post | None:
+        """Insert, and return None; when the id exists, write nothing, and return what is stored."""
+        ...
+
     async def get(self, post_id: str) -> Post | None:
         """Read one; None when there is none."""
         ...
@@ -440,8 +508,14 @@ class PostStore(Protocol):
         """Record that the message `ts` shows a part of the text."""
         ...
 
-    async def finish(self, post_id: str, *, ts: str) -> None:
-        """Record that the text stands in Slack, whole, as the message `ts`."""
+    async def finish(self, post_id: str, *, ts: str, text: str | None = None) -> None:
+        """Record that the text stands in Slack, whole, as the message `ts`.
+
+        Args:
+            post_id: Of the post.
+            ts: Of the message.
+            text: The whole text, where the record was made when it began to grow.
+        """
         ...
 
     async def fail(self, post_id: str, *, reason: str) -> None:
@@ -494,6 +568,10 @@ class AuditStore(Protocol):
 
     async def append(self, entry: AuditEntry) -> None:
         """Keep an entry; a second one with the same id is ignored."""
+        ...
+
+    async def append_all(self, entries: Sequence[AuditEntry]) -> None:
+        """Keep several, in one command; each as `append` does."""
         ...
 
     async def of_thread(self, thread_id: str, *, limit: int) -> Sequence[AuditEntry]:

@@ -19,6 +19,7 @@ from storage.errors import RecordFormatError, RecordRefusedError
 from storage.records import (
     SCHEMA_VERSION,
     Approval,
+    ApprovalHead,
     AuditEntry,
     Decision,
     Kind,
@@ -34,7 +35,8 @@ Scalar = str | int | bool | None
 Row = dict[str, Scalar]
 
 Record = TypeVar(
-    "Record", bound=Thread | Message | Approval | Post | Whisper | AuditEntry | Decision
+    "Record",
+    bound=Thread | Message | Approval | ApprovalHead | Post | Whisper | AuditEntry | Decision,
 )
 
 
@@ -225,6 +227,8 @@ APPROVALS = Codec(
         "escalation_ts",
     ),
 )
+HEADS = Codec("approval", ApprovalHead, key="approval_id")
+"""Reads a part of what `APPROVALS` writes."""
 REBOUND = (
     "rule",
     "title",

@@ -282,6 +282,26 @@ class Approval:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalHead:
+    """Where an approval stands, without what it is about. Read from the record, never stored."""
+
+    approval_id: str
+    kind: Kind
+    checkpoint_id: str
+    interrupt_id: str
+    created_ms: int
+    status: Status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnCard:
+    """What is in Slack of an approval: the message `card_ts`, which shows `revision`."""
+
+    card_ts: str
+    revision: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Post:
     """A text of the agent on its way into the thread. Stored: version 1, must stay readable."""
 

@@ -4,22 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from storage.codec import APPROVALS, REBOUND, decision_text
+from storage.codec import APPROVALS, AUDIT, HEADS, REBOUND, decision_text
 from storage.errors import RecordConflictError, RecordNotFoundError
 from storage.mongo import leases
 from storage.mongo.collection import Collection
 from storage.mongo.documents import Filter, Update, put, to_document, to_record
-from storage.records import SCHEMA_VERSION, Approval, Decision, Status, Unreadable
+from storage.records import (
+    SCHEMA_VERSION,
+    Approval,
+    ApprovalHead,
+    AuditEntry,
+    Decision,
+    DrawnCard,
+    Status,
+    Unreadable,
+)
 
 _WITHDRAWABLE = (Status.APPROVED, Status.REJECTED, Status.ANSWERED)
 _LETTING_RUN = (Status.APPROVED, Status.ANSWERED)
+_IN_ORDER = (("created_ms", 1), ("position", 1))
 
 
 class MongoApprovalStore:
     """See `storage.base.ApprovalStore`."""
 
-    def __init__(self, collection: Collection) -> None:
+    def __init__(self, collection: Collection, audit: Collection) -> None:
         self._collection = collection
+        self._audit = audit
 
     async def unreadable(self, *, limit: int) -> Sequence[Unreadable]:
         """Name what has something to be done and cannot be read."""
@@ -36,11 +47,29 @@ class MongoApprovalStore:
     async def add(self, approval: Approval) -> bool:
         return await self._collection.insert(to_document(APPROVALS, approval))
 
+    async def add_all(
+        self, approvals: Sequence[Approval], *, entries: Sequence[AuditEntry] = ()
+    ) -> frozenset[str]:
+        notes = [to_document(AUDIT, entry) for entry in entries]
+        new = await self._collection.insert_all(
+            [to_document(APPROVALS, approval) for approval in approvals]
+        )
+        await self._audit.insert_all(notes)
+        return new
+
     async def get(self, approval_id: str) -> Approval:
         found = await self._collection.get(approval_id)
         if found is None:
             raise RecordNotFoundError("approval", approval_id)
         return to_record(APPROVALS, found)
+
+    async def get_all(self, approval_ids: Sequence[str]) -> Sequence[Approval]:
+        where: Filter = {"_id": {"$in": list(approval_ids)}}
+        found = await self._collection.find(where, [("_id", 1)])
+        by_id = {document["_id"]: document for document in found}
+        if missing := [name for name in approval_ids if name not in by_id]:
+            raise RecordNotFoundError("approval", missing[0])
+        return [to_record(APPROVALS, by_id[name]) for name in approval_ids]
 
     async def decide(self, approval_id: str, decision: Decision, *, digest: str) -> Approval:
         where: Filter = {
@@ -116,9 +145,13 @@ class MongoApprovalStore:
 
     async def open_of(self, thread_id: str) -> Sequence[Approval]:
         where = {"thread_id": thread_id, "open": True}
-        order = [("created_ms", 1), ("position", 1)]
-        found = await self._collection.find(where, order)
+        found = await self._collection.find(where, _IN_ORDER)
         return [to_record(APPROVALS, document) for document in found]
+
+    async def heads_of(self, thread_id: str) -> Sequence[ApprovalHead]:
+        where = {"thread_id": thread_id, "open": True}
+        found = await self._collection.find(where, _IN_ORDER, names=HEADS.names)
+        return [to_record(HEADS, document) for document in found]
 
     async def newest_of(self, thread_id: str, *, limit: int) -> Sequence[Approval]:
         order = [("created_ms", -1), ("position", -1)]
@@ -126,11 +159,12 @@ class MongoApprovalStore:
         return await leases.readable(self._collection, APPROVALS, found)
 
     async def of_turn(self, checkpoint_id: str) -> Sequence[Approval]:
-        order = [("created_ms", 1), ("position", 1)]
-        found = await self._collection.find({"checkpoint_id": checkpoint_id}, order)
+        found = await self._collection.find({"checkpoint_id": checkpoint_id}, _IN_ORDER)
         return await leases.readable(self._collection, APPROVALS, found)
 
-    async def mark_run(self, approval_id: str, *, was: str, run_json: str, now_ms: int) -> bool:
+    async def mark_run(
+        self, approval_id: str, *, was: str, run_json: str, now_ms: int
+    ) -> Approval | None:
         where: Filter = {
             "_id": approval_id,
             "status": {"$in": [status.value for status in _LETTING_RUN]},
@@ -142,10 +176,14 @@ class MongoApprovalStore:
             "$set": {"run_json": run_json, "due_ms": now_ms},
             "$inc": {"revision": 1},
         }
-        return await self._collection.update(where, update)
+        return await self._changed(where, update)
 
     async def close(self, approval_id: str) -> None:
         await self._collection.update({"_id": approval_id}, {"$set": {"open": False}})
+
+    async def close_all(self, approval_ids: Sequence[str]) -> None:
+        wheres: list[Filter] = [{"_id": approval_id} for approval_id in approval_ids]
+        await self._collection.update_each(wheres, {"$set": {"open": False}})
 
     async def due(self, *, now_ms: int, limit: int) -> Sequence[Approval]:
         return await leases.find_due(self._collection, APPROVALS, now_ms=now_ms, limit=limit)
@@ -177,12 +215,7 @@ class MongoApprovalStore:
     async def mark_card(
         self, approval_id: str, *, fence: int, card_ts: str | None, drawn_revision: int | None
     ) -> bool:
-        changes: dict[str, object] = {"post_tried": card_ts != ""}
-        if card_ts is not None:
-            changes["card_ts"] = card_ts
-        if drawn_revision is not None:
-            changes["drawn_revision"] = drawn_revision
-            changes["undeliverable"] = ""
+        changes = _card(card_ts, drawn_revision)
         return await self._collection.update(leases.held(approval_id, fence), {"$set": changes})
 
     async def mark_undeliverable(self, approval_id: str, *, fence: int, reason: str) -> bool:
@@ -211,13 +244,14 @@ class MongoApprovalStore:
             "v": SCHEMA_VERSION,
         }
         update: Update = {"$set": {"escalated_ms": now_ms}, "$inc": {"revision": 1}}
-        escalated = await self._collection.update_and_get(where, put(update, "escalate_ms", None))
-        return None if escalated is None else to_record(APPROVALS, escalated)
+        return await self._changed(where, put(update, "escalate_ms", None))
 
-    async def mark_stuck(self, approval_id: str, *, fence: int, digest: str, stuck: str) -> bool:
-        where = _waiting(approval_id, fence, digest)
+    async def mark_stuck(
+        self, approval_id: str, *, fence: int, digest: str, stuck: str
+    ) -> Approval | None:
+        where = {**_waiting(approval_id, fence, digest), "v": SCHEMA_VERSION}
         update: Update = {"$set": {"stuck": stuck}, "$inc": {"revision": 1}}
-        return await self._collection.update(where, update)
+        return await self._changed(where, update)
 
     async def mark_seen(
         self, approval_id: str, *, digest: str, before: str, seen_json: str
@@ -255,7 +289,7 @@ class MongoApprovalStore:
         update: Update = {"$set": changes}
         return await self._collection.update(leases.held(approval_id, fence), update)
 
-    async def release(
+    async def release(  # noqa: PLR0913 - the parts of one write, given by name
         self,
         approval_id: str,
         *,
@@ -264,13 +298,19 @@ class MongoApprovalStore:
         due_ms: int | None,
         now_ms: int,
         failed: bool = False,
+        drawn: DrawnCard | None = None,
     ) -> bool:
         holder = leases.held(approval_id, fence)
         unchanged = {**holder, "revision": revision}
-        if await self._collection.update(unchanged, _given_back(due_ms, failed=failed)):
+        update = _given_back(due_ms, drawn, failed=failed)
+        if await self._collection.update(unchanged, update):
             return True
-        await self._collection.update(holder, _given_back(now_ms, failed=failed))
+        await self._collection.update(holder, _given_back(now_ms, drawn, failed=failed))
         return False
+
+    async def _changed(self, where: Filter, update: Update) -> Approval | None:
+        changed = await self._collection.update_and_get(where, update)
+        return None if changed is None else to_record(APPROVALS, changed)
 
 
 def _waiting(approval_id: str, fence: int, digest: str) -> Filter:
@@ -279,8 +319,21 @@ def _waiting(approval_id: str, fence: int, digest: str) -> Filter:
     return {**held, "status": Status.PENDING.value, "digest": digest}
 
 
-def _given_back(due_ms: int | None, *, failed: bool) -> Update:
+def _card(card_ts: str | None, drawn_revision: int | None) -> dict[str, object]:
+    """What is recorded of a step with the card."""
+    changes: dict[str, object] = {"post_tried": card_ts != ""}
+    if card_ts is not None:
+        changes["card_ts"] = card_ts
+    if drawn_revision is not None:
+        changes["drawn_revision"] = drawn_revision
+        changes["undeliverable"] = ""
+    return changes
+
+
+def _given_back(due_ms: int | None, drawn: DrawnCard | None, *, failed: bool) -> Update:
     update = leases.given_back(due_ms)
+    if drawn is not None:
+        update["$set"].update(_card(drawn.card_ts, drawn.revision))
     if failed:
         update["$inc"] = {"attempts": 1}
     else:

@@ -19,6 +19,9 @@ class MongoAuditStore:
     async def append(self, entry: AuditEntry) -> None:
         await self._collection.insert(to_document(AUDIT, entry))
 
+    async def append_all(self, entries: Sequence[AuditEntry]) -> None:
+        await self._collection.insert_all([to_document(AUDIT, entry) for entry in entries])
+
     async def of_thread(self, thread_id: str, *, limit: int) -> Sequence[AuditEntry]:
         order = [("at_ms", 1), ("_id", 1)]
         found = await self._collection.find({"thread_id": thread_id}, order, limit)

@@ -8,12 +8,15 @@ from typing import Any
 
 import pymongo
 from pymongo import DeleteOne, ReturnDocument, UpdateOne
-from pymongo.errors import DuplicateKeyError
+from pymongo.errors import BulkWriteError, DuplicateKeyError
 
 from storage.mongo.client import INDEX_S, Client
 from storage.mongo.documents import Document, Filter, Update
 
 Sort = Sequence[tuple[str, int]]
+
+_TAKEN = 11000
+"""The server's code for a key that exists."""
 
 
 class Collection:
@@ -41,18 +44,37 @@ class Collection:
                 return False
         return True
 
+    async def insert_all(self, documents: Sequence[Document]) -> frozenset[str]:
+        """Insert those whose keys are free, in one command; return their keys."""
+        keys = frozenset(document["_id"] for document in documents)
+        if not keys:
+            return keys
+        async with self._call():
+            try:
+                await self._collection.insert_many(documents, ordered=False)
+            except BulkWriteError as error:
+                return keys - _taken_keys(error)
+        return keys
+
     async def get(self, key: str) -> Document | None:
         """Read one document by its key."""
         async with self._call():
             found: Document | None = await self._collection.find_one({"_id": key})
         return found
 
-    async def find(self, where: Filter, sort: Sort, limit: int | None = None) -> list[Document]:
-        """Read documents in an order; all of them when `limit` is None."""
+    async def find(
+        self,
+        where: Filter,
+        sort: Sort,
+        limit: int | None = None,
+        *,
+        names: Sequence[str] | None = None,
+    ) -> list[Document]:
+        """Read documents in an order: all when `limit` is None, and whole when `names` is None."""
         if limit is not None and limit < 1:
             return []  # to MongoDB, 0 would mean all
         async with self._call():
-            cursor = self._collection.find(where).sort(list(sort)).limit(limit or 0)
+            cursor = self._collection.find(where, names).sort(list(sort)).limit(limit or 0)
             found: list[Document] = await cursor.to_list(limit)
         return found
 
@@ -124,3 +146,12 @@ class Collection:
     @property
     def _collection(self) -> Any:
         return self._client.collection(self._name)
+
+
+def _taken_keys(error: BulkWriteError) -> frozenset[str]:
+    """The keys of the documents that were there already; raises when that is not all."""
+    details = error.details or {}
+    faults = details.get("writeErrors") or []
+    if details.get("writeConcernErrors") or any(fault.get("code") != _TAKEN for fault in faults):
+        raise error
+    return frozenset(fault["op"]["_id"] for fault in faults)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from storage.codec import MESSAGES
 from storage.mongo.collection import Collection
-from storage.mongo.documents import to_document, to_record
+from storage.mongo.documents import Filter, Update, to_document, to_record
 from storage.records import Message, MessageStatus
 
 
@@ -22,11 +22,18 @@ class MongoInboxStore:
     async def new(self, thread_id: str, *, limit: int) -> Sequence[Message]:
         return await self._find(thread_id, 0, MessageStatus.NEW, limit)
 
-    async def take(self, message_ids: Sequence[str], *, turn: int) -> None:
-        await self._collection.update_each(
-            [{"_id": key, "status": MessageStatus.NEW.value} for key in message_ids],
-            {"$set": {"status": MessageStatus.TAKEN.value, "turn": turn}},
-        )
+    async def take(self, message_ids: Sequence[str], *, turn: int) -> Sequence[Message]:
+        wheres: list[Filter] = [
+            {"_id": key, "status": MessageStatus.NEW.value} for key in message_ids
+        ]
+        update: Update = {"$set": {"status": MessageStatus.TAKEN.value, "turn": turn}}
+        if len(wheres) == 1:
+            taken = await self._collection.update_and_get(wheres[0], update)
+            return [] if taken is None else [to_record(MESSAGES, taken)]
+        await self._collection.update_each(wheres, update)
+        there: Filter = {"_id": {"$in": list(message_ids)}, "turn": turn}
+        found = await self._collection.find(there, [("ts", 1)]) if wheres else []
+        return [to_record(MESSAGES, document) for document in found]
 
     async def of_turn(self, thread_id: str, turn: int) -> Sequence[Message]:
         return await self._find(thread_id, turn, MessageStatus.TAKEN, None)

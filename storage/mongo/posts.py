@@ -20,6 +20,9 @@ class MongoPostStore:
     async def add(self, post: Post) -> bool:
         return await self._collection.insert(to_document(POSTS, post))
 
+    async def add_or_get(self, post: Post) -> Post | None:
+        return None if await self.add(post) else await self.get(post.post_id)
+
     async def get(self, post_id: str) -> Post | None:
         found = await self._collection.get(post_id)
         return None if found is None else to_record(POSTS, found)
@@ -27,8 +30,11 @@ class MongoPostStore:
     async def begin(self, post_id: str, *, ts: str) -> None:
         await self._collection.update({"_id": post_id}, {"$set": {"ts": ts}})
 
-    async def finish(self, post_id: str, *, ts: str) -> None:
-        await self._collection.update({"_id": post_id}, {"$set": {"ts": ts, "posted": True}})
+    async def finish(self, post_id: str, *, ts: str, text: str | None = None) -> None:
+        changes: dict[str, object] = {"ts": ts, "posted": True}
+        if text is not None:
+            changes["text"] = text
+        await self._collection.update({"_id": post_id}, {"$set": changes})
 
     async def fail(self, post_id: str, *, reason: str) -> None:
         await self._collection.update({"_id": post_id}, {"$set": {"failure": reason}})

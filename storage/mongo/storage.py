@@ -50,7 +50,9 @@ class MongoStorage:
         self.checkpoints = MongoCheckpointStore(
             Collection(client, "checkpoints"), Collection(client, "journal")
         )
-        self.approvals = MongoApprovalStore(Collection(client, "approvals"))
+        self.approvals = MongoApprovalStore(
+            Collection(client, "approvals"), Collection(client, "audit")
+        )
         self.posts = MongoPostStore(Collection(client, "posts"))
         self.whispers = MongoWhisperStore(Collection(client, "whispers"))
         self.audit = MongoAuditStore(Collection(client, "audit"))

@@ -31,9 +31,6 @@ class MongoThreadStore:
         await leases.forget_marks(self._collection)
 
     async def ensure(self, thread: Thread) -> Thread:
-        found = await self._collection.get(thread.thread_id)
-        if found is not None:
-            return to_record(THREADS, found)
         if await self._collection.insert(to_document(THREADS, thread)):
             return thread
         return await self.get(thread.thread_id)
@@ -70,8 +67,18 @@ class MongoThreadStore:
         changes = {"leased_until_ms": until_ms, "due_ms": until_ms}
         return await self._collection.update(leases.held(thread_id, fence), {"$set": changes})
 
-    async def set_turn(self, thread_id: str, *, fence: int, turn: int, turn_open: bool) -> bool:
-        changes = {"turn": turn, "turn_open": turn_open}
+    async def set_turn(
+        self,
+        thread_id: str,
+        *,
+        fence: int,
+        turn: int,
+        turn_open: bool,
+        requesters_json: str | None = None,
+    ) -> bool:
+        changes: dict[str, object] = {"turn": turn, "turn_open": turn_open}
+        if requesters_json is not None:
+            changes["requesters_json"] = requesters_json
         return await self._collection.update(leases.held(thread_id, fence), {"$set": changes})
 
     async def set_requesters(self, thread_id: str, *, fence: int, requesters_json: str) -> bool:

@@ -5,15 +5,28 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-from storage.codec import APPROVALS, READER, REBOUND, decision_text
+from storage.codec import APPROVALS, AUDIT, HEADS, READER, REBOUND, decision_text
 from storage.errors import RecordConflictError, RecordNotFoundError
-from storage.records import SCHEMA_VERSION, Approval, Decision, Status
+from storage.records import (
+    SCHEMA_VERSION,
+    Approval,
+    ApprovalHead,
+    AuditEntry,
+    Decision,
+    DrawnCard,
+    Status,
+)
 from storage.sqlite.database import Database, insert_sql
 from storage.sqlite.reading import IS_DUE, Reading
 
 _INSERT = insert_sql("approvals", APPROVALS)
+_NOTE = insert_sql("audit", AUDIT)
 
 _SELECT = "SELECT * FROM approvals WHERE approval_id = :id"
+
+_SELECT_ALL = """
+SELECT * FROM approvals WHERE approval_id IN (SELECT value FROM json_each(:ids))
+"""
 
 _DECIDE = """
 UPDATE approvals
@@ -54,6 +67,11 @@ SELECT * FROM approvals WHERE thread_id = :thread_id AND open = 1
 ORDER BY created_ms, position
 """
 
+_HEADS_OF = f"""
+SELECT {", ".join(HEADS.names)} FROM approvals WHERE thread_id = :thread_id AND open = 1
+ORDER BY created_ms, position
+"""  # noqa: S608 - names are our own
+
 _NEWEST_OF = """
 SELECT * FROM approvals WHERE thread_id = :thread_id
 ORDER BY created_ms DESC, position DESC LIMIT :limit
@@ -66,10 +84,13 @@ SELECT * FROM approvals WHERE checkpoint_id = :checkpoint_id ORDER BY created_ms
 _MARK_RUN = """
 UPDATE approvals SET run_json = :run, revision = revision + 1, due_ms = :now
 WHERE approval_id = :id AND run_json = :was AND status IN ('approved', 'answered') AND v = :v
-RETURNING 1
+RETURNING *
 """
 
-_CLOSE = "UPDATE approvals SET open = 0 WHERE approval_id = :id AND open = 1"
+_CLOSE = """
+UPDATE approvals SET open = 0
+WHERE approval_id IN (SELECT value FROM json_each(:ids)) AND open = 1
+"""
 
 _DUE = f"SELECT * FROM approvals WHERE {IS_DUE} ORDER BY due_ms LIMIT :limit"  # noqa: S608
 
@@ -132,8 +153,8 @@ RETURNING *
 _MARK_STUCK = """
 UPDATE approvals SET stuck = :stuck, revision = revision + 1
 WHERE approval_id = :id AND fence = :fence AND leased_until_ms > 0 AND status = 'pending'
-    AND digest = :digest
-RETURNING 1
+    AND digest = :digest AND v = :v
+RETURNING *
 """
 
 _MARK_SEEN = """
@@ -162,7 +183,11 @@ _RELEASE = """
 UPDATE approvals
 SET leased_by = '', leased_until_ms = 0,
     due_ms = CASE WHEN revision = :revision THEN :due ELSE :now END,
-    attempts = CASE WHEN :failed THEN attempts + 1 ELSE 0 END
+    attempts = CASE WHEN :failed THEN attempts + 1 ELSE 0 END,
+    card_ts = coalesce(:card_ts, card_ts),
+    post_tried = CASE WHEN :card_ts IS NULL THEN post_tried ELSE :card_ts <> '' END,
+    drawn_revision = coalesce(:drawn_revision, drawn_revision),
+    undeliverable = CASE WHEN :drawn_revision IS NULL THEN undeliverable ELSE '' END
 WHERE approval_id = :id AND fence = :fence AND leased_until_ms > 0
 RETURNING revision
 """
@@ -178,11 +203,28 @@ class SqliteApprovalStore:
     async def add(self, approval: Approval) -> bool:
         return await self._database.change(_INSERT, APPROVALS.encode(approval))
 
+    async def add_all(
+        self, approvals: Sequence[Approval], *, entries: Sequence[AuditEntry] = ()
+    ) -> frozenset[str]:
+        inserts = [(_INSERT, APPROVALS.encode(approval)) for approval in approvals]
+        notes = [(_NOTE, AUDIT.encode(entry)) for entry in entries]
+        results = await self._database.fetch_together([*inserts, *notes])
+        return frozenset(
+            approval.approval_id for approval, rows in zip(approvals, results, strict=False) if rows
+        )
+
     async def get(self, approval_id: str) -> Approval:
         rows = await self._database.fetch(_SELECT, {"id": approval_id})
         if not rows:
             raise RecordNotFoundError("approval", approval_id)
         return APPROVALS.decode(rows[0])
+
+    async def get_all(self, approval_ids: Sequence[str]) -> Sequence[Approval]:
+        found = await self._select(_SELECT_ALL, {"ids": json.dumps(list(approval_ids))})
+        by_id = {approval.approval_id: approval for approval in found}
+        if missing := [name for name in approval_ids if name not in by_id]:
+            raise RecordNotFoundError("approval", missing[0])
+        return [by_id[name] for name in approval_ids]
 
     async def decide(self, approval_id: str, decision: Decision, *, digest: str) -> Approval:
         values = {
@@ -237,6 +279,10 @@ class SqliteApprovalStore:
     async def open_of(self, thread_id: str) -> Sequence[Approval]:
         return await self._select(_OPEN_OF, {"thread_id": thread_id})
 
+    async def heads_of(self, thread_id: str) -> Sequence[ApprovalHead]:
+        rows = await self._database.fetch(_HEADS_OF, {"thread_id": thread_id})
+        return [HEADS.decode(row) for row in rows]
+
     async def newest_of(self, thread_id: str, *, limit: int) -> Sequence[Approval]:
         values = {"thread_id": thread_id, "limit": max(limit, 0)}
         return await self.reading.each(await self._database.fetch(_NEWEST_OF, values))
@@ -245,7 +291,9 @@ class SqliteApprovalStore:
         values = {"checkpoint_id": checkpoint_id}
         return await self.reading.each(await self._database.fetch(_OF_TURN, values))
 
-    async def mark_run(self, approval_id: str, *, was: str, run_json: str, now_ms: int) -> bool:
+    async def mark_run(
+        self, approval_id: str, *, was: str, run_json: str, now_ms: int
+    ) -> Approval | None:
         values = {
             "id": approval_id,
             "was": was,
@@ -253,10 +301,13 @@ class SqliteApprovalStore:
             "now": now_ms,
             "v": SCHEMA_VERSION,
         }
-        return await self._database.change(_MARK_RUN, values)
+        return await self._select_one(_MARK_RUN, values)
 
     async def close(self, approval_id: str) -> None:
-        await self._database.fetch(_CLOSE, {"id": approval_id})
+        await self.close_all([approval_id])
+
+    async def close_all(self, approval_ids: Sequence[str]) -> None:
+        await self._database.fetch(_CLOSE, {"ids": json.dumps(list(approval_ids))})
 
     async def due(self, *, now_ms: int, limit: int) -> Sequence[Approval]:
         values = {**_due_values(now_ms), "limit": max(limit, 0)}
@@ -330,12 +381,19 @@ class SqliteApprovalStore:
 
     async def escalate(self, approval_id: str, *, fence: int, now_ms: int) -> Approval | None:
         values = {"id": approval_id, "fence": fence, "now": now_ms, "v": SCHEMA_VERSION}
-        rows = await self._select(_ESCALATE, values)
-        return rows[0] if rows else None
+        return await self._select_one(_ESCALATE, values)
 
-    async def mark_stuck(self, approval_id: str, *, fence: int, digest: str, stuck: str) -> bool:
-        values = {"id": approval_id, "fence": fence, "digest": digest, "stuck": stuck}
-        return await self._database.change(_MARK_STUCK, values)
+    async def mark_stuck(
+        self, approval_id: str, *, fence: int, digest: str, stuck: str
+    ) -> Approval | None:
+        values = {
+            "id": approval_id,
+            "fence": fence,
+            "digest": digest,
+            "stuck": stuck,
+            "v": SCHEMA_VERSION,
+        }
+        return await self._select_one(_MARK_STUCK, values)
 
     async def mark_seen(
         self, approval_id: str, *, digest: str, before: str, seen_json: str
@@ -376,7 +434,7 @@ class SqliteApprovalStore:
         }
         return await self._database.change(_MARK_MESSAGES, values)
 
-    async def release(
+    async def release(  # noqa: PLR0913 - the parts of one write, given by name
         self,
         approval_id: str,
         *,
@@ -385,6 +443,7 @@ class SqliteApprovalStore:
         due_ms: int | None,
         now_ms: int,
         failed: bool = False,
+        drawn: DrawnCard | None = None,
     ) -> bool:
         values = {
             "id": approval_id,
@@ -393,12 +452,18 @@ class SqliteApprovalStore:
             "due": due_ms,
             "now": now_ms,
             "failed": failed,
+            "card_ts": drawn and drawn.card_ts,
+            "drawn_revision": drawn and drawn.revision,
         }
         rows = await self._database.fetch(_RELEASE, values)
         return bool(rows) and rows[0]["revision"] == revision
 
     async def _select(self, sql: str, values: Mapping[str, object]) -> list[Approval]:
         return [APPROVALS.decode(row) for row in await self._database.fetch(sql, values)]
+
+    async def _select_one(self, sql: str, values: Mapping[str, object]) -> Approval | None:
+        rows = await self._select(sql, values)
+        return rows[0] if rows else None
 
 
 def _due_values(now_ms: int) -> dict[str, object]:

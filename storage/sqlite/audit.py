@@ -24,6 +24,9 @@ class SqliteAuditStore:
     async def append(self, entry: AuditEntry) -> None:
         await self._database.fetch(_INSERT, AUDIT.encode(entry))
 
+    async def append_all(self, entries: Sequence[AuditEntry]) -> None:
+        await self._database.fetch_together([(_INSERT, AUDIT.encode(entry)) for entry in entries])
+
     async def of_thread(self, thread_id: str, *, limit: int) -> Sequence[AuditEntry]:
         values = {"thread_id": thread_id, "limit": max(limit, 0)}
         return read_entries(await self._database.fetch(_OF_THREAD, values))

@@ -31,13 +31,13 @@ BUSY_MS = 5000
 """How long a statement waits for a reader from outside, such as a backup."""
 
 
-def insert_sql(table: str, codec: Codec[Any]) -> str:
+def insert_sql(table: str, codec: Codec[Any], *, returning: str = "1") -> str:
     """Make the statement that inserts a row unless its key exists; it returns a row if it did."""
     columns = ", ".join(codec.names)
     values = ", ".join(f":{name}" for name in codec.names)
     return (
         f"INSERT INTO {table} ({columns}) VALUES ({values}) "  # noqa: S608 - names are our own
-        "ON CONFLICT DO NOTHING RETURNING 1"
+        f"ON CONFLICT DO NOTHING RETURNING {returning}"
     )
 
 

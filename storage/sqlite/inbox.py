@@ -20,6 +20,7 @@ ORDER BY ts LIMIT :limit
 _TAKE = """
 UPDATE messages SET status = 'taken', turn = :turn
 WHERE status = 'new' AND message_id IN (SELECT value FROM json_each(:ids))
+RETURNING *
 """
 
 _OF_TURN = """
@@ -41,8 +42,10 @@ class SqliteInboxStore:
         values = {"thread_id": thread_id, "limit": max(limit, 0)}
         return [MESSAGES.decode(row) for row in await self._database.fetch(_NEW, values)]
 
-    async def take(self, message_ids: Sequence[str], *, turn: int) -> None:
-        await self._database.fetch(_TAKE, {"ids": json.dumps(list(message_ids)), "turn": turn})
+    async def take(self, message_ids: Sequence[str], *, turn: int) -> Sequence[Message]:
+        values = {"ids": json.dumps(list(message_ids)), "turn": turn}
+        taken = [MESSAGES.decode(row) for row in await self._database.fetch(_TAKE, values)]
+        return sorted(taken, key=lambda message: message.ts)
 
     async def of_turn(self, thread_id: str, turn: int) -> Sequence[Message]:
         values = {"thread_id": thread_id, "turn": turn}

@@ -15,7 +15,9 @@ _SELECT = "SELECT * FROM posts WHERE post_id = :id"
 
 _BEGIN = "UPDATE posts SET ts = :ts WHERE post_id = :id"
 
-_FINISH = "UPDATE posts SET ts = :ts, posted = 1 WHERE post_id = :id"
+_FINISH = """
+UPDATE posts SET ts = :ts, posted = 1, text = coalesce(:text, text) WHERE post_id = :id
+"""
 
 _FAIL = "UPDATE posts SET failure = :reason WHERE post_id = :id"
 
@@ -37,6 +39,13 @@ class SqlitePostStore:
     async def add(self, post: Post) -> bool:
         return await self._database.change(_INSERT, POSTS.encode(post))
 
+    async def add_or_get(self, post: Post) -> Post | None:
+        values = POSTS.encode(post)
+        added, found = await self._database.fetch_together(
+            [(_INSERT, values), (_SELECT, {"id": post.post_id})]
+        )
+        return None if added else POSTS.decode(found[0])
+
     async def get(self, post_id: str) -> Post | None:
         rows = await self._database.fetch(_SELECT, {"id": post_id})
         return POSTS.decode(rows[0]) if rows else None
@@ -44,8 +53,8 @@ class SqlitePostStore:
     async def begin(self, post_id: str, *, ts: str) -> None:
         await self._database.fetch(_BEGIN, {"id": post_id, "ts": ts})
 
-    async def finish(self, post_id: str, *, ts: str) -> None:
-        await self._database.fetch(_FINISH, {"id": post_id, "ts": ts})
+    async def finish(self, post_id: str, *, ts: str, text: str | None = None) -> None:
+        await self._database.fetch(_FINISH, {"id": post_id, "ts": ts, "text": text})
 
     async def fail(self, post_id: str, *, reason: str) -> None:
         await self._database.fetch(_FAIL, {"id": post_id, "reason": reason})

@@ -10,7 +10,7 @@ from storage.records import SCHEMA_VERSION, Thread
 from storage.sqlite.database import Database, insert_sql
 from storage.sqlite.reading import IS_DUE, Reading
 
-_INSERT = insert_sql("threads", THREADS)
+_INSERT = insert_sql("threads", THREADS, returning="*")
 
 _SELECT = "SELECT * FROM threads WHERE thread_id = :id"
 
@@ -44,7 +44,9 @@ RETURNING 1
 """
 
 _SET_TURN = """
-UPDATE threads SET turn = :turn, turn_open = :turn_open
+UPDATE threads
+SET turn = :turn, turn_open = :turn_open,
+    requesters_json = coalesce(:requesters, requesters_json)
 WHERE thread_id = :id AND fence = :fence AND leased_until_ms > 0
 RETURNING 1
 """
@@ -73,11 +75,12 @@ class SqliteThreadStore:
         self.reading = Reading(database, "threads", THREADS)
 
     async def ensure(self, thread: Thread) -> Thread:
-        found = await self._database.fetch(_SELECT, {"id": thread.thread_id})
-        if not found:
-            await self._database.fetch(_INSERT, THREADS.encode(thread))
-            return await self.get(thread.thread_id)
-        return THREADS.decode(found[0])
+        # Most are there already, and to read costs less than to try to write.
+        key = {"id": thread.thread_id}
+        found = await self._database.fetch(_SELECT, key) or await self._database.fetch(
+            _INSERT, THREADS.encode(thread)
+        )
+        return THREADS.decode(found[0]) if found else await self.get(thread.thread_id)
 
     async def get(self, thread_id: str) -> Thread:
         rows = await self._database.fetch(_SELECT, {"id": thread_id})
@@ -118,8 +121,22 @@ class SqliteThreadStore:
         values = {"id": thread_id, "fence": fence, "until": until_ms}
         return await self._database.change(_EXTEND, values)
 
-    async def set_turn(self, thread_id: str, *, fence: int, turn: int, turn_open: bool) -> bool:
-        values = {"id": thread_id, "fence": fence, "turn": turn, "turn_open": turn_open}
+    async def set_turn(
+        self,
+        thread_id: str,
+        *,
+        fence: int,
+        turn: int,
+        turn_open: bool,
+        requesters_json: str | None = None,
+    ) -> bool:
+        values = {
+            "id": thread_id,
+            "fence": fence,
+            "turn": turn,
+            "turn_open": turn_open,
+            "requesters": requesters_json,
+        }
         return await self._database.change(_SET_TURN, values)
 
     async def set_requesters(self, thread_id: str, *, fence: int, requesters_json: str) -> bool:

@@ -20,7 +20,18 @@ from bot.app import Slack
 from bot.telemetry import NO_TELEMETRY, Telemetry
 
 READS = frozenset(
-    {"due", "find", "get", "load", "new", "newest_of", "of_thread", "of_turn"}
+    {
+        "due",
+        "find",
+        "get",
+        "get_all",
+        "heads_of",
+        "load",
+        "new",
+        "newest_of",
+        "of_thread",
+        "of_turn",
+    }
     | {"named", "resting", "left"}
 )
 """A process that dies there has done nothing since the point before."""

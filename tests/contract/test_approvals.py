@@ -528,8 +528,9 @@ async def test_what_became_of_a_call_is_recorded_and_due(storage: Storage) -> No
 async def test_only_of_what_was_let_run_something_becomes(storage: Storage, status: Status) -> None:
     await storage.approvals.add(an_approval(status=status))
 
-    is_kept = await storage.approvals.mark_run(APPROVAL_ID, was="", run_json="{}", now_ms=3_000)
+    marked = await storage.approvals.mark_run(APPROVAL_ID, was="", run_json="{}", now_ms=3_000)
 
+    is_kept = marked is not None
     assert is_kept == (status in {Status.APPROVED, Status.ANSWERED})
     assert (await storage.approvals.get(APPROVAL_ID)).run_json == ("{}" if is_kept else "")
 

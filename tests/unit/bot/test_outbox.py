@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
@@ -11,7 +12,7 @@ from agents.models import call, say
 from bot import outbox as outbox_module
 from bot.errors import DeliveryError
 from storage.errors import StoreUnavailableError
-from storage.records import Whisper
+from storage.records import Message, Whisper
 from storage.sqlite import SqliteStorage
 from tests.unit.bot.office import ADA, CHANNEL, GUS, ROOT, ROSA, KilledError, Office, an_incoming
 
@@ -138,7 +139,7 @@ async def test_a_stranger_is_told_though_the_process_dies(storage: SqliteStorage
     office = Office(storage, [say("never")])
     take = storage.inbox.take
 
-    async def dies(*_: object, **__: object) -> None:
+    async def dies(*_: object, **__: object) -> Sequence[Message]:
         raise KilledError
 
     storage.inbox.take = dies  # type: ignore[method-assign]

@@ -179,7 +179,7 @@ async def test_a_crash_before_the_card_was_told_is_made_good_from_the_journal(
     approval = await first.the_approval()
     mark = storage.approvals.mark_run
 
-    async def dies(approval_id: str, *, was: str, run_json: str, now_ms: int) -> bool:
+    async def dies(approval_id: str, *, was: str, run_json: str, now_ms: int) -> Approval | None:
         if '"ran"' in run_json:
             raise KilledError
         return await mark(approval_id, was=was, run_json=run_json, now_ms=now_ms)
@@ -208,7 +208,9 @@ async def test_a_database_that_is_away_for_a_moment_makes_no_doubt(
     mark = storage.approvals.mark_run
     failed: list[str] = []
 
-    async def fails_once(approval_id: str, *, was: str, run_json: str, now_ms: int) -> bool:
+    async def fails_once(
+        approval_id: str, *, was: str, run_json: str, now_ms: int
+    ) -> Approval | None:
         if f'"{state}"' in run_json and not failed:
             failed.append(run_json)
             raise StoreUnavailableError("away")
