@@ -2,7 +2,8 @@
 # make test    all tests, with coverage; PROFILE=thorough looks for longer, and at random
 # make test-mongo   what talks to MongoDB; SERVER=mongod, nx or java (needs mvn), PATHS=tests/contract
 # make check   format, lint, types, and who imports whom
-# make bench   the benchmarks
+# make bench   the benchmarks; QUICK=1 smaller ones
+# make trace   the way of one click through our files, from the payload to the tool's first line
 # make mutants  small wrong changes in what decides, which tests must notice; ONLY=agents/policy
 # make chaos   bots that die, a Slack that misbehaves, people who click; SEEDS=20 THREADS=200
 #
@@ -24,7 +25,7 @@ COVERED := 95
 USE_CASES := bot/access.py,bot/approvals.py,bot/comeback.py,bot/edits.py,bot/forgetting.py,bot/inbox.py,bot/mapping.py,bot/outlook.py,bot/requesters.py,bot/settlement.py,bot/starts.py,bot/threads.py,bot/turns.py,bot/withdrawals.py
 PARTS := agents/* storage/* $(USE_CASES)
 
-.PHONY: help demo test test-mongo check bench chaos mutants format clean
+.PHONY: help demo test test-mongo check bench trace chaos mutants format clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -62,6 +63,9 @@ format: $(VENV)/.dev
 bench: $(VENV)/.dev
 	@for file in benchmarks/bench_*.py; do \
 		PYTHONPATH=. $(BIN)/python "$$file" $(if $(QUICK),--quick) || exit 1; done
+
+trace: $(VENV)/.dev
+	$(BIN)/pytest -q -s tests/scenario/test_way_of_a_click.py
 
 chaos: $(VENV)/.dev
 	$(BIN)/python -m tests.chaos --seeds $(or $(SEEDS),3) --threads $(or $(THREADS),40)

@@ -1,0 +1,51 @@
+"""How much of our code a click passes, from the payload on: upper bars that are only ever lowered.
+
+`make trace` prints the way in order.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from tests.stage import a_stage
+from tests.way import Way, watching_calls
+
+APPROVE = "countersign:approve"
+ANSWERED, RUNS = "to the answer", "to the tool's first line"
+ENDS = {ANSWERED: ("aiohttp/web_response.py", "prepare"), RUNS: ("demo/agent.py", "deploy")}
+TRIES = 3
+"""Work of a tick may come in between; the shortest way counts."""
+
+FILES = {ANSWERED: 39, RUNS: 105}
+FUNCTIONS = {ANSWERED: 186, RUNS: 582}
+
+
+async def ways_of_clicks(directory: Path) -> list[Way]:
+    found = []
+    with watching_calls() as watch:
+        async with a_stage(directory, "http") as stage:
+            for number in range(1, TRIES + 1):
+                await stage.say("Rosa", f"@countersign deploy payments 1.4.{number} to production")
+                card = await stage.card(number=number, word=APPROVE)
+                assert stage.bot is not None
+                await stage.bot.tasks.idle()
+                watch.way = Way(ENDS)
+                await stage.click("Ada", card, APPROVE)
+                await stage.said(rf"^Done: .* 1\.4\.{number} is live")
+                assert watch.way.is_done
+                found.append(watch.way)
+                watch.way = None
+                await stage.bot.tasks.idle()
+                stage.clock.forward(seconds=60)
+    return found
+
+
+async def test_a_click_passes_few_files_and_functions(tmp_path: Path) -> None:
+    ways = await ways_of_clicks(tmp_path)
+    way = min(ways, key=lambda one: one.parts[RUNS])
+    sys.stdout.write("\n".join(["", *(one.table() for one in ways), way.listing(RUNS), ""]))
+    for part in ENDS:
+        assert 0 < len(way.files(part)) <= FILES[part], way.listing(part)
+        assert 0 < way.parts[part] <= FUNCTIONS[part], way.listing(part)
+    assert way.parts[ANSWERED] < way.parts[RUNS]
