@@ -19,7 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from agents.models import ask_once
-from bot import logs, main as composition
+from bot import logs, main as composition, stores
 from bot.audit import json_line, line, story
 from bot.doctor import Tools, examine
 from bot.durations import parse_duration
@@ -193,7 +193,7 @@ async def _backup(call: Call) -> None:
         )
     target = Path(call.arguments.file)
     try:
-        size = await composition.back_up(_data_dir(call), target)
+        size = await stores.back_up(_data_dir(call), target)
     except StoreUnavailableError as error:
         raise BotError(error.detail) from error
     call.say(f"{target}: {size:,} bytes, checked. Keep it as safe as the original.")
@@ -210,7 +210,7 @@ async def _restore(call: Call) -> None:
         raise BotError("name the copy: countersign restore FILE")
     path = Path(copy) if copy else None
     try:
-        async with composition.restoring(_data_dir(call), path, **shared) as storage:
+        async with stores.restoring(_data_dir(call), path, **shared) as storage:
             restoring = Restoring(storage=storage, clock=system_clock)
             with in_force(_redact(call)):
                 await go_back(restoring, is_shared=path is None, say=call.say)
@@ -221,7 +221,7 @@ async def _restore(call: Call) -> None:
 async def _audit(call: Call) -> None:
     given = call.arguments
     with in_force(_redact(call)):  # also what was not secret when it was written
-        async with composition.open_to_read(_data_dir(call), **_shared(call)) as storage:
+        async with stores.open_to_read(_data_dir(call), **_shared(call)) as storage:
             entries = await story(storage, thread_id=given.thread, approval_id=given.approval)
         for entry in entries:
             call.say(json_line(entry) if given.json else line(entry))
@@ -231,13 +231,13 @@ async def _audit(call: Call) -> None:
 
 async def _forget(call: Call) -> None:
     given = call.arguments
-    async with composition.open_beside(_data_dir(call), **_shared(call)) as storage:
+    async with stores.open_beside(_data_dir(call), **_shared(call)) as storage:
         await forget_thread(_forgetting(storage), given.thread, do_it=given.yes, say=call.say)
 
 
 async def _prune(call: Call) -> None:
     given = call.arguments
-    async with composition.open_beside(_data_dir(call), **_shared(call)) as storage:
+    async with stores.open_beside(_data_dir(call), **_shared(call)) as storage:
         await prune(_forgetting(storage), given.older_than, do_it=given.yes, say=call.say)
 
 
@@ -264,7 +264,7 @@ def _redact(call: Call) -> Rules:
 
 def _data_dir(call: Call) -> Path:
     given = call.arguments.data_dir or call.environ.get("COUNTERSIGN_DATA_DIR", "").strip()
-    return Path(given or Settings.model_fields["data_dir"].default)
+    return Path(given) if given else stores.DATA_DIR
 
 
 def _parser() -> argparse.ArgumentParser:

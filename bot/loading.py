@@ -14,7 +14,6 @@ from pydantic_ai.models import Model
 
 from agents import Agent, AgentConfigError, resolve_model
 from bot.catalog import EVERYWHERE
-from bot.demo.model import DemoModel
 from bot.errors import SettingsError
 
 DEMO_MODEL = "demo"
@@ -34,6 +33,8 @@ def load_model(name: str) -> Model:
         SettingsError: The provider is unknown, its package is missing, or its key is not set.
     """
     if name == DEMO_MODEL:
+        from bot.demo import DemoModel  # noqa: PLC0415 - most bots run without the demo
+
         return DemoModel()
     try:
         return resolve_model(name)

@@ -7,20 +7,19 @@ import logging
 import os
 import socket
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from aiohttp import ClientError
 from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot import stores
 from bot.app import STOP_PATIENCE, Countersign, Identity, Process, Slack, build
 from bot.errors import SettingsError
 from bot.loading import load_agents, load_model
 from bot.mapping import Rules
-from bot.metrics import Both, Gauges, Metrics, metrics_app
 from bot.pacing import SLACK_LIMITS, Limits
 from bot.ports import Clock
 from bot.readiness import Readiness
@@ -30,12 +29,11 @@ from bot.server import serve, web_app
 from bot.settings import Settings
 from bot.slackcalls import slack_fault
 from bot.sockets import SocketMode
+from bot.tasks import Tasks
 from bot.telemetry import NO_TELEMETRY, Telemetry
 from bot.timing import system_clock
 from bot.tracing import Tracing, otlp_provider
 from storage.base import Storage
-from storage.mongo import Driver, MongoStorage
-from storage.sqlite import SqliteStorage, back_up as copy_embedded, restoring as restoring_embedded
 
 logger = logging.getLogger(__name__)
 
@@ -108,7 +106,7 @@ async def start(
     stack.push_async_callback(_in_time, "the database", storage.close)
     await storage.open()
     await storage.reconsider()
-    metrics = Metrics()
+    telemetry, show = _telemetry(settings, stack)
     countersign = build(
         slack=outside.slack if outside else await reach_slack(settings),
         storage=storage,
@@ -127,13 +125,13 @@ async def start(
         process=Process(
             owner=f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}",
             clock=clock,
-            telemetry=Both(metrics, _tracer(settings, stack)),
+            telemetry=telemetry,
             limits=outside.limits if outside else SLACK_LIMITS,
             retention=settings.retention,
             era=str(await storage.restoring.era() or ""),
         ),
     )
-    await _show_metrics(settings, metrics, Gauges(storage, countersign.tasks, clock), stack)
+    await show(storage, countersign.tasks, clock)
     await _start(settings, countersign, storage, stack)
     return countersign
 
@@ -146,125 +144,39 @@ def _tracer(settings: Settings, stack: AsyncExitStack) -> Telemetry:
     return Tracing(provider)
 
 
-async def _show_metrics(
-    settings: Settings, metrics: Metrics, gauges: Gauges, stack: AsyncExitStack
-) -> None:
-    if settings.metrics_port is None:
-        return
-    app = metrics_app(metrics, gauges.read)
-    port = await serve(
-        app,
-        host=settings.host,
-        port=settings.metrics_port,
-        stack=stack,
-        variable="COUNTERSIGN_METRICS_PORT",
-    )
-    logger.info("metrics on port %d", port, extra={"action": "metrics_ready"})
+_Show = Callable[[Storage, Tasks, Clock], Awaitable[None]]
+
+
+def _telemetry(settings: Settings, stack: AsyncExitStack) -> tuple[Telemetry, _Show]:
+    """What is told of everything, and what opens the port that shows it."""
+    tracer, wanted = _tracer(settings, stack), settings.metrics_port
+
+    async def show_nothing(*_: object) -> None:
+        pass
+
+    if wanted is None:
+        return tracer, show_nothing
+    from bot import metrics  # noqa: PLC0415 - Prometheus is loaded only with a port to show it
+
+    counted = metrics.Metrics()
+
+    async def show(storage: Storage, tasks: Tasks, clock: Clock) -> None:
+        port = await serve(
+            metrics.metrics_app(counted, metrics.Gauges(storage, tasks, clock).read),
+            host=settings.host,
+            port=wanted,
+            stack=stack,
+            variable="COUNTERSIGN_METRICS_PORT",
+        )
+        logger.info("metrics on port %d", port, extra={"action": "metrics_ready"})
+
+    return metrics.Both(counted, tracer), show
 
 
 def make_storage(settings: Settings) -> Storage:
     """The database that the settings name: MongoDB, or the embedded one."""
-    if settings.mongodb_uri is None:
-        return SqliteStorage(Path(settings.data_dir))
-    return MongoStorage(settings.mongodb_uri.get_secret_value(), driver=settings.mongo_driver)
-
-
-@asynccontextmanager
-async def open_to_read(directory: Path, *, uri: str, driver: str) -> AsyncIterator[Storage]:
-    """Open the database to look into it, also while the bot runs; closed with the block.
-
-    Args:
-        directory: The data directory.
-        uri: The shared database; empty for the embedded one.
-        driver: The MongoDB driver.
-
-    Raises:
-        SettingsError: There is no such driver.
-        StoreUnavailableError: There is no database, or it does not answer.
-    """
-    storage = _pick(directory, uri, driver)
-    await storage.open_to_read()
-    try:
-        yield storage
-    finally:
-        await storage.close()
-
-
-@asynccontextmanager
-async def open_beside(directory: Path, *, uri: str, driver: str) -> AsyncIterator[Storage]:
-    """Open the database to change it, also while the bot runs; closed with the block.
-
-    Args:
-        directory: The data directory.
-        uri: The shared database; empty for the embedded one.
-        driver: The MongoDB driver.
-
-    Raises:
-        SettingsError: There is no such driver.
-        StoreUnavailableError: There is no database, or it does not answer.
-    """
-    storage = _pick(directory, uri, driver)
-    if isinstance(storage, MongoStorage):
-        await storage.open()  # the indexes may be missing yet
-    else:
-        await storage.open_beside()
-    try:
-        yield storage
-    finally:
-        await storage.close()
-
-
-def _pick(directory: Path, uri: str, driver: str) -> MongoStorage | SqliteStorage:
-    if driver not in _DRIVERS:
-        raise SettingsError(
-            "COUNTERSIGN_MONGO_DRIVER", f"{driver!r} is not known here", "write motor or pymongo"
-        )
-    return MongoStorage(uri, driver=_DRIVERS[driver]) if uri else SqliteStorage(directory)
-
-
-_DRIVERS: Mapping[str, Driver] = {"motor": "motor", "pymongo": "pymongo"}
-
-
-@asynccontextmanager
-async def restoring(
-    directory: Path, copy: Path | None, *, uri: str, driver: str
-) -> AsyncIterator[Storage]:
-    """Open the database that goes back to a copy; no bot may have it.
-
-    Args:
-        directory: The data directory.
-        copy: Of the embedded database; in place when the block ends. None for the shared one,
-            which has gone back already.
-        uri: The shared database; empty for the embedded one.
-        driver: The MongoDB driver.
-
-    Raises:
-        SettingsError: There is no such driver.
-        StoreBusyError: A bot has the data directory.
-        StoreUnavailableError: The database or the copy cannot be used.
-    """
-    if copy is not None:
-        async with restoring_embedded(directory, copy) as embedded:
-            yield embedded
-        return
-    async with open_beside(directory, uri=uri, driver=driver) as storage:
-        yield storage
-
-
-async def back_up(directory: Path, target: Path) -> int:
-    """Copy the embedded database to a new file, also while the bot runs.
-
-    Args:
-        directory: The data directory.
-        target: The new file.
-
-    Returns:
-        Its size, in bytes.
-
-    Raises:
-        StoreUnavailableError: There is no database, or the copy cannot be made.
-    """
-    return await copy_embedded(directory, target)
+    uri = settings.mongodb_uri.get_secret_value() if settings.mongodb_uri is not None else ""
+    return stores.make_storage(settings.data_dir, uri=uri, driver=settings.mongo_driver)
 
 
 async def reach_slack(settings: Settings) -> Slack:

@@ -26,6 +26,7 @@ from pydantic import (
 from bot import values
 from bot.errors import InvalidSettingsError, SettingsError
 from bot.maskrules import NO_RULES, Rules
+from bot.stores import DATA_DIR
 from bot.values import Log
 
 OURS = "COUNTERSIGN_"
@@ -73,7 +74,7 @@ class Settings(BaseModel):
         description="The shared database. Unset, the embedded one in the data directory is used.",
     )
     data_dir: Annotated[Path, BeforeValidator(values.data_dir)] = Field(
-        default=Path(".countersign"),
+        default=DATA_DIR,
         alias="COUNTERSIGN_DATA_DIR",
         description="Where the embedded database lies.",
     )

@@ -644,6 +644,15 @@ class Storage(Protocol):
         """
         ...
 
+    async def open_beside(self) -> None:
+        """Open it beside those who have it, to change it.
+
+        Raises:
+            StoreUnavailableError: There is no database, or it cannot be used.
+            RecordFormatError: It was written by another release.
+        """
+        ...
+
     async def open_to_read(self) -> None:
         """Open it beside those who have it, and change nothing: no table, no index, no lease.
 

@@ -68,6 +68,9 @@ class MongoStorage:
             await self._client.close()
             raise
 
+    async def open_beside(self) -> None:
+        await self.open()  # the indexes may be missing yet
+
     async def open_to_read(self) -> None:
         await self._client.open_to_read()
 

@@ -65,12 +65,6 @@ class SqliteStorage:
         await self._database.open_to_read()
 
     async def open_beside(self) -> None:
-        """Open it beside the process that has it, to change it.
-
-        Raises:
-            StoreUnavailableError: There is no database, or it cannot be used.
-            RecordFormatError: It was written by another release.
-        """
         await self._database.open_beside()
 
     async def reconsider(self) -> None:

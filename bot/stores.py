@@ -1,0 +1,129 @@
+"""Picks the database, MongoDB or the embedded one; the drivers of the other are not even loaded."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import cast
+
+from bot.errors import SettingsError
+from storage.base import Storage
+
+DATA_DIR = Path(".countersign")
+"""The data directory, where nobody has set another."""
+
+DRIVERS = ("motor", "pymongo")
+"""For MongoDB."""
+
+
+def make_storage(directory: Path, *, uri: str, driver: str) -> Storage:
+    """Make the storage; it is not open yet.
+
+    Args:
+        directory: The data directory.
+        uri: The shared database; empty for the embedded one.
+        driver: The MongoDB driver.
+
+    Raises:
+        SettingsError: There is no such driver.
+    """
+    if driver not in DRIVERS:
+        raise SettingsError(
+            "COUNTERSIGN_MONGO_DRIVER", f"{driver!r} is not known here", "write motor or pymongo"
+        )
+    if uri:
+        from storage.mongo import Driver, MongoStorage  # noqa: PLC0415 - see the first line
+
+        return MongoStorage(uri, driver=cast("Driver", driver))
+    from storage.sqlite import SqliteStorage  # noqa: PLC0415 - see the first line
+
+    return SqliteStorage(directory)
+
+
+@asynccontextmanager
+async def open_to_read(directory: Path, *, uri: str, driver: str) -> AsyncIterator[Storage]:
+    """Open the database to look into it, also while the bot runs; closed with the block.
+
+    Args:
+        directory: The data directory.
+        uri: The shared database; empty for the embedded one.
+        driver: The MongoDB driver.
+
+    Raises:
+        SettingsError: There is no such driver.
+        StoreUnavailableError: There is no database, or it does not answer.
+    """
+    storage = make_storage(directory, uri=uri, driver=driver)
+    await storage.open_to_read()
+    try:
+        yield storage
+    finally:
+        await storage.close()
+
+
+@asynccontextmanager
+async def open_beside(directory: Path, *, uri: str, driver: str) -> AsyncIterator[Storage]:
+    """Open the database to change it, also while the bot runs; closed with the block.
+
+    Args:
+        directory: The data directory.
+        uri: The shared database; empty for the embedded one.
+        driver: The MongoDB driver.
+
+    Raises:
+        SettingsError: There is no such driver.
+        StoreUnavailableError: There is no database, or it does not answer.
+    """
+    storage = make_storage(directory, uri=uri, driver=driver)
+    await storage.open_beside()
+    try:
+        yield storage
+    finally:
+        await storage.close()
+
+
+@asynccontextmanager
+async def restoring(
+    directory: Path, copy: Path | None, *, uri: str, driver: str
+) -> AsyncIterator[Storage]:
+    """Open the database that goes back to a copy; no bot may have it.
+
+    Args:
+        directory: The data directory.
+        copy: Of the embedded database; in place when the block ends. None for the shared one,
+            which has gone back already.
+        uri: The shared database; empty for the embedded one.
+        driver: The MongoDB driver.
+
+    Raises:
+        SettingsError: There is no such driver.
+        StoreBusyError: A bot has the data directory.
+        StoreUnavailableError: The database or the copy cannot be used.
+    """
+    if copy is None:
+        async with open_beside(directory, uri=uri, driver=driver) as storage:
+            yield storage
+        return
+    from storage import sqlite  # noqa: PLC0415 - see the first line
+
+    async with sqlite.restoring(directory, copy) as embedded:
+        yield embedded
+
+
+async def back_up(directory: Path, target: Path) -> int:
+    """Copy the embedded database to a new file, also while the bot runs.
+
+    Args:
+        directory: The data directory.
+        target: The new file.
+
+    Returns:
+        Its size, in bytes.
+
+    Raises:
+        StoreUnavailableError: There is no database, or the copy cannot be made.
+    """
+    from storage import sqlite  # noqa: PLC0415 - see the first line
+
+    return await sqlite.back_up(directory, target)
