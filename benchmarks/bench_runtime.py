@@ -1,17 +1,22 @@
 """The runtime alone: what an interrupt and its resume cost.
 
-python benchmarks/bench_runtime.py [--quick]
+python benchmarks/bench_runtime.py [--quick] [--count-only]
+
+Commands are what reaches the database; in memory, calls of the checkpoint store and of the log.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import itertools
 import sys
 import tempfile
+import time
 import uuid
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Literal
 
@@ -31,10 +36,14 @@ from agents.models import call, say
 from benchmarks.harness import Counted, CountedLog, CountedStore, seconds, table
 from storage.mongo import MongoStorage
 from storage.sqlite import SqliteStorage
+from tests.counting import counting, watching
 from tests.mongo import spawn_mongo_server
 
 QUICK = "--quick" in sys.argv
+COUNT_ONLY = "--count-only" in sys.argv
 AT_ONCE = 100
+REPEAT = 1 if QUICK else 3
+Durability = Literal["step", "interrupt"]
 
 
 @tool(gate="approval", title="Pay {amount}")
@@ -53,13 +62,13 @@ def agent(calls: int = 1) -> ChatModelAgent:
     return ChatModelAgent(name="payer", model=ScriptedModel([turn, say("Done.")]), tools=[pay])
 
 
-def runner(counted: Counted, calls: int = 1) -> Runner:
-    """A runner as the bot has it: every step is kept."""
+def runner(counted: Counted, calls: int = 1, durability: Durability = "step") -> Runner:
+    """A runner as the bot has it: every step is kept, unless said otherwise."""
     return Runner(
         agent(calls),
         checkpoint_store=CountedStore(counted),
         message_log=CountedLog(counted),
-        durability="step",
+        durability=durability,
     )
 
 
@@ -79,15 +88,17 @@ async def answer(runs: Runner, checkpoint_id: str, contexts: Sequence[InterruptC
         pass
 
 
-async def round_trip(counted: Counted, log_id: str, turn: int = 1) -> None:
+async def round_trip(
+    counted: Counted, log_id: str, turn: int = 1, durability: Durability = "step"
+) -> None:
     """One interrupt and its resume: a fresh runner for each, as after a restart."""
     checkpoint_id = f"{log_id}#{turn}"
-    contexts = await ask(runner(counted), checkpoint_id, (log_id, turn))
+    contexts = await ask(runner(counted, 1, durability), checkpoint_id, (log_id, turn))
     fresh = Runner(
         ChatModelAgent(name="payer", model=ScriptedModel([say("Done.")]), tools=[pay]),
         checkpoint_store=CountedStore(counted),
         message_log=CountedLog(counted),
-        durability="step",
+        durability=durability,
     )
     await answer(fresh, checkpoint_id, contexts)
 
@@ -96,6 +107,7 @@ async def round_trip(counted: Counted, log_id: str, turn: int = 1) -> None:
 async def stores() -> AsyncIterator[dict[str, Counted]]:
     """Every store: in memory, embedded, and over MongoDB's wire protocol with both drivers."""
     async with AsyncExitStack() as stack:
+        stack.enter_context(watching())
         found = {"in memory": Counted(MemoryCheckpointStore(), MemoryMessageLog())}
         directory = stack.enter_context(tempfile.TemporaryDirectory())
         sqlite = SqliteStorage(Path(directory))
@@ -106,7 +118,9 @@ async def stores() -> AsyncIterator[dict[str, Counted]]:
         stack.callback(server.stop)
         drivers: tuple[Literal["motor", "pymongo"], ...] = ("motor", "pymongo")
         for driver in drivers:
-            mongo = MongoStorage(server.uri, driver=driver, database=f"bench_{driver}")
+            mongo = MongoStorage(
+                server.uri, driver=driver, database=f"bench_{driver}", timeout=timedelta(seconds=20)
+            )
             await mongo.open()
             stack.push_async_callback(mongo.close)
             found[f"wire protocol, {driver}"] = Counted(mongo.checkpoints, mongo.log)
@@ -135,7 +149,7 @@ async def history() -> None:
             await ask(runner(counted), f"t#{turn}", ("t", turn))
             asked.append((counted.commands, counted.written))
 
-        took = await seconds(once)
+        took = await seconds(once, repeat=2 if QUICK else 5)
         counted.reset()
         await round_trip(counted, "t", next(numbers))
         base = base or took
@@ -156,37 +170,55 @@ async def history() -> None:
 async def speed() -> None:
     """Round trips per second, one by one and many at once."""
     rows = []
+    durabilities: tuple[Durability, ...] = ("step", "interrupt")
     async with stores() as found:
         for name, counted in found.items():
+            for durability in durabilities:
+                commands, written = await _cost(counted, durability)
+                rates = ("", "") if COUNT_ONLY else await _rates(counted, durability)
+                rows.append((name, durability, commands, f"{written:,} B", *rates))
+    head = ("store", "durability", "commands", "written", "one by one", f"{AT_ONCE} at once")
+    table("Interrupt and resume, with a message log: round trips per second", head, rows)
 
-            async def many(counted: Counted = counted) -> None:
-                ids = [uuid.uuid4().hex for _ in range(AT_ONCE)]
-                await asyncio.gather(*(round_trip(counted, log_id) for log_id in ids))
 
-            async def one_by_one(counted: Counted = counted) -> None:
-                for _ in range(20):
-                    await round_trip(counted, uuid.uuid4().hex)
+async def _cost(counted: Counted, durability: Durability) -> tuple[int, int]:
+    """Commands of one round trip that reach the database, and bytes; else calls of the stores."""
+    counted.reset()
+    with counting() as count:
+        await round_trip(counted, uuid.uuid4().hex, 1, durability)
+    if count.total:
+        return count.total, count.written
+    return counted.commands, counted.written
 
-            counted.reset()
-            await round_trip(counted, uuid.uuid4().hex)
-            commands, written = counted.commands, counted.written
-            alone = 20 / await seconds(one_by_one, repeat=3)
-            together = AT_ONCE / await seconds(many, repeat=3)
-            rows.append((name, f"{alone:.0f}/s", f"{together:.0f}/s", commands, f"{written} B"))
-    head = ("store", "one by one", f"{AT_ONCE} at once", "commands", "written")
-    table("Interrupt and resume: round trips per second", head, rows)
+
+async def _rates(counted: Counted, durability: Durability) -> tuple[str, str]:
+    async def many() -> None:
+        ids = [uuid.uuid4().hex for _ in range(AT_ONCE)]
+        await asyncio.gather(*(round_trip(counted, log_id, 1, durability) for log_id in ids))
+
+    async def one_by_one() -> None:
+        for _ in range(20):
+            await round_trip(counted, uuid.uuid4().hex, 1, durability)
+
+    alone = 20 / await seconds(one_by_one, repeat=REPEAT)
+    together = AT_ONCE / await seconds(many, repeat=REPEAT)
+    return f"{alone:.0f}/s", f"{together:.0f}/s"
 
 
 async def batches() -> None:
     """Many gated calls of one answer."""
     rows = []
     for calls in (1, 10, 100):
+        bytes_of: list[int] = []
 
-        async def one_by_one(calls: int = calls) -> None:
+        async def one_by_one(calls: int = calls, bytes_of: list[int] = bytes_of) -> None:
             counted = Counted(MemoryCheckpointStore(), MemoryMessageLog())
             runs = runner(counted, calls)
-            for context in await ask(runs, "b", ("b", 1)):
+            contexts = await ask(runs, "b", ("b", 1))
+            counted.reset()
+            for context in contexts:
                 await answer(runs, "b", [context])
+            bytes_of.append(counted.written)
             assert not await runs.pending("b")
 
         async def together(calls: int = calls) -> None:
@@ -194,17 +226,62 @@ async def batches() -> None:
             runs = runner(counted, calls)
             await answer(runs, "b", await ask(runs, "b", ("b", 1)))
 
-        singly, all_at_once = await seconds(one_by_one, repeat=3), await seconds(together, repeat=3)
-        rows.append((calls, f"{singly * 1e3:.1f} ms", f"{all_at_once * 1e3:.1f} ms", 2))
-    head = ("gated calls of one answer", "decided one by one", "all at once", "model calls")
-    table("Many calls of one turn (in memory)", head, rows)
+        if COUNT_ONLY:
+            await one_by_one()
+            times = ["", ""]
+        else:
+            laps = [await seconds(work, repeat=REPEAT) for work in (one_by_one, together)]
+            times = [f"{lap * 1e3:.1f} ms" for lap in laps]
+        rows.append((calls, times[0], f"{bytes_of[-1]:,} B", times[1], 2))
+    head = (
+        "gated calls of one answer",
+        "decided one by one",
+        "written",
+        "all at once",
+        "model calls",
+    )
+    table("Many gated calls of one answer (in memory)", head, rows)
+
+
+async def cold() -> None:
+    """A thread that this process has not read yet, and again when it has."""
+    rows: list[tuple[int, float, float]] = []
+    tries = 3 if QUICK else 7
+    for length in (10, 1_000):
+        counted = Counted(MemoryCheckpointStore(), MemoryMessageLog())
+        turns = length // 4
+        await round_trip(counted, "pattern")
+        (entry,) = await counted.log.load("pattern", before_turn=2)
+        times: dict[str, list[float]] = {"cold": [], "warm": []}
+        for number in range(tries):
+            log_id = f"t{number}"
+            for turn in range(1, turns + 1):  # written by somebody else, and each text is new
+                text = entry.replace("Pay, please.", f"Pay, please, {uuid.uuid4().hex}.")
+                await counted.log.append(log_id, turn, text)
+            for state, taken in times.items():
+                runs = runner(counted)
+                gc.collect()
+                begin = time.process_time()
+                await ask(runs, f"{log_id}#{state}", (log_id, turns + 1))
+                taken.append(time.process_time() - begin)
+        rows.append((length, min(times["cold"]), min(times["warm"])))
+    (_, cold_s, warm_s), (_, long_cold_s, long_warm_s) = rows
+    shown = [
+        (f"{length:,}", f"{first * 1e3:.1f} ms", f"{again * 1e3:.1f} ms")
+        for length, first, again in rows
+    ]
+    shown.append(("ratio", f"{long_cold_s / cold_s:.1f}", f"{long_warm_s / warm_s:.1f}"))
+    head = ("messages", "cold", "warm")
+    table("Processor time to an interrupt, by the length of the thread (in memory)", head, shown)
 
 
 async def main() -> None:
     """Run all of them."""
-    await history()
     await batches()
     await speed()
+    if not COUNT_ONLY:
+        await history()
+        await cold()
 
 
 if __name__ == "__main__":
