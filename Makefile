@@ -4,13 +4,14 @@
 # make check   format, lint, types, and who imports whom
 # make bench   the benchmarks; QUICK=1 smaller ones
 # make trace   the way of one click through our files, from the payload to the tool's first line
-# make mutants  small wrong changes in what decides, which tests must notice; ONLY=agents/policy
+# make mutants  small wrong changes in what decides, which tests must notice; ONLY=bot/access.py
 # make chaos   bots that die, a Slack that misbehaves, people who click; SEEDS=20 THREADS=200
 #
 # The set-up happens by itself in .venv, and again when pyproject.toml or constraints.txt change.
 
 SHELL := /bin/sh
 JOBS ?= 3
+SAMPLE ?= 0
 PROFILE ?= quick
 VENV := .venv
 BIN := $(VENV)/bin
@@ -73,7 +74,7 @@ chaos: $(VENV)/.dev
 		--database sqlite
 
 mutants: $(VENV)/.mutants
-	$(BIN)/python -m tests.mutants --only '$(ONLY)' --jobs $(JOBS)
+	$(BIN)/python -m tests.mutants --only '$(ONLY)' --jobs $(JOBS) --sample $(SAMPLE)
 
 clean:
 	rm -rf $(VENV) mutants mutants-own .javaserver .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache \

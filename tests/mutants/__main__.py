@@ -1,7 +1,7 @@
 """`make mutants`: small wrong changes in the modules that decide. Tests have to notice each.
 
-mutmut changes the bodies of functions (`[tool.mutmut]` in pyproject.toml); `changes` makes what it
-leaves out. What no test notices has to stand in accepted.toml, with the reason.
+mutmut changes the bodies of functions; `changes` makes what it leaves out. `nearest` has the
+modules and their tests. What no test notices has to stand in accepted.toml, with the reason.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from argparse import ArgumentParser
 
 from tests.mutants.accepted import Accepted, read_accepted
 from tests.mutants.mutmut import run_mutmut
+from tests.mutants.nearest import nearest
 from tests.mutants.own import run_own
-from tests.mutants.result import Result
+from tests.mutants.result import Measured
 
 ENOUGH = 97.0
 """Per cent that tests have to notice, of those that can be noticed."""
@@ -23,27 +24,30 @@ def main() -> int:
     parser = ArgumentParser(prog="make mutants", description=__doc__)
     parser.add_argument("--only", default="", help="a file or a folder: agents/policy")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--sample", type=int, default=0, help="try so many of each module at most")
     parser.add_argument("--own", action="store_true", help="only what mutmut does not change")
-    parser.add_argument("--read", action="store_true", help="only print what mutmut found before")
     args = parser.parse_args()
-    accepted = read_accepted()
-    results = [] if args.own else run_mutmut(args.only, args.jobs, is_new=not args.read)
-    if not args.read:
-        results += run_own(args.only)
-    return report(results, accepted)
+    if not nearest(args.only):
+        raise SystemExit(f"no module that decides is in {args.only}; see tests/mutants/nearest.py")
+    measured = [] if args.own else list(run_mutmut(args.only, args.jobs, args.sample))
+    return report([*measured, *run_own(args.only, args.sample)], read_accepted())
 
 
-def report(results: list[Result], accepted: Accepted) -> int:
+def report(measured: list[Measured], accepted: Accepted) -> int:
     """Print the share of each module, and what no test noticed."""
+    results = [one for each in measured for one in each.results]
     holes = [one for one in results if not one.is_killed and accepted.reason(one) is None]
-    print(f"\n{'module':36}{'mutants':>8}{'killed':>8}{'accepted':>9}{'left':>6}{'share':>9}")
-    for path in [*sorted({one.path for one in results}), ""]:
-        found = [one for one in results if path in {"", one.path}]
+    print(
+        f"\n{'module':36}{'mutants':>8}{'tried':>8}{'killed':>8}{'accepted':>9}{'left':>6}{'share':>9}"
+    )
+    for path in [*sorted({each.path for each in measured}), ""]:
+        size = sum(each.size for each in measured if path in {"", each.path})
+        tried = [one for one in results if path in {"", one.path}]
         left = len([one for one in holes if path in {"", one.path}])
-        killed = len([one for one in found if one.is_killed])
-        spared = len(found) - killed - left
+        killed = len([one for one in tried if one.is_killed])
+        spared = len(tried) - killed - left
         print(
-            f"{path or 'all':36}{len(found):8}{killed:8}{spared:9}{left:6}"
+            f"{path or 'all':36}{size:8}{len(tried):8}{killed:8}{spared:9}{left:6}"
             f"{share(killed, left):8.1f}%"
         )
     for one in holes:

@@ -7,50 +7,37 @@ import re
 import shutil
 import subprocess
 import sys
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.mutants.result import Result
+from tests.mutants.nearest import nearest, store_of
+from tests.mutants.result import Measured, Result
 
 PLACE = Path("mutants")
-"""Where mutmut works, and keeps what it found."""
-_SURVIVED = {0, 5, 33}
-"""No test failed, or none runs the function at all."""
+"""Where mutmut works."""
+FOUND = PLACE / "found.json"
+"""See `tests.mutants.narrowed`."""
 
 
-def run_mutmut(only: str, jobs: int, *, is_new: bool) -> list[Result]:
-    """Run what is to be run (`is_new`), and read the results.
+def run_mutmut(only: str, jobs: int, most: int) -> Iterator[Measured]:
+    """Run one module after the other, each with its nearest tests.
 
     Args:
         only: A file or a folder; empty means all.
         jobs: How many at once.
-        is_new: Whether to run anything.
+        most: How many changes of a module are tried; 0 means all.
     """
-    if not any(path.startswith(only.rstrip("/*")) for path in _changed()):
-        return []
-    if is_new:
-        shutil.rmtree(PLACE, ignore_errors=True)  # what was found before may not be so any more
-        names = [f"{only.removesuffix('.py').rstrip('/').replace('/', '.')}*"] if only else []
-        _call("run", "--max-children", str(jobs), *names)
-    return [one for path in sorted(PLACE.rglob("*.py.meta")) for one in _read(path, only)]
+    for path, tests in nearest(only).items():
+        if store_of(path):
+            continue
+        shutil.rmtree(PLACE, ignore_errors=True)  # of another module
+        _call(path, str(jobs), str(most), *tests)
+        found = json.loads(FOUND.read_text())
+        yield Measured(path, [_result(path, *one) for one in found["tried"]], found["size"])
 
 
-def _changed() -> list[str]:
-    settings = tomllib.loads(Path("pyproject.toml").read_text())["tool"]["mutmut"]
-    return [str(path) for pattern in settings["only_mutate"] for path in Path().glob(pattern)]
-
-
-def _read(meta: Path, only: str) -> Iterator[Result]:
-    path = meta.relative_to(PLACE).as_posix().removesuffix(".meta")
-    if not path.startswith(only.rstrip("/")):
-        return
-    for name, code in json.loads(meta.read_text())["exit_code_by_key"].items():
-        if code is None:
-            raise SystemExit(f"{name} was not tried; run it again")
-        is_killed = code not in _SURVIVED
-        diff = "" if is_killed else _diff(name)
-        yield Result(path, _place(name), diff, is_killed)
+def _result(path: str, name: str, is_killed: bool, diff: str) -> Result:
+    return Result(path, _place(name), _changed_lines(diff), is_killed)
 
 
 def _place(name: str) -> str:
@@ -58,13 +45,10 @@ def _place(name: str) -> str:
     return re.sub("^x_", "", found).removeprefix("xǁ").replace("ǁ", ".")
 
 
-def _diff(name: str) -> str:
-    shown = subprocess.run(  # noqa: S603 - our own words
-        [_program(), "show", name], capture_output=True, text=True, check=True
-    ).stdout
+def _changed_lines(diff: str) -> str:
     return "\n".join(
         f"{line[0]} {line[1:].strip()}"
-        for line in shown.splitlines()
+        for line in diff.splitlines()
         if re.match(r"[-+](?![-+]{2} )", line)
     )
 
@@ -72,12 +56,11 @@ def _diff(name: str) -> str:
 def _call(*words: str) -> None:
     """mutmut draws a wheel that turns: too much for a log."""
     done = subprocess.run(  # noqa: S603 - our own words
-        [_program(), *words], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "tests.mutants.narrowed", *words],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode:
         lines = [line for line in re.split("[\r\n]", done.stdout + done.stderr) if line.strip()]
-        raise SystemExit("\n".join(["mutmut failed:", *lines[-30:]]))
-
-
-def _program() -> str:
-    return str(Path(sys.executable).with_name("mutmut"))
+        raise SystemExit("\n".join([f"mutmut failed for {words[0]}:", *lines[-30:]]))

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from tests.mutants.changes import Change, Store, changes
-from tests.mutants.result import Result
+from tests.mutants.nearest import nearest, store_of
+from tests.mutants.result import Measured, Result, sample
 
 PLACE = Path("mutants-own")
 """Where the copy is."""
@@ -30,55 +31,21 @@ HOT = frozenset(
 """Of these, others know only the classes: they are changed in a process that has read all else."""
 LONGEST = 120
 """Seconds that tests of one change may take: whatever hangs is noticed, too."""
-_SQLITE = ("-k", "sqlite-memory or unit", "-m", "not mongo")
-_MONGO = ("-k", "mongo-pymongo")
-_AGENTS = "tests/unit/agents/test_"
-_CONTRACT = "tests/contract/test_"
-_APPROVALS = tuple(
-    f"{_CONTRACT}{name}.py" for name in ("conditions", "approvals", "counts", "unreadable")
-)
-_THREADS = tuple(
-    f"{_CONTRACT}{name}.py" for name in ("threads", "thread_stores", "restoring", "unreadable")
-)
-_CHECKPOINTS = (f"{_CONTRACT}checkpoints.py", f"{_CONTRACT}thread_stores.py")
-_WHISPERS = (f"{_CONTRACT}whispers.py", f"{_CONTRACT}unreadable.py")
-
-TESTS: dict[str, tuple[str, ...]] = {
-    "agents/codec.py": (f"{_AGENTS}codec.py",),
-    **{
-        f"agents/policy/{name}.py": (f"{_AGENTS}policy.py", f"{_AGENTS}policy_edges.py")
-        for name in ("base", "checks", "combine", "rules")
-    },
-    "agents/tools/asking.py": (f"{_AGENTS}tools_gates.py", f"{_AGENTS}rulings.py"),
-    "agents/tools/digest.py": (f"{_AGENTS}tools_digest.py",),
-    "agents/tools/gates.py": (f"{_AGENTS}tools_gates.py",),
-    "agents/tools/guard.py": (f"{_AGENTS}tools_guard.py",),
-    "agents/tools/rulings.py": (f"{_AGENTS}rulings.py", f"{_AGENTS}nested.py"),
-    "bot/access.py": ("tests/unit/bot/test_access.py",),
-    "storage/codec.py": ("tests/unit/storage/test_codec.py", f"{_CONTRACT}unreadable.py", *_SQLITE),
-    "storage/sqlite/approvals.py": (*_APPROVALS, *_SQLITE),
-    "storage/sqlite/checkpoints.py": (*_CHECKPOINTS, *_SQLITE),
-    "storage/sqlite/reading.py": (*_APPROVALS, f"{_CONTRACT}threads.py", *_SQLITE),
-    "storage/sqlite/threads.py": (*_THREADS, *_SQLITE),
-    "storage/sqlite/whispers.py": (*_WHISPERS, *_SQLITE),
-    "storage/mongo/approvals.py": (*_APPROVALS, f"{_CONTRACT}mongo_documents.py", *_MONGO),
-    "storage/mongo/checkpoints.py": (*_CHECKPOINTS, *_MONGO),
-    "storage/mongo/leases.py": (*_APPROVALS, f"{_CONTRACT}threads.py", *_MONGO),
-    "storage/mongo/threads.py": (*_THREADS, f"{_CONTRACT}mongo_documents.py", *_MONGO),
-    "storage/mongo/whispers.py": (*_WHISPERS, *_MONGO),
-}
-"""Which tests have to notice changes of which module."""
 
 
-def run_own(only: str) -> list[Result]:
-    """Make each change, and run the tests."""
-    found = {path: TESTS[path] for path in TESTS if path.startswith(only.rstrip("/"))}
+def run_own(only: str, most: int) -> Iterator[Measured]:
+    """Make each change, and run the tests.
+
+    Args:
+        only: A file or a folder; empty means all.
+        most: How many changes of a module are tried; 0 means all.
+    """
+    found = nearest(only)
     if not found:
-        return []
+        return
     _copy()
     for name in HEAVY:
         importlib.import_module(name)
-    results: list[Result] = []
     with _mongo_server(is_needed=any("/mongo/" in path for path in found)), chdir(PLACE):
         _forget_ours()
         sys.path.insert(0, str(Path.cwd()))
@@ -86,14 +53,14 @@ def run_own(only: str) -> list[Result]:
         for path, tests in found.items():
             if not _passes(tests):
                 raise SystemExit(f"the tests of {path} fail without any change; see {PLACE}/output")
-            results += [_tried(path, one, tests) for one in _changes(path)]
-    return results
+            every = list(_changes(path))
+            results = [_tried(path, one, tests) for one in sample(every, most)]
+            yield Measured(path, results, len(every))
 
 
 def _changes(path: str) -> Iterator[Change]:
-    stores: dict[str, Store] = {"storage/sqlite": "sql", "storage/mongo": "mongo"}
-    kind = stores.get(path.rpartition("/")[0], "")
-    yield from changes(Path(path).read_text(), store=kind)
+    stores: dict[str, Store] = {"sqlite": "sql", "mongo": "mongo"}
+    yield from changes(Path(path).read_text(), store=stores.get(store_of(path), ""))
 
 
 def _tried(path: str, change: Change, tests: tuple[str, ...]) -> Result:

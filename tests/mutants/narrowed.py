@@ -1,0 +1,153 @@
+"""mutmut's changes of one module, tried with its nearest tests; what came of each goes to a file.
+
+    python -m tests.mutants.narrowed PATH JOBS MOST TESTS...
+
+mutmut makes the changes. It would start pytest for each of them; here pytest starts and collects
+once, and each change has a process that is forked from there, and runs the quickest test first.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import chdir
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from mutmut import __main__ as program
+from mutmut.configuration import config
+from mutmut.mutation.diff_apply import get_diff_for_mutant
+from mutmut.mutation.trampoline import set_mutant_under_test
+from mutmut.state import state
+from mutmut.utils.file_utils import copy_also_copy_files, copy_src_dir, setup_source_paths
+from mutmut.utils.format_utils import mangled_name_from_mutant_name
+
+from tests.mutants.result import sample
+
+PLACE = Path("mutants")
+FOUND = PLACE / "found.json"
+"""How many changes there are, and of each that was tried: name, whether it was noticed, diff."""
+CALLS = Path("calls.json")
+"""How long each test takes without a change, and which functions of the module it calls."""
+
+
+@dataclass
+class Loop:
+    """Runs tests of what pytest has collected, for one change after the other.
+
+    Attributes:
+        names: The changes.
+        jobs: How many at once.
+        killed: Of each change, whether a test noticed it.
+    """
+
+    names: list[str]
+    jobs: int
+    killed: dict[str, bool] = field(default_factory=dict)
+    _running: dict[int, str] = field(default_factory=dict)
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """In place of pytest's own loop."""
+        if _end_of(_forked(lambda: _measure(session))) != 0:
+            raise SystemExit("the tests fail without any change")
+        calls = json.loads(CALLS.read_text())
+        gc.freeze()  # or each process would have its own copy of all objects
+        for name in self.names:
+            if len(self._running) >= self.jobs:
+                self._wait()
+            self._try(session, name, calls)
+        while self._running:
+            self._wait()
+        return True
+
+    def _try(self, session: pytest.Session, name: str, calls: dict[str, list[object]]) -> None:
+        function = mangled_name_from_mutant_name(name)
+        seconds = {test: each[0] for test, each in calls.items() if function in each[1:]}
+        items = [one for one in session.items if one.nodeid in seconds]
+        items.sort(key=lambda one: float(str(seconds[one.nodeid])))
+        limit = 20 + int(10 * sum(float(str(one)) for one in seconds.values()))
+
+        def run() -> int:
+            signal.alarm(limit)  # whatever hangs is noticed, too
+            set_mutant_under_test(name)
+            return _run(session, items)
+
+        self._running[_forked(run)] = name
+
+    def _wait(self) -> None:
+        child, status = os.wait()
+        name = self._running.pop(child)
+        self.killed[name] = status != 0
+
+
+def _measure(session: pytest.Session) -> int:
+    set_mutant_under_test("stats")
+    calls: dict[str, list[object]] = {}
+    for item in session.items:
+        state()._stats.clear()
+        start = time.monotonic()
+        if _run(session, [item]):
+            return 1
+        calls[item.nodeid] = [time.monotonic() - start, *state()._stats]
+    CALLS.write_text(json.dumps(calls))
+    return 0
+
+
+def _run(session: pytest.Session, items: Sequence[pytest.Item]) -> int:
+    for item, following in zip(items, [*items[1:], None], strict=True):
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        if session.testsfailed:
+            return 1
+    return 0
+
+
+def _forked(run: Callable[[], int]) -> int:
+    child = os.fork()
+    if not child:
+        code = 2
+        try:
+            code = run()
+        finally:
+            os._exit(code)
+    return child
+
+
+def _end_of(child: int) -> int:
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def main(path: str, jobs: str, most: str, *tests: str) -> None:
+    """Make the changes, try them, and write the file."""
+    settings = config()
+    settings.only_mutate = [path]
+    PLACE.mkdir()
+    set_mutant_under_test("mutant_generation")
+    copy_src_dir()
+    copy_also_copy_files()
+    setup_source_paths()
+    program.create_mutants(1)
+    names = sorted(json.loads(Path(PLACE, f"{path}.meta").read_text())["exit_code_by_key"])
+    for name in [one for one in sys.modules if one.partition(".")[0] == "tests"]:
+        del sys.modules[name]  # the tests beside the changed modules are a copy
+    set_mutant_under_test("")
+    loop = Loop(sample(names, int(most)), int(jobs))
+    options = ["-xq", "--rootdir=.", "--tb=no", "--assert=plain", *settings.pytest_add_cli_args]
+    with chdir(PLACE):
+        code = pytest.main([*options, *tests], plugins=[loop])
+    if len(loop.killed) != len(loop.names):
+        raise SystemExit(f"pytest ended with {code}")
+    tried = [
+        (name, is_killed, "" if is_killed else get_diff_for_mutant(name))
+        for name, is_killed in loop.killed.items()
+    ]
+    FOUND.write_text(json.dumps({"size": len(names), "tried": tried}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,99 @@
+"""The modules that decide, and the nearest tests of each: they have to notice its changes."""
+
+from __future__ import annotations
+
+_SQLITE = ("-k", "sqlite-memory or unit", "-m", "not mongo")
+_MONGO = ("-k", "mongo-pymongo")
+_POLICY = ("tests/unit/agents/test_policy.py", "tests/unit/agents/test_policy_edges.py")
+_GATES = (
+    "tests/unit/agents/test_judging.py",
+    "tests/unit/agents/test_nested.py",
+    "tests/unit/agents/test_retried_approvals.py",
+    "tests/unit/agents/test_rulings.py",
+    "tests/unit/agents/test_tools_complete.py",
+    "tests/unit/agents/test_tools_gates.py",
+    "tests/unit/agents/test_tools_guard.py",
+    "tests/unit/agents/test_votes.py",
+)
+_MASKS = (
+    "tests/unit/bot/test_redaction.py",
+    "tests/unit/bot/test_redaction_rules.py",
+    "tests/unit/bot/test_redaction_shapes.py",
+)
+_APPROVALS = (
+    "tests/contract/test_conditions.py",
+    "tests/contract/test_approvals.py",
+    "tests/contract/test_counts.py",
+    "tests/contract/test_unreadable.py",
+)
+_THREADS = (
+    "tests/contract/test_threads.py",
+    "tests/contract/test_thread_stores.py",
+    "tests/contract/test_restoring.py",
+    "tests/contract/test_unreadable.py",
+)
+_CHECKPOINTS = ("tests/contract/test_checkpoints.py", "tests/contract/test_thread_stores.py")
+_WHISPERS = ("tests/contract/test_whispers.py", "tests/contract/test_unreadable.py")
+
+NEAREST: dict[str, tuple[str, ...]] = {
+    "agents/codec.py": ("tests/unit/agents/test_codec.py", "tests/unit/agents/test_roundtrip.py"),
+    "agents/policy/base.py": _POLICY,
+    "agents/policy/checks.py": _POLICY,
+    "agents/policy/combine.py": _POLICY,
+    "agents/policy/rules.py": _POLICY,
+    "agents/tools/asking.py": (
+        *_GATES,
+        "tests/unit/agents/test_roundtrip.py",
+        "tests/unit/agents/test_tools_choice.py",
+    ),
+    "agents/tools/digest.py": ("tests/unit/agents/test_tools_digest.py",),
+    "agents/tools/gates.py": _GATES,
+    "agents/tools/guard.py": _GATES,
+    "agents/tools/rulings.py": _GATES,
+    "bot/access.py": ("tests/unit/bot/test_access.py",),
+    "bot/approvals.py": (
+        "tests/unit/bot/test_edits.py",
+        "tests/unit/bot/test_escalation.py",
+        "tests/unit/bot/test_flows.py",
+        "tests/unit/bot/test_leases.py",
+        "tests/unit/bot/test_outlook.py",
+        "tests/unit/bot/test_refusals.py",
+        "tests/unit/bot/test_token_away.py",
+        "tests/unit/bot/test_unseen.py",
+    ),
+    "bot/callmask.py": ("tests/unit/bot/test_callmask.py", "tests/unit/bot/test_unseen.py"),
+    "bot/looks.py": (*_MASKS, "tests/unit/bot/test_quick_looks.py"),
+    "bot/redaction.py": (*_MASKS, "tests/unit/bot/test_callmask.py"),
+    "bot/unseen.py": ("tests/unit/bot/test_unseen.py",),
+    "storage/codec.py": (
+        "tests/unit/storage/test_codec.py",
+        "tests/contract/test_unreadable.py",
+        *_SQLITE,
+    ),
+    "storage/sqlite/approvals.py": (*_APPROVALS, *_SQLITE),
+    "storage/sqlite/checkpoints.py": (*_CHECKPOINTS, *_SQLITE),
+    "storage/sqlite/reading.py": (*_APPROVALS, "tests/contract/test_threads.py", *_SQLITE),
+    "storage/sqlite/threads.py": (*_THREADS, *_SQLITE),
+    "storage/sqlite/whispers.py": (*_WHISPERS, *_SQLITE),
+    "storage/mongo/approvals.py": (
+        *_APPROVALS,
+        "tests/contract/test_mongo_documents.py",
+        *_MONGO,
+    ),
+    "storage/mongo/checkpoints.py": (*_CHECKPOINTS, *_MONGO),
+    "storage/mongo/leases.py": (*_APPROVALS, "tests/contract/test_threads.py", *_MONGO),
+    "storage/mongo/threads.py": (*_THREADS, "tests/contract/test_mongo_documents.py", *_MONGO),
+    "storage/mongo/whispers.py": (*_WHISPERS, *_MONGO),
+}
+"""By the path of a module. What stands in a store is texts for its database: see `own`."""
+
+
+def nearest(only: str) -> dict[str, tuple[str, ...]]:
+    """The part of the table that is in a folder, or is this file; all when it is empty."""
+    return {path: NEAREST[path] for path in NEAREST if path.startswith(only.rstrip("/*"))}
+
+
+def store_of(path: str) -> str:
+    """The database in whose words a module is written: `sqlite`, `mongo`; empty when in none."""
+    folder = path.rpartition("/")[0]
+    return folder.removeprefix("storage/") if folder.startswith("storage/") else ""
