@@ -2,7 +2,8 @@
 
 A checkpoint is one small document (`data`) with a version. Between two versions of the document,
 what happened meanwhile is appended to a journal: small entries with an index of their own. Nothing
-is ever rewritten, so the cost of a step does not depend on what came before.
+is ever rewritten, so the cost of a step does not depend on what came before. Nor is a document in
+which little has changed: the change is added to it.
 
 Fencing needs no lock: a writer appends with the index that follows the entries it knows. Of two
 processes that both think they own the run, one gets the index and the other a conflict.
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Of the document of a run."""
 
 CLAIM_VERSION = 1
@@ -45,8 +46,9 @@ class StoredCheckpoint:
         claim: What the last claim noted: the answers that the run was resumed with; JSON text.
         status: Where the run stands.
         version: Counts every save and claim; starts at 1.
-        base: The version that the last `save` made; journal entries belong to it.
+        base: The version that the last `save` or `amend` made; journal entries belong to it.
         journal: Entries appended since that save, in the order of their index.
+        changes: What `amend` added to the document since it was saved, in order.
     """
 
     data: str
@@ -55,6 +57,7 @@ class StoredCheckpoint:
     version: int
     base: int
     journal: Sequence[str]
+    changes: Sequence[str] = ()
 
 
 class CheckpointStore(Protocol):
@@ -69,8 +72,8 @@ class CheckpointStore(Protocol):
     ) -> int:
         """Write the document, if its version still is the expected one; 0 means: must not exist.
 
-        Empties `claim`, and begins a new journal: entries of the old one no longer count. A closed
-        checkpoint stays closed.
+        Empties `claim` and `changes`, and begins a new journal: entries of the old one no longer
+        count. A closed checkpoint stays closed.
 
         Returns:
             The new version, one higher, which is also the new `base`.
@@ -104,6 +107,27 @@ class CheckpointStore(Protocol):
 
         Raises:
             CheckpointConflictError: Somebody else wrote first.
+        """
+        ...
+
+
+@runtime_checkable
+class AmendingStore(CheckpointStore, Protocol):
+    """A store that can also add a change to a document in place of writing all of it.
+
+    Optional: with another store the whole document is written for each answer.
+    """
+
+    async def amend(self, checkpoint_id: str, change: str, *, expected_version: int) -> int:
+        """Add a change to the document of a running checkpoint, which waits for answers again.
+
+        Status `pending`, no `claim`, and a new journal, as with `save`; in one write.
+
+        Returns:
+            The new version, one higher, which is also the new `base`.
+
+        Raises:
+            CheckpointConflictError: It is not running, or somebody else wrote first.
         """
         ...
 

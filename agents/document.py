@@ -1,6 +1,7 @@
 """The stored document of a run, and the note of what it was resumed with.
 
-Version 2 of the document added `topology`.
+Version 2 of the document added `topology`. Version 3 is the same, with changes that may follow it:
+earlier programs would not see these.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pydantic_ai.messages import ModelMessage
 
 from agents.address import Address
 from agents.cancel import CancelInfo
+from agents.changes import changed, difference
 from agents.checkpoint import CLAIM_VERSION, SCHEMA_VERSION, CheckpointStatus, StoredCheckpoint
 from agents.codec import Json, check_version, decode, encode, from_text, to_text
 from agents.context import Untargeted
@@ -60,7 +62,7 @@ class ResumeParams:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunDocument:
-    """All that is stored of a run. Stored: versions 1 and 2, must stay readable.
+    """All that is stored of a run. Stored: versions 1 to 3, must stay readable.
 
     Attributes:
         agent: Name of the root agent.
@@ -100,28 +102,34 @@ class RunDocument:
                 place = place.parent
         return replace(self, era=era, eras=eras)
 
+    def to_json(self) -> dict[str, Json]:
+        """Write it as JSON data.
+
+        Raises:
+            UnstorableValueError: A value in it cannot be stored.
+        """
+        eras: dict[str, Json] = {"era": self.era, "eras": dict(self.eras)} if self.era else {}
+        return {
+            "schema": SCHEMA_VERSION,
+            "agent": self.agent,
+            "messages": dump_messages(self.messages),
+            "log": list(self.log) if self.log else None,
+            "streaming": self.streaming,
+            "session": encode(dict(self.session)),
+            "counts": dict(self.counts),
+            "transcript": dump_messages(self.transcript),
+            "waiting": self.waiting.to_json() if self.waiting else None,
+            "topology": dict(self.topology),
+            **eras,
+        }
+
     def to_text(self) -> str:
         """Write it.
 
         Raises:
             UnstorableValueError: A value in it cannot be stored.
         """
-        eras: dict[str, Json] = {"era": self.era, "eras": dict(self.eras)} if self.era else {}
-        return to_text(
-            {
-                "schema": SCHEMA_VERSION,
-                "agent": self.agent,
-                "messages": dump_messages(self.messages),
-                "log": list(self.log) if self.log else None,
-                "streaming": self.streaming,
-                "session": encode(dict(self.session)),
-                "counts": dict(self.counts),
-                "transcript": dump_messages(self.transcript),
-                "waiting": self.waiting.to_json() if self.waiting else None,
-                "topology": dict(self.topology),
-                **eras,
-            }
-        )
+        return to_text(self.to_json())
 
     @classmethod
     def from_text(cls, text: str) -> RunDocument:
@@ -131,9 +139,25 @@ class RunDocument:
             CheckpointDecodeError: It is damaged.
             CheckpointVersionError: It is of an unknown version.
         """
-        data = migrated(from_text(text))
+        return cls.from_json(from_text(text))
+
+    @classmethod
+    def from_json(cls, data: dict[str, Json], *, waiting: Point | None = None) -> RunDocument:
+        """Read what `to_json` wrote.
+
+        Args:
+            data: What it wrote.
+            waiting: What waits, when that has been read already.
+
+        Raises:
+            CheckpointDecodeError: It is damaged.
+            CheckpointVersionError: It is of an unknown version.
+        """
+        data = migrated(data)
         try:
-            log, waiting = cast("list[object] | None", data["log"]), data["waiting"]
+            log = cast("list[object] | None", data["log"])
+            if waiting is None and data["waiting"] is not None:
+                waiting = Point.from_json(data["waiting"])
             return cls(
                 agent=cast("str", data["agent"]),
                 messages=tuple(load_messages(data["messages"])),
@@ -142,7 +166,7 @@ class RunDocument:
                 session=cast("dict[str, object]", decode(data["session"])),
                 counts=cast("dict[str, int]", data["counts"]),
                 transcript=tuple(load_messages(data["transcript"])),
-                waiting=Point.from_json(waiting) if waiting else None,
+                waiting=waiting,
                 topology=dict(cast("dict[str, str]", data["topology"])),
                 era=str(data.get("era", "")),
                 eras=dict(cast("dict[str, str]", data.get("eras", {}))),
@@ -156,7 +180,12 @@ def _from_1(data: dict[str, Json]) -> dict[str, Json]:
     return {**data, "topology": {}}
 
 
-MIGRATIONS: dict[int, Callable[[dict[str, Json]], dict[str, Json]]] = {1: _from_1}
+def _from_2(data: dict[str, Json]) -> dict[str, Json]:
+    """Version 2 had no changes that follow the document."""
+    return data
+
+
+MIGRATIONS: dict[int, Callable[[dict[str, Json]], dict[str, Json]]] = {1: _from_1, 2: _from_2}
 """For each old version of the document, what makes the next one of it."""
 
 
@@ -183,11 +212,15 @@ class OpenRun:
         checkpoint_id: Id of the run.
         stored: What the store had.
         document: What it says; None when the run has ended.
+        data: The document as JSON data, with all changes.
+        history: The messages of earlier turns; None when they have not been read.
     """
 
     checkpoint_id: str
     stored: StoredCheckpoint
     document: RunDocument | None
+    data: dict[str, Json] = field(default_factory=dict, repr=False)
+    history: tuple[ModelMessage, ...] | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, checkpoint_id: str, stored: StoredCheckpoint) -> OpenRun:
@@ -197,9 +230,24 @@ class OpenRun:
             CheckpointDecodeError: It is damaged.
             CheckpointVersionError: It is of an unknown version.
         """
-        has_ended = stored.status is CheckpointStatus.CLOSED
-        document = None if has_ended else RunDocument.from_text(stored.data)
-        return cls(checkpoint_id=checkpoint_id, stored=stored, document=document)
+        if stored.status is CheckpointStatus.CLOSED:
+            return cls(checkpoint_id=checkpoint_id, stored=stored, document=None)
+        data: Json = from_text(stored.data)
+        for text in stored.changes:
+            data = changed(data, from_text(text))
+        found = cast("dict[str, Json]", data)
+        document = RunDocument.from_json(found)
+        return cls(checkpoint_id=checkpoint_id, stored=stored, document=document, data=found)
+
+    def again(self) -> OpenRun:
+        """Parse it anew, but for what waits: others may have changed the values in it since."""
+        waiting = self.document.waiting if self.document is not None else None
+        return replace(self, document=RunDocument.from_json(self.data, waiting=waiting))
+
+    @property
+    def size(self) -> int:
+        """How many characters are stored of it."""
+        return len(self.stored.data) + sum(map(len, self.stored.changes))
 
     @property
     def status(self) -> CheckpointStatus:
@@ -210,6 +258,17 @@ class OpenRun:
     def agent_name(self) -> str:
         """Name of its root agent; empty when it has ended."""
         return self.document.agent if self.document is not None else ""
+
+    def change_to(self, data: dict[str, Json]) -> str:
+        """The text of what makes another document of this one; empty when all of it goes faster.
+
+        Whoever reads a run reads its document and all changes of it: together they may have twice
+        the size of the document, and then it is written anew.
+        """
+        if self.data.get("schema") != SCHEMA_VERSION:
+            return ""
+        change = to_text(difference(self.data, data) or {"keys": {}})
+        return change if len(change) + self.size <= 2 * len(self.stored.data) else ""
 
     def pending(self) -> tuple[InterruptContext, ...]:
         """What waits; empty when nothing does. See `Runner.pending`."""

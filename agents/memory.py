@@ -17,10 +17,11 @@ class _Kept:
     base: int
     claim: str = ""
     journal: list[str] = field(default_factory=list)
+    changes: tuple[str, ...] = ()
 
 
 class MemoryCheckpointStore:
-    """Checkpoints in this process; see `CheckpointStore` and `ThreadStore`."""
+    """Checkpoints in this process; see `CheckpointStore`, `AmendingStore` and `ThreadStore`."""
 
     def __init__(self) -> None:
         self._kept: dict[str, _Kept] = {}
@@ -37,6 +38,7 @@ class MemoryCheckpointStore:
             version=kept.version,
             base=kept.base,
             journal=tuple(kept.journal),
+            changes=kept.changes,
         )
 
     async def save(
@@ -60,6 +62,16 @@ class MemoryCheckpointStore:
         kept.status, kept.claim = CheckpointStatus.RUNNING, claim
         kept.version += 1
         return kept.version
+
+    async def amend(self, checkpoint_id: str, change: str, *, expected_version: int) -> int:
+        """Add a change to the document of a running checkpoint."""
+        kept = self._expect(checkpoint_id, expected_version)
+        if kept.status is not CheckpointStatus.RUNNING:
+            raise CheckpointConflictError(checkpoint_id, "it is not running")
+        version, pending = expected_version + 1, CheckpointStatus.PENDING
+        changes = (*kept.changes, change)
+        self._kept[checkpoint_id] = _Kept(kept.data, pending, version, version, changes=changes)
+        return version
 
     async def release(self, checkpoint_id: str, *, expected_version: int) -> int:
         """Give a claimed checkpoint back."""

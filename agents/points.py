@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Container, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias, cast, runtime_checkable
 
 from agents.address import Address, Segment
@@ -124,6 +125,30 @@ class Point:
             **({"hidden": True} if self.is_hidden else {}),
         }
 
+    def stored(self) -> Point:
+        """What `from_json` reads of it, at the cost of what is new alone."""
+        if self._json is not None:
+            return self
+        children = tuple(child.stored() for child in self.children)
+        return _read_back(replace(self, children=children))
+
+    def renewed(self, ids: Container[str]) -> Point:
+        """The same, with the infos of some points, and of all around them, read anew.
+
+        Whoever got the infos of this tree may have changed them: what asked must not see that.
+        """
+        if self._json is None:
+            return self
+        children = tuple(child.renewed(ids) for child in self.children)
+        is_same = all(map(operator.is_, children, self.children))
+        if is_same and self.id not in ids:
+            return self
+        return _read_back(replace(self, children=children), self._json)
+
+    def anew(self) -> Point:
+        """The same, all read anew; see `renewed`."""
+        return Point.from_json(self.to_json())
+
     @classmethod
     def from_json(cls, data: Json) -> Point:
         """Read what `to_json` wrote.
@@ -147,6 +172,14 @@ class Point:
         # A batch of many calls is answered bit by bit: what is untouched costs no new encoding.
         object.__setattr__(point, "_json", data)
         return point
+
+
+def _read_back(point: Point, data: Json = None) -> Point:
+    """Take the info from JSON data: from what is written of it, if nothing was written before."""
+    fields = cast("dict[str, Json]", point.to_json() if data is None else data)
+    found = replace(point, info=decode(fields["info"]))
+    object.__setattr__(found, "_json", fields)
+    return found
 
 
 class PointIndex:

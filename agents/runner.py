@@ -20,7 +20,7 @@ from pydantic_ai.messages import ModelMessage
 
 from agents.agent import Agent, AgentEvent, AgentInput, InterruptEvent, check_agent, run_agent
 from agents.cancel import CancelToken
-from agents.checkpoint import CheckpointStatus, CheckpointStore, MessageLog, StoredCheckpoint
+from agents.checkpoint import AmendingStore, CheckpointStatus, CheckpointStore, MessageLog
 from agents.codec import read_back
 from agents.context import BeforeStart, Scope
 from agents.document import (
@@ -55,8 +55,8 @@ from agents.topology import check_topology
 
 Durability = Literal["interrupt", "step"]
 Events = AsyncGenerator[AgentEvent, None]
-Claimed = tuple[RunDocument, StoredCheckpoint, tuple[ModelMessage, ...]]
-"""A run that was claimed for a resume, with the messages of earlier turns."""
+Claimed = tuple[OpenRun, RunDocument]
+"""A run that was claimed for a resume, and what it says."""
 
 
 def new_uuid() -> str:
@@ -118,6 +118,7 @@ class Runner:
             new_id=new_id,
             before_start=before_start,
             era=era,
+            amending=checkpoint_store if isinstance(checkpoint_store, AmendingStore) else None,
         )
         self._streaming = streaming
 
@@ -187,8 +188,8 @@ class Runner:
         )
         run_id = checkpoint_id or ""
         history = await self._setup.history(document)
-        stored = await self._setup.begin(run_id, document)
-        segment = self._setup.segment(run_id, document, stored, history=history, cancel=cancel)
+        begun = await self._setup.begin(run_id, document)
+        segment = self._setup.segment(replace(begun, history=history), document, cancel=cancel)
         self._setup.observers.tell(
             RunStarted(checkpoint_id=run_id, agent_name=self._setup.agent.name)
         )
@@ -265,10 +266,7 @@ class Runner:
         if isinstance(claimed, InterruptEvent):
             yield claimed
             return
-        document, stored, history = claimed
-        segment = self._setup.segment(
-            checkpoint_id, document, stored, history=history, cancel=cancel, was_claimed=True
-        )
+        segment = self._setup.segment(*claimed, cancel=cancel, was_claimed=True)
         self._tell_resumed(segment)
         async with contextlib.aclosing(self._work(segment)) as events:
             async for event in events:
@@ -309,7 +307,7 @@ class Runner:
         if run.status is CheckpointStatus.PENDING and document.waiting is not None:
             work = self.resume_with_params(checkpoint_id, ResumeParams(), cancel=cancel, run=run)
         else:
-            work = self._work(await self._recovered(checkpoint_id, document, run.stored, cancel))
+            work = self._work(await self._recovered(run, document, cancel))
         async with contextlib.aclosing(work) as events:
             async for event in events:
                 yield event
@@ -370,7 +368,8 @@ class Runner:
 
     async def _work(self, segment: Segment) -> Events:
         """Run the agent to its next interrupt or its end, and store which it was."""
-        agent_input = AgentInput(messages=segment.document.messages, history=segment.history)
+        history = segment.opened.history or ()
+        agent_input = AgentInput(messages=segment.document.messages, history=history)
         events = run_agent(self._setup.agent, agent_input, outer=Scope(run=segment.run))
         signal: Interrupted | None = None
         try:
@@ -397,19 +396,13 @@ class Runner:
             raise refusal
 
     async def _recovered(
-        self,
-        checkpoint_id: str,
-        document: RunDocument,
-        stored: StoredCheckpoint,
-        cancel: CancelToken | None,
+        self, run: OpenRun, document: RunDocument, cancel: CancelToken | None
     ) -> Segment:
         """Go on with a segment that a dead process left; only now it is this one's."""
         if document.waiting is not None:
             check_topology(self._setup.agent, document.waiting, document.topology)
         history = await self._setup.history(document)
-        segment = self._setup.segment(
-            checkpoint_id, document, stored, history=history, cancel=cancel
-        )
+        segment = self._setup.segment(replace(run, history=history), document, cancel=cancel)
         await segment.run.journal.append(RECOVERED, "")
         self._tell_resumed(segment, is_recovery=True)
         return segment
@@ -428,7 +421,7 @@ class Runner:
         # Somebody else may have written since. Then the truth is in the store.
         with contextlib.suppress(CheckpointError, ResumeError):
             if run is None and fresh is not None and params.targets:
-                run = OpenRun.of(checkpoint_id, fresh)
+                run = fresh.again()
             if run is not None:
                 return await self._claim(run, params, session)
         return await self._claim(await self._need(checkpoint_id), params, session)
@@ -439,10 +432,14 @@ class Runner:
         checkpoint_id, stored = run.checkpoint_id, run.stored
         document, waiting = self._pending(run)
         answers = {**find_stopped(waiting), **find_answers(waiting, params.targets)}
+        waiting = waiting.renewed(answers) if params.untargeted == "preserve" else waiting.anew()
+        document = replace(document, waiting=waiting)
         if not (answers or session) and params.untargeted == "preserve":
             return self._interrupt_event(waiting, stored.version)
         check_topology(self._setup.agent, waiting, document.topology)
-        history = await self._setup.history(document)
+        history = run.history
+        if history is None:
+            history = await self._setup.history(document)
         claim = Claim(
             answers=answers,
             untargeted=params.untargeted,
@@ -453,7 +450,9 @@ class Runner:
         version = await self._need_store().claim(
             checkpoint_id, claim, expected_version=stored.version
         )
-        return document, replace(stored, claim=claim, version=version), history
+        running = CheckpointStatus.RUNNING
+        claimed = replace(stored, claim=claim, status=running, version=version)
+        return replace(run, stored=claimed, history=history), document
 
     def _tell_resumed(self, segment: Segment, *, is_recovery: bool = False) -> None:
         answers = segment.run.answers.items()

@@ -14,10 +14,16 @@ from pydantic_ai.messages import ModelMessage
 
 from agents.agent import Agent
 from agents.cancel import CancelToken
-from agents.checkpoint import CheckpointStatus, CheckpointStore, MessageLog, StoredCheckpoint
-from agents.codec import read_back
+from agents.checkpoint import (
+    AmendingStore,
+    CheckpointStatus,
+    CheckpointStore,
+    MessageLog,
+    StoredCheckpoint,
+)
+from agents.codec import read_back, to_text
 from agents.context import BeforeStart, RunContext, SessionValues
-from agents.document import Claim, RunDocument, find_stopped
+from agents.document import Claim, OpenRun, RunDocument, find_stopped
 from agents.errors import (
     AgentConfigError,
     CheckpointBusyError,
@@ -32,7 +38,13 @@ from agents.points import Point
 from agents.topology import topology
 
 _FRESH = 200
-"""How many checkpoints a runner remembers, each a few kilobytes."""
+"""How many checkpoints a runner remembers at most, each a few kilobytes."""
+_FRESH_SIZE = 4_000_000
+"""How many characters they have together, but for one that alone has more."""
+
+
+def _size(run: OpenRun) -> int:
+    return min(max(run.size, _FRESH_SIZE // _FRESH), _FRESH_SIZE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +60,7 @@ class Setup:
         new_id: Makes ids of interrupts.
         before_start: Looks at each gated call before it starts; None lets all of them.
         era: Enters idempotency keys; empty for that of the document.
+        amending: The same as `store`, if it can add to a document.
         fresh: What this process saved last, so that a resume need not read it again. Others may
             have written since: a claim tells.
     """
@@ -60,7 +73,10 @@ class Setup:
     new_id: Callable[[], str]
     before_start: BeforeStart | None = None
     era: str = ""
-    fresh: LRUCache[str, StoredCheckpoint] = field(default_factory=lambda: LRUCache(_FRESH))
+    amending: AmendingStore | None = None
+    fresh: LRUCache[str, OpenRun] = field(
+        default_factory=lambda: LRUCache(_FRESH_SIZE, getsizeof=_size)
+    )
 
     async def history(self, document: RunDocument) -> tuple[ModelMessage, ...]:
         """Read the messages of earlier turns in the log.
@@ -75,7 +91,7 @@ class Setup:
         log_id, turn = document.log
         return tuple(read_log(await self.message_log.load(log_id, before_turn=turn)))
 
-    async def begin(self, run_id: str, document: RunDocument) -> StoredCheckpoint:
+    async def begin(self, run_id: str, document: RunDocument) -> OpenRun:
         """Make sure that an id is free; when each step is stored, take it.
 
         Returns:
@@ -85,16 +101,18 @@ class Setup:
             CheckpointError: The id is in use.
             UnstorableValueError: A value of the run cannot be stored.
         """
-        text = read_back(document.to_text(), RunDocument.from_text)
+        data = document.to_json()
+        text = read_back(to_text(data), RunDocument.from_text)
         version, status = 0, CheckpointStatus.RUNNING
         if self.store is not None and run_id:
             if not self.every_step:
                 await self._check_new(self.store, run_id)
             else:
                 version = await self._take(self.store, run_id, text)
-        return StoredCheckpoint(
+        stored = StoredCheckpoint(
             data=text, claim="", status=status, version=version, base=version, journal=()
         )
+        return OpenRun(checkpoint_id=run_id, stored=stored, document=document, data=data)
 
     async def _check_new(self, store: CheckpointStore, run_id: str) -> None:
         stored = await store.load(run_id)
@@ -113,24 +131,21 @@ class Setup:
 
     def segment(
         self,
-        run_id: str,
+        opened: OpenRun,
         document: RunDocument,
-        stored: StoredCheckpoint,
         *,
-        history: tuple[ModelMessage, ...],
         cancel: CancelToken | None,
         was_claimed: bool = False,
     ) -> Segment:
         """Make a segment; nothing of it runs yet.
 
         Args:
-            run_id: Id of the checkpoint; may be empty.
-            document: What the checkpoint says.
-            stored: The checkpoint.
-            history: Messages of earlier turns.
+            opened: The run, with its history; the id may be empty.
+            document: What it says.
             cancel: With it, somebody else can stop the run.
             was_claimed: Whether this process has just claimed it.
         """
+        run_id, stored = opened.checkpoint_id, opened.stored
         claim = Claim.from_text(stored.claim)
         document = document.in_era(claim.era or document.era)
         session = SessionValues({**document.session, **claim.session})
@@ -164,8 +179,7 @@ class Setup:
             checkpoint_id=run_id if self.store else "",
             document=document,
             run=run,
-            version=stored.version,
-            history=history,
+            opened=opened,
             was_claimed=was_claimed,
         )
 
@@ -179,8 +193,7 @@ class Segment:
         checkpoint_id: Empty when nothing is kept.
         document: What it began from.
         run: What all parts of it share.
-        version: Of the checkpoint; 0 when there is none yet.
-        history: Messages of earlier turns.
+        opened: The checkpoint; with version 0, when there is none yet.
         was_claimed: Whether this process has just claimed it.
     """
 
@@ -188,9 +201,13 @@ class Segment:
     checkpoint_id: str
     document: RunDocument
     run: RunContext
-    version: int
-    history: tuple[ModelMessage, ...] = ()
+    opened: OpenRun
     was_claimed: bool = False
+
+    @property
+    def version(self) -> int:
+        """Of the checkpoint; 0 when there is none yet."""
+        return self.opened.stored.version
 
     async def keep(self, waiting: Point) -> int:
         """Store what waits; only then may people see it.
@@ -243,22 +260,40 @@ class Segment:
             session=dict(self.run.session),
             counts=self.run.counts,
             transcript=tuple(self.run.transcript),
-            waiting=waiting,
+            waiting=waiting.stored(),
             topology=topology(self.setup.agent, waiting),
         )
         return await self._save(document)
 
     async def _save(self, document: RunDocument) -> int:
-        store, fresh = self.setup.store, self.setup.fresh
+        """Write what has changed of the document, or all of it where that costs less."""
+        store, amending, before = self.setup.store, self.setup.amending, self.opened.stored
         if store is None or not self.checkpoint_id:
             return 0
-        text, status = document.to_text(), CheckpointStatus.PENDING
-        version = await store.save(
-            self.checkpoint_id, text, status=status, expected_version=self.version
+        data, pending = document.to_json(), CheckpointStatus.PENDING
+        running = before.status is CheckpointStatus.RUNNING and bool(before.version)
+        change = self.opened.change_to(data) if running and amending is not None else ""
+        text, changes = before.data, (*before.changes, change)
+        if amending is not None and change:
+            version = await amending.amend(
+                self.checkpoint_id, change, expected_version=self.version
+            )
+        else:
+            text, changes = to_text(data), ()
+            version = await store.save(
+                self.checkpoint_id, text, status=pending, expected_version=self.version
+            )
+        stored = StoredCheckpoint(
+            data=text,
+            claim="",
+            status=pending,
+            version=version,
+            base=version,
+            journal=(),
+            changes=changes,
         )
-        fresh[self.checkpoint_id] = StoredCheckpoint(
-            data=text, claim="", status=status, version=version, base=version, journal=()
-        )
+        saved = replace(self.opened, stored=stored, document=document, data=data)
+        self.setup.fresh[self.checkpoint_id] = saved
         return version
 
     @contextlib.contextmanager

@@ -10,7 +10,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agents import CheckpointStatus, CheckpointStore, MessageLog, StoredCheckpoint
+from agents import CheckpointStatus, MessageLog, StoredCheckpoint
+from agents.checkpoint import AmendingStore
 from tests.mongo import MongoServer
 
 
@@ -25,7 +26,7 @@ class Counted:
         written: Bytes of text that were written.
     """
 
-    store: CheckpointStore
+    store: AmendingStore
     log: MessageLog
     commands: int = 0
     written: int = 0
@@ -65,6 +66,12 @@ class CountedStore:
         self._counted.note("claim", claim)
         return await self._counted.store.claim(
             checkpoint_id, claim, expected_version=expected_version
+        )
+
+    async def amend(self, checkpoint_id: str, change: str, *, expected_version: int) -> int:
+        self._counted.note("amend", change)
+        return await self._counted.store.amend(
+            checkpoint_id, change, expected_version=expected_version
         )
 
     async def append(self, checkpoint_id: str, entry: str, *, base: int, index: int) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from agents.checkpoint import CheckpointStatus, CheckpointStore, StoredCheckpoint
+from agents.checkpoint import AmendingStore, CheckpointStatus, StoredCheckpoint
 from bot.asks import ask_of
 from bot.callmask import NO_NAMES, Names, mask_data
 from bot.ports import Clock
@@ -316,7 +316,7 @@ class AuditedCheckpoints:
         clock: The time now.
     """
 
-    checkpoints: CheckpointStore
+    checkpoints: AmendingStore
     audit: AuditStore
     clock: Clock
 
@@ -335,6 +335,12 @@ class AuditedCheckpoints:
     async def claim(self, checkpoint_id: str, claim: str, *, expected_version: int) -> int:
         """See `CheckpointStore.claim`."""
         return await self.checkpoints.claim(checkpoint_id, claim, expected_version=expected_version)
+
+    async def amend(self, checkpoint_id: str, change: str, *, expected_version: int) -> int:
+        """See `AmendingStore.amend`."""
+        return await self.checkpoints.amend(
+            checkpoint_id, change, expected_version=expected_version
+        )
 
     async def append(self, checkpoint_id: str, entry: str, *, base: int, index: int) -> None:
         """See `CheckpointStore.append`."""

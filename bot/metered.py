@@ -69,6 +69,7 @@ class MeteredStorage:
             storage.checkpoints,
             {
                 "save": self._step("checkpoint"),
+                "amend": self._step("checkpoint"),
                 "claim": self._step("resume"),
                 "close": self._step("end"),
             },

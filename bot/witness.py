@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from agents.address import Address
 from agents.calls import ToolOutcome
-from agents.checkpoint import CheckpointStatus, CheckpointStore, StoredCheckpoint
+from agents.checkpoint import AmendingStore, CheckpointStatus, StoredCheckpoint
 from bot.asks import Form, ask_of
 from bot.callmask import mask_title
 from bot.ports import Clock
@@ -238,7 +238,7 @@ class WitnessedCheckpoints:
         witness: Reads the journal.
     """
 
-    checkpoints: CheckpointStore
+    checkpoints: AmendingStore
     witness: Witness
 
     async def load(self, checkpoint_id: str) -> StoredCheckpoint | None:
@@ -256,6 +256,12 @@ class WitnessedCheckpoints:
     async def claim(self, checkpoint_id: str, claim: str, *, expected_version: int) -> int:
         """See `CheckpointStore.claim`."""
         return await self.checkpoints.claim(checkpoint_id, claim, expected_version=expected_version)
+
+    async def amend(self, checkpoint_id: str, change: str, *, expected_version: int) -> int:
+        """See `AmendingStore.amend`."""
+        return await self.checkpoints.amend(
+            checkpoint_id, change, expected_version=expected_version
+        )
 
     async def append(self, checkpoint_id: str, entry: str, *, base: int, index: int) -> None:
         """See `CheckpointStore.append`.

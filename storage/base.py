@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from agents.checkpoint import CheckpointStore, MessageLog
+from agents.checkpoint import AmendingStore, MessageLog
 from storage.records import (
     Approval,
     ApprovalHead,
@@ -601,7 +601,7 @@ class Storage(Protocol):
         ...
 
     @property
-    def checkpoints(self) -> CheckpointStore:
+    def checkpoints(self) -> AmendingStore:
         """Checkpoints and their journals."""
         ...
 

@@ -276,6 +276,7 @@ def stored_checkpoint(
             version=_number(head.get("version")),
             base=_number(head.get("base")),
             journal=tuple(_text(entry["entry"]) for entry in journal),
+            changes=_changes(head.get("changes", ())),
         )
     except (TypeError, ValueError) as error:
         fault = "a field is damaged"
@@ -317,6 +318,15 @@ def _entry(row: Mapping[str, object]) -> AuditEntry:
             actor_id=str(row.get("actor_id")),
             detail={"why": str(error)},
         )
+
+
+def _changes(value: object) -> tuple[str, ...]:
+    """Changes of a document: a list of texts, or one text with a line for each."""
+    if isinstance(value, str):
+        return tuple(line for line in value.split("\n") if line)
+    if not isinstance(value, Sequence):
+        raise TypeError(value)
+    return tuple(map(_text, value))
 
 
 def _fingerprint(*codecs: Codec[Any]) -> str:

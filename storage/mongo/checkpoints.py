@@ -22,7 +22,7 @@ _AT_ONCE = 500
 
 
 class MongoCheckpointStore:
-    """See `agents.checkpoint.CheckpointStore` and `ThreadStore`.
+    """See `agents.checkpoint.CheckpointStore`, `AmendingStore` and `ThreadStore`.
 
     `open` in a document says that the run has not ended; it makes the condition an equality.
     """
@@ -60,7 +60,8 @@ class MongoCheckpointStore:
             saved = await self._checkpoints.insert(head)
         else:
             saved = await self._checkpoints.update(
-                _expected(checkpoint_id, expected_version), {"$set": changes}
+                _expected(checkpoint_id, expected_version),
+                {"$set": changes, "$unset": {"changes": ""}},
             )
         if not saved:
             raise CheckpointConflictError(checkpoint_id)
@@ -72,6 +73,22 @@ class MongoCheckpointStore:
         changes = {"claim": claim, "status": CheckpointStatus.RUNNING.value, "version": version}
         if not await self._checkpoints.update(
             {**_expected(checkpoint_id, expected_version), **pending}, {"$set": changes}
+        ):
+            raise CheckpointConflictError(checkpoint_id)
+        return version
+
+    async def amend(self, checkpoint_id: str, change: str, *, expected_version: int) -> int:
+        version = expected_version + 1
+        changes = {
+            "claim": "",
+            "status": CheckpointStatus.PENDING.value,
+            "version": version,
+            "base": version,
+        }
+        running = {"status": CheckpointStatus.RUNNING.value}
+        if not await self._checkpoints.update(
+            {**_expected(checkpoint_id, expected_version), **running},
+            {"$set": changes, "$push": {"changes": change}},
         ):
             raise CheckpointConflictError(checkpoint_id)
         return version
@@ -117,7 +134,7 @@ class MongoCheckpointStore:
             {
                 "$set": {"status": CheckpointStatus.CLOSED.value, "open": False},
                 "$inc": {"version": 1},
-                "$unset": {"data": "", "claim": ""},
+                "$unset": {"data": "", "claim": "", "changes": ""},
             },
         ):
             head = await self._checkpoints.get(checkpoint_id)

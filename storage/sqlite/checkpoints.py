@@ -24,7 +24,8 @@ ON CONFLICT DO NOTHING RETURNING 1
 
 _SAVE = """
 UPDATE checkpoints
-SET data = :data, claim = '', status = :status, version = :version + 1, base = :version + 1
+SET data = :data, claim = '', changes = '', status = :status,
+    version = :version + 1, base = :version + 1
 WHERE checkpoint_id = :id AND version = :version AND status <> 'closed' AND v = :v
 RETURNING 1
 """
@@ -32,6 +33,15 @@ RETURNING 1
 _CLAIM = """
 UPDATE checkpoints SET claim = :claim, status = 'running', version = :version + 1
 WHERE checkpoint_id = :id AND version = :version AND status = 'pending' AND v = :v
+RETURNING 1
+"""
+
+# A line for each: JSON text has no line breaks of its own.
+_AMEND = """
+UPDATE checkpoints
+SET changes = changes || :change || char(10), claim = '', status = 'pending',
+    version = :version + 1, base = :version + 1
+WHERE checkpoint_id = :id AND version = :version AND status = 'running' AND v = :v
 RETURNING 1
 """
 
@@ -61,7 +71,8 @@ ON CONFLICT DO NOTHING RETURNING 1
 """
 
 _CLOSE = """
-UPDATE checkpoints SET data = '', claim = '', status = 'closed', version = version + 1
+UPDATE checkpoints
+SET data = '', claim = '', changes = '', status = 'closed', version = version + 1
 WHERE checkpoint_id = :id AND version = :version AND status <> 'closed' AND v = :v
 RETURNING 1
 """
@@ -83,7 +94,7 @@ DELETE FROM journal WHERE checkpoint_id = :id
 
 
 class SqliteCheckpointStore:
-    """See `agents.checkpoint.CheckpointStore` and `ThreadStore`."""
+    """See `agents.checkpoint.CheckpointStore`, `AmendingStore` and `ThreadStore`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -119,6 +130,17 @@ class SqliteCheckpointStore:
             "version": expected_version,
         }
         if not await self._database.change(_CLAIM, values):
+            raise CheckpointConflictError(checkpoint_id)
+        return expected_version + 1
+
+    async def amend(self, checkpoint_id: str, change: str, *, expected_version: int) -> int:
+        values = {
+            "id": checkpoint_id,
+            "v": SCHEMA_VERSION,
+            "change": change,
+            "version": expected_version,
+        }
+        if not await self._database.change(_AMEND, values):
             raise CheckpointConflictError(checkpoint_id)
         return expected_version + 1
 

@@ -33,6 +33,8 @@ COMMON = (
     "chat.postMessage >",
     "chat.update <",
     "chat.update >",
+    "checkpoints.amend <",
+    "checkpoints.amend >",
     "checkpoints.append <",
     "checkpoints.append >",
     "checkpoints.claim >",

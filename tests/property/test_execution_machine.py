@@ -168,6 +168,11 @@ class SteppingStore:
         with _noted(self._worker):
             return await self._inner.claim(checkpoint_id, claim, expected_version=expected_version)
 
+    async def amend(self, checkpoint_id: str, change: str, *, expected_version: int) -> int:
+        await self._worker.step("amend")
+        with _noted(self._worker):
+            return await self._inner.amend(checkpoint_id, change, expected_version=expected_version)
+
     async def append(self, checkpoint_id: str, entry: str, *, base: int, index: int) -> None:
         await self._worker.step("append")
         with _noted(self._worker):

@@ -64,6 +64,12 @@ class MortalStore:
         self._effects.step()
         return version
 
+    async def amend(self, checkpoint_id: str, change: str, *, expected_version: int) -> int:
+        self._effects.step()
+        version = await self._inner.amend(checkpoint_id, change, expected_version=expected_version)
+        self._effects.step()
+        return version
+
     async def append(self, checkpoint_id: str, entry: str, *, base: int, index: int) -> None:
         self._effects.step()
         await self._inner.append(checkpoint_id, entry, base=base, index=index)

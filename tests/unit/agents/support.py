@@ -277,6 +277,12 @@ class DyingStore:
         self._die(before=False)
         return version
 
+    async def amend(self, checkpoint_id: str, change: str, *, expected_version: int) -> int:
+        self._die(before=True)
+        version = await self.inner.amend(checkpoint_id, change, expected_version=expected_version)
+        self._die(before=False)
+        return version
+
     async def release(self, checkpoint_id: str, *, expected_version: int) -> int:
         self._die(before=True)
         version = await self.inner.release(checkpoint_id, expected_version=expected_version)

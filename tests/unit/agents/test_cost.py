@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import pytest
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 
-from agents.agent import AgentEvent, InterruptEvent
+from agents.agent import AgentEvent, InterruptEvent, MessageEvent, ToolEvent
+from agents.calls import ToolOutcome
 from agents.chatmodel import ChatModelAgent
 from agents.checkpoint import CheckpointStatus, StoredCheckpoint
 from agents.document import ResumeParams
@@ -22,8 +23,10 @@ from agents.errors import (
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog
 from agents.messages import log_text, user_message
 from agents.models import ScriptedModel, Turn, call, say
+from agents.points import InterruptContext
 from agents.runner import Durability, Runner
 from agents.tools import approval_gate, tool
+from agents.tools.infos import CallInfo
 from tests.unit.agents.support import Asker, collect, contexts, yes
 
 
@@ -76,6 +79,10 @@ class CostlyStore(MemoryCheckpointStore):
     async def claim(self, checkpoint_id: str, claim: str, *, expected_version: int) -> int:
         self._costs.note("claim", claim)
         return await super().claim(checkpoint_id, claim, expected_version=expected_version)
+
+    async def amend(self, checkpoint_id: str, change: str, *, expected_version: int) -> int:
+        self._costs.note("amend", change)
+        return await super().amend(checkpoint_id, change, expected_version=expected_version)
 
     async def append(self, checkpoint_id: str, entry: str, *, base: int, index: int) -> None:
         self._costs.note("append", entry)
@@ -169,7 +176,7 @@ async def test_i11_an_interrupt_costs_the_same_whatever_came_before(
 
         to_ask, to_resume = STEPS[durability]
         assert asked[0] == to_ask
-        assert resumed[0] == ["history", *to_resume]
+        assert resumed[0] == to_resume
         assert asked[1] <= 4096
         assert resumed[1] <= 2048
         written[messages] = asked[1]
@@ -319,3 +326,104 @@ async def test_nobody_goes_on_with_another_run_than_the_one_that_was_opened() ->
         with pytest.raises(AgentConfigError, match="'2'"):
             await collect(events)
     assert len(await runner.pending("1")) == len(await runner.pending("2")) == 1
+
+
+def many(count: int) -> Turn:
+    return [call("transfer", {**ARGUMENTS, "amount": n}, id=f"c{n}") for n in range(count)]
+
+
+async def answer(runner: Runner, context: InterruptContext) -> list[AgentEvent]:
+    params = ResumeParams(targets={context.id: yes(context)})
+    return await collect(runner.resume_with_params("t#x", params))
+
+
+async def test_an_answer_costs_the_same_however_many_wait_beside_it() -> None:
+    written = {}
+    for count in (10, 40):
+        bank = Bank(10, "step")
+        runner = bank.runner(many(count), say("Done."))
+        waiting = contexts(await bank.ask(runner))
+        bank.costs.take()
+        await answer(runner, waiting["c5"])
+        commands, written[count] = bank.costs.take()
+        assert commands == ["claim", "append", "append", "amend"]
+    assert written[40] - written[10] <= 16
+    assert written[40] <= 1536
+
+
+async def test_another_process_goes_on_from_a_document_and_its_changes() -> None:
+    bank = Bank(10, "step")
+    waiting = contexts(await bank.ask(bank.runner(many(12))))
+    events: list[AgentEvent] = []
+    for number in range(12):
+        run = await bank.store.load("t#x")
+        assert run is not None
+        assert len(run.changes) == number
+        other = bank.runner(say("Done."))
+        pending = await other.pending("t#x")
+        assert [c.id for c in pending] == [waiting[f"c{n}"].id for n in range(number, 12)]
+        events = await answer(other, pending[0])
+    assert isinstance(events[-1], MessageEvent)
+    assert events[-1].text == "Done."
+    ended = await bank.store.load("t#x")
+    assert ended is not None
+    assert (ended.status, ended.changes) == (CheckpointStatus.CLOSED, ())
+
+
+async def test_a_document_is_written_anew_before_its_changes_outgrow_it() -> None:
+    bank = Bank(10, "step")
+    runner = bank.runner(many(1), *(many(1) for _ in range(15)))
+    (context,) = contexts(await bank.ask(runner)).values()
+    seen = set()
+    for _ in range(15):
+        (context,) = contexts(await answer(runner, context)).values()
+        stored = await bank.store.load("t#x")
+        assert stored is not None
+        assert sum(map(len, stored.changes)) <= len(stored.data)
+        seen.add(bool(stored.changes))
+    assert seen == {True, False}
+
+
+async def test_a_document_of_an_earlier_version_is_never_changed_but_written_anew() -> None:
+    bank = Bank(10, "step")
+    waiting = contexts(await bank.ask(bank.runner(many(12))))
+    kept = bank.store._kept["t#x"]
+    kept.data = kept.data.replace('"schema":3', '"schema":2', 1)
+    bank.costs.take()
+
+    other = bank.runner(say("Done."))
+    await answer(other, waiting["c0"])
+
+    assert bank.costs.take()[0] == ["load", "history", "claim", "append", "append", "save"]
+    await answer(other, waiting["c1"])
+    assert bank.costs.take()[0] == ["claim", "append", "append", "amend"]
+
+
+async def test_whoever_changes_what_was_shown_changes_nothing_of_what_asked() -> None:
+    bank = Bank(10, "step")
+    runner = bank.runner(many(3), say("Done."))
+    shown = contexts(await bank.ask(runner))
+    info = shown["c0"].info
+    assert isinstance(info, CallInfo)
+    fitting = yes(shown["c0"])
+    info.arguments["amount"] = 1_000_000
+
+    params = ResumeParams(targets={shown["c0"].id: fitting})
+    shown = contexts(await collect(runner.resume_with_params("t#x", params)))
+    later = shown["c1"].info
+    assert isinstance(later, CallInfo)
+    fitting = yes(shown["c1"])
+    later.arguments["amount"] = 1_000_000
+    params = ResumeParams(targets={shown["c1"].id: fitting})
+    (done, *_) = await collect(runner.resume_with_params("t#x", params))
+    assert isinstance(done, ToolEvent)
+    assert (done.call.id, done.outcome) == ("c1", ToolOutcome.RAN)
+
+
+async def test_a_runner_remembers_large_runs_only_as_long_as_there_is_room() -> None:
+    runner = Runner(Asker("a"), checkpoint_store=MemoryCheckpointStore())
+    for number in range(5):
+        text = "x" * 1_500_000
+        await collect(runner.query(text, checkpoint_id=str(number)))
+
+    assert list(runner._setup.fresh) == ["3", "4"]

@@ -103,7 +103,7 @@ async def test_a_checkpoint_of_version_1_is_resumed_to_its_end() -> None:
     assert contexts(events)["c2"].id == first.id
     stored = await found.store.load("t#1")
     assert stored is not None
-    assert from_text(stored.data)["schema"] == SCHEMA_VERSION == 2
+    assert from_text(stored.data)["schema"] == SCHEMA_VERSION == 3
 
     params = ResumeParams(targets={first.id: yes(first)})
     events = await collect(found.runner.resume_with_params("t#1", params))

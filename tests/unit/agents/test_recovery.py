@@ -310,6 +310,11 @@ async def test_taking_back_may_fail_and_the_first_error_is_told() -> None:
                 raise OSError("store down")
             return await super().save(*args, **kwargs)  # type: ignore[arg-type]
 
+        async def amend(self, *args: object, **kwargs: object) -> int:
+            if self.away:
+                raise OSError("store down")
+            return await super().amend(*args, **kwargs)  # type: ignore[arg-type]
+
     world, _, _ = step_world()
     world.durability, world.store = "interrupt", Away()
     context = contexts(await world.run())["c2"]
@@ -401,7 +406,10 @@ async def test_a_doubt_that_lost_its_arguments_runs_nothing() -> None:
     store, _ = await died_in_pay(world, pay)
     doubt = contexts(await world.recover())["c2"]
     kept = store._kept["1"]
-    kept.data = kept.data.replace('"state":{"x":2}', '"state":"lost"')
+    (change,) = kept.changes
+    state = '"state":{"keys":{"x":{"new":2}},"gone":["$type","value"]}'
+    assert change.count(state) == 1
+    kept.changes = (change.replace(state, '"state":{"new":"lost"}'),)
 
     with pytest.raises(CheckpointDecodeError, match="lost its arguments"):
         await world.resume({doubt.id: DoubtResult(choice="again")})

@@ -202,7 +202,7 @@ async def test_16_what_cannot_be_stored_is_not_asked() -> None:
         ("{", CheckpointDecodeError),
         ("[]", CheckpointDecodeError),
         ('{"schema":1}', CheckpointDecodeError),
-        ('{"schema":3}', CheckpointVersionError),
+        ('{"schema":4}', CheckpointVersionError),
         ("{}", CheckpointVersionError),
     ],
 )

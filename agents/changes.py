@@ -1,0 +1,113 @@
+"""Changes of JSON data: what is written of a large document in which little is new.
+
+A change is JSON data itself: `{"new": value}` replaces a value; `{"keys": {key: change}, "gone":
+[key]}` changes an object, `{"items": {index: change}}` a list of the same length, and `{"splice":
+[start, count, [value]]}` one of another length. Stored: version 1, must stay readable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias, cast
+
+from agents.codec import Json
+from agents.errors import CheckpointDecodeError
+
+Change: TypeAlias = dict[str, Json]
+"""How one value becomes another."""
+
+
+def difference(before: Json, after: Json) -> Change | None:
+    """Find out how one value becomes another; None when they are the same.
+
+    Parts that are one object in both cost nothing. The order of keys does not count.
+    """
+    if before is after:
+        return None
+    if isinstance(before, dict) and isinstance(after, dict):
+        return _of_objects(before, after)
+    if isinstance(before, list) and isinstance(after, list):
+        return _of_lists(before, after)
+    return None if _is_same(before, after) else {"new": after}
+
+
+def changed(data: Json, change: Json) -> Json:
+    """Make the value that a change was made for; what it was made of stays as it is.
+
+    Raises:
+        CheckpointDecodeError: The change is damaged, or belongs to other data.
+    """
+    try:
+        return _changed(data, cast("Change", change))
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise CheckpointDecodeError(f"a change of it is damaged: {error!r}") from error
+
+
+def _of_objects(before: Mapping[str, Json], after: Mapping[str, Json]) -> Change | None:
+    keys: dict[str, Json] = {}
+    for key, value in after.items():
+        change = difference(before[key], value) if key in before else {"new": value}
+        if change is not None:
+            keys[key] = change
+    gone: list[Json] = [key for key in before if key not in after]
+    change = {"keys": keys} if keys else {}
+    if gone:
+        change["gone"] = gone
+    return change or None
+
+
+def _of_lists(before: list[Json], after: list[Json]) -> Change | None:
+    if len(before) == len(after):
+        items: dict[str, Json] = {}
+        for at, (old, new) in enumerate(zip(before, after, strict=True)):
+            change = difference(old, new)
+            if change is not None:
+                items[str(at)] = change
+        return {"items": items} if items else None
+    start = _same_count(before, after)
+    end = _same_count(reversed(before[start:]), reversed(after[start:]))
+    return {"splice": [start, len(before) - start - end, after[start : len(after) - end]]}
+
+
+def _same_count(before: Iterable[Json], after: Iterable[Json]) -> int:
+    """How many values are the same from the start on."""
+    count = 0
+    for old, new in zip(before, after, strict=False):
+        if not _is_same(old, new):
+            break
+        count += 1
+    return count
+
+
+def _is_same(one: Json, other: Json) -> bool:
+    """Whether two values have the same text as JSON, but for the order of keys."""
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_is_same(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_is_same, one, other))
+    return repr(one) == repr(other) if isinstance(one, float) else one == other
+
+
+def _changed(data: Json, change: Change) -> Json:
+    if "new" in change:
+        return change["new"]
+    if isinstance(data, dict):
+        found = dict(data)
+        for key in cast("list[str]", change.get("gone", [])):
+            del found[key]
+        for key, one in cast("dict[str, Change]", change.get("keys", {})).items():
+            found[key] = _changed(found.get(key), one)
+        return found
+    items = list(cast("list[Json]", data))
+    if "splice" in change:
+        start, count, values = cast("tuple[int, int, list[Json]]", change["splice"])
+        if not 0 <= start <= start + count <= len(items):
+            raise IndexError(start)
+        items[start : start + count] = values
+    for at, one in cast("dict[str, Change]", change.get("items", {})).items():
+        items[int(at)] = _changed(items[int(at)], one)
+    return items
