@@ -16,13 +16,11 @@ from agents.tools.base import Tool
 from agents.tools.rulings import Judgement
 from agents.topology import Component, Described, Key, agent_component
 from bot.callmask import Names, mask_title
+from bot.loading import EVERYWHERE
 from bot.ports import CheckedCall
 from storage.records import Approval, Thread
 
 logger = logging.getLogger(__name__)
-
-EVERYWHERE = "*"
-"""Stands for all channels that have no agent of their own."""
 
 ChannelName = Callable[[str], Awaitable[str]]
 """Finds the name of a channel by its id, without `#`; empty for a direct message."""

@@ -13,10 +13,12 @@ from typing import cast
 from pydantic_ai.models import Model
 
 from agents import Agent, AgentConfigError, resolve_model
-from bot.catalog import EVERYWHERE
 from bot.errors import SettingsError
 
 DEMO_MODEL = "demo"
+
+EVERYWHERE = "*"
+"""Stands for all channels that have no agent of their own."""
 
 _MACHINERY = (__file__, importlib.__file__)
 _CHANNEL = re.compile(r"\*|[CDG][A-Z0-9]{2,}|#[^\sA-Z#@<>|,.]{1,80}")

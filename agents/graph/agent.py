@@ -20,7 +20,8 @@ from agents.graph.errors import NodeRefusedError
 from agents.outlet import Outlet, current_outlet, telling
 from agents.signals import refuse_orphans
 from agents.tools.base import CallText, Tool, ToolSpec
-from agents.tools.function import FunctionTool, result_text, tool
+from agents.tools.decorator import tool
+from agents.tools.function import FunctionTool, result_text
 
 _NO = "Do not try the same call again or work around it."
 

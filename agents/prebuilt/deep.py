@@ -18,7 +18,7 @@ from agents.messages import user_message
 from agents.middlewares.base import Middleware
 from agents.prebuilt.files import Shell, execute_tool, file_tools
 from agents.tools.base import CallText, Tool, ToolSpec
-from agents.tools.function import tool
+from agents.tools.decorator import tool
 from agents.tools.schema import Parameters, docstring_parts, parameters
 from agents.topology import Component, Key, agent_component
 

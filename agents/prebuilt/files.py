@@ -14,7 +14,7 @@ from typing import Protocol
 from agents.context import session_values
 from agents.errors import ToolError
 from agents.tools.base import Tool
-from agents.tools.function import tool
+from agents.tools.decorator import tool
 from agents.tools.gates import approval_gate
 
 PREFIX = "file:"

@@ -4,9 +4,10 @@ from agents.tools.asking import CallGate
 from agents.tools.base import CallText, Tool, ToolSpec
 from agents.tools.choice import CHOOSE_NAME, ChooseTool, choice_gate, choose_tool
 from agents.tools.complete import complete_gate
+from agents.tools.decorator import tool
 from agents.tools.digest import call_digest, canonical_json
 from agents.tools.followup import FOLLOW_UP_NAME, FollowUpTool, follow_up_tool
-from agents.tools.function import FunctionTool, tool
+from agents.tools.function import FunctionTool
 from agents.tools.gates import Gate, approval_gate, review_edit_gate
 from agents.tools.guard import PolicyGate, guard, policy_gate
 from agents.tools.human import (

@@ -14,8 +14,8 @@ from pydantic_ai.models import Model
 from agents.agent import Agent
 from agents.chatmodel import ChatModelAgent
 from agents.tools.base import Tool
+from agents.tools.decorator import tool
 from agents.tools.followup import follow_up_tool
-from agents.tools.function import tool
 from agents.tools.schema import Multiline
 
 INSTRUCTION = """\

@@ -18,7 +18,7 @@ from agents.chatmodel import ChatModelAgent
 from agents.prebuilt.plan_execute import executor_agent, plan_execute, replanner_agent
 from agents.prebuilt.supervisor import supervisor
 from agents.tools.actions import EXIT_NAME, TRANSFER_NAME, exit_tool
-from agents.tools.function import tool
+from agents.tools.decorator import tool
 from agents.transfer import transfer_tool_to
 from agents.workflows.sequential import SequentialAgent
 from bot.demo.commands import Call

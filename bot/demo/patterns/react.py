@@ -9,7 +9,7 @@ from pydantic_ai.models import Model
 
 from agents.agent import Agent
 from agents.prebuilt.react import create_react_agent
-from agents.tools.function import tool
+from agents.tools.decorator import tool
 from agents.tools.human import HumanInterruptConfig
 from bot.demo.patterns.rules import Reply, Seen, call, found, hint, voice
 from bot.demo.replies import Done, is_answer, report

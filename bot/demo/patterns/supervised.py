@@ -13,7 +13,7 @@ from agents.agent import Agent
 from agents.chatmodel import ChatModelAgent
 from agents.prebuilt.supervisor import supervisor
 from agents.tools.actions import EXIT_NAME, TRANSFER_NAME, exit_tool
-from agents.tools.function import tool
+from agents.tools.decorator import tool
 from agents.transfer import transfer_tool_to
 from bot.demo.patterns.rules import Reply, Seen, call, found, hint, voice
 from bot.demo.replies import report

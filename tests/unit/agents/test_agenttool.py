@@ -21,8 +21,8 @@ from agents.errors import (
     ToolError,
 )
 from agents.models import Turn, call, say
+from agents.tools.decorator import tool
 from agents.tools.followup import follow_up_tool
-from agents.tools.function import tool
 from agents.tools.gates import approval_gate
 from agents.workflows import LoopAgent, ParallelAgent, SequentialAgent
 from tests.unit.agents.support import Plain, brief, no, yes

@@ -11,8 +11,8 @@ from agents.memory import MemoryCheckpointStore
 from agents.models import Turn, call, say
 from agents.points import InterruptContext
 from agents.prebuilt.deep import deep_agent, task_tool, write_todos_tool
+from agents.tools.decorator import tool
 from agents.tools.followup import follow_up_tool
-from agents.tools.function import tool
 from agents.tools.gates import approval_gate
 from tests.unit.agents.support import Died, DyingStore, Plain, brief, yes
 from tests.unit.agents.team import Team, parents, pending

@@ -18,8 +18,8 @@ from agents.signals import interrupt
 from agents.tools import Tool, approval_gate, guard, human_gate, review_edit_gate
 from agents.tools.choice import choice_gate
 from agents.tools.complete import complete_gate
+from agents.tools.decorator import tool
 from agents.tools.digest import OLD_TAG, call_digest, canonical_json
-from agents.tools.function import tool
 from agents.tools.human import HumanInterrupt, HumanInterruptConfig
 from agents.tools.infos import ApprovalInfo, CallInfo, ReviewEditInfo, ReviewEditResult
 from agents.tools.questions import CallChoiceInfo, Choice, ParametersInfo

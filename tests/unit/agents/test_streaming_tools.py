@@ -25,7 +25,8 @@ from agents.errors import CheckpointConflictError, RunCancelledError, ToolError
 from agents.models import call, say
 from agents.signals import interrupt, stateful_interrupt
 from agents.tools.base import Tool
-from agents.tools.function import _AHEAD, _pieces, tool
+from agents.tools.decorator import tool
+from agents.tools.function import _AHEAD, _pieces
 from agents.tools.gates import review_edit_gate
 from agents.tools.infos import ReviewEditInfo
 from tests.unit.agents.support import Plain, World, brief, collect, contexts, yes

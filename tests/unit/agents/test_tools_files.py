@@ -19,7 +19,7 @@ from agents.calls import MAX_FILE_BYTES, File, ToolOutcome, ToolReturn, dump_fil
 from agents.errors import CheckpointDecodeError, ToolError
 from agents.models import call, say
 from agents.tools.base import Tool
-from agents.tools.function import tool
+from agents.tools.decorator import tool
 from agents.tools.gates import approval_gate
 from tests.unit.agents.support import Died, Plain, World, yes
 

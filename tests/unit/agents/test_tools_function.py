@@ -15,7 +15,8 @@ from agents.context import current_address
 from agents.errors import AgentConfigError, InvalidArgumentsError
 from agents.signals import interrupt
 from agents.tools.base import Tool
-from agents.tools.function import FunctionTool, result_text, tool
+from agents.tools.decorator import tool
+from agents.tools.function import FunctionTool, result_text
 from agents.tools.gates import Gate
 from agents.tools.infos import ApprovalInfo
 from tests.unit.agents.stage import Stage

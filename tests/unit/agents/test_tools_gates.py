@@ -17,7 +17,7 @@ from agents.context import current_address, get_resume_context
 from agents.errors import InvalidArgumentsError, ResumeDataError, ToolError
 from agents.signals import interrupt
 from agents.tools.base import Tool
-from agents.tools.function import tool
+from agents.tools.decorator import tool
 from agents.tools.gates import GateState, approval_gate, review_edit_gate
 from agents.tools.infos import (
     ApprovalInfo,
