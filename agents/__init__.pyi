@@ -1,7 +1,6 @@
 # All public names of the package: `agents/__init__.py` loads each from here when it is first used,
 # and type checkers read the same lines. The imports are relative, as lazy_loader wants them.
 
-from .address import Address as Address, Segment as Segment
 from .agent import (
     ActionEvent as ActionEvent,
     Agent as Agent,
@@ -20,8 +19,16 @@ from .agent import (
     make_message as make_message,
     run_agent as run_agent,
 )
-from .agenttool import AgentTool as AgentTool, AgentToolInfo as AgentToolInfo
-from .calls import (
+from .chat.agent import (
+    ChatInterruptInfo as ChatInterruptInfo,
+    ChatModelAgent as ChatModelAgent,
+    ChatResumeData as ChatResumeData,
+)
+from .chat.instruction import Instruction as Instruction
+from .chat.state import ChatState as ChatState, run_local_values as run_local_values
+from .conversation import Conversation as Conversation, Inbox as Inbox
+from .core.address import Address as Address, Segment as Segment
+from .core.calls import (
     Action as Action,
     BreakLoop as BreakLoop,
     Exit as Exit,
@@ -30,52 +37,25 @@ from .calls import (
     ToolReturn as ToolReturn,
     Transfer as Transfer,
 )
-from .cancel import (
+from .core.cancel import (
     CancelInfo as CancelInfo,
     CancelMode as CancelMode,
     CancelToken as CancelToken,
 )
-from .chatmodel import (
-    ChatInterruptInfo as ChatInterruptInfo,
-    ChatModelAgent as ChatModelAgent,
-    ChatResumeData as ChatResumeData,
-)
-from .chatstate import ChatState as ChatState, run_local_values as run_local_values
-from .checkpoint import (
+from .core.checkpoint import (
     CheckpointStatus as CheckpointStatus,
     CheckpointStore as CheckpointStore,
     MessageLog as MessageLog,
     StoredCheckpoint as StoredCheckpoint,
 )
-from .codec import (
+from .core.codec import (
     Json as Json,
     TypeRegistry as TypeRegistry,
     register as register,
     types as types,
 )
-from .context import (
-    AskAgain as AskAgain,
-    BeforeStart as BeforeStart,
-    SessionValues as SessionValues,
-    StartingCall as StartingCall,
-    address_segment as address_segment,
-    current_address as current_address,
-    current_checkpoint_id as current_checkpoint_id,
-    current_why as current_why,
-    event_key as event_key,
-    get_interrupt_state as get_interrupt_state,
-    get_resume_context as get_resume_context,
-    granted_arguments as granted_arguments,
-    idempotency_key as idempotency_key,
-    mark_started as mark_started,
-    publish as publish,
-    session_values as session_values,
-    state_slot as state_slot,
-    stream_text as stream_text,
-)
-from .conversation import Conversation as Conversation, Inbox as Inbox
-from .document import OpenRun as OpenRun, ResumeParams as ResumeParams
-from .errors import (
+from .core.digest import call_digest as call_digest, canonical_json as canonical_json
+from .core.errors import (
     AgentConfigError as AgentConfigError,
     AgentError as AgentError,
     AmbiguousTargetError as AmbiguousTargetError,
@@ -107,6 +87,99 @@ from .errors import (
     UnstorableValueError as UnstorableValueError,
     UnusedAnswerError as UnusedAnswerError,
 )
+from .core.interrupt import (
+    Interrupted as Interrupted,
+    composite_interrupt as composite_interrupt,
+    interrupt as interrupt,
+    keep_waiting as keep_waiting,
+    pass_on as pass_on,
+    stateful_interrupt as stateful_interrupt,
+)
+from .core.legacy import (
+    InterruptAndRerunError as InterruptAndRerunError,
+    ResumeInfo as ResumeInfo,
+    resume_info as resume_info,
+    wrap_interrupt_and_rerun_if_needed as wrap_interrupt_and_rerun_if_needed,
+)
+from .core.messages import user_message as user_message
+from .core.observers import (
+    Observer as Observer,
+    RunCancelled as RunCancelled,
+    RunEvent as RunEvent,
+    RunFailed as RunFailed,
+    RunFinished as RunFinished,
+    RunInterrupted as RunInterrupted,
+    RunResumed as RunResumed,
+    RunStarted as RunStarted,
+    ToolFinished as ToolFinished,
+    ToolInterrupted as ToolInterrupted,
+    ToolStarted as ToolStarted,
+)
+from .core.pending import Answerable as Answerable, InterruptContext as InterruptContext
+from .core.scope import (
+    AskAgain as AskAgain,
+    BeforeStart as BeforeStart,
+    SessionValues as SessionValues,
+    StartingCall as StartingCall,
+    address_segment as address_segment,
+    current_address as current_address,
+    current_checkpoint_id as current_checkpoint_id,
+    current_why as current_why,
+    event_key as event_key,
+    get_interrupt_state as get_interrupt_state,
+    get_resume_context as get_resume_context,
+    granted_arguments as granted_arguments,
+    idempotency_key as idempotency_key,
+    mark_started as mark_started,
+    publish as publish,
+    session_values as session_values,
+    state_slot as state_slot,
+    stream_text as stream_text,
+)
+from .gates import (
+    CHOOSE_NAME as CHOOSE_NAME,
+    ActionRequest as ActionRequest,
+    ApprovalInfo as ApprovalInfo,
+    ApprovalResult as ApprovalResult,
+    CallChoiceInfo as CallChoiceInfo,
+    CallGate as CallGate,
+    Cancelled as Cancelled,
+    Choice as Choice,
+    ChoiceInfo as ChoiceInfo,
+    ChoiceResult as ChoiceResult,
+    ChooseTool as ChooseTool,
+    DoubtInfo as DoubtInfo,
+    DoubtResult as DoubtResult,
+    Expired as Expired,
+    FeedbackInfo as FeedbackInfo,
+    FollowUpInfo as FollowUpInfo,
+    GateState as GateState,
+    HumanInterrupt as HumanInterrupt,
+    HumanInterruptConfig as HumanInterruptConfig,
+    HumanResponse as HumanResponse,
+    ParametersInfo as ParametersInfo,
+    ParametersResult as ParametersResult,
+    PolicyGate as PolicyGate,
+    ReviewEditInfo as ReviewEditInfo,
+    ReviewEditResult as ReviewEditResult,
+    Undecidable as Undecidable,
+    Withdrawn as Withdrawn,
+    accept as accept,
+    approval_gate as approval_gate,
+    choice_gate as choice_gate,
+    choose_tool as choose_tool,
+    complete_gate as complete_gate,
+    edit as edit,
+    follow_up_tool as follow_up_tool,
+    guard as guard,
+    human_gate as human_gate,
+    ignore as ignore,
+    policy_gate as policy_gate,
+    respond as respond,
+    review_edit_gate as review_edit_gate,
+    tool as tool,
+)
+from .gates.rulings import Judgement as Judgement
 from .graph import (
     END as END,
     START as START,
@@ -146,18 +219,10 @@ from .graph import (
     once as once,
     tools_condition as tools_condition,
 )
-from .instruction import Instruction as Instruction
-from .legacy import (
-    InterruptAndRerunError as InterruptAndRerunError,
-    ResumeInfo as ResumeInfo,
-    resume_info as resume_info,
-    wrap_interrupt_and_rerun_if_needed as wrap_interrupt_and_rerun_if_needed,
-)
 from .memory import (
     MemoryCheckpointStore as MemoryCheckpointStore,
     MemoryMessageLog as MemoryMessageLog,
 )
-from .messages import user_message as user_message
 from .middlewares import (
     CallNext as CallNext,
     FailoverModel as FailoverModel,
@@ -181,20 +246,6 @@ from .models import (
     resolve_model as resolve_model,
     say as say,
 )
-from .observe import (
-    Observer as Observer,
-    RunCancelled as RunCancelled,
-    RunEvent as RunEvent,
-    RunFailed as RunFailed,
-    RunFinished as RunFinished,
-    RunInterrupted as RunInterrupted,
-    RunResumed as RunResumed,
-    RunStarted as RunStarted,
-    ToolFinished as ToolFinished,
-    ToolInterrupted as ToolInterrupted,
-    ToolStarted as ToolStarted,
-)
-from .points import Answerable as Answerable, InterruptContext as InterruptContext
 from .policy import (
     Allow as Allow,
     AllowList as AllowList,
@@ -237,81 +288,25 @@ from .prebuilt import (
     write_todos_tool as write_todos_tool,
 )
 from .runner import Runner as Runner
-from .signals import (
-    Interrupted as Interrupted,
-    composite_interrupt as composite_interrupt,
-    interrupt as interrupt,
-    keep_waiting as keep_waiting,
-    pass_on as pass_on,
-    stateful_interrupt as stateful_interrupt,
+from .runs.document import OpenRun as OpenRun, ResumeParams as ResumeParams
+from .runs.topology import (
+    Component as Component,
+    Described as Described,
+    agent_component as agent_component,
+    tool_component as tool_component,
 )
 from .tools import (
-    CHOOSE_NAME as CHOOSE_NAME,
-    ActionRequest as ActionRequest,
-    ApprovalInfo as ApprovalInfo,
-    ApprovalResult as ApprovalResult,
-    CallChoiceInfo as CallChoiceInfo,
-    CallGate as CallGate,
-    Cancelled as Cancelled,
-    Choice as Choice,
-    ChoiceInfo as ChoiceInfo,
-    ChoiceResult as ChoiceResult,
-    ChooseTool as ChooseTool,
-    DoubtInfo as DoubtInfo,
-    DoubtResult as DoubtResult,
-    Expired as Expired,
-    FeedbackInfo as FeedbackInfo,
-    FollowUpInfo as FollowUpInfo,
     FunctionTool as FunctionTool,
-    GateState as GateState,
-    HumanInterrupt as HumanInterrupt,
-    HumanInterruptConfig as HumanInterruptConfig,
-    HumanResponse as HumanResponse,
     Multiline as Multiline,
-    ParametersInfo as ParametersInfo,
-    ParametersResult as ParametersResult,
-    PolicyGate as PolicyGate,
-    ReviewEditInfo as ReviewEditInfo,
-    ReviewEditResult as ReviewEditResult,
     Tool as Tool,
     ToolSpec as ToolSpec,
-    Undecidable as Undecidable,
-    Withdrawn as Withdrawn,
-    accept as accept,
-    approval_gate as approval_gate,
-    call_digest as call_digest,
-    canonical_json as canonical_json,
-    choice_gate as choice_gate,
-    choose_tool as choose_tool,
-    complete_gate as complete_gate,
-    edit as edit,
-    follow_up_tool as follow_up_tool,
-    guard as guard,
-    human_gate as human_gate,
-    ignore as ignore,
-    policy_gate as policy_gate,
-    respond as respond,
-    review_edit_gate as review_edit_gate,
     tagged as tagged,
-    tool as tool,
 )
 from .tools.actions import (
     ActionTool as ActionTool,
     break_loop_tool as break_loop_tool,
     exit_tool as exit_tool,
     transfer_tool as transfer_tool,
-)
-from .tools.rulings import Judgement as Judgement
-from .topology import (
-    Component as Component,
-    Described as Described,
-    agent_component as agent_component,
-    tool_component as tool_component,
-)
-from .transfer import (
-    TransferAgent as TransferAgent,
-    transfer_tool_to as transfer_tool_to,
-    with_sub_agents as with_sub_agents,
 )
 from .workflows import (
     LoopAgent as LoopAgent,
@@ -320,4 +315,10 @@ from .workflows import (
     ParallelInfo as ParallelInfo,
     SequentialAgent as SequentialAgent,
     SequentialInfo as SequentialInfo,
+)
+from .workflows.agenttool import AgentTool as AgentTool, AgentToolInfo as AgentToolInfo
+from .workflows.transfer import (
+    TransferAgent as TransferAgent,
+    transfer_tool_to as transfer_tool_to,
+    with_sub_agents as with_sub_agents,
 )

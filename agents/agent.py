@@ -13,26 +13,19 @@ from typing import Any, Protocol, TypeAlias, cast
 
 from pydantic_ai.messages import ModelMessage
 
-from agents.address import Address, Segment
-from agents.calls import Action, File, ToolCall, ToolOutcome
-from agents.context import (
-    Scope,
-    Watch,
-    current_scope,
-    entered,
-    event_key,
-    is_outside_of_tools,
-)
-from agents.errors import (
+from agents.core.address import Address, Segment
+from agents.core.calls import Action, File, ToolCall, ToolOutcome
+from agents.core.errors import (
     AgentConfigError,
     DuplicateNameError,
     OutsideRunError,
     SwallowedInterruptError,
 )
-from agents.legacy import old_interrupts
-from agents.outlet import Outlet, current_outlet, passes_on, telling
-from agents.points import InterruptContext
-from agents.signals import Interrupted, ungrouped
+from agents.core.interrupt import Interrupted, ungrouped
+from agents.core.legacy import old_interrupts
+from agents.core.outlet import Outlet, current_outlet, passes_on, telling
+from agents.core.pending import InterruptContext
+from agents.core.scope import Scope, Watch, current_scope, entered, event_key, is_outside_of_tools
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +160,7 @@ class AgentInput:
     Attributes:
         messages: The messages of this turn.
         history: Those of earlier turns; never stored with a checkpoint.
-        origin: What some of the messages were made of, for `agents.handoff` alone.
+        origin: What some of the messages were made of, for `agents.chat.handoff` alone.
     """
 
     messages: tuple[ModelMessage, ...]

@@ -16,19 +16,10 @@ from datetime import timedelta
 from typing import cast
 
 from agents.agent import InterruptEvent
-from agents.cancel import CancelMode, CancelToken
-from agents.checkpoint import CheckpointStatus, CheckpointStore
-from agents.codec import Json, check_version, decode, encode, from_text, read_back, to_text
-from agents.document import (
-    Claim,
-    ResumeParams,
-    RunDocument,
-    Targets,
-    check_targets,
-    find_answers,
-    find_stopped,
-)
-from agents.errors import (
+from agents.core.cancel import CancelMode, CancelToken
+from agents.core.checkpoint import CheckpointStatus, CheckpointStore
+from agents.core.codec import Json, check_version, decode, encode, from_text, read_back, to_text
+from agents.core.errors import (
     AgentConfigError,
     CheckpointBusyError,
     CheckpointConflictError,
@@ -40,8 +31,17 @@ from agents.errors import (
     TopologyChangedError,
     UnknownInterruptError,
 )
-from agents.points import InterruptContext, Point
+from agents.core.pending import InterruptContext, Point
 from agents.runner import Events, Runner
+from agents.runs.document import (
+    Claim,
+    ResumeParams,
+    RunDocument,
+    Targets,
+    check_targets,
+    find_answers,
+    find_stopped,
+)
 
 INBOX_VERSION = 1
 _ATTEMPTS = 100

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from agents.checkpoint import CheckpointStatus, StoredCheckpoint
-from agents.errors import CheckpointConflictError
+from agents.core.checkpoint import CheckpointStatus, StoredCheckpoint
+from agents.core.errors import CheckpointConflictError
 
 
 @dataclass(slots=True)

@@ -31,7 +31,7 @@ from pydantic_ai.models import Model, infer_model
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
 from pydantic_ai.settings import ModelSettings
 
-from agents.errors import AgentConfigError, ModelError, ModelFault, ModelRefusedError
+from agents.core.errors import AgentConfigError, ModelError, ModelFault, ModelRefusedError
 
 EXTRAS = {
     "openai": "openai",

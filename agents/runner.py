@@ -43,15 +43,25 @@ from agents.errors import (
     RunCancelledError,
     TopologyChangedError,
 )
-from agents.journal import RECOVERED
-from agents.judging import judge
-from agents.messages import user_message
-from agents.observe import Observer, Observers, RunResumed, RunStarted
-from agents.points import InterruptContext, Point
-from agents.segment import Segment, Setup, check_free
-from agents.signals import Interrupted
-from agents.tools.rulings import Judgement
-from agents.topology import check_topology
+from agents.core.interrupt import Interrupted
+from agents.core.journal import RECOVERED
+from agents.core.messages import user_message
+from agents.core.observers import Observer, Observers, RunResumed, RunStarted
+from agents.core.pending import InterruptContext, Point
+from agents.core.scope import BeforeStart, Scope
+from agents.gates.rulings import Judgement
+from agents.runs.document import (
+    Claim,
+    OpenRun,
+    ResumeParams,
+    RunDocument,
+    Targets,
+    find_answers,
+    find_stopped,
+)
+from agents.runs.judging import judge
+from agents.runs.session import Segment, Setup, check_free
+from agents.runs.topology import check_topology
 
 Durability = Literal["interrupt", "step"]
 Events = AsyncGenerator[AgentEvent, None]
@@ -76,7 +86,7 @@ class Runner:
         message_log: Where the messages of earlier turns are, for runs with `log`.
         durability: When things are stored: at each interrupt, or at each step.
         streaming: Whether text is passed on while the model speaks.
-        observers: Told what happens, after it has happened; see `agents.observe`.
+        observers: Told what happens, after it has happened; see `agents.core.observers`.
         new_id: Makes ids of interrupts; UUIDs.
         before_start: Looks at each gated call right before it starts, and may have people asked
             anew; see `BeforeStart`.

@@ -16,8 +16,8 @@ import asyncio
 from collections.abc import Awaitable, Sequence
 from dataclasses import replace
 
-from agents.checkpoint import CheckpointStatus, CheckpointStore, MessageLog, StoredCheckpoint
-from agents.errors import CheckpointConflictError
+from agents.core.checkpoint import CheckpointStatus, CheckpointStore, MessageLog, StoredCheckpoint
+from agents.core.errors import CheckpointConflictError
 
 RUNNING, PENDING, CLOSED = (
     CheckpointStatus.RUNNING,

@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
-from agents.codec import Json
-from agents.graph.shapes import misfit
+from agents.core.codec import Json
+from agents.graph.state.shapes import misfit
 from bot.asks import Ask, Form, Option, arguments_of, ask_of, is_yes_or_no
 from bot.errors import InvalidInputError
 from bot.mapping import edited_digest

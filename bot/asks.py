@@ -14,7 +14,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import cast
 
-from agents.codec import Json
+from agents.core.codec import Json
 from bot.callmask import Names
 from storage.records import Approval, Kind
 

@@ -10,11 +10,11 @@ from cachetools import LRUCache
 
 from agents import Address, Agent, AgentEvent, AgentInput, CheckpointStore, Runner, make_message
 from agents.agent import function_agent
-from agents.document import RunDocument
-from agents.errors import CheckpointError, ResumeError
+from agents.core.errors import CheckpointError, ResumeError
+from agents.gates.rulings import Judgement
+from agents.runs.document import RunDocument
+from agents.runs.topology import Component, Described, Key, agent_component
 from agents.tools.base import Tool
-from agents.tools.rulings import Judgement
-from agents.topology import Component, Described, Key, agent_component
 from bot.callmask import Names, mask_title
 from bot.loading import EVERYWHERE
 from bot.ports import CheckedCall

@@ -12,7 +12,7 @@ from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agents import Agent, ModelError, ModelRefusedError
-from agents.topology import people_named
+from agents.runs.topology import people_named
 from bot.databasecheck import look_at_storage
 from bot.directory import SlackDirectory
 from bot.errors import DirectoryError, InvalidSettingsError, SettingsError

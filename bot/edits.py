@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 
-from agents.tools.rulings import Judgement
+from agents.gates.rulings import Judgement
 from bot.approvals import Approvals
 from bot.audit import note_edit
 from bot.errors import plain_words

@@ -19,22 +19,16 @@ from agents import (
     ReviewEditInfo,
     call_digest,
 )
-from agents.cancel import CancelInfo
-from agents.codec import Json, encode
-from agents.errors import ResumeDataError
-from agents.graph.questions import Question
-from agents.graph.shapes import schema_of
-from agents.points import Answerable
+from agents.core.cancel import CancelInfo
+from agents.core.codec import Json, encode
+from agents.core.errors import ResumeDataError
+from agents.core.infos import CallInfo
+from agents.core.pending import Answerable
+from agents.gates.human import HumanInterrupt
+from agents.gates.questions import CallChoiceInfo, Choice, ChoiceInfo, FeedbackInfo, ParametersInfo
+from agents.graph.nodes.questions import Question
+from agents.graph.state.shapes import schema_of
 from agents.prebuilt.stages import StageInfo
-from agents.tools.human import HumanInterrupt
-from agents.tools.infos import CallInfo
-from agents.tools.questions import (
-    CallChoiceInfo,
-    Choice,
-    ChoiceInfo,
-    FeedbackInfo,
-    ParametersInfo,
-)
 from bot.asks import Ask, Form, Option
 from storage.records import Kind
 

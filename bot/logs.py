@@ -16,7 +16,7 @@ from typing import Any, TextIO
 
 from pydantic import ValidationError
 
-from agents.errors import ModelError, ToolError
+from agents.core.errors import ModelError, ToolError
 from bot.inforce import with_secrets
 from bot.logcontext import context
 from bot.maskrules import NO_RULES, Rules

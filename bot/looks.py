@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from agents.patterns import Pattern
+from agents.policy.patterns import Pattern
 
 REDACTED = "•••• redacted"
 """Stands in the place of a secret."""

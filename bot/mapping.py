@@ -11,8 +11,8 @@ from datetime import timedelta
 from typing import Any
 
 from agents import InterruptContext, call_digest
-from agents.codec import Json
-from agents.tools.infos import CallInfo, DoubtInfo
+from agents.core.codec import Json
+from agents.core.infos import CallInfo, DoubtInfo
 from bot.callmask import mask_title
 from bot.infos import asks_people, kind_of, shown_of
 from bot.ports import EXCLUDED

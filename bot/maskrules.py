@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from agents.patterns import Pattern, PatternError
+from agents.policy.patterns import Pattern, PatternError
 from bot.looks import REDACTED, mask_spans
 
 MOST_RULES = 50

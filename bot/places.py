@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from agents.patterns import Pattern
+from agents.policy.patterns import Pattern
 from bot.looks import REDACTED, is_random, mask_spans
 from bot.secretnames import is_counted, is_harmless_text, is_secret_key
 

@@ -22,14 +22,11 @@ from agents import (
     Withdrawn,
     call_digest,
 )
-from agents.codec import Json
-from agents.graph.commands import StateEdit
-from agents.graph.questions import Question
-from agents.points import Answerable
-from agents.prebuilt.stages import StageInfo, StageResult
-from agents.tools.human import HumanInterrupt, HumanResponse, accept, edit, ignore, respond
-from agents.tools.infos import CallInfo, DoubtChoice
-from agents.tools.questions import (
+from agents.core.codec import Json
+from agents.core.infos import CallInfo, DoubtChoice
+from agents.core.pending import Answerable
+from agents.gates.human import HumanInterrupt, HumanResponse, accept, edit, ignore, respond
+from agents.gates.questions import (
     CallChoiceInfo,
     ChoiceInfo,
     ChoiceResult,
@@ -37,6 +34,9 @@ from agents.tools.questions import (
     ParametersInfo,
     ParametersResult,
 )
+from agents.graph.commands import StateEdit
+from agents.graph.nodes.questions import Question
+from agents.prebuilt.stages import StageInfo, StageResult
 from bot.asks import Ask, Form
 from bot.infos import shown_of
 from storage.records import Approval, Decision, Kind, Status

@@ -14,8 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 
-from agents.codec import Json
-from agents.context import AskAgain, StartingCall
+from agents.core.codec import Json
+from agents.core.scope import AskAgain, StartingCall
 from bot.access import Access
 from bot.audit import note_lapse
 from bot.durations import format_duration

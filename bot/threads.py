@@ -24,7 +24,7 @@ from agents import (
     NothingPendingError,
     UnknownInterruptError,
 )
-from agents.errors import ModelFault
+from agents.core.errors import ModelFault
 from bot.audit import Act, note
 from bot.comeback import Comeback
 from bot.errors import DeliveryError, DirectoryError

@@ -28,8 +28,8 @@ from agents import (
     ToolEvent,
     UnknownInterruptError,
 )
-from agents.calls import ToolOutcome
-from agents.messages import log_text, user_message
+from agents.core.calls import ToolOutcome
+from agents.core.messages import log_text, user_message
 from bot.approvals import Approvals
 from bot.audit import Act, note
 from bot.callmask import Names

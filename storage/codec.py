@@ -14,7 +14,7 @@ from dataclasses import fields
 from enum import StrEnum
 from typing import Any, Generic, TypeVar, get_type_hints
 
-from agents.checkpoint import CheckpointStatus, StoredCheckpoint
+from agents.core.checkpoint import CheckpointStatus, StoredCheckpoint
 from storage.errors import RecordFormatError, RecordRefusedError
 from storage.records import (
     SCHEMA_VERSION,

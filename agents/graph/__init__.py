@@ -1,7 +1,6 @@
 """Graphs: nodes that read and write one state, and can ask people at any point."""
 
 from agents.graph.agent import GraphAgent, GraphTool, graph_tool
-from agents.graph.answers import Resume
 from agents.graph.builder import CompileOptions, NodeOptions, StateGraph
 from agents.graph.commands import END, START, Answers, Command, Send, StateEdit
 from agents.graph.compiled import CompiledGraph, StreamMode
@@ -30,12 +29,13 @@ from agents.graph.messages import (
     add_messages,
     tools_condition,
 )
-from agents.graph.nodes import NodeContext
-from agents.graph.once import once
-from agents.graph.questions import Question, node_interrupt
-from agents.graph.retries import RetryPolicy
-from agents.graph.snapshot import GraphResult, Pending, StateSnapshot, TaskView
-from agents.graph.state import GraphInfo
+from agents.graph.nodes.function import NodeContext
+from agents.graph.nodes.once import once
+from agents.graph.nodes.questions import Question, node_interrupt
+from agents.graph.state.place import GraphInfo
+from agents.graph.state.retries import RetryPolicy
+from agents.graph.threads.answers import Resume
+from agents.graph.threads.snapshot import GraphResult, Pending, StateSnapshot, TaskView
 
 __all__ = [
     "END",

@@ -10,17 +10,17 @@ from pydantic import BaseModel
 from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, UserPromptPart
 
 from agents.agent import AgentEvent, AgentInput, MessageEvent, make_action, make_message
-from agents.calls import Exit, ToolOutcome, ToolReturn
-from agents.codec import Json
-from agents.context import publish
-from agents.errors import AgentConfigError
-from agents.graph.channels import Values
+from agents.core.calls import Exit, ToolOutcome, ToolReturn
+from agents.core.codec import Json
+from agents.core.errors import AgentConfigError
+from agents.core.interrupt import refuse_orphans
+from agents.core.outlet import Outlet, current_outlet, telling
+from agents.core.scope import publish
+from agents.gates.decorator import tool
 from agents.graph.compiled import CompiledGraph
 from agents.graph.errors import NodeRefusedError
-from agents.outlet import Outlet, current_outlet, telling
-from agents.signals import refuse_orphans
+from agents.graph.state.channels import Values
 from agents.tools.base import CallText, Tool, ToolSpec
-from agents.tools.decorator import tool
 from agents.tools.function import FunctionTool, result_text
 
 _NO = "Do not try the same call again or work around it."
@@ -77,7 +77,7 @@ class GraphAgent:
         return self._description
 
     def held(self) -> Iterable[object]:
-        """Its nodes; see `agents.topology.Holder`."""
+        """Its nodes; see `agents.runs.topology.Holder`."""
         return self._graph.topology.held()
 
     async def run(self, input: AgentInput) -> AsyncIterator[AgentEvent]:  # noqa: A002 - see Agent
@@ -165,7 +165,7 @@ class GraphTool:
         return self.arguments.describe(arguments)
 
     def held(self) -> Iterable[object]:
-        """Its nodes; see `agents.topology.Holder`."""
+        """Its nodes; see `agents.runs.topology.Holder`."""
         return self.graph.topology.held()
 
     async def call(self, arguments: dict[str, Json]) -> str | ToolReturn:

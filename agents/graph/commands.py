@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, TypeAlias
 
-from agents.codec import register
+from agents.core.codec import register
 
 START = "__start__"
 """Where a graph begins: a name for edges."""

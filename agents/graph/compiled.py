@@ -12,16 +12,24 @@ from typing import Literal, TypeAlias, Unpack, cast
 from pydantic import BaseModel
 
 from agents.agent import stop
-from agents.cancel import CancelToken
-from agents.context import address_segment, current_scope
-from agents.errors import (
+from agents.core.cancel import CancelToken
+from agents.core.errors import (
     AgentConfigError,
     CheckpointConflictError,
     NothingPendingError,
     OutsideRunError,
     ResumeError,
 )
-from agents.graph.answers import (
+from agents.core.journal import RECOVERED
+from agents.core.outlet import telling
+from agents.core.scope import address_segment, current_scope
+from agents.graph.drawing import mermaid
+from agents.graph.errors import NoGraphStoreError, ThreadBusyError
+from agents.graph.nodes.engine import Engine, read_state
+from agents.graph.nodes.function import graph_number
+from agents.graph.nodes.once import kept
+from agents.graph.state.channels import Values
+from agents.graph.threads.answers import (
     Resume,
     can_go_on,
     check_input,
@@ -33,19 +41,11 @@ from agents.graph.answers import (
     sort_answers,
     stopped_ids,
 )
-from agents.graph.channels import Values
-from agents.graph.document import GraphClaim
-from agents.graph.drawing import mermaid
-from agents.graph.engine import Engine, read_state
-from agents.graph.errors import NoGraphStoreError, ThreadBusyError
-from agents.graph.execution import Execution, Tell, Work, begun, commanded, shown
-from agents.graph.nodes import graph_number
-from agents.graph.once import kept
-from agents.graph.snapshot import GraphResult
-from agents.graph.thread import Thread
-from agents.graph.threads import GraphThreads
-from agents.journal import RECOVERED
-from agents.outlet import telling
+from agents.graph.threads.document import GraphClaim
+from agents.graph.threads.execution import Execution, Tell, Work, begun, commanded, shown
+from agents.graph.threads.snapshot import GraphResult
+from agents.graph.threads.thread import Thread
+from agents.graph.threads.threads import GraphThreads
 
 StreamMode: TypeAlias = Literal["updates", "values", "interrupts", "events"]
 _MODES = ("updates", "values", "interrupts", "events")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agents.graph.commands import END, START
-from agents.graph.plan import Branch, Topology, join_key
+from agents.graph.state.plan import Branch, Topology, join_key
 
 _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _-./,+!?()")
 _INDENT = "    "

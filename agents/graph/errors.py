@@ -33,8 +33,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agents.calls import ToolOutcome
-from agents.errors import (
+from agents.core.calls import ToolOutcome
+from agents.core.errors import (
     AgentConfigError,
     AgentError,
     AmbiguousTargetError,

@@ -10,18 +10,17 @@ from typing import Annotated, TypedDict
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolCallPart
 
 from agents.agent import emit
-from agents.chatstate import dump_result, load_result, tool_return
-from agents.codec import register
-from agents.context import current_scope, get_interrupt_state, is_outside_of_tools
-from agents.errors import (
+from agents.chat.state import dump_result, load_result, tool_return
+from agents.core.codec import register
+from agents.core.errors import (
     AgentConfigError,
     AgentError,
     DuplicateNameError,
     ResumeDataError,
     TopologyChangedError,
 )
-from agents.graph.commands import END
-from agents.messages import (
+from agents.core.interrupt import composite_interrupt, keep_waiting
+from agents.core.messages import (
     PlannedCall,
     call_ids,
     planned_calls,
@@ -29,10 +28,11 @@ from agents.messages import (
     text_of,
     user_message,
 )
-from agents.outlet import current_outlet
-from agents.signals import composite_interrupt, keep_waiting
-from agents.toolbatch import ToolBatch, call_address
+from agents.core.outlet import current_outlet
+from agents.core.scope import current_scope, get_interrupt_state, is_outside_of_tools
+from agents.graph.commands import END
 from agents.tools.base import Tool
+from agents.tools.batch import ToolBatch, call_address
 
 MESSAGES = "messages"
 """The key of a state that holds its conversation, unless another one is named."""
@@ -161,7 +161,7 @@ class ToolsNode:
         self._is_sequential = sequential
 
     def held(self) -> Iterable[object]:
-        """Its tools; see `agents.topology.Holder`."""
+        """Its tools; see `agents.runs.topology.Holder`."""
         return self._tools.values()
 
     async def __call__(self, state: object) -> dict[str, object]:

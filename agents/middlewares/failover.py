@@ -9,7 +9,7 @@ from dataclasses import replace
 from pydantic_ai.messages import ModelResponse
 from pydantic_ai.models import Model
 
-from agents.errors import AgentConfigError
+from agents.core.errors import AgentConfigError
 from agents.middlewares.base import CallNext, Middleware, ModelCall
 from agents.middlewares.retry import is_of_model
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 
-from agents.errors import AgentConfigError
+from agents.core.errors import AgentConfigError
+from agents.gates.approval import DEFAULT_RULE, approval_gate, review_edit_gate
+from agents.gates.policy import guard
 from agents.middlewares.base import Middleware
 from agents.middlewares.matching import ALL, Choice, Tools
 from agents.policy.base import TIME_LIMIT, Policy
 from agents.policy.checks import check_names, check_tags
 from agents.tools.base import Tool
-from agents.tools.gates import DEFAULT_RULE, approval_gate, review_edit_gate
-from agents.tools.guard import guard
 
 
 class GateMiddleware(Middleware):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from agents.errors import AgentConfigError
+from agents.core.errors import AgentConfigError
 from agents.tools.base import ToolSpec
 
 Tools: TypeAlias = str | Iterable[str] | Callable[[ToolSpec], bool]

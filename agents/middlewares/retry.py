@@ -12,17 +12,17 @@ from typing import TypeAlias
 from pydantic_ai.exceptions import ModelHTTPError, UserError
 from pydantic_ai.messages import ModelResponse
 
-from agents.address import Address
-from agents.calls import ToolReturn
-from agents.codec import Json
-from agents.context import RunContext, Scope, current_scope
-from agents.errors import (
+from agents.core.address import Address
+from agents.core.calls import ToolReturn
+from agents.core.codec import Json
+from agents.core.errors import (
     AgentConfigError,
     AgentError,
     ModelError,
     ModelRefusedError,
     ToolError,
 )
+from agents.core.scope import RunContext, Scope, current_scope
 from agents.middlewares.base import CallNext, Middleware, ModelCall
 from agents.middlewares.matching import Choice
 from agents.middlewares.wrapper import ToolWrapper, recording

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from agents.calls import ToolReturn
-from agents.codec import Json
-from agents.context import Scope, entered
+from agents.core.calls import ToolReturn
+from agents.core.codec import Json
+from agents.core.scope import Scope, entered
 from agents.tools.base import CallText, Tool, ToolSpec
 
 

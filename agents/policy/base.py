@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Literal, Protocol, TypeAlias, get_args, runtime_checkable
 
-from agents.codec import Json
-from agents.errors import AgentConfigError
-from agents.signals import Interrupted
+from agents.core.codec import Json
+from agents.core.errors import AgentConfigError
+from agents.core.interrupt import Interrupted
 
 logger = logging.getLogger(__name__)
 

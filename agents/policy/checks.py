@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
-from agents.codec import Json
-from agents.errors import AgentConfigError
+from agents.core.codec import Json
+from agents.core.errors import AgentConfigError
 
 
 class KnownTool(Protocol):

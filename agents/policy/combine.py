@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from agents.errors import AgentConfigError
+from agents.core.errors import AgentConfigError
 from agents.policy.base import Allow, Ask, Deny, Policy, PolicyCall, Ruling, people_of
 from agents.policy.checks import (
     KnownTool,

@@ -10,17 +10,17 @@ from pydantic import BaseModel
 from pydantic_ai.models import Model
 
 from agents.agent import Agent, AgentInput, check_unique_names
-from agents.agenttool import call_agent
-from agents.chatmodel import ChatModelAgent
-from agents.codec import Json
-from agents.context import session_values
-from agents.messages import user_message
+from agents.chat.agent import ChatModelAgent
+from agents.core.codec import Json
+from agents.core.messages import user_message
+from agents.core.scope import session_values
+from agents.gates.decorator import tool
 from agents.middlewares.base import Middleware
 from agents.prebuilt.files import Shell, execute_tool, file_tools
+from agents.runs.topology import Component, Key, agent_component
 from agents.tools.base import CallText, Tool, ToolSpec
-from agents.tools.decorator import tool
 from agents.tools.schema import Parameters, docstring_parts, parameters
-from agents.topology import Component, Key, agent_component
+from agents.workflows.agenttool import call_agent
 
 TODOS = "todos"
 """Key of the session value with the list: dicts of `content` and `status`."""

@@ -11,11 +11,11 @@ import re
 from collections.abc import Mapping
 from typing import Protocol
 
-from agents.context import session_values
-from agents.errors import ToolError
+from agents.core.errors import ToolError
+from agents.core.scope import session_values
+from agents.gates.approval import approval_gate
+from agents.gates.decorator import tool
 from agents.tools.base import Tool
-from agents.tools.decorator import tool
-from agents.tools.gates import approval_gate
 
 PREFIX = "file:"
 """What keys of session values begin with that are files; the path follows."""

@@ -9,9 +9,9 @@ from pydantic import Field
 from pydantic_ai.models import Model
 
 from agents.agent import Agent
-from agents.calls import BreakLoop, ToolReturn
-from agents.chatmodel import ChatModelAgent
-from agents.context import session_values
+from agents.chat.agent import ChatModelAgent
+from agents.core.calls import BreakLoop, ToolReturn
+from agents.core.scope import session_values
 from agents.prebuilt.planning import (
     PLAN,
     PLAN_TOOL,

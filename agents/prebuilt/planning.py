@@ -13,14 +13,14 @@ from typing import TypeGuard, cast
 from pydantic_ai.messages import ModelMessage, UserPromptPart
 
 from agents.agent import ActionEvent, Agent, AgentEvent, AgentInput, make_action, make_message
-from agents.calls import BreakLoop, ToolOutcome
-from agents.codec import Json, register
-from agents.context import get_interrupt_state, session_values, state_slot
-from agents.errors import CheckpointDecodeError, ModelError
-from agents.handoff import Notes, final_text
-from agents.messages import user_message
-from agents.signals import Interrupted, pass_on
-from agents.topology import Component, Described, Key
+from agents.chat.handoff import Notes, final_text
+from agents.core.calls import BreakLoop, ToolOutcome
+from agents.core.codec import Json, register
+from agents.core.errors import CheckpointDecodeError, ModelError
+from agents.core.interrupt import Interrupted, pass_on
+from agents.core.messages import user_message
+from agents.core.scope import get_interrupt_state, session_values, state_slot
+from agents.runs.topology import Component, Described, Key
 
 USER_INPUT = "UserInput"
 PLAN = "Plan"

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 
 from pydantic_ai.models import Model
 
-from agents.chatmodel import ChatModelAgent
-from agents.codec import Json
-from agents.errors import AgentConfigError, AmbiguousTargetError, UnknownInterruptError
+from agents.chat.agent import ChatModelAgent
+from agents.core.codec import Json
+from agents.core.errors import AgentConfigError, AmbiguousTargetError, UnknownInterruptError
+from agents.core.pending import InterruptContext
+from agents.gates.human import HumanInterrupt, HumanInterruptConfig, human_gate
 from agents.middlewares.base import Middleware
 from agents.models import resolve_model
-from agents.points import InterruptContext
 from agents.prebuilt.stages import Stage, StageMiddleware
 from agents.tools.base import Tool
-from agents.tools.human import HumanInterrupt, HumanInterruptConfig, human_gate
 
 HumanInterrupts = HumanInterruptConfig | Mapping[str, HumanInterruptConfig]
 """One configuration for all tools, or one for each by name; the others are not asked about."""

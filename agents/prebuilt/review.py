@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 
 from agents.agent import AgentEvent, AgentInput, make_action, make_message
-from agents.calls import BreakLoop, Exit
-from agents.context import get_interrupt_state, get_resume_context, session_values
-from agents.errors import AgentConfigError, CheckpointDecodeError, ResumeDataError
-from agents.signals import keep_waiting, stateful_interrupt
-from agents.tools.infos import Cancelled, Expired
-from agents.tools.questions import FeedbackInfo
+from agents.core.calls import BreakLoop, Exit
+from agents.core.errors import AgentConfigError, CheckpointDecodeError, ResumeDataError
+from agents.core.infos import Cancelled, Expired
+from agents.core.interrupt import keep_waiting, stateful_interrupt
+from agents.core.scope import get_interrupt_state, get_resume_context, session_values
+from agents.gates.questions import FeedbackInfo
 
 CONTENT_KEY = "content_to_review"
 

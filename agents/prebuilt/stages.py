@@ -19,19 +19,19 @@ from pydantic_ai.messages import (
     ToolReturnPart,
 )
 
-from agents.codec import Json, register
-from agents.context import (
+from agents.core.codec import Json, register
+from agents.core.digest import call_digest
+from agents.core.errors import AgentConfigError, ResumeDataError
+from agents.core.infos import Cancelled, Expired, check_bools, check_texts, wrong_answer
+from agents.core.interrupt import keep_waiting, stateful_interrupt
+from agents.core.messages import planned_calls
+from agents.core.scope import (
     current_address,
     current_checkpoint_id,
     get_interrupt_state,
     get_resume_context,
 )
-from agents.errors import AgentConfigError, ResumeDataError
-from agents.messages import planned_calls
 from agents.middlewares.base import CallNext, Middleware, ModelCall
-from agents.signals import keep_waiting, stateful_interrupt
-from agents.tools.digest import call_digest
-from agents.tools.infos import Cancelled, Expired, check_bools, check_texts, wrong_answer
 
 Stage = Literal["agent", "tools"]
 When = Literal["before", "after"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping, Sequence
 
 from agents.agent import Agent, AgentEvent, AgentInput, run_agent
-from agents.topology import Component, Key, agent_component
-from agents.transfer import TransferAgent, with_transfer_tool
+from agents.runs.topology import Component, Key, agent_component
+from agents.workflows.transfer import TransferAgent, with_transfer_tool
 
 
 class SupervisedAgents:

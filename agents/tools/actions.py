@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from agents.calls import BreakLoop, Exit, ToolReturn, Transfer
-from agents.codec import Json
-from agents.errors import AgentConfigError
+from agents.core.calls import BreakLoop, Exit, ToolReturn, Transfer
+from agents.core.codec import Json
+from agents.core.errors import AgentConfigError
 from agents.tools.base import CallText, Tool, ToolSpec
 from agents.tools.schema import Parameters, docstring_parts, parameters
 

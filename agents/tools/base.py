@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from agents.calls import ToolReturn
-from agents.codec import Json
+from agents.core.calls import ToolReturn
+from agents.core.codec import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

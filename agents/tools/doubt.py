@@ -6,9 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NoReturn, cast
 
-from agents.calls import ToolCall, ToolOutcome, ToolReturn
-from agents.codec import Json
-from agents.context import (
+from agents.core.calls import ToolCall, ToolOutcome, ToolReturn
+from agents.core.codec import Json
+from agents.core.errors import CheckpointDecodeError
+from agents.core.infos import Cancelled, DoubtInfo, DoubtResult, Expired
+from agents.core.interrupt import stateful_interrupt
+from agents.core.journal import STARTED
+from agents.core.scope import (
     AskAgain,
     current_scope,
     get_interrupt_state,
@@ -17,11 +21,7 @@ from agents.context import (
     may_start,
     state_slot,
 )
-from agents.errors import CheckpointDecodeError
-from agents.journal import STARTED
-from agents.signals import stateful_interrupt
 from agents.tools.base import Tool
-from agents.tools.infos import Cancelled, DoubtInfo, DoubtResult, Expired
 from agents.tools.texts import words_of
 
 _DOUBT = "doubt"

@@ -22,9 +22,9 @@ from pydantic.errors import PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema, to_jsonable_python
 
-from agents.codec import Json
-from agents.errors import AgentConfigError, ArgumentError, InvalidArgumentsError, ToolError
-from agents.tools.digest import canonical_json
+from agents.core.codec import Json
+from agents.core.digest import canonical_json
+from agents.core.errors import AgentConfigError, ArgumentError, InvalidArgumentsError, ToolError
 
 _PLAIN_DIGITS = 40
 """Decimals up to this size are written without an exponent."""

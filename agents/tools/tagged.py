@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from agents.calls import ToolReturn
-from agents.codec import Json
-from agents.errors import AgentConfigError
+from agents.core.calls import ToolReturn
+from agents.core.codec import Json
+from agents.core.errors import AgentConfigError
 from agents.tools.base import CallText, Tool, ToolSpec
 
 
@@ -42,7 +42,7 @@ class TaggedTool:
         return await self.tool.call(arguments)
 
     def components(self) -> Mapping[tuple[str, str], object]:
-        """What the tool is made of, such as an agent; see `agents.topology`."""
+        """What the tool is made of, such as an agent; see `agents.runs.topology`."""
         found: Mapping[tuple[str, str], object] = (
             self.tool.components() if hasattr(self.tool, "components") else {}
         )

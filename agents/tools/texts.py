@@ -9,9 +9,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from agents.codec import Json
+from agents.core.codec import Json
+from agents.core.infos import Cancelled, Expired
 from agents.tools.base import CallText, Tool, ToolSpec
-from agents.tools.infos import Cancelled, Expired
 
 
 def edited_text(arguments: dict[str, Json], result: str) -> str:

@@ -6,10 +6,10 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 
 from agents.agent import Agent, AgentEvent, AgentInput
-from agents.codec import register
-from agents.errors import AgentConfigError
-from agents.points import Unanswerable
-from agents.topology import Component, Key, agent_component
+from agents.core.codec import register
+from agents.core.errors import AgentConfigError
+from agents.core.pending import Unanswerable
+from agents.runs.topology import Component, Key, agent_component
 from agents.workflows.sequential import Steps
 
 

@@ -8,12 +8,12 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 
 from agents.agent import Agent, AgentEvent, AgentInput, run_agent, stop
-from agents.codec import register
-from agents.context import current_address, get_interrupt_state
-from agents.errors import CheckpointDecodeError
-from agents.points import Unanswerable
-from agents.signals import Interrupted, composite_interrupt, keep_waiting
-from agents.topology import Component, Key, agent_component
+from agents.core.codec import register
+from agents.core.errors import CheckpointDecodeError
+from agents.core.interrupt import Interrupted, composite_interrupt, keep_waiting
+from agents.core.pending import Unanswerable
+from agents.core.scope import current_address, get_interrupt_state
+from agents.runs.topology import Component, Key, agent_component
 from agents.workflows.sequential import check_children, gone
 
 

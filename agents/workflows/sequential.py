@@ -7,15 +7,15 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
 from agents.agent import ActionEvent, Agent, AgentEvent, AgentInput, check_unique_names, run_agent
-from agents.calls import BreakLoop
-from agents.cancel import CancelInfo
-from agents.codec import Json, register
-from agents.context import current_address, current_scope, get_interrupt_state
-from agents.errors import AgentConfigError, CheckpointDecodeError, TopologyChangedError
-from agents.handoff import Notes, told
-from agents.points import Unanswerable
-from agents.signals import Interrupted, composite_interrupt, keep_waiting, stateful_interrupt
-from agents.topology import Component, Key, agent_component
+from agents.chat.handoff import Notes, told
+from agents.core.calls import BreakLoop
+from agents.core.cancel import CancelInfo
+from agents.core.codec import Json, register
+from agents.core.errors import AgentConfigError, CheckpointDecodeError, TopologyChangedError
+from agents.core.interrupt import Interrupted, composite_interrupt, keep_waiting, stateful_interrupt
+from agents.core.pending import Unanswerable
+from agents.core.scope import current_address, current_scope, get_interrupt_state
+from agents.runs.topology import Component, Key, agent_component
 
 
 @register("countersign.sequential-info/1")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agents.errors import InvalidArgumentsError
+from agents.core.errors import InvalidArgumentsError
 from bot.action_ids import ActionId
 from bot.asks import Form, arguments_of, ask_of, form_values
 from bot.callmask import Names

@@ -12,10 +12,10 @@ from pydantic import Field
 from pydantic_ai.models import Model
 
 from agents.agent import Agent
-from agents.chatmodel import ChatModelAgent
+from agents.chat.agent import ChatModelAgent
+from agents.gates.decorator import tool
+from agents.gates.followup import follow_up_tool
 from agents.tools.base import Tool
-from agents.tools.decorator import tool
-from agents.tools.followup import follow_up_tool
 from agents.tools.schema import Multiline
 
 INSTRUCTION = """\

@@ -17,8 +17,8 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.function import AgentInfo, DeltaToolCalls, FunctionModel
 
+from agents.gates.followup import FOLLOW_UP_NAME
 from agents.models import stream_pieces
-from agents.tools.followup import FOLLOW_UP_NAME
 from bot.demo.commands import (
     Call,
     Deploy,

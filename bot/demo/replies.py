@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from agents.tools.followup import FOLLOW_UP_NAME
-from agents.tools.infos import Cancelled, Undecidable, Withdrawn
+from agents.core.infos import Cancelled, Undecidable, Withdrawn
+from agents.gates.followup import FOLLOW_UP_NAME
 
 _EDITED = "A person changed the arguments to "
 _RESULT = ". The tool ran with these. Result: "

@@ -16,7 +16,7 @@ from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agents import AgentError
-from agents.tools.rulings import Judgement
+from agents.gates.rulings import Judgement
 from bot.answers import chosen_arguments
 from bot.approvals import Approvals
 from bot.edits import Edits

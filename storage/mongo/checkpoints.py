@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agents.checkpoint import LAST, CheckpointStatus, StoredCheckpoint
-from agents.errors import CheckpointConflictError
+from agents.core.checkpoint import LAST, CheckpointStatus, StoredCheckpoint
+from agents.core.errors import CheckpointConflictError
 from storage.codec import stored_checkpoint
 from storage.mongo.collection import Collection
 from storage.mongo.documents import Document

@@ -10,7 +10,7 @@ from storage.records import SCHEMA_VERSION
 
 
 class MongoMessageLog:
-    """See `agents.checkpoint.MessageLog`."""
+    """See `agents.core.checkpoint.MessageLog`."""
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agents.checkpoint import LAST, CheckpointStatus, StoredCheckpoint
-from agents.errors import CheckpointConflictError
+from agents.core.checkpoint import LAST, CheckpointStatus, StoredCheckpoint
+from agents.core.errors import CheckpointConflictError
 from storage.codec import stored_checkpoint
 from storage.records import SCHEMA_VERSION
 from storage.sqlite.database import Database

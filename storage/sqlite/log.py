@@ -16,7 +16,7 @@ _SELECT = "SELECT v, data FROM log WHERE log_id = :log_id AND turn < :before ORD
 
 
 class SqliteMessageLog:
-    """See `agents.checkpoint.MessageLog`."""
+    """See `agents.core.checkpoint.MessageLog`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

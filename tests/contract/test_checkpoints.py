@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from agents.checkpoint import CheckpointStatus, CheckpointStore, MessageLog
+from agents.core.checkpoint import CheckpointStatus, CheckpointStore, MessageLog
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog
 from agents.testing import CheckpointStoreSuite, MessageLogSuite
 from storage.base import Storage

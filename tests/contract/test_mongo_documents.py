@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agents.checkpoint import CheckpointStatus
+from agents.core.checkpoint import CheckpointStatus
 from storage.base import Storage
 from storage.errors import RecordFormatError
 from storage.mongo import MongoStorage

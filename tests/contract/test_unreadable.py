@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from agents.checkpoint import CheckpointStatus
+from agents.core.checkpoint import CheckpointStatus
 from storage import aside
 from storage.base import Storage
 from storage.errors import RecordFormatError

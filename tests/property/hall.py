@@ -25,9 +25,9 @@ from slack_bolt.context.async_context import AsyncBoltContext
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agents import ChatModelAgent, tool
+from agents.gates.rulings import Judgement
 from agents.models import call, say, stream_pieces
 from agents.tools.base import Tool
-from agents.tools.rulings import Judgement
 from bot.action_ids import ActionId, encode
 from bot.catalog import Catalog
 from bot.edits import Edits

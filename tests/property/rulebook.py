@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import Literal, TypeAlias, TypeVar
 
 from agents import guard
+from agents.gates import approval_gate, review_edit_gate
 from agents.policy import (
     Allow,
     Ask,
@@ -24,7 +25,6 @@ from agents.policy import (
     all_of,
     first_of,
 )
-from agents.tools import approval_gate, review_edit_gate
 from agents.tools.base import Tool
 from tests.property.bench import CLEO
 from tests.unit.bot.office import ADA, BEN, ROSA

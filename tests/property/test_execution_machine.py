@@ -39,10 +39,10 @@ from agents import (
     idempotency_key,
     review_edit_gate,
 )
-from agents.checkpoint import CheckpointStatus
-from agents.codec import Json
-from agents.journal import STARTED
-from agents.messages import read_log
+from agents.core.checkpoint import CheckpointStatus
+from agents.core.codec import Json
+from agents.core.journal import STARTED
+from agents.core.messages import read_log
 from agents.models import call, say
 from agents.runner import Durability
 from tests.property.interleave import Choice, Order, Worker, explore

@@ -8,26 +8,20 @@ from random import Random
 
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from agents.address import Address
 from agents.agent import AgentEvent, InterruptEvent, MessageEvent, ToolEvent
-from agents.calls import ToolOutcome
-from agents.cancel import CancelInfo
-from agents.checkpoint import CheckpointStatus, StoredCheckpoint
-from agents.codec import Json
-from agents.document import ResumeParams
-from agents.errors import AgentError, RunCancelledError
+from agents.core.address import Address
+from agents.core.calls import ToolOutcome
+from agents.core.cancel import CancelInfo
+from agents.core.checkpoint import CheckpointStatus, StoredCheckpoint
+from agents.core.codec import Json
+from agents.core.errors import AgentError, RunCancelledError
+from agents.core.infos import ApprovalInfo, DoubtInfo, DoubtResult, FollowUpInfo, ReviewEditInfo
+from agents.core.messages import read_log
+from agents.core.observers import RunEvent, ToolFinished, ToolStarted
+from agents.core.pending import InterruptContext
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog
-from agents.messages import read_log
-from agents.observe import RunEvent, ToolFinished, ToolStarted
-from agents.points import InterruptContext
 from agents.runner import Durability, Runner
-from agents.tools.infos import (
-    ApprovalInfo,
-    DoubtInfo,
-    DoubtResult,
-    FollowUpInfo,
-    ReviewEditInfo,
-)
+from agents.runs.document import ResumeParams
 from agents.tools.texts import edited_text
 from tests.property.trees import Effects, Node, Planned, build, result_of, trees
 from tests.unit.agents.support import Died

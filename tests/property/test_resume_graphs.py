@@ -15,7 +15,8 @@ from typing import Annotated, Any, TypedDict
 
 from hypothesis import given, settings, strategies as st
 
-from agents.errors import CheckpointNotFoundError
+from agents.core.errors import CheckpointNotFoundError
+from agents.core.infos import DoubtInfo, DoubtResult
 from agents.graph import (
     END,
     START,
@@ -26,7 +27,6 @@ from agents.graph import (
     node_interrupt,
 )
 from agents.memory import MemoryCheckpointStore
-from agents.tools.infos import DoubtInfo, DoubtResult
 from tests.unit.agents.support import Died, DyingStore
 
 

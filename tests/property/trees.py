@@ -23,16 +23,16 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from agents.agent import Agent, AgentEvent, AgentInput, run_agent
-from agents.agenttool import AgentTool
-from agents.cancel import CancelToken
-from agents.chatmodel import ChatModelAgent
-from agents.codec import Json
-from agents.context import current_address, get_interrupt_state
-from agents.signals import Interrupted, composite_interrupt
+from agents.chat.agent import ChatModelAgent
+from agents.core.cancel import CancelToken
+from agents.core.codec import Json
+from agents.core.interrupt import Interrupted, composite_interrupt
+from agents.core.scope import current_address, get_interrupt_state
+from agents.gates.approval import approval_gate, review_edit_gate
+from agents.gates.followup import follow_up_tool
 from agents.tools.base import CallText, Tool, ToolSpec
-from agents.tools.followup import follow_up_tool
-from agents.tools.gates import approval_gate, review_edit_gate
 from agents.workflows import LoopAgent, ParallelAgent, SequentialAgent
+from agents.workflows.agenttool import AgentTool
 from tests.unit.agents.support import Died
 
 ToolKind = Literal["plain", "approval", "review", "ask", "agent", "gated agent"]

@@ -22,8 +22,14 @@ from agents import (
     tool,
 )
 from agents.agent import function_agent
-from agents.context import get_resume_context
-from agents.errors import ResumeDataError
+from agents.core.errors import ResumeDataError
+from agents.core.scope import get_resume_context
+from agents.gates.approval import approval_gate
+from agents.gates.choice import choice_gate, choose_tool
+from agents.gates.complete import complete_gate
+from agents.gates.human import HumanInterruptConfig
+from agents.gates.policy import policy_gate
+from agents.gates.questions import Choice
 from agents.graph import END, START, StateGraph, node_interrupt
 from agents.graph.agent import GraphAgent
 from agents.models import Turn, call, say
@@ -31,12 +37,6 @@ from agents.policy import Ask, PolicyCall, Ruling
 from agents.prebuilt.react import create_react_agent
 from agents.prebuilt.review import ReviewAgent
 from agents.tools.base import Tool
-from agents.tools.choice import choice_gate, choose_tool
-from agents.tools.complete import complete_gate
-from agents.tools.gates import approval_gate
-from agents.tools.guard import policy_gate
-from agents.tools.human import HumanInterruptConfig
-from agents.tools.questions import Choice
 from agents.workflows.loop import LoopAgent
 from bot.sandbox import BEN
 

@@ -8,8 +8,8 @@ from typing import TypedDict
 from pydantic_ai.models import Model
 
 from agents.agent import Agent
+from agents.core.infos import ApprovalResult
 from agents.graph import END, START, GraphAgent, StateGraph, node_interrupt
-from agents.tools.infos import ApprovalResult
 from tests.stage import a_stage
 
 RAN: list[str] = []

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from agents.checkpoint import CheckpointStatus
+from agents.core.checkpoint import CheckpointStatus
 from agents.models import say
 from bot.audit import story
 from bot.threads import CANNOT_READ

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pydantic_ai.models import Model
 
 from agents.agent import Agent
-from agents.chatmodel import ChatModelAgent
-from agents.codec import Json
+from agents.chat.agent import ChatModelAgent
+from agents.core.codec import Json
+from agents.gates.decorator import tool
+from agents.gates.followup import FOLLOW_UP_NAME, follow_up_tool
 from agents.middlewares.safe import SafeTools
 from agents.prebuilt.deep import TASK_TOOL, deep_agent
-from agents.tools.decorator import tool
-from agents.tools.followup import FOLLOW_UP_NAME, follow_up_tool
 from bot.demo.commands import Call, gives_up
 from bot.demo.patterns.rules import Reply, Seen, call, found, hint, voice
 from bot.demo.replies import is_answer

@@ -7,7 +7,7 @@ import re
 from pydantic_ai.models import Model
 
 from agents.agent import Agent
-from agents.chatmodel import ChatModelAgent
+from agents.chat.agent import ChatModelAgent
 from agents.prebuilt.review import CONTENT_KEY, ReviewAgent
 from agents.tools.actions import EXIT_NAME, exit_tool
 from agents.workflows.loop import LoopAgent

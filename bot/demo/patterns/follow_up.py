@@ -7,9 +7,9 @@ import re
 from pydantic_ai.models import Model
 
 from agents.agent import Agent
-from agents.agenttool import AgentTool
-from agents.chatmodel import ChatModelAgent
-from agents.tools.followup import FOLLOW_UP_NAME, follow_up_tool
+from agents.chat.agent import ChatModelAgent
+from agents.gates.followup import FOLLOW_UP_NAME, follow_up_tool
+from agents.workflows.agenttool import AgentTool
 from bot.demo.commands import gives_up
 from bot.demo.patterns.rules import Reply, Seen, call, found, hint, voice
 from bot.demo.replies import is_answer

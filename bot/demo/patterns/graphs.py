@@ -14,6 +14,7 @@ from typing import Annotated, Literal, TypedDict, TypeVar
 from pydantic import BaseModel, Field
 
 from agents.agent import Agent
+from agents.core.infos import ApprovalResult
 from agents.graph import (
     END,
     START,
@@ -23,8 +24,7 @@ from agents.graph import (
     StateGraph,
     node_interrupt,
 )
-from agents.graph.channels import Values
-from agents.tools.infos import ApprovalResult
+from agents.graph.state.channels import Values
 
 EXAMPLE = "delete record 42"
 EXAMPLES = (

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pydantic_ai.models import Model
 
 from agents.agent import Agent
-from agents.chatmodel import ChatModelAgent
+from agents.chat.agent import ChatModelAgent
 from agents.prebuilt.plan_execute import PLANNER, plan_tool
 from agents.prebuilt.planning import PLAN_TOOL, RESPOND_TOOL
 from agents.tools.actions import exit_tool

@@ -14,13 +14,13 @@ from pydantic import Field
 from pydantic_ai.models import Model
 
 from agents.agent import Agent
-from agents.chatmodel import ChatModelAgent
+from agents.chat.agent import ChatModelAgent
+from agents.gates.decorator import tool
 from agents.prebuilt.plan_execute import executor_agent, plan_execute, replanner_agent
 from agents.prebuilt.supervisor import supervisor
 from agents.tools.actions import EXIT_NAME, TRANSFER_NAME, exit_tool
-from agents.tools.decorator import tool
-from agents.transfer import transfer_tool_to
 from agents.workflows.sequential import SequentialAgent
+from agents.workflows.transfer import transfer_tool_to
 from bot.demo.commands import Call
 from bot.demo.patterns.planned import planner, plans, responds, step_of, work_of
 from bot.demo.patterns.rules import Reply, Seen, call, found, hint, voice

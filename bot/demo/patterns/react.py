@@ -8,9 +8,9 @@ from pydantic import Field
 from pydantic_ai.models import Model
 
 from agents.agent import Agent
+from agents.gates.decorator import tool
+from agents.gates.human import HumanInterruptConfig
 from agents.prebuilt.react import create_react_agent
-from agents.tools.decorator import tool
-from agents.tools.human import HumanInterruptConfig
 from bot.demo.patterns.rules import Reply, Seen, call, found, hint, voice
 from bot.demo.replies import Done, is_answer, report
 

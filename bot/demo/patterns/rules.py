@@ -20,7 +20,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model
 from pydantic_ai.models.function import AgentInfo, DeltaToolCalls, FunctionModel
 
-from agents.codec import Json
+from agents.core.codec import Json
 from agents.models import stream_pieces
 from bot.demo.commands import Call
 from bot.demo.model import INTRODUCTION, DemoModel

@@ -10,11 +10,11 @@ from pydantic import Field
 from pydantic_ai.models import Model
 
 from agents.agent import Agent
-from agents.chatmodel import ChatModelAgent
+from agents.chat.agent import ChatModelAgent
+from agents.gates.decorator import tool
 from agents.prebuilt.supervisor import supervisor
 from agents.tools.actions import EXIT_NAME, TRANSFER_NAME, exit_tool
-from agents.tools.decorator import tool
-from agents.transfer import transfer_tool_to
+from agents.workflows.transfer import transfer_tool_to
 from bot.demo.patterns.rules import Reply, Seen, call, found, hint, voice
 from bot.demo.replies import report
 

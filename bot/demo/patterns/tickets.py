@@ -8,8 +8,8 @@ from pydantic import Field
 from pydantic_ai.models import Model
 
 from agents.agent import Agent
-from agents.chatmodel import ChatModelAgent
-from agents.tools.decorator import Gate, tool
+from agents.chat.agent import ChatModelAgent
+from agents.gates.decorator import Gate, tool
 from bot.demo.patterns.rules import Reply, Seen, call, found, hint, voice
 from bot.demo.replies import report
 

@@ -10,9 +10,9 @@ from pydantic import Field
 from pydantic_ai.models import Model
 
 from agents.agent import Agent
+from agents.gates.decorator import tool
 from agents.prebuilt.plan_execute import executor_agent, plan_execute, replanner_agent
 from agents.tools.actions import EXIT_NAME
-from agents.tools.decorator import tool
 from bot.demo.commands import Call
 from bot.demo.patterns.planned import planner, plans, responds, step_of, work_of
 from bot.demo.patterns.rules import Reply, Seen, call, found, hint, voice

@@ -7,14 +7,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from agents.address import Address, Segment
-from agents.calls import ToolOutcome, ToolReturn
-from agents.codec import Json
-from agents.context import BeforeStart, RunContext, Scope, address_segment, current_scope, entered
-from agents.errors import ResumeError
-from agents.journal import Journal
-from agents.points import InterruptContext, Point
-from agents.signals import Interrupted
+from agents.core.address import Address, Segment
+from agents.core.calls import ToolOutcome, ToolReturn
+from agents.core.codec import Json
+from agents.core.errors import ResumeError
+from agents.core.interrupt import Interrupted
+from agents.core.journal import Journal
+from agents.core.pending import InterruptContext, Point
+from agents.core.scope import (
+    BeforeStart,
+    RunContext,
+    Scope,
+    address_segment,
+    current_scope,
+    entered,
+)
 from agents.tools.base import Tool
 
 T = TypeVar("T")

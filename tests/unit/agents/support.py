@@ -38,9 +38,9 @@ from agents import (
     stateful_interrupt,
 )
 from agents.agent import Agent
-from agents.checkpoint import CheckpointStatus
-from agents.codec import Json
-from agents.context import BeforeStart
+from agents.core.checkpoint import CheckpointStatus
+from agents.core.codec import Json
+from agents.core.scope import BeforeStart
 from agents.models import Turn
 from agents.tools.base import CallText
 

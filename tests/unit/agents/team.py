@@ -21,16 +21,16 @@ from agents.agent import (
     make_action,
     make_message,
 )
-from agents.calls import Action
-from agents.chatmodel import ChatModelAgent
-from agents.checkpoint import CheckpointStatus
-from agents.context import get_interrupt_state, get_resume_context
-from agents.document import ResumeParams
+from agents.chat.agent import ChatModelAgent
+from agents.core.calls import Action
+from agents.core.checkpoint import CheckpointStatus
+from agents.core.interrupt import stateful_interrupt
+from agents.core.pending import InterruptContext
+from agents.core.scope import get_interrupt_state, get_resume_context
 from agents.memory import MemoryCheckpointStore
 from agents.models import ScriptedModel, Turn
-from agents.points import InterruptContext
 from agents.runner import Runner
-from agents.signals import stateful_interrupt
+from agents.runs.document import ResumeParams
 from agents.tools.base import Tool
 from tests.unit.agents.support import collect, follow
 

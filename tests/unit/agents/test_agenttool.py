@@ -8,11 +8,9 @@ import pytest
 from pydantic import BaseModel
 
 from agents.agent import Agent, AgentEvent, AgentInput, function_agent, make_action, make_message
-from agents.agenttool import AgentTool, AgentToolInfo
-from agents.calls import Action, BreakLoop, Exit, Transfer
-from agents.codec import Json, decode, encode
-from agents.context import session_values
-from agents.errors import (
+from agents.core.calls import Action, BreakLoop, Exit, Transfer
+from agents.core.codec import Json, decode, encode
+from agents.core.errors import (
     AgentConfigError,
     CheckpointBusyError,
     InvalidArgumentsError,
@@ -20,11 +18,13 @@ from agents.errors import (
     StepLimitError,
     ToolError,
 )
+from agents.core.scope import session_values
+from agents.gates.approval import approval_gate
+from agents.gates.decorator import tool
+from agents.gates.followup import follow_up_tool
 from agents.models import Turn, call, say
-from agents.tools.decorator import tool
-from agents.tools.followup import follow_up_tool
-from agents.tools.gates import approval_gate
 from agents.workflows import LoopAgent, ParallelAgent, SequentialAgent
+from agents.workflows.agenttool import AgentTool, AgentToolInfo
 from tests.unit.agents.support import Plain, brief, no, yes
 from tests.unit.agents.team import Team, parents, pending
 

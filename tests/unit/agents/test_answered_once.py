@@ -22,10 +22,10 @@ from agents import (
     tool,
 )
 from agents.agent import Agent, AgentEvent, AgentInput, function_agent
-from agents.agenttool import AgentTool
 from agents.graph import START, GraphAgent, StateGraph, node_interrupt
 from agents.models import Turn, call, say
 from agents.workflows import SequentialAgent
+from agents.workflows.agenttool import AgentTool
 from tests.unit.agents.support import Plain, brief, collect, contexts, yes
 
 BUSY = ConnectionError("503")

@@ -10,27 +10,22 @@ from datetime import timedelta
 import pytest
 
 from agents.agent import AgentEvent, AgentInput, InterruptEvent, make_message, run_agent
-from agents.cancel import CancelInfo, CancelToken
-from agents.checkpoint import CheckpointStatus
-from agents.codec import Json
-from agents.context import (
-    current_scope,
-    get_interrupt_state,
-    get_resume_context,
-    state_slot,
-)
-from agents.document import ResumeParams
-from agents.errors import (
+from agents.core.cancel import CancelInfo, CancelToken
+from agents.core.checkpoint import CheckpointStatus
+from agents.core.codec import Json
+from agents.core.errors import (
     AgentConfigError,
     CheckpointClosedError,
     ResumeDataError,
     RunCancelledError,
 )
+from agents.core.interrupt import Interrupted, composite_interrupt, keep_waiting, stateful_interrupt
+from agents.core.observers import RunCancelled, RunEvent, RunFinished, RunResumed, RunStarted
+from agents.core.scope import current_scope, get_interrupt_state, get_resume_context, state_slot
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog
 from agents.models import call, say
-from agents.observe import RunCancelled, RunEvent, RunFinished, RunResumed, RunStarted
 from agents.runner import Runner
-from agents.signals import Interrupted, composite_interrupt, keep_waiting, stateful_interrupt
+from agents.runs.document import ResumeParams
 from tests.unit.agents.support import Asker, Plain, World, brief, collect
 
 

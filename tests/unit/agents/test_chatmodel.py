@@ -31,8 +31,8 @@ from agents import (
     current_why,
     tool,
 )
-from agents.codec import Json
-from agents.messages import repaired
+from agents.core.codec import Json
+from agents.core.messages import repaired
 from agents.models import Turn, call, say
 from tests.unit.agents.support import Plain, World, brief, collect, contexts, no, yes
 

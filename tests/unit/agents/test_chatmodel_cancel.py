@@ -11,8 +11,8 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from agents import ChatModelAgent, MemoryCheckpointStore, Runner, approval_gate
 from agents.agent import AgentEvent, TextDelta
-from agents.cancel import CancelInfo, CancelMode, CancelToken
-from agents.errors import RunCancelledError
+from agents.core.cancel import CancelInfo, CancelMode, CancelToken
+from agents.core.errors import RunCancelledError
 from agents.models import call, say
 from tests.unit.agents.support import Plain, World, brief, collect, follow
 

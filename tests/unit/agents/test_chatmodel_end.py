@@ -23,10 +23,10 @@ from agents import (
     interrupt,
     session_values,
 )
-from agents.calls import BreakLoop, Exit
-from agents.chatstate import ChatState, Work
-from agents.context import get_resume_context
-from agents.messages import read_log
+from agents.chat.state import ChatState, Work
+from agents.core.calls import BreakLoop, Exit
+from agents.core.messages import read_log
+from agents.core.scope import get_resume_context
 from agents.middlewares.base import Middleware
 from agents.models import Turn, call, say
 from agents.tools.actions import break_loop_tool, exit_tool, transfer_tool

@@ -19,8 +19,8 @@ from agents import (
     session_values,
 )
 from agents.agent import AgentInput
-from agents.instruction import Instruction, render
-from agents.messages import text_of
+from agents.chat.instruction import Instruction, render
+from agents.core.messages import text_of
 from agents.middlewares.base import Middleware
 from agents.models import call, say
 from tests.unit.agents.support import CountingStore, Plain, collect, contexts, yes

@@ -31,10 +31,10 @@ from agents import (
     TopologyChangedError,
     approval_gate,
 )
-from agents.chatstate import ChatState, Work
-from agents.checkpoint import CheckpointStatus
-from agents.codec import Json, decode, encode
-from agents.messages import dump_messages, load_messages, repaired, well_formed
+from agents.chat.state import ChatState, Work
+from agents.core.checkpoint import CheckpointStatus
+from agents.core.codec import Json, decode, encode
+from agents.core.messages import dump_messages, load_messages, repaired, well_formed
 from agents.models import Turn, call, say
 from tests.unit.agents.support import CountingStore, Plain, World, brief, collect, contexts, yes
 

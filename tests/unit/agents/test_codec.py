@@ -20,7 +20,7 @@ from agents import (
     UnregisteredTypeError,
     UnstorableValueError,
 )
-from agents.codec import Json, check_version, decode, encode, from_text, to_text
+from agents.core.codec import Json, check_version, decode, encode, from_text, to_text
 
 registry = TypeRegistry()
 

@@ -11,18 +11,11 @@ import pytest
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart
 
 from agents.agent import AgentEvent, AgentInput, make_message
-from agents.cancel import CancelInfo
-from agents.checkpoint import CheckpointStatus, StoredCheckpoint
-from agents.codec import Json
-from agents.context import (
-    address_segment,
-    current_scope,
-    get_interrupt_state,
-    get_resume_context,
-    publish,
-)
 from agents.conversation import Conversation, Inbox
-from agents.errors import (
+from agents.core.cancel import CancelInfo
+from agents.core.checkpoint import CheckpointStatus, StoredCheckpoint
+from agents.core.codec import Json
+from agents.core.errors import (
     AgentConfigError,
     CheckpointBusyError,
     CheckpointConflictError,
@@ -36,17 +29,24 @@ from agents.errors import (
     UnknownInterruptError,
     UnregisteredTypeError,
 )
-from agents.memory import MemoryCheckpointStore, MemoryMessageLog
-from agents.models import call, say
-from agents.runner import Runner
-from agents.signals import (
+from agents.core.interrupt import (
     Interrupted,
     composite_interrupt,
     interrupt,
     keep_waiting,
     stateful_interrupt,
 )
-from agents.tools import approval_gate
+from agents.core.scope import (
+    address_segment,
+    current_scope,
+    get_interrupt_state,
+    get_resume_context,
+    publish,
+)
+from agents.gates import approval_gate
+from agents.memory import MemoryCheckpointStore, MemoryMessageLog
+from agents.models import call, say
+from agents.runner import Runner
 from tests.unit.agents.support import Asker, Plain, World, brief, collect, contexts, no, yes
 
 

@@ -20,8 +20,9 @@ from agents.errors import (
     ResumeDataError,
     UnknownInterruptError,
 )
+from agents.core.messages import log_text, user_message
+from agents.gates import approval_gate, tool
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog
-from agents.messages import log_text, user_message
 from agents.models import ScriptedModel, Turn, call, say
 from agents.points import InterruptContext
 from agents.runner import Durability, Runner

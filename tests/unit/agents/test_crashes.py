@@ -20,8 +20,8 @@ from agents import (
     ToolEvent,
     approval_gate,
 )
-from agents.checkpoint import CheckpointStatus
-from agents.messages import read_log
+from agents.core.checkpoint import CheckpointStatus
+from agents.core.messages import read_log
 from agents.models import Turn, call, say
 from tests.unit.agents.support import (
     Died,

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from agents.agent import Agent, AgentEvent
-from agents.context import session_values
-from agents.errors import AgentConfigError, DuplicateNameError
+from agents.core.errors import AgentConfigError, DuplicateNameError
+from agents.core.pending import InterruptContext
+from agents.core.scope import session_values
+from agents.gates.approval import approval_gate
+from agents.gates.decorator import tool
+from agents.gates.followup import follow_up_tool
 from agents.memory import MemoryCheckpointStore
 from agents.models import Turn, call, say
-from agents.points import InterruptContext
 from agents.prebuilt.deep import deep_agent, task_tool, write_todos_tool
-from agents.tools.decorator import tool
-from agents.tools.followup import follow_up_tool
-from agents.tools.gates import approval_gate
 from tests.unit.agents.support import Died, DyingStore, Plain, brief, yes
 from tests.unit.agents.team import Team, parents, pending
 

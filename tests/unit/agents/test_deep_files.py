@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from agents.agent import InterruptEvent, ToolEvent
-from agents.calls import ToolOutcome
-from agents.context import RunContext, Scope, SessionValues, entered
-from agents.document import ResumeParams
-from agents.errors import DuplicateNameError, ToolError
-from agents.journal import Journal
+from agents.core.calls import ToolOutcome
+from agents.core.errors import DuplicateNameError, ToolError
+from agents.core.journal import Journal
+from agents.core.scope import RunContext, Scope, SessionValues, entered
+from agents.gates.approval import approval_gate
 from agents.memory import MemoryCheckpointStore
 from agents.models import ScriptedModel, Turn, call, say
 from agents.prebuilt.deep import deep_agent
@@ -25,7 +25,7 @@ from agents.prebuilt.files import (
     read_files,
 )
 from agents.runner import Runner
-from agents.tools.gates import approval_gate
+from agents.runs.document import ResumeParams
 from tests.unit.agents.support import Plain, collect, yes
 
 

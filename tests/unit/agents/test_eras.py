@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from agents import MemoryCheckpointStore, approval_gate, idempotency_key
-from agents.codec import Json
-from agents.document import Claim, RunDocument
+from agents.core.codec import Json
 from agents.models import Turn, call, say
+from agents.runs.document import Claim, RunDocument
 from tests.unit.agents.support import Died, Plain, World, contexts, yes
 
 SCRIPT: list[Turn] = [

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from agents.address import Address, Segment
 from agents.agent import (
     AgentEvent,
     AgentInput,
@@ -17,21 +16,13 @@ from agents.agent import (
     make_message,
     run_agent,
 )
-from agents.agenttool import AgentTool
-from agents.cancel import CancelToken
-from agents.chatmodel import ChatModelAgent
-from agents.checkpoint import CheckpointStatus
-from agents.codec import TypeRegistry
-from agents.context import (
-    address_segment,
-    current_address,
-    get_interrupt_state,
-    get_resume_context,
-    session_values,
-)
+from agents.chat.agent import ChatModelAgent
 from agents.conversation import Conversation
-from agents.document import ResumeParams, RunDocument
-from agents.errors import (
+from agents.core.address import Address, Segment
+from agents.core.cancel import CancelToken
+from agents.core.checkpoint import CheckpointStatus
+from agents.core.codec import TypeRegistry
+from agents.core.errors import (
     AgentConfigError,
     AgentError,
     AmbiguousTargetError,
@@ -50,14 +41,23 @@ from agents.errors import (
     UnknownInterruptError,
     UnregisteredTypeError,
 )
+from agents.core.interrupt import composite_interrupt, interrupt, keep_waiting, stateful_interrupt
+from agents.core.pending import InterruptContext
+from agents.core.scope import (
+    address_segment,
+    current_address,
+    get_interrupt_state,
+    get_resume_context,
+    session_values,
+)
+from agents.gates import ApprovalInfo, approval_gate
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog
 from agents.models import ScriptedModel, call, say
-from agents.points import InterruptContext
 from agents.runner import Runner
-from agents.signals import composite_interrupt, interrupt, keep_waiting, stateful_interrupt
-from agents.tools import ApprovalInfo, approval_gate
-from agents.transfer import with_sub_agents
+from agents.runs.document import ResumeParams, RunDocument
 from agents.workflows import LoopAgent, ParallelAgent, SequentialAgent
+from agents.workflows.agenttool import AgentTool
+from agents.workflows.transfer import with_sub_agents
 from tests.unit.agents.support import Asker, Plain, brief, collect
 
 

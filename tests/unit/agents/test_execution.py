@@ -7,15 +7,15 @@ import json
 
 import pytest
 
-from agents.address import Address
-from agents.calls import BreakLoop, Exit, ToolOutcome, ToolReturn
-from agents.codec import Json
-from agents.document import ResumeParams
-from agents.errors import CheckpointConflictError, CheckpointDecodeError
+from agents.core.address import Address
+from agents.core.calls import BreakLoop, Exit, ToolOutcome, ToolReturn
+from agents.core.codec import Json
+from agents.core.errors import CheckpointConflictError, CheckpointDecodeError
+from agents.core.observers import RunEvent, ToolFinished, ToolInterrupted, ToolStarted
+from agents.gates.approval import approval_gate
 from agents.memory import MemoryCheckpointStore
 from agents.models import call, say
-from agents.observe import RunEvent, ToolFinished, ToolInterrupted, ToolStarted
-from agents.tools.gates import approval_gate
+from agents.runs.document import ResumeParams
 from tests.unit.agents.support import (
     Died,
     Plain,

@@ -8,13 +8,18 @@ from datetime import timedelta
 
 import pytest
 
-from agents.address import Address, Segment
 from agents.agent import AgentEvent, AgentInput, function_agent, make_message, run_agent
-from agents.agenttool import AgentTool
-from agents.calls import ToolCall, ToolReturn
-from agents.cancel import CancelInfo, CancelToken
-from agents.chatmodel import ChatModelAgent
-from agents.context import (
+from agents.chat.agent import ChatModelAgent
+from agents.core.address import Address, Segment
+from agents.core.calls import ToolCall, ToolReturn
+from agents.core.cancel import CancelInfo, CancelToken
+from agents.core.errors import CheckpointDecodeError, RunCancelledError
+from agents.core.infos import DoubtInfo, DoubtResult, ReviewEditInfo
+from agents.core.interrupt import Interrupted, composite_interrupt, interrupt, stateful_interrupt
+from agents.core.journal import Journal
+from agents.core.messages import PlannedCall
+from agents.core.pending import InterruptContext, Point
+from agents.core.scope import (
     RunContext,
     Scope,
     address_segment,
@@ -23,19 +28,14 @@ from agents.context import (
     get_resume_context,
     mark_started,
 )
-from agents.document import ResumeParams
-from agents.errors import CheckpointDecodeError, RunCancelledError
-from agents.execution import execute
-from agents.journal import Journal
+from agents.gates.approval import approval_gate, review_edit_gate
+from agents.gates.followup import follow_up_tool
 from agents.memory import MemoryCheckpointStore
-from agents.messages import PlannedCall
 from agents.models import ScriptedModel, call, say
-from agents.points import InterruptContext, Point
-from agents.signals import Interrupted, composite_interrupt, interrupt, stateful_interrupt
+from agents.runs.document import ResumeParams
 from agents.tools.base import Tool
-from agents.tools.followup import follow_up_tool
-from agents.tools.gates import approval_gate, review_edit_gate
-from agents.tools.infos import DoubtInfo, DoubtResult, ReviewEditInfo
+from agents.tools.call import execute
+from agents.workflows.agenttool import AgentTool
 from tests.unit.agents.support import Plain, World, brief, collect, contexts, yes
 
 

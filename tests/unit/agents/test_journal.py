@@ -13,8 +13,8 @@ from agents import (
     ToolEvent,
     approval_gate,
 )
-from agents.checkpoint import CheckpointStatus
-from agents.journal import Journal
+from agents.core.checkpoint import CheckpointStatus
+from agents.core.journal import Journal
 from agents.models import call, say
 from tests.unit.agents.support import (
     CountingStore,

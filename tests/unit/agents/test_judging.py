@@ -20,16 +20,17 @@ from agents import (
     tool,
 )
 from agents.agent import Agent, AgentEvent, AgentInput, function_agent
-from agents.codec import Json
+from agents.core.codec import Json
+from agents.core.infos import ApprovalInfo, ReviewEditInfo
+from agents.gates import approval_gate, guard, review_edit_gate
+from agents.gates.rulings import Judgement
 from agents.graph import END, START, StateGraph
 from agents.graph.agent import GraphAgent
 from agents.middlewares import policy_middleware
 from agents.middlewares.retry import RetryTools
 from agents.models import call, say
 from agents.policy import Allow, Ask, Condition, Deny, PolicyCall, Rule, RulePolicy, Ruling
-from agents.tools import Tool, approval_gate, guard, review_edit_gate
-from agents.tools.infos import ApprovalInfo, ReviewEditInfo
-from agents.tools.rulings import Judgement
+from agents.tools import Tool
 from tests.unit.agents.support import World, collect
 
 RAN: list[int] = []

@@ -28,7 +28,7 @@ from agents import (
     wrap_interrupt_and_rerun_if_needed,
 )
 from agents.agent import AgentEvent
-from agents.errors import OutsideRunError
+from agents.core.errors import OutsideRunError
 from agents.graph import END, START
 from agents.models import call, say
 from tests.unit.agents.graph.support import Lab, State, values_of

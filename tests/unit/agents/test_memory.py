@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agents import CheckpointConflictError, MemoryCheckpointStore, MemoryMessageLog
-from agents.checkpoint import CheckpointStatus, CheckpointStore, MessageLog
+from agents.core.checkpoint import CheckpointStatus, CheckpointStore, MessageLog
 
 RUNNING, PENDING = CheckpointStatus.RUNNING, CheckpointStatus.PENDING
 

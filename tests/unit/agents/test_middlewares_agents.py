@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from agents import ChatModelAgent, ScriptedModel, approval_gate
-from agents.agenttool import AgentTool
 from agents.middlewares.gates import approval_middleware
 from agents.middlewares.retry import RetryTools
 from agents.middlewares.safe import SafeTools
 from agents.models import call, say
-from agents.topology import Component
+from agents.runs.topology import Component
+from agents.workflows.agenttool import AgentTool
 from tests.unit.agents.support import Plain, World, brief, contexts, no, yes
 
 

@@ -22,8 +22,8 @@ from agents import (
     stateful_interrupt,
 )
 from agents.agent import AgentEvent, AgentInput
-from agents.chatstate import ChatState, Work
-from agents.errors import CheckpointDecodeError, ModelError
+from agents.chat.state import ChatState, Work
+from agents.core.errors import CheckpointDecodeError, ModelError
 from agents.middlewares.base import CallNext, Middleware, ModelCall
 from agents.models import Turn, call, say
 from tests.unit.agents.support import Plain, World, brief, collect, contexts, yes

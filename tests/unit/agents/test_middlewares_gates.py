@@ -7,17 +7,18 @@ from collections.abc import Collection
 
 import pytest
 
-from agents.calls import ToolOutcome
-from agents.chatmodel import ChatModelAgent
-from agents.errors import AgentConfigError, TopologyChangedError
+from agents.chat.agent import ChatModelAgent
+from agents.core.calls import ToolOutcome
+from agents.core.errors import AgentConfigError, TopologyChangedError
+from agents.core.infos import ApprovalInfo, ReviewEditInfo
+from agents.gates import approval_gate, tool
+from agents.gates.base import CallGate
 from agents.middlewares.base import Middleware
 from agents.middlewares.gates import approval_middleware, policy_middleware
 from agents.models import ScriptedModel, call, say
 from agents.policy import Allow, AllowList, Ask, Condition, Deny, PolicyCall, Rule, RulePolicy
 from agents.policy.base import Policy, Ruling
-from agents.tools import Tool, approval_gate, tool
-from agents.tools.asking import CallGate
-from agents.tools.infos import ApprovalInfo, ReviewEditInfo
+from agents.tools import Tool
 from tests.unit.agents.support import Plain, World, brief, contexts, no, yes
 
 LIMITS = RulePolicy(

@@ -33,16 +33,16 @@ from agents import (
     stateful_interrupt,
 )
 from agents.agent import AgentInput
-from agents.calls import ToolReturn
-from agents.chatstate import run_local_values
-from agents.codec import Json
-from agents.errors import OutsideRunError
-from agents.messages import user_message
+from agents.chat.state import run_local_values
+from agents.core.calls import ToolReturn
+from agents.core.codec import Json
+from agents.core.errors import OutsideRunError
+from agents.core.interrupt import Interrupted
+from agents.core.messages import user_message
 from agents.middlewares.base import CallNext, Middleware, ModelCall
 from agents.middlewares.history import HistoryModifier
 from agents.middlewares.wrapper import ToolWrapper
 from agents.models import call, say
-from agents.signals import Interrupted
 from agents.tools.base import Tool
 from tests.unit.agents.support import Plain, World, brief, collect, contexts, yes
 

@@ -20,7 +20,7 @@ from agents import (
     interrupt,
 )
 from agents.agent import TextDelta
-from agents.chatmodel import ChatModelAgent
+from agents.chat.agent import ChatModelAgent
 from agents.middlewares.base import CallNext, Middleware, ModelCall
 from agents.middlewares.failover import FailoverModel
 from agents.middlewares.retry import RetryModel, doubling

@@ -27,15 +27,15 @@ from agents import (
     stream_text,
     tool,
 )
-from agents.chatmodel import ChatModelAgent
-from agents.codec import Json
-from agents.errors import ResumeError
+from agents.chat.agent import ChatModelAgent
+from agents.core.codec import Json
+from agents.core.errors import ResumeError
+from agents.core.interrupt import Interrupted
 from agents.middlewares.base import Middleware
 from agents.middlewares.gates import approval_middleware, review_middleware
 from agents.middlewares.retry import RetryTools
 from agents.middlewares.safe import SafeTools
 from agents.models import call, say
-from agents.signals import Interrupted
 from agents.tools.base import Tool
 from tests.unit.agents.support import Plain, World, brief, collect, contexts, no, yes
 

@@ -9,20 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from agents.chatmodel import ChatModelAgent
-from agents.checkpoint import CLAIM_VERSION, LOG_VERSION, SCHEMA_VERSION, CheckpointStatus
-from agents.codec import Json, TypeRegistry, from_text, to_text
-from agents.document import MIGRATIONS, Claim, ResumeParams, RunDocument, migrated
-from agents.errors import (
+from agents.chat.agent import ChatModelAgent
+from agents.core.checkpoint import CLAIM_VERSION, LOG_VERSION, SCHEMA_VERSION, CheckpointStatus
+from agents.core.codec import Json, TypeRegistry, from_text, to_text
+from agents.core.errors import (
     AgentConfigError,
     CheckpointDecodeError,
     CheckpointVersionError,
     UnknownInterruptError,
 )
+from agents.gates import DoubtInfo, DoubtResult, approval_gate, tool
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog
 from agents.models import ScriptedModel, say
 from agents.runner import Runner
-from agents.tools import DoubtInfo, DoubtResult, approval_gate, tool
+from agents.runs.document import MIGRATIONS, Claim, ResumeParams, RunDocument, migrated
 from tests.unit.agents.support import brief, collect, contexts, no, yes
 
 DATA = Path(__file__).parents[2] / "data"

@@ -16,8 +16,8 @@ from pydantic_ai.exceptions import (
 )
 from pydantic_ai.models import override_allow_model_requests
 
-from agents.errors import ModelError, ModelFault, ModelRefusedError
-from agents.graph.retries import RetryPolicy
+from agents.core.errors import ModelError, ModelFault, ModelRefusedError
+from agents.graph.state.retries import RetryPolicy
 from agents.middlewares.retry import is_temporary
 from agents.models import ScriptedModel, ask_once, model_error, model_fault, say
 from tests.unit.bot.openai_server import KEY, Reply, openai_server

@@ -19,7 +19,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.tools import ToolDefinition
 
-from agents.errors import AgentConfigError
+from agents.core.errors import AgentConfigError
 from agents.models import ScriptedModel, call, resolve_model, say
 
 HELLO: list[ModelMessage] = [ModelRequest(parts=[UserPromptPart("hello")])]

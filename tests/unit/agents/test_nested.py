@@ -47,7 +47,7 @@ from agents import (
     tool,
     user_message,
 )
-from agents.codec import Json
+from agents.core.codec import Json
 from agents.models import Turn, call, say
 from agents.tools.base import CallText
 from tests.unit.agents.support import Asker, Plain, World, brief, collect, contexts, follow, yes

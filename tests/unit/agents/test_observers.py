@@ -6,12 +6,9 @@ import logging
 
 import pytest
 
-from agents.checkpoint import CheckpointStatus
-from agents.document import ResumeParams
-from agents.errors import CheckpointConflictError, ModelError, UnknownInterruptError
-from agents.memory import MemoryCheckpointStore
-from agents.models import call, say
-from agents.observe import (
+from agents.core.checkpoint import CheckpointStatus
+from agents.core.errors import CheckpointConflictError, ModelError, UnknownInterruptError
+from agents.core.observers import (
     RunEvent,
     RunFailed,
     RunFinished,
@@ -19,8 +16,11 @@ from agents.observe import (
     RunResumed,
     RunStarted,
 )
+from agents.gates import approval_gate
+from agents.memory import MemoryCheckpointStore
+from agents.models import call, say
 from agents.runner import Runner
-from agents.tools import approval_gate
+from agents.runs.document import ResumeParams
 from tests.unit.agents.support import Asker, Died, DyingStore, Plain, World, collect, yes
 
 

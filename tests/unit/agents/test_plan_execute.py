@@ -15,11 +15,11 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from agents.agent import Agent, AgentEvent, AgentInput, MessageEvent, function_agent, make_message
-from agents.calls import BreakLoop
-from agents.codec import decode, encode
-from agents.context import session_values
-from agents.document import ResumeParams
-from agents.errors import CheckpointDecodeError, DuplicateNameError, ModelError
+from agents.core.calls import BreakLoop
+from agents.core.codec import decode, encode
+from agents.core.errors import CheckpointDecodeError, DuplicateNameError, ModelError
+from agents.core.scope import session_values
+from agents.gates.approval import approval_gate
 from agents.memory import MemoryCheckpointStore
 from agents.models import Turn, call, say
 from agents.prebuilt import (
@@ -34,9 +34,9 @@ from agents.prebuilt import (
     supervisor,
 )
 from agents.runner import Runner
-from agents.tools.gates import approval_gate
-from agents.transfer import transfer_tool_to
+from agents.runs.document import ResumeParams
 from agents.workflows import ParallelAgent
+from agents.workflows.transfer import transfer_tool_to
 from tests.unit.agents.support import Died, DyingStore, Plain, brief, collect, no, yes
 from tests.unit.agents.team import Team, actions, parents, pending
 

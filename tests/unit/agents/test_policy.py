@@ -10,10 +10,11 @@ from typing import get_args
 
 import pytest
 
-from agents.address import Address
-from agents.codec import Json
-from agents.errors import AgentConfigError
-from agents.points import Point
+from agents.core.address import Address
+from agents.core.codec import Json
+from agents.core.errors import AgentConfigError
+from agents.core.interrupt import Interrupted
+from agents.core.pending import Point
 from agents.policy import (
     Allow,
     AllowList,
@@ -34,7 +35,6 @@ from agents.policy import (
 )
 from agents.policy.checks import check_tags, check_tool
 from agents.policy.rules import Operator
-from agents.signals import Interrupted
 
 
 def a_call(tool: str = "pay", *, tags: tuple[str, ...] = (), **arguments: Json) -> PolicyCall:

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from agents.address import Address
-from agents.codec import Json
-from agents.errors import AgentConfigError
-from agents.points import Point
+from agents.core.address import Address
+from agents.core.codec import Json
+from agents.core.errors import AgentConfigError
+from agents.core.interrupt import Interrupted
+from agents.core.pending import Point
 from agents.policy import (
     Allow,
     AllowList,
@@ -33,7 +34,6 @@ from agents.policy import (
 )
 from agents.policy.base import people_of
 from agents.policy.checks import has_path
-from agents.signals import Interrupted
 
 CALL = PolicyCall(tool="pay", arguments={"euros": 5})
 

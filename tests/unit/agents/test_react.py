@@ -10,10 +10,9 @@ import pytest
 from pydantic_ai.messages import ModelResponse, ToolCallPart, ToolReturnPart, UserPromptPart
 
 from agents.agent import AgentEvent, InterruptEvent
-from agents.chatmodel import ChatModelAgent, ChatResumeData
-from agents.codec import decode, encode
-from agents.document import ResumeParams
-from agents.errors import (
+from agents.chat.agent import ChatModelAgent, ChatResumeData
+from agents.core.codec import decode, encode
+from agents.core.errors import (
     AgentConfigError,
     AmbiguousTargetError,
     CheckpointClosedError,
@@ -21,10 +20,12 @@ from agents.errors import (
     TopologyChangedError,
     UnknownInterruptError,
 )
+from agents.core.infos import Cancelled, Expired
+from agents.core.pending import InterruptContext
+from agents.gates import HumanInterruptConfig, accept, edit, ignore, respond, tool
 from agents.memory import MemoryCheckpointStore
 from agents.middlewares.retry import RetryTools
 from agents.models import ScriptedModel, Turn, call, say
-from agents.points import InterruptContext
 from agents.policy import PolicyCall
 from agents.prebuilt.react import (
     PendingToolCall,
@@ -34,8 +35,7 @@ from agents.prebuilt.react import (
 )
 from agents.prebuilt.stages import StageInfo, StageMiddleware, StageResult
 from agents.runner import Runner
-from agents.tools import HumanInterruptConfig, accept, edit, ignore, respond, tool
-from agents.tools.infos import Cancelled, Expired
+from agents.runs.document import ResumeParams
 from tests.unit.agents.support import brief, collect
 
 ALL = HumanInterruptConfig()

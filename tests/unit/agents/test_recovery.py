@@ -27,8 +27,8 @@ from agents import (
     mark_started,
     session_values,
 )
-from agents.codec import Json
-from agents.context import AskAgain, StartingCall
+from agents.core.codec import Json
+from agents.core.scope import AskAgain, StartingCall
 from agents.models import Turn, call, say
 from agents.tools.base import CallText
 from tests.unit.agents.support import (

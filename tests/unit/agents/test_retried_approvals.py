@@ -10,21 +10,21 @@ from typing import Any, cast
 import pytest
 
 from agents.agent import AgentInput, ToolEvent, run_agent
-from agents.agenttool import AgentTool
-from agents.calls import ToolOutcome
-from agents.chatmodel import ChatModelAgent
-from agents.document import ResumeParams
+from agents.chat.agent import ChatModelAgent
+from agents.core.calls import ToolOutcome
+from agents.core.infos import Expired
+from agents.core.messages import user_message
+from agents.gates.approval import approval_gate
+from agents.gates.policy import PolicyGate
 from agents.graph import NodeFailedError, NodeRefusedError, RetryPolicy, StateGraph, node_interrupt
 from agents.memory import MemoryCheckpointStore
-from agents.messages import user_message
 from agents.middlewares.retry import RetryTools
 from agents.models import ScriptedModel, Turn, call, say
 from agents.policy.base import Allow
 from agents.runner import Runner
+from agents.runs.document import ResumeParams
 from agents.tools.base import Tool
-from agents.tools.gates import approval_gate
-from agents.tools.guard import PolicyGate
-from agents.tools.infos import Expired
+from agents.workflows.agenttool import AgentTool
 from tests.unit.agents.graph.support import Lab, State, chain
 from tests.unit.agents.support import Plain, collect, yes
 from tests.unit.agents.test_policy import Says

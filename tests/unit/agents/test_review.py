@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 import pytest
 
 from agents.agent import ActionEvent, AgentEvent, MessageEvent
-from agents.calls import BreakLoop, Exit
-from agents.chatmodel import ChatModelAgent
-from agents.codec import decode, encode
-from agents.document import ResumeParams
-from agents.errors import AgentConfigError, CheckpointDecodeError, ResumeDataError
+from agents.chat.agent import ChatModelAgent
+from agents.core.calls import BreakLoop, Exit
+from agents.core.codec import decode, encode
+from agents.core.errors import AgentConfigError, CheckpointDecodeError, ResumeDataError
+from agents.core.infos import Cancelled, Expired
+from agents.gates.questions import FeedbackInfo
 from agents.memory import MemoryCheckpointStore
 from agents.models import ScriptedModel, say
 from agents.prebuilt.review import ReviewAgent
 from agents.runner import Runner
-from agents.tools.infos import Cancelled, Expired
-from agents.tools.questions import FeedbackInfo
+from agents.runs.document import ResumeParams
 from agents.workflows.loop import LoopAgent
 from tests.unit.agents.support import collect, contexts
 

@@ -34,19 +34,19 @@ from agents import (
     types,
 )
 from agents.agent import function_agent
-from agents.codec import Json, TypeRegistry, from_text, read_back, to_text
-from agents.context import publish
 from agents.conversation import Conversation, Inbox
-from agents.document import Claim
-from agents.errors import (
+from agents.core.codec import Json, TypeRegistry, from_text, read_back, to_text
+from agents.core.errors import (
     AgentConfigError,
     CheckpointDecodeError,
     ToolError,
     UnstorableValueError,
 )
+from agents.core.interrupt import interrupt, stateful_interrupt
+from agents.core.scope import publish
 from agents.models import call, say
 from agents.runner import Runner
-from agents.signals import interrupt, stateful_interrupt
+from agents.runs.document import Claim
 from agents.workflows import SequentialAgent
 from tests.unit.agents.support import Asker, Plain, World, brief, collect, contexts
 

@@ -9,20 +9,21 @@ from typing import Any
 
 import pytest
 
-from agents.calls import ToolOutcome
-from agents.codec import Json, decode, encode
-from agents.context import AskAgain, StartingCall, get_interrupt_state
-from agents.errors import AgentConfigError
+from agents.core.calls import ToolOutcome
+from agents.core.codec import Json, decode, encode
+from agents.core.digest import OLD_TAG, call_digest, canonical_json
+from agents.core.errors import AgentConfigError
+from agents.core.infos import ApprovalInfo, CallInfo, ReviewEditInfo, ReviewEditResult
+from agents.core.interrupt import interrupt
+from agents.core.scope import AskAgain, StartingCall, get_interrupt_state
+from agents.gates import approval_gate, guard, human_gate, review_edit_gate
+from agents.gates.choice import choice_gate
+from agents.gates.complete import complete_gate
+from agents.gates.decorator import tool
+from agents.gates.human import HumanInterrupt, HumanInterruptConfig
+from agents.gates.questions import CallChoiceInfo, Choice, ParametersInfo
 from agents.policy import Allow, Ask, Condition, Deny, PolicyCall, Rule, RulePolicy, Ruling, all_of
-from agents.signals import interrupt
-from agents.tools import Tool, approval_gate, guard, human_gate, review_edit_gate
-from agents.tools.choice import choice_gate
-from agents.tools.complete import complete_gate
-from agents.tools.decorator import tool
-from agents.tools.digest import OLD_TAG, call_digest, canonical_json
-from agents.tools.human import HumanInterrupt, HumanInterruptConfig
-from agents.tools.infos import ApprovalInfo, CallInfo, ReviewEditInfo, ReviewEditResult
-from agents.tools.questions import CallChoiceInfo, Choice, ParametersInfo
+from agents.tools import Tool
 from tests.unit.agents.stage import Stage
 from tests.unit.agents.support import Plain
 

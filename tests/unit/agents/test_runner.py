@@ -39,13 +39,13 @@ from agents import (
     session_values,
     user_message,
 )
-from agents.checkpoint import CheckpointStatus
-from agents.codec import Json
-from agents.document import Claim, RunDocument, find_answers
-from agents.messages import load_messages, read_log
+from agents.core.checkpoint import CheckpointStatus
+from agents.core.codec import Json
+from agents.core.interrupt import Interrupted
+from agents.core.messages import load_messages, read_log
+from agents.core.pending import Point
 from agents.models import call, say
-from agents.points import Point
-from agents.signals import Interrupted
+from agents.runs.document import Claim, RunDocument, find_answers
 from tests.unit.agents.support import (
     Asker,
     Died,

@@ -36,8 +36,8 @@ from agents import (
     interrupt,
     stateful_interrupt,
 )
-from agents.checkpoint import CheckpointStatus
-from agents.codec import Json
+from agents.core.checkpoint import CheckpointStatus
+from agents.core.codec import Json
 from agents.models import Turn, call, say
 from tests.unit.agents.support import (
     CountingStore,

@@ -20,7 +20,7 @@ from agents import (
     session_values,
     stateful_interrupt,
 )
-from agents.codec import Json
+from agents.core.codec import Json
 from agents.models import Turn, call, say
 from tests.unit.agents.support import (
     CountingStore,

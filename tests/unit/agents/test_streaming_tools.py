@@ -10,25 +10,25 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterator
 import pytest
 
 from agents.agent import AgentEvent, InterruptEvent, ToolDelta, ToolEvent
-from agents.calls import ToolOutcome, ToolReturn
-from agents.cancel import CancelInfo, CancelToken
-from agents.codec import Json
-from agents.context import (
+from agents.core.calls import ToolOutcome, ToolReturn
+from agents.core.cancel import CancelInfo, CancelToken
+from agents.core.codec import Json
+from agents.core.errors import CheckpointConflictError, RunCancelledError, ToolError
+from agents.core.infos import ReviewEditInfo
+from agents.core.interrupt import interrupt, stateful_interrupt
+from agents.core.scope import (
     address_segment,
     current_address,
     get_interrupt_state,
     get_resume_context,
     stream_text,
 )
-from agents.document import ResumeParams
-from agents.errors import CheckpointConflictError, RunCancelledError, ToolError
+from agents.gates.approval import review_edit_gate
+from agents.gates.decorator import tool
 from agents.models import call, say
-from agents.signals import interrupt, stateful_interrupt
+from agents.runs.document import ResumeParams
 from agents.tools.base import Tool
-from agents.tools.decorator import tool
 from agents.tools.function import _AHEAD, _pieces
-from agents.tools.gates import review_edit_gate
-from agents.tools.infos import ReviewEditInfo
 from tests.unit.agents.support import Plain, World, brief, collect, contexts, yes
 
 Streams = Callable[[], AsyncIterator[str]] | Callable[[], Iterator[str]]

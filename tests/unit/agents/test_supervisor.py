@@ -7,17 +7,17 @@ from typing import cast
 import pytest
 
 from agents.agent import Agent, AgentEvent
-from agents.agenttool import AgentTool
-from agents.calls import Exit, Transfer
-from agents.chatmodel import ChatModelAgent
-from agents.errors import DuplicateNameError
+from agents.chat.agent import ChatModelAgent
+from agents.core.calls import Exit, Transfer
+from agents.core.errors import DuplicateNameError
+from agents.gates.approval import approval_gate
 from agents.memory import MemoryCheckpointStore
 from agents.middlewares import approval_middleware
 from agents.models import Turn, call, say
 from agents.prebuilt.supervisor import supervisor
-from agents.tools.gates import approval_gate
-from agents.transfer import transfer_tool_to, with_sub_agents, with_transfer_tool
 from agents.workflows import ParallelAgent, SequentialAgent
+from agents.workflows.agenttool import AgentTool
+from agents.workflows.transfer import transfer_tool_to, with_sub_agents, with_transfer_tool
 from tests.unit.agents.support import Died, DyingStore, Plain, brief, no, yes
 from tests.unit.agents.team import Team, parents, pending
 

@@ -21,9 +21,9 @@ from agents import (
     stateful_interrupt,
 )
 from agents.agent import AgentEvent, AgentInput, function_agent, run_agent
-from agents.agenttool import AgentTool
 from agents.models import call, say
 from agents.workflows import SequentialAgent
+from agents.workflows.agenttool import AgentTool
 from tests.unit.agents.support import Asker, Plain, World, brief, collect, contexts, yes
 
 

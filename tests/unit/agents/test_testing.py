@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from agents.checkpoint import CheckpointStatus, CheckpointStore, MessageLog, StoredCheckpoint
-from agents.errors import CheckpointConflictError
+from agents.core.checkpoint import CheckpointStatus, CheckpointStore, MessageLog, StoredCheckpoint
+from agents.core.errors import CheckpointConflictError
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog
 from agents.testing import CheckpointStoreSuite, MessageLogSuite, expect, expect_conflict
 

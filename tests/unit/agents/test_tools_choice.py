@@ -7,12 +7,13 @@ from typing import Literal
 
 import pytest
 
-from agents.calls import ToolOutcome, ToolReturn
-from agents.codec import Json, decode, encode
-from agents.errors import AgentConfigError, InvalidArgumentsError, ResumeDataError, ToolError
-from agents.tools import Tool, approval_gate, choice_gate, choose_tool, complete_gate, tool
-from agents.tools.infos import ApprovalInfo, ApprovalResult, Cancelled, Expired
-from agents.tools.questions import CallChoiceInfo, Choice, ChoiceInfo, ChoiceResult
+from agents.core.calls import ToolOutcome, ToolReturn
+from agents.core.codec import Json, decode, encode
+from agents.core.errors import AgentConfigError, InvalidArgumentsError, ResumeDataError, ToolError
+from agents.core.infos import ApprovalInfo, ApprovalResult, Cancelled, Expired
+from agents.gates import approval_gate, choice_gate, choose_tool, complete_gate, tool
+from agents.gates.questions import CallChoiceInfo, Choice, ChoiceInfo, ChoiceResult
+from agents.tools import Tool
 from tests.unit.agents.stage import Stage
 
 ZONES = (

@@ -10,12 +10,18 @@ from typing import Annotated
 import pytest
 from pydantic import Field
 
-from agents.calls import ToolOutcome, ToolReturn
-from agents.codec import Json, decode, encode
-from agents.errors import AgentConfigError, ArgumentError, InvalidArgumentsError, ResumeDataError
-from agents.tools import Tool, approval_gate, complete_gate, review_edit_gate, tool
-from agents.tools.infos import ApprovalInfo, Cancelled, Expired, ReviewEditInfo
-from agents.tools.questions import ParametersInfo, ParametersResult
+from agents.core.calls import ToolOutcome, ToolReturn
+from agents.core.codec import Json, decode, encode
+from agents.core.errors import (
+    AgentConfigError,
+    ArgumentError,
+    InvalidArgumentsError,
+    ResumeDataError,
+)
+from agents.core.infos import ApprovalInfo, Cancelled, Expired, ReviewEditInfo
+from agents.gates import approval_gate, complete_gate, review_edit_gate, tool
+from agents.gates.questions import ParametersInfo, ParametersResult
+from agents.tools import Tool
 from tests.unit.agents.stage import Stage
 from tests.unit.agents.support import Plain
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from agents.errors import ToolError
-from agents.tools.digest import call_digest, canonical_json, rule_in
+from agents.core.digest import call_digest, canonical_json, rule_in
+from agents.core.errors import ToolError
 
 TEXT = st.text()
 JSON = st.recursive(

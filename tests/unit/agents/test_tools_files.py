@@ -15,12 +15,12 @@ from pydantic_ai.messages import (
 )
 
 from agents.agent import ToolEvent
-from agents.calls import MAX_FILE_BYTES, File, ToolOutcome, ToolReturn, dump_files, load_files
-from agents.errors import CheckpointDecodeError, ToolError
+from agents.core.calls import MAX_FILE_BYTES, File, ToolOutcome, ToolReturn, dump_files, load_files
+from agents.core.errors import CheckpointDecodeError, ToolError
+from agents.gates.approval import approval_gate
+from agents.gates.decorator import tool
 from agents.models import call, say
 from agents.tools.base import Tool
-from agents.tools.decorator import tool
-from agents.tools.gates import approval_gate
 from tests.unit.agents.support import Died, Plain, World, yes
 
 PICTURE = BinaryContent(data=b"\x89PNG\xff\x00", media_type="image/png")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from agents.calls import ToolOutcome, ToolReturn
-from agents.codec import Json
-from agents.errors import InvalidArgumentsError, ResumeDataError
-from agents.tools.followup import follow_up_tool
-from agents.tools.infos import ApprovalResult, Cancelled, Expired, FollowUpInfo
+from agents.core.calls import ToolOutcome, ToolReturn
+from agents.core.codec import Json
+from agents.core.errors import InvalidArgumentsError, ResumeDataError
+from agents.core.infos import ApprovalResult, Cancelled, Expired, FollowUpInfo
+from agents.gates.followup import follow_up_tool
 from tests.unit.agents.stage import Stage
 
 QUESTIONS: dict[str, Json] = {"questions": ["Which version?", "Where to?"]}

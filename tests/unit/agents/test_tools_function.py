@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from agents.calls import ToolOutcome, ToolReturn
-from agents.context import current_address
-from agents.errors import AgentConfigError, InvalidArgumentsError
-from agents.signals import interrupt
+from agents.core.calls import ToolOutcome, ToolReturn
+from agents.core.errors import AgentConfigError, InvalidArgumentsError
+from agents.core.infos import ApprovalInfo
+from agents.core.interrupt import interrupt
+from agents.core.scope import current_address
+from agents.gates.approval import Gate
+from agents.gates.decorator import tool
 from agents.tools.base import Tool
-from agents.tools.decorator import tool
 from agents.tools.function import FunctionTool, result_text
-from agents.tools.gates import Gate
-from agents.tools.infos import ApprovalInfo
 from tests.unit.agents.stage import Stage
 
 

@@ -11,15 +11,10 @@ from pydantic import Field
 
 from agents import MemoryCheckpointStore, Runner, address_segment, make_message
 from agents.agent import AgentEvent, AgentInput, function_agent
-from agents.calls import ToolOutcome, ToolReturn
-from agents.codec import Json, decode, encode
-from agents.context import current_address, get_resume_context
-from agents.errors import InvalidArgumentsError, ResumeDataError, ToolError
-from agents.signals import interrupt
-from agents.tools.base import Tool
-from agents.tools.decorator import tool
-from agents.tools.gates import GateState, approval_gate, review_edit_gate
-from agents.tools.infos import (
+from agents.core.calls import ToolOutcome, ToolReturn
+from agents.core.codec import Json, decode, encode
+from agents.core.errors import InvalidArgumentsError, ResumeDataError, ToolError
+from agents.core.infos import (
     ApprovalInfo,
     ApprovalResult,
     Cancelled,
@@ -29,6 +24,11 @@ from agents.tools.infos import (
     Undecidable,
     Withdrawn,
 )
+from agents.core.interrupt import interrupt
+from agents.core.scope import current_address, get_resume_context
+from agents.gates.approval import GateState, approval_gate, review_edit_gate
+from agents.gates.decorator import tool
+from agents.tools.base import Tool
 from tests.unit.agents.stage import Stage
 from tests.unit.agents.support import collect
 

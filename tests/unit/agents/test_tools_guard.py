@@ -9,26 +9,18 @@ from datetime import timedelta
 
 import pytest
 
-from agents.calls import ToolOutcome, ToolReturn
-from agents.codec import Json, decode, encode
-from agents.context import get_resume_context
-from agents.errors import AgentConfigError, ToolError, TopologyChangedError
+from agents.core.calls import ToolOutcome, ToolReturn
+from agents.core.codec import Json, decode, encode
+from agents.core.errors import AgentConfigError, ToolError, TopologyChangedError
+from agents.core.infos import ApprovalInfo, Expired, ReviewEditInfo
+from agents.core.interrupt import interrupt
+from agents.core.scope import get_resume_context
+from agents.gates import GateState, approval_gate, guard, policy_gate, review_edit_gate, tool
+from agents.gates.complete import complete_gate
+from agents.gates.policy import PolicyGate
 from agents.models import call, say
 from agents.policy import Allow, Ask, Condition, Deny, PolicyCall, Rule, RulePolicy, Ruling
-from agents.signals import interrupt
-from agents.tools import (
-    GateState,
-    Tool,
-    approval_gate,
-    guard,
-    policy_gate,
-    review_edit_gate,
-    tagged,
-    tool,
-)
-from agents.tools.complete import complete_gate
-from agents.tools.guard import PolicyGate
-from agents.tools.infos import ApprovalInfo, Expired, ReviewEditInfo
+from agents.tools import Tool, tagged
 from tests.unit.agents.stage import Stage
 from tests.unit.agents.support import Plain, World, contexts
 

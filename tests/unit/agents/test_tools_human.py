@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from agents.calls import ToolOutcome, ToolReturn
-from agents.codec import Json, decode, encode
-from agents.errors import AgentConfigError, ResumeDataError
-from agents.policy import PolicyCall
-from agents.tools import (
+from agents.core.calls import ToolOutcome, ToolReturn
+from agents.core.codec import Json, decode, encode
+from agents.core.errors import AgentConfigError, ResumeDataError
+from agents.core.infos import ApprovalResult, Cancelled, Expired
+from agents.gates import (
     ActionRequest,
     HumanInterrupt,
     HumanInterruptConfig,
@@ -22,7 +22,7 @@ from agents.tools import (
     respond,
     tool,
 )
-from agents.tools.infos import ApprovalResult, Cancelled, Expired
+from agents.policy import PolicyCall
 from tests.unit.agents.stage import Stage
 from tests.unit.agents.support import Plain
 

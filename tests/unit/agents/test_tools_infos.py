@@ -7,10 +7,9 @@ from typing import Any, cast
 
 import pytest
 
-from agents.codec import Json, decode, encode
-from agents.errors import CheckpointDecodeError, ResumeDataError
-from agents.points import Answerable
-from agents.tools.infos import (
+from agents.core.codec import Json, decode, encode
+from agents.core.errors import CheckpointDecodeError, ResumeDataError
+from agents.core.infos import (
     ApprovalInfo,
     ApprovalResult,
     Cancelled,
@@ -21,6 +20,7 @@ from agents.tools.infos import (
     ReviewEditInfo,
     ReviewEditResult,
 )
+from agents.core.pending import Answerable
 
 FIELDS: dict[str, Any] = {
     "tool_name": "pay",

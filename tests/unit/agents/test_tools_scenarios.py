@@ -8,24 +8,18 @@ from dataclasses import replace
 
 import pytest
 
-from agents.agenttool import AgentTool
-from agents.calls import ToolOutcome
-from agents.chatmodel import ChatModelAgent
-from agents.codec import Json
-from agents.document import ResumeParams
-from agents.errors import (
+from agents.chat.agent import ChatModelAgent
+from agents.core.calls import ToolOutcome
+from agents.core.codec import Json
+from agents.core.errors import (
     ArgumentError,
     CheckpointError,
     InvalidArgumentsError,
     ResumeDataError,
     TopologyChangedError,
 )
-from agents.middlewares.safe import SafeTools
-from agents.models import ScriptedModel, Turn, call, say
-from agents.points import InterruptContext
-from agents.policy import Ask, PolicyCall, Ruling
-from agents.runner import Runner
-from agents.tools import (
+from agents.core.pending import InterruptContext
+from agents.gates import (
     ApprovalInfo,
     CallChoiceInfo,
     Choice,
@@ -35,7 +29,6 @@ from agents.tools import (
     ParametersInfo,
     ReviewEditInfo,
     ReviewEditResult,
-    Tool,
     approval_gate,
     choice_gate,
     complete_gate,
@@ -44,6 +37,13 @@ from agents.tools import (
     human_gate,
     review_edit_gate,
 )
+from agents.middlewares.safe import SafeTools
+from agents.models import ScriptedModel, Turn, call, say
+from agents.policy import Ask, PolicyCall, Ruling
+from agents.runner import Runner
+from agents.runs.document import ResumeParams
+from agents.tools import Tool
+from agents.workflows.agenttool import AgentTool
 from tests.unit.agents.support import Plain, World, brief, collect, contexts
 
 

@@ -12,9 +12,9 @@ import jsonschema
 import pytest
 from pydantic import BaseModel, Field
 
-from agents.codec import Json
-from agents.errors import AgentConfigError, InvalidArgumentsError
-from agents.tools.digest import canonical_json
+from agents.core.codec import Json
+from agents.core.digest import canonical_json
+from agents.core.errors import AgentConfigError, InvalidArgumentsError
 from agents.tools.schema import Multiline, Parameters, docstring_parts, parameters
 
 

@@ -13,8 +13,8 @@ import jsonschema
 from hypothesis import HealthCheck, given, settings, strategies as st
 from pydantic import BaseModel
 
-from agents.codec import Json
-from agents.tools.digest import canonical_json
+from agents.core.codec import Json
+from agents.core.digest import canonical_json
 from agents.tools.schema import Multiline, Parameters, parameters
 from tests.unit.agents.test_tools_schema import problems
 

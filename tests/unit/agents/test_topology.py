@@ -8,23 +8,23 @@ from typing import TypedDict
 
 import pytest
 
-from agents.address import Address
 from agents.agent import Agent, AgentEvent, AgentInput, check_unique_names, run_agent
-from agents.cancel import CancelInfo
-from agents.chatmodel import ChatModelAgent
-from agents.context import address_segment
-from agents.document import ResumeParams, RunDocument
-from agents.errors import DuplicateNameError, TopologyChangedError
+from agents.chat.agent import ChatModelAgent
+from agents.core.address import Address
+from agents.core.cancel import CancelInfo
+from agents.core.errors import DuplicateNameError, TopologyChangedError
+from agents.core.interrupt import Interrupted, composite_interrupt, interrupt
+from agents.core.pending import Point
+from agents.core.scope import address_segment
+from agents.gates import approval_gate, guard, review_edit_gate
 from agents.graph import START, CompiledGraph, GraphAgent, StateGraph, ToolsNode, graph_tool
 from agents.memory import MemoryCheckpointStore
 from agents.middlewares import RetryTools, policy_middleware
 from agents.models import ScriptedModel, call, say
-from agents.points import Point
 from agents.policy import Ask, Deny, Rule, RulePolicy
 from agents.runner import Runner
-from agents.signals import Interrupted, composite_interrupt, interrupt
-from agents.tools import Tool, approval_gate, guard, review_edit_gate, tagged
-from agents.topology import (
+from agents.runs.document import ResumeParams, RunDocument
+from agents.runs.topology import (
     Component,
     Described,
     Key,
@@ -34,6 +34,7 @@ from agents.topology import (
     tool_component,
     topology,
 )
+from agents.tools import Tool, tagged
 from agents.workflows import SequentialAgent
 from tests.unit.agents.support import Asker, Died, DyingStore, Plain, brief, collect, contexts, yes
 

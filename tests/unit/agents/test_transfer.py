@@ -8,21 +8,21 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from agents.agent import Agent, AgentEvent, AgentInput, function_agent, make_action, make_message
-from agents.calls import BreakLoop, Exit, ToolCall, ToolOutcome, Transfer
-from agents.codec import Json
-from agents.errors import (
+from agents.chat.handoff import Note, Notes, final_text, in_order, retold, shown_to
+from agents.core.calls import BreakLoop, Exit, ToolCall, ToolOutcome, Transfer
+from agents.core.codec import Json
+from agents.core.errors import (
     AgentConfigError,
     CheckpointDecodeError,
     DuplicateNameError,
     TopologyChangedError,
     TransferLimitError,
 )
-from agents.handoff import Note, Notes, final_text, in_order, retold, shown_to
+from agents.gates.approval import approval_gate
 from agents.memory import MemoryCheckpointStore
 from agents.models import Turn, call, say
-from agents.tools.gates import approval_gate
-from agents.transfer import MAX_DEPTH, transfer_tool_to, with_sub_agents
 from agents.workflows import LoopAgent, SequentialAgent
+from agents.workflows.transfer import MAX_DEPTH, transfer_tool_to, with_sub_agents
 from tests.unit.agents.support import Plain, brief, no, yes
 from tests.unit.agents.team import Team, actions, parents, pending
 

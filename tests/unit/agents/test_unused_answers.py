@@ -30,18 +30,18 @@ from agents import (
     tool,
 )
 from agents.agent import Agent, AgentEvent, AgentInput, function_agent
-from agents.agenttool import AgentTool
-from agents.checkpoint import CheckpointStatus
-from agents.codec import Json
-from agents.context import interrupt_info
 from agents.conversation import Conversation
-from agents.errors import ResumeError
+from agents.core.checkpoint import CheckpointStatus
+from agents.core.codec import Json
+from agents.core.errors import ResumeError
+from agents.core.interrupt import Interrupted
+from agents.core.kinds import fits
+from agents.core.scope import interrupt_info
 from agents.graph import START, GraphAgent, StateGraph, graph_tool
-from agents.kinds import fits
 from agents.models import call, say
-from agents.signals import Interrupted
 from agents.tools.base import Tool
 from agents.workflows import LoopAgent, ParallelAgent, SequentialAgent
+from agents.workflows.agenttool import AgentTool
 from tests.unit.agents.support import Asker, Plain, World, brief, collect, contexts, follow, yes
 
 # --- a gate that is gone, where nothing is declared: in nodes and in agents of one's own ---

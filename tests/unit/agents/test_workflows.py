@@ -21,12 +21,10 @@ from agents.agent import (
     make_message,
     run_agent,
 )
-from agents.calls import BreakLoop, Exit, Transfer
-from agents.cancel import CancelToken
-from agents.codec import decode, encode
-from agents.context import get_interrupt_state, get_resume_context
-from agents.document import ResumeParams
-from agents.errors import (
+from agents.core.calls import BreakLoop, Exit, Transfer
+from agents.core.cancel import CancelToken
+from agents.core.codec import decode, encode
+from agents.core.errors import (
     AgentConfigError,
     CheckpointDecodeError,
     DuplicateNameError,
@@ -35,13 +33,15 @@ from agents.errors import (
     RunCancelledError,
     TopologyChangedError,
 )
+from agents.core.interrupt import Interrupted, composite_interrupt, interrupt, stateful_interrupt
+from agents.core.scope import get_interrupt_state, get_resume_context
+from agents.gates.approval import approval_gate
 from agents.memory import MemoryCheckpointStore
 from agents.models import call, say
-from agents.signals import Interrupted, composite_interrupt, interrupt, stateful_interrupt
+from agents.runs.document import ResumeParams
 from agents.tools.actions import exit_tool
-from agents.tools.gates import approval_gate
-from agents.transfer import with_sub_agents
 from agents.workflows import LoopAgent, LoopInfo, ParallelAgent, SequentialAgent, SequentialInfo
+from agents.workflows.transfer import with_sub_agents
 from tests.unit.agents.support import Asker, Plain, brief, collect, follow, yes
 from tests.unit.agents.team import Team, actions, parents, pending
 

@@ -8,11 +8,11 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from agents.agent import Agent, AgentEvent, AgentInput, function_agent, make_action, make_message
-from agents.calls import BreakLoop, Exit
-from agents.context import session_values
-from agents.errors import ModelError
+from agents.core.calls import BreakLoop, Exit
+from agents.core.errors import ModelError
+from agents.core.scope import session_values
+from agents.gates.approval import approval_gate
 from agents.models import Turn, call, say
-from agents.tools.gates import approval_gate
 from agents.workflows import LoopAgent, ParallelAgent, ParallelInfo, SequentialAgent
 from tests.unit.agents.support import Died, Plain, brief, collect, follow, yes
 from tests.unit.agents.team import Team, parents, pending

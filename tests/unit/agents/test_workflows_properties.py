@@ -13,20 +13,20 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, ModelResponsePart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from agents.agent import Agent, AgentEvent, InterruptEvent
-from agents.agenttool import AgentTool
-from agents.chatmodel import ChatModelAgent
-from agents.checkpoint import CheckpointStatus
-from agents.context import Untargeted
-from agents.document import ResumeParams
+from agents.chat.agent import ChatModelAgent
+from agents.core.checkpoint import CheckpointStatus
+from agents.core.infos import ApprovalInfo, DoubtInfo, DoubtResult
+from agents.core.pending import InterruptContext
+from agents.core.scope import Untargeted
+from agents.gates.approval import approval_gate
 from agents.memory import MemoryCheckpointStore
 from agents.models import call, say
-from agents.points import InterruptContext
 from agents.prebuilt.supervisor import supervisor
+from agents.runs.document import ResumeParams
 from agents.tools.base import Tool
-from agents.tools.gates import approval_gate
-from agents.tools.infos import ApprovalInfo, DoubtInfo, DoubtResult
-from agents.transfer import transfer_tool_to
 from agents.workflows import LoopAgent, ParallelAgent, SequentialAgent
+from agents.workflows.agenttool import AgentTool
+from agents.workflows.transfer import transfer_tool_to
 from tests.unit.agents.support import Died, DyingStore, Plain, brief, follow, yes
 from tests.unit.agents.team import Team
 

@@ -16,8 +16,8 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
+from agents.gates.rulings import Judgement
 from agents.models import Turn, call, say
-from agents.tools.rulings import Judgement
 from bot.action_ids import encode
 from bot.app import Identity, Slack, _bolt
 from bot.edits import Edits

@@ -17,18 +17,12 @@ from agents import (
     call_digest,
     register,
 )
-from agents.graph.questions import Question
-from agents.graph.shapes import schema_of
+from agents.core.infos import CallInfo
+from agents.gates.human import HumanInterrupt
+from agents.gates.questions import CallChoiceInfo, Choice, ChoiceInfo, FeedbackInfo, ParametersInfo
+from agents.graph.nodes.questions import Question
+from agents.graph.state.shapes import schema_of
 from agents.prebuilt.stages import StageInfo
-from agents.tools.human import HumanInterrupt
-from agents.tools.infos import CallInfo
-from agents.tools.questions import (
-    CallChoiceInfo,
-    Choice,
-    ChoiceInfo,
-    FeedbackInfo,
-    ParametersInfo,
-)
 from bot.answers import (
     check_decision,
 )

@@ -9,11 +9,11 @@ from typing import TypeVar
 from pydantic_ai.models import Model
 
 from agents.agent import AgentEvent, InterruptEvent, MessageEvent, TextDelta, ToolEvent
-from agents.calls import ToolOutcome
-from agents.document import ResumeParams
+from agents.core.calls import ToolOutcome
+from agents.core.pending import InterruptContext
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog
-from agents.points import InterruptContext
 from agents.runner import Runner
+from agents.runs.document import ResumeParams
 from bot.demo import DemoModel, Effect, build
 
 T = TypeVar("T")

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from agents import Agent, AgentEvent, Expired, Runner, ScriptedModel
-from agents.cancel import CancelToken
-from agents.errors import RunCancelledError
+from agents.core.cancel import CancelToken
+from agents.core.errors import RunCancelledError
 from agents.graph import END, START, StateGraph, node_interrupt
 from agents.graph.agent import GraphAgent
 from agents.models import say

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agents.errors import ArgumentError, InvalidArgumentsError
+from agents.core.errors import ArgumentError, InvalidArgumentsError
 from bot.action_ids import PICKS, ActionId
 from bot.ports import CheckedCall
 from storage.records import Approval, Status

@@ -20,8 +20,8 @@ from agents import (
     StoredCheckpoint,
     tool,
 )
-from agents.address import Address
 from agents.agent import function_agent
+from agents.core.address import Address
 from agents.models import call
 from bot.catalog import Catalog, nobody, tool_at
 from bot.errors import DirectoryError

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from agents.calls import ToolOutcome
-from agents.codec import Json
-from agents.errors import ResumeDataError
-from agents.tools.infos import (
+from agents.core.calls import ToolOutcome
+from agents.core.codec import Json
+from agents.core.errors import ResumeDataError
+from agents.core.infos import (
     Cancelled,
     Expired,
     FollowUpInfo,

@@ -5,11 +5,8 @@ from __future__ import annotations
 import jsonschema
 import pytest
 
-from agents.calls import ToolOutcome
-from agents.tools.infos import (
-    ApprovalInfo,
-    ReviewEditInfo,
-)
+from agents.core.calls import ToolOutcome
+from agents.core.infos import ApprovalInfo, ReviewEditInfo
 from bot.demo.agent import Desk
 from tests.unit.bot.talk import Talk
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from agents.errors import ArgumentError, InvalidArgumentsError, ResumeDataError
+from agents.core.errors import ArgumentError, InvalidArgumentsError, ResumeDataError
 from bot.action_ids import ActionId
 from bot.cards import edit as edit_cards, forms, modals
 from bot.cards.edit import edit_form, obstacle

@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 from agents import Agent, ChatModelAgent, ScriptedModel, guard, tool
+from agents.gates.rulings import Judgement
 from agents.models import call, say
 from agents.policy import Ask as AskPeople, Condition, Deny, Rule, RulePolicy
-from agents.tools.rulings import Judgement
 from bot.asks import Ask, Form
 from bot.audit import note_decision, note_edit, story
 from bot.edits import Edits

@@ -17,13 +17,13 @@ from pydantic_ai.exceptions import (
 )
 
 from agents import AgentEvent, Cancelled, CheckpointStatus, ResumeParams
-from agents.errors import (
+from agents.core.errors import (
     CheckpointConflictError,
     ResumeDataError,
     ResumeError,
     TopologyChangedError,
 )
-from agents.messages import read_log
+from agents.core.messages import read_log
 from agents.models import call, say
 from bot.threads import MAX_ATTEMPTS, explain
 from storage.errors import RecordRefusedError

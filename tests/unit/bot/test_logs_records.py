@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from agents.errors import ModelError
+from agents.core.errors import ModelError
 from bot.logcontext import about, context
 from bot.logs import OUR_PACKAGES, configure, error_text
 from bot.values import Log

@@ -22,7 +22,7 @@ from agents import (
     Undecidable,
     Withdrawn,
 )
-from agents.cancel import CancelInfo
+from agents.core.cancel import CancelInfo
 from bot.answers import (
     chosen_digest,
     read_reply,

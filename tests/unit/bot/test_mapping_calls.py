@@ -19,10 +19,8 @@ from agents import (
     ReviewEditInfo,
     ReviewEditResult,
 )
-from agents.tools.human import HumanResponse
-from agents.tools.questions import (
-    ChoiceResult,
-)
+from agents.gates.human import HumanResponse
+from agents.gates.questions import ChoiceResult
 from bot.answers import (
     chosen_digest,
     filled_digest,

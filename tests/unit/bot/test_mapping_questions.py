@@ -8,11 +8,7 @@ from agents import (
     FollowUpInfo,
     ResumeDataError,
 )
-from agents.tools.questions import (
-    Choice,
-    ChoiceInfo,
-    ChoiceResult,
-)
+from agents.gates.questions import Choice, ChoiceInfo, ChoiceResult
 from bot.answers import (
     feedback_json,
     no_status,

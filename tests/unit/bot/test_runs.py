@@ -10,9 +10,9 @@ from typing import TypedDict
 import pytest
 
 from agents import Agent, AgentTool, ChatModelAgent, CheckpointStatus, ScriptedModel, tool
+from agents.gates.approval import approval_gate
 from agents.graph import END, START, GraphAgent, StateGraph
 from agents.models import call, say
-from agents.tools.gates import approval_gate
 from bot.cards.choose import card_for
 from bot.runs import Run, RunState, lets_run, run_of
 from storage.errors import StoreUnavailableError

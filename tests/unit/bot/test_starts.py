@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from agents import Agent, AskAgain, ChatModelAgent, ScriptedModel, StartingCall, guard, tool
+from agents.gates import approval_gate
 from agents.models import call, say
 from agents.policy import Allow, Ask, Policy, Rule, RulePolicy
-from agents.tools import approval_gate
 from bot.audit import story
 from bot.errors import NotApproverError
 from bot.mapping import deciders_from

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agents.errors import CheckpointConflictError
+from agents.core.errors import CheckpointConflictError
 from agents.models import say
 from bot.inbox import Incoming
 from storage.records import Message, Thread

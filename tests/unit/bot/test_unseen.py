@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from agents import tool
-from agents.chatmodel import ChatModelAgent
+from agents.chat.agent import ChatModelAgent
 from agents.models import ScriptedModel, call, say
 from bot.action_ids import ActionId
 from bot.answers import feedback_json, selected_json, values_json

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agents.checkpoint import CheckpointStatus
+from agents.core.checkpoint import CheckpointStatus
 from storage.codec import (
     APPROVALS,
     AUDIT,

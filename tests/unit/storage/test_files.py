@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.checkpoint import CheckpointStatus
+from agents.core.checkpoint import CheckpointStatus
 from storage.errors import Fault, RecordFormatError, StoreBrokenError, StoreBusyError
 from storage.sqlite import SqliteStorage
 from tests.contract.builders import THREAD_ID, a_thread, an_entry

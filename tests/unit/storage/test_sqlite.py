@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from agents.checkpoint import CheckpointStatus
-from agents.errors import CheckpointConflictError
+from agents.core.checkpoint import CheckpointStatus
+from agents.core.errors import CheckpointConflictError
 from storage.codec import APPROVALS, AUDIT, MESSAGES, POSTS, THREADS, Codec
 from storage.errors import RecordFormatError, StoreBusyError, StoreUnavailableError
 from storage.sqlite import SqliteStorage, database, retention

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from agents.agent import InterruptEvent
-from agents.document import ResumeParams
-from agents.errors import ResumeDataError
+from agents.core.errors import ResumeDataError
+from agents.core.infos import ApprovalResult, Cancelled, DoubtResult, Expired, ReviewEditResult
+from agents.gates.human import HumanResponse
 from agents.graph import (
     END,
     START,
@@ -19,17 +20,10 @@ from agents.graph import (
     node_interrupt,
 )
 from agents.graph.agent import GraphAgent
-from agents.graph.document import GraphClaim
-from agents.graph.thread import Thread
+from agents.graph.threads.document import GraphClaim
+from agents.graph.threads.thread import Thread
 from agents.runner import Runner
-from agents.tools.human import HumanResponse
-from agents.tools.infos import (
-    ApprovalResult,
-    Cancelled,
-    DoubtResult,
-    Expired,
-    ReviewEditResult,
-)
+from agents.runs.document import ResumeParams
 from tests.unit.agents.graph.support import Lab, State, chain, fan, ids, values_of
 
 

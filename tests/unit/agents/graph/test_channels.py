@@ -9,7 +9,7 @@ from typing import Annotated, Any, NotRequired, Required, TypedDict
 import pytest
 from pydantic import BaseModel, Field
 
-from agents.codec import types
+from agents.core.codec import types
 from agents.graph import (
     END,
     START,
@@ -20,8 +20,8 @@ from agents.graph import (
     StateGraph,
     StateUpdateError,
 )
-from agents.graph.channels import Channels
-from agents.graph.shapes import misfit
+from agents.graph.state.channels import Channels
+from agents.graph.state.shapes import misfit
 from tests.unit.agents.graph.support import Lab, State, chain
 
 

@@ -8,17 +8,17 @@ from typing import Annotated, Any, TypedDict
 
 import pytest
 
-from agents.checkpoint import CheckpointStatus
-from agents.codec import from_text, to_text
-from agents.errors import (
+from agents.core.checkpoint import CheckpointStatus
+from agents.core.codec import from_text, to_text
+from agents.core.errors import (
     CheckpointConflictError,
     CheckpointDecodeError,
     CheckpointNotFoundError,
     CheckpointVersionError,
 )
+from agents.core.journal import FINISHED
 from agents.graph import Command, StateGraph, node_interrupt, once
-from agents.graph.document import GraphClaim
-from agents.journal import FINISHED
+from agents.graph.threads.document import GraphClaim
 from agents.memory import MemoryCheckpointStore
 from tests.unit.agents.graph.support import Lab, State, chain, fan, ids, values_of
 from tests.unit.agents.support import Died, DyingStore

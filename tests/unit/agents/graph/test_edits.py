@@ -7,9 +7,10 @@ from typing import Any, TypedDict
 
 import pytest
 
-from agents.checkpoint import CheckpointStatus
-from agents.codec import encode
-from agents.errors import ResumeDataError
+from agents.core.checkpoint import CheckpointStatus
+from agents.core.codec import encode
+from agents.core.errors import ResumeDataError
+from agents.core.infos import Cancelled
 from agents.graph import (
     END,
     START,
@@ -19,9 +20,8 @@ from agents.graph import (
     StateEdit,
     StateGraph,
 )
-from agents.graph.document import ThreadDocument
-from agents.graph.thread import Thread
-from agents.tools.infos import Cancelled
+from agents.graph.threads.document import ThreadDocument
+from agents.graph.threads.thread import Thread
 from tests.unit.agents.graph.support import Lab, ids, values_of
 
 

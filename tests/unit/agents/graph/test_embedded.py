@@ -24,9 +24,10 @@ from agents import (
     session_values,
     stateful_interrupt,
 )
-from agents.calls import ToolCall, ToolReturn
-from agents.chatmodel import ChatModelAgent
-from agents.execution import execute
+from agents.chat.agent import ChatModelAgent
+from agents.core.calls import ToolCall, ToolReturn
+from agents.core.interrupt import Interrupted
+from agents.core.messages import PlannedCall
 from agents.graph import (
     END,
     START,
@@ -35,9 +36,8 @@ from agents.graph import (
     node_interrupt,
     once,
 )
-from agents.messages import PlannedCall
 from agents.models import Turn, call, say
-from agents.signals import Interrupted
+from agents.tools.call import execute
 from tests.unit.agents.graph.support import Lab, State, chain, fan, ids, values_of
 from tests.unit.agents.support import Plain
 

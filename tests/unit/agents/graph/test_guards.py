@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from agents.agent import ActionEvent, AgentEvent, InterruptEvent, MessageEvent, ToolEvent
-from agents.calls import Exit, ToolOutcome
-from agents.chatmodel import ChatModelAgent
-from agents.document import ResumeParams
-from agents.errors import CheckpointClosedError, ModelError
+from agents.chat.agent import ChatModelAgent
+from agents.core.calls import Exit, ToolOutcome
+from agents.core.errors import CheckpointClosedError, ModelError
+from agents.core.infos import ApprovalResult, Cancelled, DoubtInfo, DoubtResult, Expired
 from agents.graph import (
     GraphAgent,
     NodeFailedError,
@@ -26,7 +26,7 @@ from agents.graph import (
 from agents.memory import MemoryCheckpointStore
 from agents.models import ScriptedModel, call, say
 from agents.runner import Runner
-from agents.tools.infos import ApprovalResult, Cancelled, DoubtInfo, DoubtResult, Expired
+from agents.runs.document import ResumeParams
 from agents.workflows import SequentialAgent
 from tests.unit.agents.graph.support import Lab, State, chain, ids, values_of
 from tests.unit.agents.support import Died

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from agents.checkpoint import CheckpointStatus, CheckpointStore, StoredCheckpoint
-from agents.errors import CheckpointNotFoundError
+from agents.core.checkpoint import CheckpointStatus, CheckpointStore, StoredCheckpoint
+from agents.core.errors import CheckpointNotFoundError
 from agents.graph import NoGraphStoreError, StateGraph, ThreadBusyError
 from agents.memory import MemoryCheckpointStore
 from tests.unit.agents.graph.support import Lab, State, chain

@@ -29,7 +29,7 @@ from agents import (
     approval_gate,
 )
 from agents.agent import ToolEvent
-from agents.codec import decode, encode
+from agents.core.codec import decode, encode
 from agents.graph import (
     END,
     START,

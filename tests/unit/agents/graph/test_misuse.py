@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from agents.context import current_address
-from agents.errors import (
+from agents.core.errors import (
     AgentConfigError,
     CheckpointNotFoundError,
     NothingPendingError,
@@ -17,6 +16,8 @@ from agents.errors import (
     TopologyChangedError,
     UnregisteredTypeError,
 )
+from agents.core.interrupt import interrupt
+from agents.core.scope import current_address
 from agents.graph import (
     END,
     START,
@@ -31,7 +32,6 @@ from agents.graph import (
     StateUpdateError,
     node_interrupt,
 )
-from agents.signals import interrupt
 from tests.unit.agents.graph.support import Lab, State, chain, ids, values_of
 
 
@@ -120,7 +120,7 @@ async def test_g056_a_router_may_not_ask() -> None:
 
 
 async def test_g056_deeper_than_the_node() -> None:
-    from agents.context import address_segment  # noqa: PLC0415 - only here
+    from agents.core.scope import address_segment  # noqa: PLC0415 - only here
 
     def node(state: State) -> object:
         with address_segment("process", "p0"):

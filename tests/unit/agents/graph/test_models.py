@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypedDict
 import pytest
 from pydantic import BaseModel, Field, field_validator, model_validator
 
-from agents.errors import ResumeDataError, TopologyChangedError
+from agents.core.errors import ResumeDataError, TopologyChangedError
 from agents.graph import (
     START,
     Command,

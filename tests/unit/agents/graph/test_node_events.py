@@ -21,8 +21,8 @@ from agents import (
     run_agent,
 )
 from agents.agent import ActionEvent, AgentEvent, MessageEvent, TextDelta, ToolEvent
+from agents.core.messages import user_message
 from agents.graph import END, START, StateGraph, node_interrupt, once
-from agents.messages import user_message
 from agents.models import call, say
 from tests.unit.agents.graph.support import Lab, State
 from tests.unit.agents.support import Plain, Solo

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agents.errors import SwallowedInterruptError, UnknownInterruptError
+from agents.core.errors import SwallowedInterruptError, UnknownInterruptError
 from agents.graph import (
     AlreadyAnsweredError,
     Send,

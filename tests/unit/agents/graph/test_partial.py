@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from agents.codec import Json
-from agents.context import session_values
-from agents.errors import (
+from agents.core.codec import Json
+from agents.core.errors import (
     CheckpointConflictError,
     CheckpointDecodeError,
     CheckpointNotFoundError,
     UnknownInterruptError,
 )
+from agents.core.scope import session_values
 from agents.graph import (
     AlreadyAnsweredError,
     StateEdit,
@@ -23,9 +23,9 @@ from agents.graph import (
     ThreadBusyError,
     node_interrupt,
 )
-from agents.graph.document import ThreadDocument
-from agents.graph.partial import applied, difference
-from agents.graph.thread import Thread
+from agents.graph.threads.document import ThreadDocument
+from agents.graph.threads.partial import applied, difference
+from agents.graph.threads.thread import Thread
 from agents.memory import MemoryCheckpointStore
 from tests.unit.agents.graph.support import Lab, State, chain, fan, ids, values_of
 from tests.unit.agents.graph.test_keeping import PlainStore

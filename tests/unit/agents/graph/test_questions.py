@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from agents.errors import (
+from agents.core.errors import (
     AgentConfigError,
     NothingPendingError,
     ResumeDataError,
     UnknownInterruptError,
 )
+from agents.core.infos import Cancelled, Expired
 from agents.graph import (
     AlreadyAnsweredError,
     Command,
@@ -21,7 +22,6 @@ from agents.graph import (
     StateGraph,
     node_interrupt,
 )
-from agents.tools.infos import Cancelled, Expired
 from tests.unit.agents.graph.support import Lab, State, chain, fan, ids, values_of
 
 

@@ -10,8 +10,9 @@ from typing import Any, cast
 import pytest
 
 from agents.agent import AgentInput, MessageEvent, function_agent, make_message, run_agent
-from agents.context import get_resume_context
-from agents.errors import ModelError, ToolError
+from agents.core.errors import ModelError, ToolError
+from agents.core.interrupt import Interrupted, interrupt
+from agents.core.scope import get_resume_context
 from agents.graph import (
     GraphBuildError,
     NodeContext,
@@ -21,7 +22,6 @@ from agents.graph import (
     node_interrupt,
     once,
 )
-from agents.signals import Interrupted, interrupt
 from tests.unit.agents.graph.support import Lab, State, fan, ids, values_of
 
 

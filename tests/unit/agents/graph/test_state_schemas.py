@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Literal, TypedDict
 
-from agents.graph.channels import Channels
+from agents.graph.state.channels import Channels
 
 
 @dataclass

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from agents.cancel import CancelToken
+from agents.core.cancel import CancelToken
+from agents.core.observers import RunEvent
 from agents.graph import START, Send, StateGraph
-from agents.observe import RunEvent
 from tests.unit.agents.graph.support import Lab, State, chain, fan, ids
 
 

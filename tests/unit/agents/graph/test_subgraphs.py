@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypedDict
 
 import pytest
 
-from agents.errors import ResumeDataError
+from agents.core.errors import ResumeDataError
 from agents.graph import (
     END,
     START,

@@ -7,9 +7,9 @@ from typing import cast
 
 import pytest
 
-from agents.checkpoint import CheckpointStatus
-from agents.codec import Json, from_text, to_text
-from agents.errors import (
+from agents.core.checkpoint import CheckpointStatus
+from agents.core.codec import Json, from_text, to_text
+from agents.core.errors import (
     CheckpointBusyError,
     CheckpointConflictError,
     CheckpointNotFoundError,
@@ -17,10 +17,10 @@ from agents.errors import (
     ResumeError,
     UnknownInterruptError,
 )
+from agents.core.interrupt import stateful_interrupt
 from agents.graph import END, START, AlreadyAnsweredError, Command, StateGraph, node_interrupt
-from agents.graph.thread import Thread
+from agents.graph.threads.thread import Thread
 from agents.memory import MemoryCheckpointStore
-from agents.signals import stateful_interrupt
 from tests.unit.agents.graph.support import Lab, State, chain, fan, ids, values_of
 
 
@@ -181,7 +181,7 @@ async def test_a_fork_of_a_step_counts_on() -> None:
     addresses: list[str] = []
 
     def node(state: State) -> object:
-        from agents.context import current_address  # noqa: PLC0415 - only here
+        from agents.core.scope import current_address  # noqa: PLC0415 - only here
 
         addresses.append(str(current_address()))
         return {"a": node_interrupt("q")}

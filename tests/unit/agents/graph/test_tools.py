@@ -21,6 +21,7 @@ from agents import (
     composite_interrupt,
     get_resume_context,
 )
+from agents.core.interrupt import Interrupted
 from agents.graph import (
     START,
     CompiledGraph,
@@ -31,7 +32,6 @@ from agents.graph import (
     node_interrupt,
 )
 from agents.models import call, say
-from agents.signals import Interrupted
 from tests.unit.agents.graph.support import Lab, State, chain
 from tests.unit.agents.support import Plain, World, brief, collect, contexts, yes
 

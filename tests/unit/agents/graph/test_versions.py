@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from agents.cancel import CancelToken
-from agents.checkpoint import CheckpointStatus
-from agents.codec import encode
-from agents.errors import TopologyChangedError
+from agents.core.cancel import CancelToken
+from agents.core.checkpoint import CheckpointStatus
+from agents.core.codec import encode
+from agents.core.errors import TopologyChangedError
 from agents.graph import (
     START,
     OtherGraphError,
@@ -19,8 +19,8 @@ from agents.graph import (
     ThreadBusyError,
     node_interrupt,
 )
-from agents.graph.document import ThreadDocument
-from agents.graph.thread import Thread
+from agents.graph.threads.document import ThreadDocument
+from agents.graph.threads.thread import Thread
 from tests.unit.agents.graph.support import Lab, State, chain, fan, ids, values_of
 
 Build = Callable[[Lab], StateGraph]

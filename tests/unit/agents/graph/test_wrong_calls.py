@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypedDict
 
 import pytest
 
-from agents.errors import AgentConfigError, UnknownInterruptError, UnstorableValueError
+from agents.core.errors import AgentConfigError, UnknownInterruptError, UnstorableValueError
 from agents.graph import (
     START,
     Command,

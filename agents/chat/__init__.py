@@ -1,0 +1,1 @@
+"""The agent that asks a model: its loop, its state, and its instruction."""

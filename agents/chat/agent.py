@@ -1,0 +1,398 @@
+"""The chat model agent: a model, its tools, and the loop between them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Collection, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from copy import copy
+from typing import NoReturn, cast
+
+from pydantic_ai.messages import (
+    InstructionPart,
+    ModelResponse,
+    TextPart,
+)
+from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.tools import ToolDefinition
+
+from agents.agent import ActionEvent, AgentEvent, AgentInput, MessageEvent, TextDelta, header, stop
+from agents.chat.handoff import share_conversation
+from agents.chat.instruction import Instruction, render, settle
+from agents.chat.state import (
+    ChatInterruptInfo,
+    ChatResumeData,
+    ChatState,
+    Ending,
+    Work,
+    results_message,
+    run_local_values,
+    use_values,
+)
+from agents.core.calls import Exit, ToolOutcome
+from agents.core.cancel import CancelInfo
+from agents.core.codec import Json
+from agents.core.errors import (
+    AgentConfigError,
+    AgentError,
+    ArgumentError,
+    CheckpointDecodeError,
+    DuplicateNameError,
+    InvalidArgumentsError,
+    ResumeDataError,
+    StepLimitError,
+    TopologyChangedError,
+)
+from agents.core.interrupt import Interrupted, composite_interrupt, keep_waiting, stateful_interrupt
+from agents.core.journal import MODEL
+from agents.core.messages import (
+    PlannedCall,
+    call_ids,
+    planned_calls,
+    repaired,
+    text_of,
+    well_formed,
+)
+from agents.core.scope import current_scope, get_interrupt_state, get_resume_context, publish
+from agents.middlewares.base import Middleware, ModelCall, TextStream
+from agents.middlewares.chain import Chain
+from agents.middlewares.history import HistoryModifier, MessagesFunction
+from agents.models import model_error
+from agents.runs.answered import use_answers
+from agents.runs.topology import Component, Key, tool_component
+from agents.tools.base import Tool
+from agents.tools.batch import ToolBatch, call_address
+
+__all__ = [
+    "ChatInterruptInfo",
+    "ChatModelAgent",
+    "ChatResumeData",
+    "ChatState",
+    "run_local_values",
+]
+
+_MODELS_FAULT = {ToolOutcome.FAILED, ToolOutcome.REFUSED}
+
+
+class ChatModelAgent:
+    """An agent that asks a model, runs the tools that it calls, and asks it again.
+
+    Args:
+        name: Unique among its siblings; part of addresses.
+        model: The model.
+        instruction: What the model is told before everything else; a text, in which `{name}` stands
+            for a session value, or a function of the session values. Worked out once per run.
+        tools: What the model may call; wrapped in gates where people must agree.
+        description: What the agent is good at, for models that may call it.
+        max_iterations: How often the model may be asked in a run; a resume does not start again.
+        sequential_tools: Whether the calls of one answer run one after the other.
+        middlewares: What stands around the model and the tools; the first is the outermost.
+        return_directly: Names of tools whose result is the final answer, also when people rejected
+            the call; after an error the model is asked all the same.
+        output_key: The session value that gets the final answer; empty for none.
+        history_modifier: Changes what the model reads; the innermost middleware.
+
+    Raises:
+        AgentConfigError: Two tools have one name, or a tool that is named does not exist.
+    """
+
+    def __init__(  # noqa: PLR0913 - the documented names, all given by keyword
+        self,
+        *,
+        name: str,
+        model: Model,
+        instruction: Instruction = "",
+        tools: Sequence[Tool] = (),
+        description: str = "",
+        max_iterations: int = 20,
+        sequential_tools: bool = False,
+        middlewares: Sequence[Middleware] = (),
+        return_directly: Collection[str] = (),
+        output_key: str = "",
+        history_modifier: MessagesFunction | None = None,
+    ) -> None:
+        self.name = name
+        self.description = description
+        self._model = model
+        self._instruction = instruction
+        inner = [HistoryModifier(history_modifier)] if history_modifier else []
+        self._chain = Chain([*middlewares, *inner])
+        self._tools = _by_name(name, self._chain.wrap(tools))
+        self._max_iterations = max_iterations
+        self._sequential_tools = sequential_tools
+        self._return_directly = _known(name, return_directly, self._tools)
+        self._output_key = output_key
+
+    def with_tools(self, *tools: Tool) -> ChatModelAgent:
+        """The same agent with more tools, behind the same middlewares; this one stays as it is.
+
+        Raises:
+            DuplicateNameError: It has a tool of that name.
+        """
+        found, more = list(self._tools.values()), self._chain.wrap_more(tools)
+        other = copy(self)
+        other._tools = _by_name(self.name, [*found, *more])  # noqa: SLF001 - its own kind
+        return other
+
+    def components(self) -> Mapping[Key, Component]:
+        """Its tools; see `agents.runs.topology`."""
+        return dict(tool_component(tool) for tool in self._tools.values())
+
+    def validate_call(self, tool: str, arguments: Mapping[str, object]) -> dict[str, Json]:
+        """Bring arguments that a person edited into the tool's canonical form; runs nothing.
+
+        Args:
+            tool: Name of the tool.
+            arguments: All of its arguments.
+
+        Raises:
+            InvalidArgumentsError: They do not fit, or there is no such tool.
+        """
+        found = self._tools.get(tool)
+        if found is None:
+            raise InvalidArgumentsError([ArgumentError((), f"there is no tool {tool!r} any more")])
+        return found.validate(arguments)
+
+    async def run(self, input: AgentInput) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent
+        """Answer the messages; see `Agent.run`."""
+        async with aclosing(self._work(input, Work())) as events:
+            async for event in events:
+                yield event
+
+    async def resume(self, input: AgentInput) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent
+        """Go on with the calls that were answered; see `Agent.resume`."""
+        _, has_state, state = get_interrupt_state(ChatState)
+        if not has_state or state is None:
+            raise CheckpointDecodeError(f"agent {self.name!r} has lost what it was doing")
+        work = Work.thaw(state)
+        self._check_unchanged(work)
+        _, _, data = get_resume_context(ChatResumeData)
+        work.said += data.messages if data else ()
+        async with aclosing(self._work(input, work)) as events:
+            async for event in events:
+                yield event
+
+    async def _work(self, input: AgentInput, work: Work) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent
+        """Work to the end; when a hook asks people, what there is so far is kept."""
+        address = current_scope("ChatModelAgent").address
+        use_values(work.values)
+        use_answers(work.hooks)
+        try:
+            async with aclosing(self._steps(input, work)) as events:
+                async for event in events:
+                    yield event
+        except Interrupted as signal:
+            if (signal.point.address, signal.point.slot) == (address, ""):
+                raise
+            work.hooks.keep_early(self._chain.slots)
+            self._wait(work, signal, *_kept_waiting(work))
+
+    async def _steps(self, input: AgentInput, work: Work) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent
+        input = await self._chain.before_agent(input)  # noqa: A001 - see Agent
+        share_conversation((*input.history, *input.messages), work.messages)
+        if work.instruction is None:
+            session = current_scope("ChatModelAgent").run.session
+            work.instruction = await settle(self.name, self._instruction, session)
+        while work.ending is None:
+            answer = work.answer
+            calls = planned_calls(answer) if answer else []
+            if answer and not calls:
+                work.ending = Ending(text_of(answer))
+                break
+            step = self._run_tools(answer, calls, work) if answer else self._ask(input, work)
+            async with aclosing(step) as events:
+                async for event in events:
+                    yield event
+        async with aclosing(self._end(work, work.ending)) as events:
+            async for event in events:
+                yield event
+
+    async def _end(self, work: Work, ending: Ending) -> AsyncGenerator[AgentEvent, None]:
+        scope = current_scope("ChatModelAgent")
+        if self._output_key:
+            scope.run.session[self._output_key] = ending.text
+        await self._chain.after_agent(ending.text)
+        publish(*work.messages)
+        if ending.action is not None:
+            yield ActionEvent(**header(f"{scope.address}/a{work.rounds}"), action=ending.action)
+
+    async def _ask(self, input: AgentInput, work: Work) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent
+        """Ask the model, or read in the journal what it answered."""
+        scope = current_scope("ChatModelAgent")
+        journal, number = scope.run.journal, work.rounds + 1
+        at, key = f"{scope.address}#{number}", f"{scope.address}/m{number}"
+        known = journal.find(MODEL, at)
+        if known is not None:
+            work.recall(known, scope.run.session)
+        else:
+            if work.draft is None:
+                async with aclosing(self._request(input, key, work)) as deltas:
+                    async for delta in deltas:
+                        yield delta
+            draft = cast("ModelResponse", work.draft)
+            work.take(await self._chain.after_model(draft))
+            if journal.every_step:
+                await journal.append(MODEL, at, work.note(scope.run.session))
+        work.hooks.passed("before_model", "around_model", "after_model")
+        answer = cast("ModelResponse", work.answer)
+        calls = tuple(planned.call for planned in planned_calls(answer))
+        yield MessageEvent(**header(key), text=text_of(answer), tool_calls=calls)
+        if calls and scope.run.cancel.wants("after_model"):
+            self._stop_here("after_model", work)
+
+    async def _request(
+        self,
+        input: AgentInput,  # noqa: A002 - see Agent
+        key: str,
+        work: Work,
+    ) -> AsyncGenerator[AgentEvent, None]:
+        """Ask the model, in a task that can be given up; its answer becomes the draft."""
+        run = current_scope("ChatModelAgent").run
+        if work.rounds >= self._max_iterations:
+            raise StepLimitError(self.name, self._max_iterations)
+        if run.cancel.wants("now") or (work.rounds and run.cancel.wants("after_tools")):
+            self._stop_here("after_tools" if work.rounds else "now", work)
+        said = await self._chain.before_model([*input.history, *input.messages, *work.messages])
+        pieces: asyncio.Queue[str | None] = asyncio.Queue()
+        stream = TextStream(pieces.put_nowait) if run.streaming else None
+        call = ModelCall(
+            model=self._model, messages=said, parameters=self._offer(work), stream=stream
+        )
+        asked = asyncio.create_task(self._chain.around_model(call))
+        stopped = asyncio.create_task(run.cancel.stop_now.wait())
+        for task in (asked, stopped):
+            task.add_done_callback(lambda _: pieces.put_nowait(None))
+        try:
+            while (piece := await pieces.get()) is not None:
+                yield TextDelta(**header(key), text=piece)
+            if not asked.done():
+                self._stop_here("now", work)
+            work.draft = repaired(self._answer(asked), call_ids(work.messages))
+        finally:
+            await stop(asked, stopped)
+
+    def _answer(self, asked: asyncio.Task[ModelResponse]) -> ModelResponse:
+        try:
+            return asked.result()
+        except AgentError:
+            raise
+        except Exception as error:
+            raise model_error(f"the model of agent {self.name!r}", error) from error
+
+    async def _run_tools(
+        self, answer: ModelResponse, calls: list[PlannedCall], work: Work
+    ) -> AsyncGenerator[AgentEvent, None]:
+        batch = ToolBatch(
+            calls,
+            self._tools,
+            work.results,
+            why=text_of(answer),
+            is_sequential=self._sequential_tools,
+        )
+        async with aclosing(batch.run()) as events:
+            async for event in events:
+                yield event
+        if batch.signals:
+            waiting = [planned.call for planned in calls if planned.call.id in batch.signals]
+            work.gates = {call.id: self._gates_of(call.name) for call in waiting}
+            self._wait(work, *batch.waiting())
+        message = await self._chain.after_tools(results_message(calls, work))
+        ending, is_told = self._ending(calls, work)
+        work.told(message)
+        work.hooks.passed("after_tools")
+        if ending is None:
+            return
+        work.ending = ending
+        if is_told:
+            work.messages.append(ModelResponse(parts=[TextPart(ending.text)]))
+            address = current_scope("ChatModelAgent").address
+            yield MessageEvent(**header(f"{address}/d{work.rounds}"), text=ending.text)
+
+    def _ending(self, calls: list[PlannedCall], work: Work) -> tuple[Ending | None, bool]:
+        """Whether these results end the agent, and whether one of them is the final answer."""
+        done = [(planned.call.name, work.results[planned.call.id]) for planned in calls]
+        ran = [one for _, one in done if one.action and one.outcome is ToolOutcome.RAN]
+        direct = [
+            one
+            for name, one in done
+            if name in self._return_directly and one.outcome not in _MODELS_FAULT
+        ]
+        direct += [one for one in ran[:1] if isinstance(one.action, Exit) and one.text]
+        if not ran and not direct:
+            return None, False
+        text = well_formed(direct[0].text) if direct else ""
+        return Ending(text, ran[0].action if ran else None), bool(direct)
+
+    def _wait(self, work: Work, *signals: Interrupted) -> NoReturn:
+        composite_interrupt(ChatInterruptInfo(agent_name=self.name), work.freeze(), *signals)
+
+    def _stop_here(self, mode: str, work: Work) -> NoReturn:
+        stateful_interrupt(CancelInfo(mode=mode), work.freeze())
+
+    def _gates_of(self, name: str) -> list[str]:
+        tool = self._tools.get(name)
+        return list(tool.definition.gates) if tool else ["(no such tool)"]
+
+    def _check_unchanged(self, work: Work) -> None:
+        """Refuse to go on without what asked: gates of a call, or a middleware."""
+        scope = current_scope("ChatModelAgent")
+        calls = planned_calls(work.answer) if work.answer else []
+        for planned in calls:
+            before, now = work.gates.get(planned.call.id), self._gates_of(planned.call.name)
+            if before is None or before == now:
+                continue
+            address = call_address(planned.call)
+            if scope.run.untouched(address) is None:
+                was, told = (", ".join(gates) or "no gate" for gates in (before, now))
+                keep_waiting(TopologyChangedError(str(address), was, told))
+        for child in scope.point.children if scope.point else ():
+            if child.address == scope.address and child.slot not in self._chain.slots:
+                was = f"the hook {child.slot!r}"
+                keep_waiting(TopologyChangedError(str(child.address), was, "no such hook"))
+
+    def _offer(self, work: Work) -> ModelRequestParameters:
+        """What the model is told about its task and its tools."""
+        definitions = [
+            ToolDefinition(
+                name=tool.definition.name,
+                description=tool.definition.description,
+                parameters_json_schema=dict(tool.definition.schema),
+            )
+            for tool in self._tools.values()
+        ]
+        text = render(self._instruction, work.instruction)
+        parts = [InstructionPart(content=text)] if text else None
+        return ModelRequestParameters(function_tools=definitions, instruction_parts=parts)
+
+
+def _by_name(agent_name: str, tools: Sequence[Tool]) -> Mapping[str, Tool]:
+    found: dict[str, Tool] = {}
+    for tool in tools:
+        name = tool.definition.name
+        if name in found:
+            raise DuplicateNameError(agent_name, "tool", name)
+        found[name] = tool
+    return found
+
+
+def _known(agent_name: str, names: Collection[str], tools: Mapping[str, Tool]) -> frozenset[str]:
+    wanted = {names} if isinstance(names, str) else set(names)
+    unknown = sorted(wanted - set(tools))
+    if unknown:
+        raise AgentConfigError(
+            f"agent {agent_name!r} shall return the result of {unknown[0]!r} directly, and has no "
+            f"such tool; its tools are: {', '.join(sorted(tools)) or 'none'}"
+        )
+    return frozenset(wanted)
+
+
+def _kept_waiting(work: Work) -> Iterator[Interrupted]:
+    """Calls that wait while a hook asks: all stay as they are; their answers come too early."""
+    run = current_scope("ChatModelAgent").run
+    for planned in planned_calls(work.answer) if work.answer else ():
+        point = run.topmost(call_address(planned.call))
+        if point is None or planned.call.id in work.results:
+            continue
+        fault = "a middleware of its agent asks people first; answer that, then this again"
+        refusals = (ResumeDataError(f"{point.address} waits on: {fault}", target=point.id),)
+        yield Interrupted(point, refusals if run.is_live(point) else ())

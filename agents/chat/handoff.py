@@ -1,0 +1,385 @@
+"""What one agent said and did, as another agent is told.
+
+Agents around others keep notes of the events that pass through them. Whoever comes next is told of
+them beside the input: its own words as its own, those of others as what a user says, in the form
+`For context: [Reviewer] said: shorter.`
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import TypeAlias, cast
+
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    ModelResponsePart,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+
+from agents.agent import ActionEvent, AgentEvent, AgentInput, MessageEvent, ToolEvent
+from agents.core.calls import Action, Exit, ToolCall, ToolOutcome
+from agents.core.codec import Json, decode, encode
+from agents.core.errors import CheckpointDecodeError
+
+_YOUR_TURN = "It is your turn again. Go on with the task."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """One thing that an agent said or did. Stored: version 1, must stay readable.
+
+    Attributes:
+        agent_name: Who.
+        text: What it said, or what its tool gave back.
+        calls: What it called.
+        result_of: Of which call the text is the result; None for its own words.
+        outcome: What came of that call.
+        action: What it wanted to happen next, and nobody has done yet.
+        branches: See `Event.branches`.
+    """
+
+    agent_name: str
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    result_of: ToolCall | None = None
+    outcome: ToolOutcome = ToolOutcome.RAN
+    action: Action | None = None
+    branches: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def is_message(self) -> bool:
+        """Whether it is the agent's own words."""
+        return self.result_of is None and self.action is None
+
+    def to_json(self) -> Json:
+        """Write it; what it has not is left out."""
+        fields: dict[str, Json] = {"by": self.agent_name}
+        if self.text:
+            fields["text"] = self.text
+        if self.calls:
+            fields["calls"] = [_call_json(call) for call in self.calls]
+        if self.result_of is not None:
+            fields["of"] = _call_json(self.result_of)
+        if self.outcome is not ToolOutcome.RAN:
+            fields["outcome"] = str(self.outcome)
+        if self.action is not None:
+            fields["action"] = encode(self.action)
+        if self.branches:
+            fields["branches"] = [[at, number] for at, number in self.branches]
+        return fields
+
+    @classmethod
+    def from_json(cls, data: Json) -> Note:
+        """Read what `to_json` wrote.
+
+        Raises:
+            CheckpointDecodeError: It is damaged.
+        """
+        try:
+            fields = cast("dict[str, Json]", data)
+            calls = cast("list[Json]", fields.get("calls", []))
+            branches = cast("list[list[str | int]]", fields.get("branches", []))
+            return cls(
+                agent_name=str(fields["by"]),
+                text=str(fields.get("text", "")),
+                calls=tuple(_call(call) for call in calls),
+                result_of=_call(fields["of"]) if "of" in fields else None,
+                outcome=ToolOutcome(str(fields.get("outcome", ToolOutcome.RAN))),
+                action=cast("Action | None", decode(fields.get("action"))),
+                branches=tuple((str(at), int(number)) for at, number in branches),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise CheckpointDecodeError(f"a note of an agent is damaged: {error!r}") from error
+
+
+@dataclass(slots=True)
+class Notes:
+    """What agents have said so far, in the order in which it was told.
+
+    Attributes:
+        all: One by one.
+    """
+
+    all: list[Note] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.all)
+
+    def take(self, event: AgentEvent) -> None:
+        """Note an event, if others need to know of it."""
+        if event.is_inner:
+            return
+        note = Note(agent_name=event.agent_name, branches=event.branches)
+        match event:
+            case MessageEvent(text=text, tool_calls=calls):
+                self.all.append(replace(note, text=text, calls=calls))
+            case ToolEvent(call=call, result=text, outcome=outcome):
+                self.all.append(replace(note, text=text, result_of=call, outcome=outcome))
+            case ActionEvent(action=action, is_done=False):
+                self.all.append(replace(note, action=action))
+            case _:
+                pass
+
+    def action(self, since: int = 0) -> Action | None:
+        """What shall happen next: an exit goes before all else, then the first in order.
+
+        Args:
+            since: How many of the notes are too old to count.
+        """
+        actions = [note.action for note in in_order(self.all[since:]) if note.action is not None]
+        found = next((action for action in actions if isinstance(action, Exit)), None)
+        return found or next(iter(actions), None)
+
+    def to_json(self) -> list[Json]:
+        """Write them."""
+        return [note.to_json() for note in self.all]
+
+    @classmethod
+    def from_json(cls, data: list[Json]) -> Notes:
+        """Read what `to_json` wrote.
+
+        Raises:
+            CheckpointDecodeError: They are damaged.
+        """
+        return cls([Note.from_json(note) for note in data])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """What the messages of an input were made of, so that they can be made anew for another.
+
+    Attributes:
+        given: What all agents work on.
+        notes: What was said since.
+        messages: The input's messages; an input with others has another origin.
+    """
+
+    given: tuple[ModelMessage, ...]
+    notes: tuple[Note, ...]
+    messages: tuple[ModelMessage, ...]
+
+
+def told(name: str, given: AgentInput, notes: Sequence[Note]) -> AgentInput:
+    """Make the input of an agent that comes after others.
+
+    Args:
+        name: Of the agent.
+        given: What the agent around it works on.
+        notes: What was said since; empty for the first.
+    """
+    origin = given.origin
+    if not isinstance(origin, Origin) or origin.messages is not given.messages:
+        origin = Origin(given=given.messages, notes=(), messages=given.messages)
+    heard = (*origin.notes, *notes)
+    shown = shown_to(name, heard)
+    if shown and isinstance(shown[-1], ModelResponse):
+        # Most models answer only to somebody else's words.
+        shown.append(ModelRequest(parts=[UserPromptPart(_YOUR_TURN)]))
+    messages = (*origin.given, *shown)
+    origin = Origin(given=origin.given, notes=heard, messages=messages)
+    return replace(given, messages=messages, origin=origin)
+
+
+def shown_to(name: str, notes: Sequence[Note]) -> list[ModelMessage]:
+    """Make messages for an agent's model of what was said."""
+    messages: list[ModelMessage] = []
+    begun = 0
+    for is_own, group in groupby(in_order(notes), key=lambda note: note.agent_name == name):
+        said = list(group)
+        begun += len(said)
+        if is_own:
+            messages += _own(said, begun)
+            continue
+        lines = [line for note in said if (line := _context_line(note))]
+        if lines:
+            messages.append(ModelRequest(parts=[UserPromptPart(line) for line in lines]))
+    return messages
+
+
+_Said: TypeAlias = tuple[Sequence[ModelMessage], Sequence[ModelMessage]]
+_conversation: ContextVar[_Said] = ContextVar("agents_conversation", default=((), ()))
+
+
+def share_conversation(given: Sequence[ModelMessage], said: Sequence[ModelMessage]) -> None:
+    """Let the tools of the current agent know what is said to and by its model.
+
+    Args:
+        given: What it works on.
+        said: What it and its tools have said; may grow while it runs.
+    """
+    _conversation.set((given, said))
+
+
+def conversation() -> tuple[ModelMessage, ...]:
+    """What was said to and by the model of the agent that called this tool; may be empty."""
+    given, said = _conversation.get()
+    return (*given, *said)
+
+
+def retold(name: str, messages: Iterable[ModelMessage]) -> list[ModelMessage]:
+    """Tell one agent's conversation to another.
+
+    Args:
+        name: Whose conversation it is.
+        messages: What was said to and by its model; what users said stays as it is.
+    """
+    parts: list[UserPromptPart] = []
+    for message in messages:
+        if isinstance(message, ModelResponse):
+            calls = [part for part in message.parts if isinstance(part, ToolCallPart)]
+            text = "".join(part.content for part in message.parts if isinstance(part, TextPart))
+            line = _said_line(name, text, [(call.tool_name, _arguments(call)) for call in calls])
+            parts += [UserPromptPart(line)] if line else []
+            continue
+        for part in message.parts:
+            if isinstance(part, UserPromptPart):
+                parts.append(part)
+            elif isinstance(part, ToolReturnPart):
+                line = _result_line(name, part.tool_name, part.model_response_str())
+                parts.append(UserPromptPart(line))
+    return [ModelRequest(parts=parts)] if parts else []
+
+
+def in_order(notes: Iterable[Note], depth: int = 0) -> list[Note]:
+    """Sort what was told as it happened: by branch, and results by call.
+
+    Args:
+        notes: As they were told.
+        depth: How many of their branches are the same for all of them.
+    """
+    found: list[Note] = []
+    for at, group in groupby(notes, key=lambda note: _branching(note, depth)):
+        if at is None:
+            found += _results_in_order(list(group))
+            continue
+        by_branch = sorted(group, key=lambda note: note.branches[depth][1])
+        for _, branch in groupby(by_branch, key=lambda note: note.branches[depth][1]):
+            found += in_order(branch, depth + 1)
+    return found
+
+
+def final_text(notes: Iterable[Note]) -> str:
+    """What came of it all: the last words; of several branches, the last words of each."""
+    return _final_text([note for note in in_order(notes) if note.action is None], 0)
+
+
+def _final_text(notes: list[Note], depth: int) -> str:
+    if not notes:
+        return ""
+    at = _branching(notes[-1], depth)
+    if at is not None:
+        last = _trailing(notes, lambda note: _branching(note, depth) == at)
+        branches = groupby(last, key=lambda note: note.branches[depth][1])
+        texts = [_final_text(list(branch), depth + 1) for _, branch in branches]
+    elif notes[-1].is_message:
+        return notes[-1].text
+    else:
+        texts = [note.text for note in _trailing(notes, lambda note: not note.is_message)]
+    return "\n\n".join(text for text in texts if text)
+
+
+def _trailing(notes: list[Note], fits: Callable[[Note], bool]) -> list[Note]:
+    start = len(notes)
+    while start and fits(notes[start - 1]):
+        start -= 1
+    return notes[start:]
+
+
+def _branching(note: Note, depth: int) -> str | None:
+    """Where the agents stand that run this and others side by side."""
+    return note.branches[depth][0] if len(note.branches) > depth else None
+
+
+def _results_in_order(notes: list[Note]) -> list[Note]:
+    """Put results that follow a message into the order of its calls."""
+    found: list[Note] = []
+    order: dict[str, int] = {}
+    for are_results, group in groupby(notes, key=lambda note: note.result_of is not None):
+        if are_results:
+            found += sorted(group, key=lambda note: order.get(_call_id(note), len(order)))
+            continue
+        found += group
+        order = {call.id: number for number, call in enumerate(found[-1].calls)}
+    return found
+
+
+def _own(notes: list[Note], begun: int) -> list[ModelMessage]:
+    """What an agent's model said before, as it said it.
+
+    Its calls get new ids: some models give the same ones in each run.
+    """
+    messages: list[ModelMessage] = []
+    for at, note in enumerate(notes):
+        if not note.is_message:
+            continue
+        results = {_call_id(result): result.text for result in _results_after(notes, at)}
+        done = [call for call in note.calls if call.id in results]
+        ids = {call.id: f"past-{begun + at}-{number}" for number, call in enumerate(done)}
+        parts: list[ModelResponsePart] = [TextPart(note.text)] if note.text else []
+        parts += [ToolCallPart(one.name, dict(one.arguments), ids[one.id]) for one in done]
+        if parts:
+            messages.append(ModelResponse(parts=parts))
+        if done:
+            returns = [ToolReturnPart(one.name, results[one.id], ids[one.id]) for one in done]
+            messages.append(ModelRequest(parts=returns))
+    return messages
+
+
+def _results_after(notes: list[Note], at: int) -> Iterator[Note]:
+    for note in notes[at + 1 :]:
+        if note.is_message:
+            return
+        if note.result_of is not None:
+            yield note
+
+
+def _context_line(note: Note) -> str:
+    if note.action is not None:
+        return ""
+    if note.result_of is not None:
+        return _result_line(note.agent_name, note.result_of.name, note.text)
+    calls = [(call.name, json.dumps(call.arguments, ensure_ascii=False)) for call in note.calls]
+    return _said_line(note.agent_name, note.text, calls)
+
+
+def _said_line(name: str, text: str, calls: Iterable[tuple[str, str]]) -> str:
+    said = f" [{name}] said: {_sentence(text)}" if text else ""
+    for tool, arguments in calls:
+        said += f" [{name}] called tool: `{tool}` with arguments: {arguments}."
+    return f"For context:{said}" if said else ""
+
+
+def _result_line(name: str, tool: str, text: str) -> str:
+    if not text:
+        return ""
+    return f"For context: [{name}] `{tool}` tool returned result: {_sentence(text)}"
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "!", "?", "…")) else f"{text}."
+
+
+def _arguments(call: ToolCallPart) -> str:
+    return json.dumps(call.args_as_dict(), ensure_ascii=False)
+
+
+def _call_id(note: Note) -> str:
+    return note.result_of.id if note.result_of is not None else ""
+
+
+def _call_json(call: ToolCall) -> Json:
+    return [call.id, call.name, call.arguments]
+
+
+def _call(data: Json) -> ToolCall:
+    call_id, name, arguments = cast("list[Json]", data)
+    return ToolCall(str(call_id), str(name), dict(cast("dict[str, Json]", arguments)))

@@ -1,0 +1,80 @@
+"""The instruction of an agent: a text, a template for session values, or a function."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeAlias, cast
+
+from agents.core.codec import Json
+from agents.core.errors import AgentConfigError, CheckpointDecodeError
+
+Instruction: TypeAlias = str | Callable[[Mapping[str, object]], str | Awaitable[str]]
+"""What an agent's model is told before everything else.
+
+In a text, `{name}` stands for the session value of that name; `{{name}}` is written `{name}`, and
+all other braces are left alone. A function gets the session values. Either is worked out once, when
+a run begins, and kept over its resumes.
+"""
+
+_NAME = re.compile(r"\{\{([A-Za-z_]\w*)\}\}|\{([A-Za-z_]\w*)\}")
+
+
+async def settle(agent_name: str, instruction: Instruction, session: Mapping[str, object]) -> Json:
+    """Work out what an instruction depends on, when a run begins.
+
+    Args:
+        agent_name: For the error.
+        instruction: The instruction.
+        session: The session values.
+
+    Returns:
+        What `render` needs, also after a resume: the values that a text names, or the text of a
+        function. A long text itself need not be stored.
+
+    Raises:
+        AgentConfigError: The text names a session value that does not exist.
+    """
+    if isinstance(instruction, str):
+        return {name: _value(agent_name, name, session) for name in _names(instruction)}
+    made = instruction(session)
+    return await made if inspect.isawaitable(made) else made
+
+
+def render(instruction: Instruction, settled: Json) -> str:
+    """Write the instruction out.
+
+    Args:
+        instruction: The instruction.
+        settled: What `settle` gave when the run began.
+
+    Raises:
+        CheckpointDecodeError: It belongs to another instruction, which names other values.
+    """
+    if not isinstance(instruction, str):
+        return settled if isinstance(settled, str) else ""
+    values = cast("dict[str, str]", settled) if isinstance(settled, dict) else {}
+    missing = [name for name in _names(instruction) if name not in values]
+    if missing:
+        raise CheckpointDecodeError(
+            f"the instruction has changed since this run began: {missing[0]!r} was not kept"
+        )
+    # In one pass: braces in a value are never read as names.
+    return _NAME.sub(
+        lambda found: f"{{{found[1]}}}" if found[1] else values[found[2]],
+        instruction,
+    )
+
+
+def _names(text: str) -> list[str]:
+    return [found[2] for found in _NAME.finditer(text) if found[2]]
+
+
+def _value(agent_name: str, name: str, session: Mapping[str, object]) -> str:
+    if name not in session:
+        raise AgentConfigError(
+            f"the instruction of agent {agent_name!r} names {{{name}}}, which is no session value; "
+            f"set it before the run, or write {{{{{name}}}}} for the text itself"
+        )
+    return str(session[name])

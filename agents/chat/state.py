@@ -1,0 +1,312 @@
+"""What a chat model agent keeps while it is interrupted, and what people see of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Literal, cast
+
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelRequestPart,
+    ModelResponse,
+    ToolReturnPart,
+    UserPromptPart,
+)
+
+from agents.core.calls import Action, File, ToolOutcome, ToolReturn, dump_files, load_files
+from agents.core.codec import Json, encode, register
+from agents.core.errors import CheckpointDecodeError, OutsideRunError, ResumeDataError
+from agents.core.messages import (
+    PlannedCall,
+    call_ids,
+    dump_new,
+    load_messages,
+    repaired,
+    well_formed,
+)
+from agents.core.scope import SessionValues
+from agents.runs.answered import HookAnswers
+
+_MODEL_VIEW: dict[ToolOutcome, Literal["success", "failed", "denied"]] = {
+    ToolOutcome.RAN: "success",
+    ToolOutcome.ANSWERED: "success",
+    ToolOutcome.FAILED: "failed",
+    ToolOutcome.REFUSED: "failed",
+    ToolOutcome.REJECTED: "denied",
+    ToolOutcome.EXPIRED: "denied",
+    ToolOutcome.CANCELLED: "denied",
+}
+
+
+@register("countersign.chat-data/1")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatResumeData:
+    """What people said to an agent while its tool calls waited; an answer for the agent itself.
+
+    Attributes:
+        messages: The model reads them after the results of the calls that wait.
+    """
+
+    messages: tuple[str, ...]
+
+
+@register("countersign.chat-info/1")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatInterruptInfo:
+    """Tool calls or a middleware of an agent wait. Stored: version 1, must stay readable.
+
+    Attributes:
+        agent_name: Which agent.
+    """
+
+    agent_name: str
+
+    def __str__(self) -> str:
+        return f"Agent {self.agent_name!r} interrupted"
+
+    def check_answer(self, answer: object) -> None:
+        """Take messages for the model; the calls are answered one by one.
+
+        Raises:
+            ResumeDataError: It is something else.
+        """
+        if not isinstance(answer, ChatResumeData):
+            raise ResumeDataError(
+                f"agent {self.agent_name!r} takes ChatResumeData, got {type(answer).__name__}; "
+                "answer its pending tool calls by their own ids"
+            )
+
+
+@register("countersign.chat-state/1")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatState:
+    """What an interrupted agent needs to go on. Stored: version 1, must stay readable.
+
+    Attributes:
+        messages: What the agent and its tools said in this run.
+        rounds: How often the model was asked.
+        results: Text, outcome and, when there are any, action and files of finished calls of the
+            last answer, by call id.
+        gates: Names of the gates around each waiting call, by call id.
+        said: What people said meanwhile.
+        draft: An answer of the model that the middlewares have not passed yet.
+        ending: The final text and what shall happen next, when only hooks are left to run.
+        instruction: See `agents.chat.instruction.settle`; None before the run has begun.
+        values: The run's local values.
+        hooks: See `HookAnswers`.
+    """
+
+    messages: list[Json]
+    rounds: int
+    results: dict[str, list[object]]
+    gates: dict[str, list[str]]
+    said: list[str]
+    draft: Json = None
+    ending: list[object] | None = None
+    instruction: Json = None
+    values: dict[str, object] = field(default_factory=dict)
+    hooks: dict[str, list[object]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a run of the agent ends.
+
+    Attributes:
+        text: The final answer; may be empty.
+        action: What shall happen next.
+    """
+
+    text: str
+    action: Action | None = None
+
+
+@dataclass(slots=True)
+class Work:
+    """A run of the agent, as far as it has come. For `ChatModelAgent`.
+
+    Attributes:
+        messages: See `ChatState`; new ones are only added.
+        rounds: See `ChatState`.
+        results: What is finished, by call id.
+        gates: See `ChatState`.
+        said: See `ChatState`.
+        draft: See `ChatState`.
+        ending: See `ChatState`.
+        instruction: See `ChatState`.
+        values: See `ChatState`.
+        hooks: See `ChatState`.
+    """
+
+    messages: list[ModelMessage] = field(default_factory=list)
+    rounds: int = 0
+    results: dict[str, ToolReturn] = field(default_factory=dict)
+    gates: dict[str, list[str]] = field(default_factory=dict)
+    said: list[str] = field(default_factory=list)
+    draft: ModelResponse | None = None
+    ending: Ending | None = None
+    instruction: Json = None
+    values: SessionValues = field(default_factory=SessionValues)
+    hooks: HookAnswers = field(default_factory=HookAnswers)
+    _dumped: list[Json] = field(default_factory=list)
+
+    @property
+    def answer(self) -> ModelResponse | None:
+        """The model's answer, when nothing has come after it."""
+        last = self.messages[-1] if self.messages else None
+        return last if isinstance(last, ModelResponse) else None
+
+    def take(self, answer: ModelResponse) -> None:
+        """Add an answer that the middlewares have passed."""
+        self.messages.append(repaired(answer, call_ids(self.messages)))
+        self.draft = None
+        self.rounds += 1
+
+    def note(self, session: SessionValues) -> dict[str, Json]:
+        """Write the last answer, and what hooks changed meanwhile, for the journal."""
+        note: dict[str, Json] = {"messages": self._dump()[-1:]}
+        changes = {"session": session.take_changes(), "values": self.values.take_changes()}
+        note.update({key: cast("Json", found) for key, found in changes.items() if found})
+        return note
+
+    def recall(self, note: Mapping[str, Json], session: SessionValues) -> None:
+        """Repeat what `note` wrote."""
+        self.messages += load_messages(note["messages"])
+        self.rounds += 1
+        session.apply_changes(cast("dict[str, Json]", note.get("session", {})))
+        self.values.apply_changes(cast("dict[str, Json]", note.get("values", {})))
+
+    def told(self, message: ModelMessage) -> None:
+        """Add the results of all calls: with them the answer is done with."""
+        self.messages.append(message)
+        self.results, self.gates, self.said = {}, {}, []
+
+    @classmethod
+    def thaw(cls, state: ChatState) -> Work:
+        """Go on from a stored state.
+
+        Raises:
+            CheckpointDecodeError: It is damaged.
+        """
+        draft = load_messages([state.draft]) if state.draft is not None else []
+        work = cls(
+            messages=load_messages(state.messages),
+            rounds=state.rounds,
+            results={key: load_result(done) for key, done in state.results.items()},
+            gates=dict(state.gates),
+            said=list(state.said),
+            draft=cast("ModelResponse", draft[0]) if draft else None,
+            ending=_ending(state.ending) if state.ending is not None else None,
+            instruction=state.instruction,
+            values=SessionValues(state.values),
+            hooks=HookAnswers.from_json(state.hooks),
+        )
+        work.values.take_changes()
+        # What was stored is stored again as it is: only new messages cost anything.
+        work._dumped = list(state.messages)
+        return work
+
+    def freeze(self) -> ChatState:
+        """Make a state to store."""
+        ending = self.ending
+        return ChatState(
+            messages=self._dump(),
+            rounds=self.rounds,
+            results={key: dump_result(done) for key, done in self.results.items()},
+            gates=self.gates,
+            said=self.said,
+            draft=dump_new([self.draft])[0] if self.draft else None,
+            ending=[ending.text, ending.action] if ending else None,
+            instruction=self.instruction,
+            values=dict(self.values),
+            hooks=self.hooks.to_json(),
+        )
+
+    def _dump(self) -> list[Json]:
+        self._dumped += dump_new(self.messages[len(self._dumped) :])
+        return self._dumped
+
+
+_values: ContextVar[SessionValues] = ContextVar("agents_run_local_values")
+
+
+def run_local_values() -> SessionValues:
+    """Values of the chat model agent that runs now; only its own hooks and tools share them.
+
+    They survive interrupts and are gone when the agent has ended. Use `session_values` for what
+    other agents should know, or what a tool must not lose when the process dies.
+
+    Raises:
+        OutsideRunError: No chat model agent runs here.
+    """
+    try:
+        return _values.get()
+    except LookupError:
+        raise OutsideRunError("run_local_values()") from None
+
+
+def use_values(values: SessionValues) -> None:
+    """Make these the local values of what runs in this task from now on. For `ChatModelAgent`."""
+    _values.set(values)
+
+
+def results_message(calls: Sequence[PlannedCall], work: Work) -> ModelRequest:
+    """Say what the tools gave back, in the order of the calls, and what people said meanwhile."""
+    parts: list[ModelRequestPart] = [
+        tool_return(planned, work.results[planned.call.id]) for planned in calls
+    ]
+    parts += [UserPromptPart(text) for text in work.said]
+    return ModelRequest(parts=parts)
+
+
+def tool_return(planned: PlannedCall, done: ToolReturn) -> ToolReturnPart:
+    """Say what one call gave back, as the model reads it."""
+    return ToolReturnPart(
+        tool_name=planned.call.name,
+        content=[well_formed(done.text), *done.files] if done.files else well_formed(done.text),
+        tool_call_id=planned.call.id,
+        outcome=_MODEL_VIEW[done.outcome],
+    )
+
+
+def dump_result(done: ToolReturn) -> list[object]:
+    """Write the result of a call; the form of `ChatState.results`."""
+    entry: list[object] = [done.text, str(done.outcome)]
+    if done.files:
+        return [*entry, done.action, dump_files(done.files)]
+    return [*entry, done.action] if done.action is not None else entry
+
+
+def load_result(entry: Sequence[object]) -> ToolReturn:
+    """Read what `dump_result` wrote.
+
+    Raises:
+        CheckpointDecodeError: It is damaged.
+    """
+    try:
+        text, outcome, *rest = entry
+        action, files, *_ = (*rest, None, None)
+        return ToolReturn(str(text), ToolOutcome(str(outcome)), _action(action), _files_of(files))
+    except ValueError as error:
+        raise CheckpointDecodeError(f"the result of a call is damaged: {error}") from error
+
+
+def _files_of(data: object) -> tuple[File, ...]:
+    return load_files(cast("Json", data)) if data is not None else ()
+
+
+def _ending(entry: Sequence[object]) -> Ending:
+    try:
+        text, action = entry
+    except ValueError as error:
+        raise CheckpointDecodeError(f"the end of an agent is damaged: {error}") from error
+    return Ending(str(text), _action(action))
+
+
+def _action(value: object) -> Action | None:
+    if value is None or isinstance(value, Action):
+        return value
+    raise CheckpointDecodeError(f"{encode(value)} is not an action")

@@ -1,0 +1,1 @@
+"""The mechanism: addresses, interrupts, scopes, checkpoints, the journal, and errors."""

@@ -1,0 +1,160 @@
+"""Tool calls and what came of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias, cast
+
+import pydantic
+from pydantic_ai.messages import (
+    BinaryContent,
+    MultiModalContent,
+    UploadedFile,
+    is_multi_modal_content,
+)
+
+from agents.core.codec import Json, register
+from agents.core.errors import CheckpointDecodeError, ToolError, UnstorableValueError
+
+MAX_FILE_BYTES = 1_000_000
+"""How many bytes the files of one result may have together: each is stored with its run."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A tool call that the model wants.
+
+    Attributes:
+        id: Unique among the calls of one agent run; never empty.
+        name: Of the tool; there may be no such tool.
+        arguments: As the model wrote them; nothing has checked them.
+    """
+
+    id: str
+    name: str
+    arguments: dict[str, Json]
+
+
+class ToolOutcome(StrEnum):
+    """What came of a tool call. Stored: version 1, must stay readable."""
+
+    RAN = "ran"
+    REJECTED = "rejected"  # a person said no
+    EXPIRED = "expired"  # nobody answered in time
+    CANCELLED = "cancelled"  # the question was taken back
+    FAILED = "failed"  # it ran and raised an error, or nobody knows whether it ran
+    ANSWERED = "answered"  # it asked people, and they answered
+    REFUSED = "refused"  # no such tool, or wrong arguments: nothing ran
+
+
+@register("countersign.transfer/1")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transfer:
+    """Another agent goes on in place of this one. Stored: version 1, must stay readable.
+
+    Attributes:
+        agent_name: Which.
+    """
+
+    agent_name: str
+
+
+@register("countersign.exit/1")
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """This agent and all workflows around it end. Stored: version 1, must stay readable."""
+
+
+@register("countersign.break_loop/1")
+@dataclass(frozen=True, slots=True)
+class BreakLoop:
+    """The innermost loop around this agent ends. Stored: version 1, must stay readable."""
+
+
+Action: TypeAlias = Transfer | Exit | BreakLoop
+"""What an agent, or a tool of it, wants to happen next."""
+
+
+File: TypeAlias = MultiModalContent
+"""Something for the model that is no text: `BinaryContent`, or the URL of an image, a document, a
+sound or a video (`ImageUrl`, `DocumentUrl`, …), all of pydantic-ai."""
+
+_FILES: pydantic.TypeAdapter[list[File]] = pydantic.TypeAdapter(
+    list[File],
+    config=pydantic.ConfigDict(ser_json_bytes="base64", val_json_bytes="base64", defer_build=True),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolReturn:
+    """What a tool gives back when it has more to say than a text.
+
+    Attributes:
+        text: For the model.
+        outcome: What came of the call.
+        action: What shall happen when all calls of the answer are finished; only when the call
+            ran. None goes on with the model.
+        files: What the model shall see besides; together at most `MAX_FILE_BYTES`.
+        said: What the tool itself said, where `text` says more; for people, and not kept for the
+            model.
+
+    Raises:
+        ToolError: The text is none; or the files are too large, or are no files.
+    """
+
+    text: str
+    outcome: ToolOutcome = ToolOutcome.RAN
+    action: Action | None = None
+    files: tuple[File, ...] = ()
+    said: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise ToolError(f"the text of a result is a text, not a {type(self.text).__name__}")
+        for file in self.files:
+            if not is_multi_modal_content(file):
+                raise ToolError(f"a result may have files, not a {type(file).__name__}")
+        size = sum(map(_size, self.files))
+        if size > MAX_FILE_BYTES:
+            raise ToolError(
+                f"the files of a result have {size:,} bytes, and may have {MAX_FILE_BYTES:,} "
+                "together; make them smaller, or give a URL"
+            )
+
+
+def _size(file: File) -> int:
+    """Bytes of a file; of one elsewhere, those of its URL, which may hold all of it."""
+    match file:
+        case BinaryContent():
+            return len(file.data)
+        case UploadedFile():
+            return len(file.file_id)
+        case _:
+            return len(file.url)
+
+
+def dump_files(files: tuple[File, ...]) -> Json:
+    """Write files as JSON data. Stored: version 1, must stay readable.
+
+    Raises:
+        UnstorableValueError: They could not be read again.
+    """
+    try:
+        data = cast("Json", _FILES.dump_python(list(files), mode="json", exclude_none=True))
+        load_files(data)
+    except (TypeError, ValueError, CheckpointDecodeError) as error:
+        raise UnstorableValueError("File", f"it could not be read again: {error}") from error
+    return data
+
+
+def load_files(data: Json) -> tuple[File, ...]:
+    """Read what `dump_files` wrote.
+
+    Raises:
+        CheckpointDecodeError: It is damaged.
+    """
+    try:
+        return tuple(_FILES.validate_python(data))
+    except pydantic.ValidationError as error:
+        raise CheckpointDecodeError(f"{error.error_count()} faults in stored files") from error

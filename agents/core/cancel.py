@@ -1,0 +1,73 @@
+"""Stopping a run from outside, at a point from which it can go on later."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Literal, get_args
+
+from agents.core.codec import register
+from agents.core.errors import AgentConfigError
+
+CancelMode = Literal["now", "after_model", "after_tools"]
+
+
+@register("countersign.cancel_info/1")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelInfo:
+    """Stands where a run was stopped from outside; it goes on without any answer.
+
+    Stored: version 1, must stay readable.
+
+    Attributes:
+        mode: Where it stopped: `now`, `after_model` or `after_tools`.
+    """
+
+    mode: str
+
+    def __str__(self) -> str:
+        return f"stopped from outside ({self.mode})"
+
+
+class CancelToken:
+    """Given to a run, so that somebody else can stop it.
+
+    Agents ask at their safe points whether they shall stop there (`wants`); whoever waits for
+    something long waits for `stop_now` as well.
+
+    Attributes:
+        mode: Where the run shall stop; None lets it run.
+        stop_now: Set as soon as it shall stop at once.
+    """
+
+    def __init__(self) -> None:
+        self.mode: CancelMode | None = None
+        self.stop_now = asyncio.Event()
+
+    def cancel(self, mode: CancelMode = "now", *, timeout: timedelta | None = None) -> None:
+        """Stop the run. May be called again, to make it more urgent.
+
+        Args:
+            mode: `now` gives up what is going on: model calls, and tools, which begin again
+                later; of an approved call that had started, people are asked. `after_model` and
+                `after_tools` wait for the model's answer, or for all calls of that answer. A run
+                that ends before that point just ends.
+            timeout: After this it is `now`. Needs a running event loop.
+
+        Raises:
+            AgentConfigError: There is no such mode.
+        """
+        if mode not in get_args(CancelMode):
+            known = ", ".join(map(repr, get_args(CancelMode)))
+            raise AgentConfigError(f"a run cannot be stopped at {mode!r}; use {known}")
+        if self.mode != "now":
+            self.mode = mode
+        if mode == "now":
+            self.stop_now.set()
+        elif timeout is not None:
+            asyncio.get_running_loop().call_later(timeout.total_seconds(), self.cancel)
+
+    def wants(self, at: CancelMode) -> bool:
+        """Whether the run shall stop at this safe point."""
+        return self.mode in {at, "now"}

@@ -1,0 +1,404 @@
+"""Stored values: versioned JSON of registered types. Nothing is ever imported by a stored name.
+
+JSON data is written as it is. Any other value becomes `{"$type": name, "value": data}`, where the
+name was given when the type was registered. A user's dict that has a key `$type` is wrapped, so
+that it can never pass for a typed value.
+
+What is written can be read: each value of a registered type is read back once while it is written,
+level by level, so that the cost of it does not depend on what it holds. One that would come back
+as something else is an error before anything is stored.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from types import NoneType
+from typing import Any, TypeAlias, TypeVar, cast
+
+from agents.core.errors import (
+    AgentConfigError,
+    CheckpointDecodeError,
+    CheckpointError,
+    CheckpointVersionError,
+    UnregisteredTypeError,
+    UnstorableValueError,
+)
+from agents.core.roundtrip import same, shape
+
+Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
+"""JSON data."""
+
+T = TypeVar("T")
+C = TypeVar("C", bound=type)
+
+_TYPE = "$type"
+_DICT = "dict"
+_TUPLE = "tuple"
+_FLOAT = "float"
+_FLAT = frozenset({NoneType, bool, str})
+"""Types of values that are JSON data as they are."""
+_DEEP = (dict, list)
+"""JSON data that holds other data; all else is what it is."""
+_PLAIN = (bool, int, float, str, list, dict, tuple, type(None))
+_BIGGEST = 10**4300
+"""Python reads no integer that has more digits than this one."""
+_UNFIT = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, AssertionError)
+"""What goes wrong in code that writes or reads a value that does not fit."""
+
+_Same: TypeAlias = Callable[[Any, Any, object], bool]
+"""Compares a value with what was read of it; takes what was written of it as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """How values of one type are written and read.
+
+    Attributes:
+        name: Stored with each value.
+        kind: The type.
+        write: Gives storable data.
+        read: Gives the value back.
+        is_same: Whether the value that was read is the one that was written; None when nobody
+            needs to look.
+    """
+
+    name: str
+    kind: type
+    write: Callable[[Any], object]
+    read: Callable[[Any], object]
+    is_same: _Same | None = None
+
+
+def _read_bytes(value: str) -> bytes:
+    return base64.b64decode(value, validate=True)
+
+
+def _write_timedelta(value: timedelta) -> object:
+    return [value.days, value.seconds, value.microseconds]
+
+
+def _read_timedelta(value: list[int]) -> timedelta:
+    return timedelta(days=value[0], seconds=value[1], microseconds=value[2])
+
+
+class TypeRegistry:
+    """Which types can be stored, under which names."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, _Entry] = {}
+        self._old: dict[str, Callable[[Any], object]] = {}
+        self._by_kind: dict[type, _Entry] = {}
+        for known in (
+            _Entry("bytes", bytes, lambda v: base64.b64encode(v).decode(), _read_bytes),
+            _Entry("datetime", datetime, datetime.isoformat, datetime.fromisoformat),
+            _Entry("date", date, date.isoformat, date.fromisoformat),
+            _Entry("time", time, time.isoformat, time.fromisoformat),
+            _Entry("timedelta", timedelta, _write_timedelta, _read_timedelta),
+            _Entry("decimal", Decimal, str, Decimal),
+        ):
+            self._add(known)
+
+    def register(self, name: str) -> Callable[[C], C]:
+        """Make a dataclass, pydantic model or enum storable; a class decorator.
+
+        Args:
+            name: Stored with each value: never change it. A version at its end helps: "app.Form/1".
+
+        Raises:
+            AgentConfigError: The name or the type is taken, or no value of it could be read.
+        """
+
+        def decorate(cls: C) -> C:
+            write, read = shape(cls)
+            self._add(_Entry(name, cls, write, read, lambda value, found, _: same(value, found)))
+            return cls
+
+        return decorate
+
+    def add(
+        self,
+        name: str,
+        kind: type[T],
+        write: Callable[[T], object],
+        read: Callable[[Any], T],
+        *,
+        compare: bool = True,
+    ) -> None:
+        """Make any other type storable.
+
+        Args:
+            name: Stored with each value: never change it.
+            kind: The exact type; subclasses need a registration of their own.
+            write: Gives storable data, which may hold other registered types.
+            read: Gives the value back.
+            compare: Whether a value that is written must come back as the same, by what is written
+                of it; otherwise it must only come back.
+
+        Raises:
+            AgentConfigError: The name or the type is taken.
+        """
+
+        def is_same(_: T, other: T, written: object) -> bool:
+            # Nobody knows whether its values can be compared; what is written of them can.
+            if not isinstance(other, kind) or not compare:
+                return isinstance(other, kind)
+            again = write(other)
+            return same(written, again) or self.encode(written) == self.encode(again)
+
+        self._add(_Entry(name, kind, write, read, is_same))
+
+    def add_old(self, name: str, read: Callable[[Any], object]) -> None:
+        """Keep a name readable under which values were stored once; new ones never get it.
+
+        Args:
+            name: As it was stored: "app.Form/1", when the type is "app.Form/2" now.
+            read: Gives a value of today from the data of then.
+
+        Raises:
+            AgentConfigError: The name is taken.
+        """
+        self._check_name(name)
+        self._old[name] = read
+
+    def encode(self, value: object) -> Json:
+        """Write a value as JSON data.
+
+        Raises:
+            UnregisteredTypeError: It is, or holds, a value of an unknown type.
+            UnstorableValueError: It is, or holds, a value that would not come back as it is.
+        """
+        try:
+            return self._encode(value)
+        except RecursionError:
+            fault = "it is nested too deeply, or holds itself"
+            raise UnstorableValueError(_name(type(value)), fault) from None
+
+    def decode(self, data: Json) -> object:
+        """Read what `encode` wrote.
+
+        Raises:
+            CheckpointDecodeError: It is damaged, or names a type that nobody registered.
+        """
+        try:
+            return self._decode(data)
+        except RecursionError:
+            raise CheckpointDecodeError("it is nested too deeply") from None
+
+    def _add(self, entry: _Entry) -> None:
+        self._check_name(entry.name)
+        if entry.kind in self._by_kind or entry.kind in _PLAIN:
+            raise AgentConfigError(f"the type {entry.kind.__qualname__!r} is registered already")
+        self._by_name[entry.name] = self._by_kind[entry.kind] = entry
+
+    def _encode(self, value: object) -> Json:
+        kind = type(value)
+        if kind in _FLAT:
+            return cast("Json", value)
+        write = _NUMBERS.get(kind)
+        if write is not None:
+            return write(value)
+        if kind is list:
+            return [
+                cast("Json", item) if type(item) in _FLAT else self._encode(item)
+                for item in cast("list[object]", value)
+            ]
+        if kind is tuple:
+            return _tagged(_TUPLE, [self._encode(item) for item in cast("tuple[object]", value)])
+        if kind is dict:
+            return self._encode_dict(cast("dict[object, object]", value))
+        entry = self._by_kind.get(kind)
+        if entry is None:
+            raise UnregisteredTypeError(_name(kind))
+        return self._encode_typed(entry, value)
+
+    def _encode_typed(self, entry: _Entry, value: object) -> Json:
+        try:
+            written = entry.write(value)
+        except _UNFIT as error:
+            raise UnstorableValueError(_name(entry.kind), f"writing it failed: {error}") from error
+        data = _tagged(entry.name, self._encode(written))
+        if entry.is_same is not None:
+            self._read_back(entry, entry.is_same, value, written)
+        return data
+
+    def _read_back(self, entry: _Entry, is_same: _Same, value: object, written: object) -> None:
+        """Make sure that a value comes back; what it holds is looked at one by one."""
+        try:
+            found = entry.read(written)
+            fault = "" if is_same(value, found, written) else "it would come back changed"
+        except _UNFIT as error:
+            raise UnstorableValueError(
+                _name(entry.kind), f"it could not be read again: {error}"
+            ) from error
+        if fault:
+            raise UnstorableValueError(_name(entry.kind), fault)
+
+    def _decode(self, data: Json) -> object:
+        if isinstance(data, list):
+            return [self._decode(item) if type(item) in _DEEP else item for item in data]
+        if not isinstance(data, dict):
+            return data
+        if _TYPE not in data:
+            return {
+                key: self._decode(item) if type(item) in _DEEP else item
+                for key, item in data.items()
+            }
+        return self._decode_tagged(data)
+
+    def _check_name(self, name: str) -> None:
+        if name in {_DICT, _TUPLE, _FLOAT} or name in self._by_name or name in self._old:
+            raise AgentConfigError(f"the stored name {name!r} is taken; choose another")
+
+    def _encode_dict(self, value: dict[object, object]) -> Json:
+        for key in value:
+            if type(key) is not str:
+                raise UnregisteredTypeError(f"dict with a {type(key).__name__} key")
+        data = {
+            cast("str", key): cast("Json", item) if type(item) in _FLAT else self._encode(item)
+            for key, item in value.items()
+        }
+        return _tagged(_DICT, data) if _TYPE in data else data
+
+    def _decode_tagged(self, data: dict[str, Json]) -> object:
+        name, value = data[_TYPE], data.get("value")
+        if len(data) != 2 or "value" not in data or not isinstance(name, str):
+            raise CheckpointDecodeError("a typed value has unexpected parts")
+        if name == _DICT and isinstance(value, dict):
+            return {key: self._decode(item) for key, item in value.items()}
+        if name == _TUPLE and isinstance(value, list):
+            return tuple(self._decode(item) for item in value)
+        if name == _FLOAT and value in {"inf", "-inf", "nan"}:
+            return float(str(value))
+        entry = self._by_name.get(name)
+        read = entry.read if entry else self._old.get(name)
+        if read is None:
+            raise CheckpointDecodeError(f"the type {name!r} is not registered in this program")
+        try:
+            return read(self._decode(value))
+        except _UNFIT as error:
+            raise CheckpointDecodeError(
+                f"a value of type {name!r} does not fit: {error}"
+            ) from error
+
+
+types = TypeRegistry()
+"""The registry of this program."""
+
+
+def register(name: str) -> Callable[[C], C]:
+    """Make a dataclass, pydantic model or enum storable; a class decorator.
+
+    Args:
+        name: Stored with each value: never change it. A version at its end helps: "app.Form/1".
+    """
+    return types.register(name)
+
+
+def encode(value: object) -> Json:
+    """Write a value as JSON data, with the registry of this program.
+
+    Raises:
+        UnregisteredTypeError: It is, or holds, a value of an unknown type.
+        UnstorableValueError: It is, or holds, a value that would not come back as it is.
+    """
+    return types.encode(value)
+
+
+def decode(data: Json) -> object:
+    """Read what `encode` wrote.
+
+    Raises:
+        CheckpointDecodeError: It is damaged, or names a type that nobody registered.
+    """
+    return types.decode(data)
+
+
+def to_text(data: Mapping[str, Json]) -> str:
+    """Write JSON data as compact text: what a store keeps.
+
+    Raises:
+        UnstorableValueError: It is no JSON data after all.
+    """
+    text = _dumped(data, is_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair, as models may write: no store takes it
+        return _dumped(data, is_ascii=True)
+    return text
+
+
+def read_back(text: str, read: Callable[[str], object]) -> str:
+    """Make sure that what is about to be stored can be read; give it back.
+
+    Args:
+        text: What will be stored.
+        read: What will read it.
+
+    Raises:
+        UnstorableValueError: It cannot be read.
+    """
+    try:
+        read(text)
+    except CheckpointError as error:
+        raise UnstorableValueError("text", f"it could not be read again: {error}") from error
+    return text
+
+
+def from_text(text: str) -> dict[str, Json]:
+    """Read an object that `to_text` wrote.
+
+    Raises:
+        CheckpointDecodeError: It is not one.
+    """
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise CheckpointDecodeError(f"not JSON: {error}") from error
+    if not isinstance(data, dict):
+        raise CheckpointDecodeError("not a JSON object")
+    return cast("dict[str, Json]", data)
+
+
+def check_version(data: Mapping[str, Json], known: int) -> None:
+    """Refuse a document of a version that this program does not know.
+
+    Raises:
+        CheckpointVersionError: It is newer, or has no version.
+    """
+    version = data.get("schema")
+    if type(version) is not int or not 1 <= version <= known:
+        raise CheckpointVersionError(version, known)
+
+
+def _tagged(name: str, value: Json) -> Json:
+    return {_TYPE: name, "value": value}
+
+
+def _encode_int(value: int) -> Json:
+    if -_BIGGEST < value < _BIGGEST:
+        return value
+    raise UnstorableValueError("builtins.int", "it has more than 4300 digits")
+
+
+def _encode_float(value: float) -> Json:
+    return value if math.isfinite(value) else _tagged(_FLOAT, str(value))
+
+
+_NUMBERS: dict[type, Callable[[Any], Json]] = {int: _encode_int, float: _encode_float}
+
+
+def _dumped(data: Mapping[str, Json], *, is_ascii: bool) -> str:
+    try:
+        return json.dumps(data, separators=(",", ":"), ensure_ascii=is_ascii, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UnstorableValueError("JSON data", f"it is none: {error}") from error
+
+
+def _name(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"

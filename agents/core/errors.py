@@ -1,0 +1,348 @@
+"""Every error of the runtime. A signal that asks people is not an error: see `interrupt.py`.
+
+AgentError
+  AgentConfigError               a programmer's mistake
+    UnstorableValueError         a value that would not come back as it is
+      UnregisteredTypeError      a value of a type that nobody made known
+    NoCheckpointStoreError       resuming needs a store
+    OutsideRunError              called where no run is going on
+    DuplicateNameError           two agents or tools of one name where addresses need two
+  CheckpointError
+    CheckpointNotFoundError      (also LookupError)
+    CheckpointDecodeError        the stored text is damaged
+    CheckpointVersionError       stored by a newer or unknown version
+    CheckpointConflictError      somebody else wrote first
+    CheckpointBusyError          a run is going on
+    CheckpointClosedError        the run has ended: already resolved
+  ResumeError
+    NothingPendingError          nobody was asked anything
+    UnknownInterruptError        the target is not waiting (any more)
+    AmbiguousTargetError         one target could mean several interrupts
+    ResumeDataError              wrong kind of answer: refuse, never run
+    UnusedAnswerError            nobody looked at the answer
+    TopologyChangedError         the tool or its gates are not what they were
+  ToolError                      a tool failed; keeps __cause__
+    InvalidArgumentsError        the arguments do not fit the tool's schema
+    SwallowedInterruptError      a tool caught the signal that asks people
+  ModelError                     the model failed; keeps __cause__
+    ModelRefusedError            its provider refuses, and will until somebody mends it
+  StepLimitError                 the model asked for too many rounds
+  TransferLimitError             agents handed over to each other too often
+  RunCancelledError              the run was stopped from outside; it can go on
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+
+class AgentError(Exception):
+    """Base of every error of the runtime."""
+
+
+class AgentConfigError(AgentError):
+    """A programmer's mistake: it is there before any model speaks."""
+
+
+class UnstorableValueError(AgentConfigError):
+    """A value could not be read again, or would be another one then. Nothing was stored."""
+
+    def __init__(self, kind: str, fault: str) -> None:
+        super().__init__(f"a value of type {kind!r} cannot be stored; {fault}")
+        self.kind = kind
+        self.fault = fault
+
+
+class UnregisteredTypeError(UnstorableValueError):
+    """A value that should be stored has a type that the codec does not know."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(
+            kind,
+            "use JSON data, or make the type known "
+            'with `@register("a.name/1")` before it is used in an interrupt or a session value',
+        )
+
+
+class NoCheckpointStoreError(AgentConfigError):
+    """The runner has no store, so it can keep nothing and resume nothing."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this runner has no store; give it one: `Runner(agent, checkpoint_store=…)`"
+        )
+
+
+class OutsideRunError(AgentConfigError):
+    """A function of the run context was called where no run is going on."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"{what} works only inside a run; call it in a tool or an agent of a runner"
+        )
+        self.what = what
+
+
+class DuplicateNameError(AgentConfigError):
+    """Two parts of one owner have one name, so that their addresses would be the same."""
+
+    def __init__(self, owner: str, kind: str, name: str) -> None:
+        super().__init__(
+            f"{owner!r} has two {kind}s {name!r}; rename one: their interrupts could not be told "
+            "apart"
+        )
+        self.owner = owner
+        self.kind = kind
+        self.name = name
+
+
+class CheckpointError(AgentError):
+    """A checkpoint cannot be used."""
+
+
+class CheckpointNotFoundError(CheckpointError, LookupError):
+    """There is no such checkpoint."""
+
+    def __init__(self, checkpoint_id: str) -> None:
+        super().__init__(f"there is no checkpoint {checkpoint_id!r}; check the id and the store")
+        self.checkpoint_id = checkpoint_id
+
+
+class CheckpointDecodeError(CheckpointError):
+    """The stored text is not a checkpoint: damaged, or of another program."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(f"the checkpoint cannot be read: {detail}")
+        self.detail = detail
+
+
+class CheckpointVersionError(CheckpointError):
+    """The checkpoint was stored by a newer version, or by one that nobody knows."""
+
+    def __init__(self, version: object, known: int) -> None:
+        super().__init__(
+            f"the checkpoint has schema version {version!r}, this program reads up to {known}; "
+            "run the version that wrote it, or a newer one"
+        )
+        self.version = version
+        self.known = known
+
+
+class CheckpointConflictError(CheckpointError):
+    """Somebody else wrote first. Load again before deciding what to do."""
+
+    def __init__(self, checkpoint_id: str, detail: str = "somebody else wrote first") -> None:
+        super().__init__(f"checkpoint {checkpoint_id!r}: {detail}; load it again")
+        self.checkpoint_id = checkpoint_id
+        self.detail = detail
+
+
+class CheckpointBusyError(CheckpointError):
+    """A run of this checkpoint is going on, or its process died."""
+
+    def __init__(self, checkpoint_id: str) -> None:
+        super().__init__(
+            f"checkpoint {checkpoint_id!r} is being worked on; wait for it, "
+            "or call `recover` when its process is gone"
+        )
+        self.checkpoint_id = checkpoint_id
+
+
+class CheckpointClosedError(CheckpointError):
+    """The run has ended; it can never be resumed again."""
+
+    def __init__(self, checkpoint_id: str) -> None:
+        super().__init__(
+            f"checkpoint {checkpoint_id!r} is already resolved; a new run needs a new id"
+        )
+        self.checkpoint_id = checkpoint_id
+
+
+class ResumeError(AgentError):
+    """A resume was refused. Everything that waited still waits."""
+
+
+class NothingPendingError(ResumeError):
+    """Nothing waits for an answer."""
+
+    def __init__(self, checkpoint_id: str) -> None:
+        super().__init__(f"nothing is pending in checkpoint {checkpoint_id!r}")
+        self.checkpoint_id = checkpoint_id
+
+
+class UnknownInterruptError(ResumeError):
+    """The target is not waiting: it never was, or it has been answered."""
+
+    def __init__(self, target: str, pending: Sequence[str] = ()) -> None:
+        waiting = ", ".join(pending) or "none"
+        super().__init__(f"no interrupt {target!r} is pending; pending are: {waiting}")
+        self.target = target
+        self.pending = tuple(pending)
+
+
+class AmbiguousTargetError(ResumeError):
+    """One target could mean several interrupts, or two targets mean the same."""
+
+    def __init__(self, target: str, pending: Sequence[str]) -> None:
+        super().__init__(
+            f"the target {target!r} is not the only way to read {', '.join(pending)}; "
+            "name each interrupt once, by its id"
+        )
+        self.target = target
+        self.pending = tuple(pending)
+
+
+class ResumeDataError(ResumeError):
+    """The answer is missing, of the wrong kind, or not for what was shown. Nothing ran."""
+
+    def __init__(self, message: str, *, target: str = "") -> None:
+        super().__init__(message)
+        self.target = target
+
+
+class UnusedAnswerError(ResumeError):
+    """An answer was accepted, and nothing used it. What ran meanwhile is stored."""
+
+    def __init__(self, address: str, *, target: str = "") -> None:
+        super().__init__(
+            f"nobody used the answer for {address}: what asked there is not there any more, or has "
+            "not looked at it; what ran instead is stored: look at that, and ask again if need be"
+        )
+        self.address = address
+        self.target = target
+
+
+class TopologyChangedError(ResumeError):
+    """A tool, or a gate around it, is not what it was when people were asked."""
+
+    def __init__(self, address: str, was: str, now: str) -> None:
+        super().__init__(
+            f"{address} was interrupted with {was}, now there is {now}; "
+            "start the version that asked, or cancel and ask again"
+        )
+        self.address = address
+        self.was = was
+        self.now = now
+
+
+class ToolError(AgentError):
+    """A tool failed; the cause is kept. The model is told, and the run goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentError:
+    """One thing that is wrong with the arguments of a call: a part of `InvalidArgumentsError`.
+
+    Attributes:
+        path: Where: field names and list positions; empty means the arguments as a whole.
+        message: What is wrong.
+    """
+
+    path: tuple[str | int, ...]
+    message: str
+
+
+class InvalidArgumentsError(ToolError):
+    """The arguments of a call do not fit the tool's schema. Nothing ran."""
+
+    def __init__(self, errors: Sequence[ArgumentError]) -> None:
+        told = "; ".join(f"{_path(error.path)}: {error.message}" for error in errors)
+        super().__init__(f"the arguments do not fit: {told}")
+        self.errors = tuple(errors)
+
+
+class SwallowedInterruptError(ToolError):
+    """A tool caught the signal that asks people, and went on. What it returned is not used."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(
+            f"{address} caught the interrupt signal; it must pass through: "
+            "use `except Exception`, or raise it again"
+        )
+        self.address = address
+
+
+class ModelError(AgentError):
+    """The model could not be asked, or its answer could not be used. `recover` asks again."""
+
+
+ModelFault = Literal["key", "model", "quota", "length", "request"]
+"""What the provider of a model refuses: the key, the model's name, more use of an account, an input
+of that length, or the request as it is."""
+
+
+class ModelRefusedError(ModelError):
+    """The provider refuses, and will refuse the same again: asking once more does not help.
+
+    Nothing of what the provider said is in the text: it may repeat a key, or the conversation.
+
+    Attributes:
+        fault: What it refuses.
+        model: The model's name; may be empty.
+    """
+
+    def __init__(self, fault: ModelFault, model: str = "") -> None:
+        what = _REFUSED[fault]
+        super().__init__(f"the provider of the model{f' {model!r}' if model else ''} {what}")
+        self.fault: ModelFault = fault
+        self.model = model
+
+
+_REFUSED: Mapping[ModelFault, str] = {
+    "key": "does not accept the key, or does not let it use this model; check both",
+    "model": "knows no such model; check its name, and the address if it is one of your own",
+    "quota": "says that the account may use no more; raise its limit, or pay its bill",
+    "length": "says that the conversation is too long for it; begin a new one",
+    "request": "refuses what it was sent; check that the model takes tools and these settings",
+}
+
+
+class StepLimitError(AgentError):
+    """The model asked for more rounds than it may have."""
+
+    def __init__(self, agent_name: str, limit: int) -> None:
+        super().__init__(
+            f"agent {agent_name!r} used all {limit} rounds and still wants to call tools; "
+            "raise `max_iterations`, or give it a smaller task"
+        )
+        self.agent_name = agent_name
+        self.limit = limit
+
+
+class TransferLimitError(AgentError):
+    """Agents handed over to each other more often than they may."""
+
+    def __init__(self, agent_name: str, limit: int) -> None:
+        super().__init__(
+            f"agent {agent_name!r} would hand over once more, and {limit} agents have done so "
+            "already; tell them in their instructions who has to end the task"
+        )
+        self.agent_name = agent_name
+        self.limit = limit
+
+
+class RunCancelledError(AgentError):
+    """The run was stopped from outside, at a safe point. What it needs to go on is stored.
+
+    Attributes:
+        checkpoint_id: Empty when nothing is kept: then it cannot go on.
+        contexts: Everything that waits (`InterruptContext`): where it was stopped, with a
+            `CancelInfo`, and whatever people were asked before that.
+    """
+
+    def __init__(self, checkpoint_id: str, contexts: Sequence[Any]) -> None:
+        super().__init__(
+            f"the run was stopped; `resume_with_params({checkpoint_id!r}, ResumeParams())` goes on,"
+            " with answers or without"
+            if checkpoint_id
+            else "the run was stopped and cannot go on, as nothing was kept; give the runner a "
+            "store, and the run a checkpoint id"
+        )
+        self.checkpoint_id = checkpoint_id
+        self.contexts = tuple(contexts)
+
+
+def _path(path: tuple[str | int, ...]) -> str:
+    return ".".join(str(step) for step in path) or "arguments"

@@ -1,0 +1,222 @@
+"""The interrupt signal: how a component asks people, and stops until they have answered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+from agents.core.codec import decode, encode
+from agents.core.errors import OutsideRunError, ResumeError, TopologyChangedError
+from agents.core.pending import InterruptContext, Point
+from agents.core.scope import Scope, current_scope
+
+__all__ = [
+    "InterruptContext",
+    "Interrupted",
+    "composite_interrupt",
+    "interrupt",
+    "keep_waiting",
+    "pass_on",
+    "raise_point",
+    "refuse_orphans",
+    "stateful_interrupt",
+    "ungrouped",
+    "unpack_group",
+]
+
+
+class Interrupted(BaseException):
+    """The signal that people are needed. It passes through every `except Exception`.
+
+    Raised by `interrupt` and its kind; it never leaves the runner.
+
+    Attributes:
+        point: What waits, with all below it.
+        refusals: Answers that were refused: their interrupts wait on.
+    """
+
+    def __init__(self, point: Point, refusals: tuple[ResumeError, ...] = ()) -> None:
+        super().__init__(f"interrupted at {point.address}")
+        self.point = point
+        self.refusals = refusals
+
+
+def interrupt(info: object) -> NoReturn:
+    """Ask people, and keep nothing: after the answer the component begins again.
+
+    Args:
+        info: What people see; storable.
+
+    Raises:
+        Interrupted: Always. Let it pass.
+        UnstorableValueError: The info cannot be stored; nobody is asked.
+    """
+    composite_interrupt(info, None)
+
+
+def stateful_interrupt(info: object, state: object) -> NoReturn:
+    """Ask people, and keep a state that is given back with their answer.
+
+    Args:
+        info: What people see; storable.
+        state: What the component needs to go on; storable.
+
+    Raises:
+        Interrupted: Always. Let it pass.
+        UnstorableValueError: Info or state cannot be stored; nobody is asked.
+    """
+    composite_interrupt(info, state)
+
+
+def composite_interrupt(info: object, state: object, *signals: Interrupted) -> NoReturn:
+    """Pass on interrupts of components below as one, and keep a state.
+
+    Args:
+        info: What people see of this component; storable.
+        state: What the component needs to go on; storable.
+        signals: What was caught from components below; none makes this the one who asks.
+
+    Raises:
+        Interrupted: Always. Let it pass.
+        UnstorableValueError: Info or state cannot be stored; nobody is asked.
+    """
+    _raise(info, state, signals, is_hidden=False)
+
+
+def pass_on(state: object, *signals: Interrupted) -> NoReturn:
+    """Pass on interrupts of components below, and keep a state, without being seen.
+
+    For parts of the runtime that people need not know of. Nobody can answer it.
+
+    Args:
+        state: What the component needs to go on; storable.
+        signals: What was caught from components below; at least one.
+
+    Raises:
+        Interrupted: Always. Let it pass.
+        UnstorableValueError: The state cannot be stored; nobody is asked.
+    """
+    if not signals:
+        raise ValueError("pass_on() needs a signal that was caught; to ask, use interrupt()")
+    _raise(None, state, signals, is_hidden=True)
+
+
+def _raise(
+    info: object, state: object, signals: tuple[Interrupted, ...], *, is_hidden: bool
+) -> NoReturn:
+    scope = current_scope("interrupt()")
+    encode(info)
+    misfit = scope.run.misfits.get(scope.point.id) if scope.point is not None else None
+    if scope.point is not None and misfit is not None and not scope.point.children and not signals:
+        raise_point(scope.point, misfit)  # the answer did not fit: nothing has changed
+    point = Point(
+        id=_id(scope, is_composite=bool(signals)),
+        address=scope.address,
+        slot=scope.slot,
+        info=info,
+        state=encode(state),
+        children=tuple(signal.point for signal in signals),
+        is_hidden=is_hidden,
+    )
+    refusals = tuple(refusal for signal in signals for refusal in signal.refusals)
+    raise_point(point, *refusals)
+
+
+def raise_point(point: Point, *refusals: ResumeError) -> NoReturn:
+    """Raise the signal of a point. For parts of the runtime."""
+    current_scope("interrupt()").watch.raised = True
+    raise Interrupted(point, refusals)
+
+
+def keep_waiting(*refusals: ResumeError) -> NoReturn:
+    """Go on waiting exactly as before: same id, same info, same state.
+
+    For a component that was resumed with an answer that it cannot take.
+
+    Args:
+        refusals: What is wrong with the answer; the runner raises the first after it has stored
+            that the interrupt still waits.
+
+    Raises:
+        Interrupted: The same as the last time.
+        ResumeError: There is nothing to go on waiting for.
+    """
+    scope = current_scope("keep_waiting()")
+    point = scope.point or scope.run.topmost(scope.address)
+    if point is None:
+        raise refusals[0] if refusals else ResumeError(f"nothing waits at {scope.address}")
+    raise_point(point, *refusals)
+
+
+def refuse_orphans(gates: int = 0) -> None:
+    """Make sure that no answer here is for a gate that is gone. For tools, right before they run.
+
+    Args:
+        gates: How many gates are around what runs next, and have not been entered yet.
+
+    Raises:
+        Interrupted: One is: what ran is not what people were asked about. All waits on.
+    """
+    try:
+        scope = current_scope("a tool")
+    except OutsideRunError:
+        return
+    known, last = {f"gate{at}" for at in range(gates)}, scope.address.segments[-1:]
+    is_call = any(segment.type == "tool" for segment in last)
+    for point in scope.run.unclaimed(scope.address):
+        if point.slot.startswith("gate") or (is_call and not gates and point.slot):
+            top = scope.run.topmost(scope.address)
+            if point.slot not in known and top is not None:
+                at, was = str(scope.address), f"a question of {point.slot!r}"
+                raise_point(top, TopologyChangedError(at, was, "nothing that takes the answer"))
+
+
+def unpack_group(group: BaseExceptionGroup[BaseException]) -> Exception:
+    """Pass on signals that came out of a component's own task group, as one; an error wins.
+
+    Returns:
+        The errors in it.
+
+    Raises:
+        Interrupted: There are only signals in it. What the component kept before, it keeps.
+        BaseExceptionGroup: There is more in it than signals and errors.
+    """
+    signals, rest = group.split(Interrupted)
+    if signals is not None and rest is None:
+        point = current_scope("a task group").point
+        kept = decode(point.state) if point is not None else None
+        composite_interrupt("several questions", kept, *_leaves(signals))
+    if not isinstance(rest, ExceptionGroup):
+        raise group
+    return rest
+
+
+@contextmanager
+def ungrouped() -> Iterator[None]:
+    """Do `unpack_group` with whatever group comes out of here.
+
+    Raises:
+        Interrupted: There were only signals in it.
+        ExceptionGroup: The errors in it.
+    """
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        raise unpack_group(group) from None
+
+
+def _leaves(group: BaseExceptionGroup[Interrupted]) -> list[Interrupted]:
+    found: list[Interrupted] = []
+    for item in group.exceptions:
+        found += _leaves(item) if isinstance(item, BaseExceptionGroup) else [item]
+    return found
+
+
+def _id(scope: Scope, *, is_composite: bool) -> str:
+    """A new id for who asks; those around keep theirs, unless it was answered."""
+    before = scope.point
+    keep = is_composite and scope.run.untargeted == "preserve"
+    if keep and before is not None and before.children and before.id not in scope.run.answers:
+        return before.id
+    return scope.run.new_id()

@@ -1,0 +1,269 @@
+"""Model messages as stored data, and the repairs that a model's answer needs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from typing import Any, TypeVar, cast
+
+from pydantic import ValidationError
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelMessagesTypeAdapter,
+    ModelRequest,
+    ModelResponse,
+    ModelResponsePart,
+    TextPart,
+    ToolCallPart,
+    UserPromptPart,
+)
+
+from agents.core.calls import ToolCall
+from agents.core.checkpoint import LOG_VERSION
+from agents.core.codec import Json, check_version, from_text, read_back, to_text, types
+from agents.core.errors import CheckpointDecodeError, UnstorableValueError
+
+_Message = TypeVar("_Message", ModelRequest, ModelResponse)
+
+_DEEPEST = 100
+"""How many levels the arguments of a call may have: messages with more cannot be stored."""
+
+_INVALID = "INVALID_JSON"  # what pydantic-ai calls the key, too
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCall:
+    """A tool call, and what is wrong with it already.
+
+    Attributes:
+        call: The call.
+        problem: Empty when its arguments are a JSON object.
+    """
+
+    call: ToolCall
+    problem: str = ""
+
+
+def dump_messages(messages: Sequence[ModelMessage]) -> list[Json]:
+    """Write messages as JSON data, without what is empty anyway: most of their fields are.
+
+    Raises:
+        UnstorableValueError: Something in them has no JSON form.
+    """
+    try:
+        data = ModelMessagesTypeAdapter.dump_python(list(messages), mode="json", exclude_none=True)
+    except (TypeError, ValueError) as error:
+        raise _unstorable(error) from error
+    for message in data:
+        if "usage" in message:
+            message["usage"] = {key: value for key, value in message["usage"].items() if value}
+    return cast("list[Json]", data)
+
+
+def dump_new(messages: Sequence[ModelMessage]) -> list[Json]:
+    """Write messages that nobody has written yet: they are read back, once.
+
+    Raises:
+        UnstorableValueError: They could not be read again.
+    """
+    data = dump_messages(messages)
+    try:
+        load_messages(data)
+    except CheckpointDecodeError as error:
+        raise _unstorable(error) from error
+    return data
+
+
+def load_messages(data: Json) -> list[ModelMessage]:
+    """Read what `dump_messages` wrote.
+
+    Raises:
+        CheckpointDecodeError: It is damaged.
+    """
+    try:
+        return ModelMessagesTypeAdapter.validate_python(data)
+    except ValidationError as error:
+        raise CheckpointDecodeError(f"{error.error_count()} faults in stored messages") from error
+
+
+def log_text(messages: Sequence[ModelMessage]) -> str:
+    """Write a turn's entry for the message log. Stored: version 1, must stay readable.
+
+    Raises:
+        UnstorableValueError: It could not be read again, and no turn after it could begin.
+    """
+    text = to_text({"schema": LOG_VERSION, "messages": dump_messages(messages)})
+    return read_back(text, _turn)  # which the next turn finds read already
+
+
+def read_log(entries: Iterable[str]) -> list[ModelMessage]:
+    """Read entries of the message log.
+
+    Raises:
+        CheckpointError: One is damaged, or of an unknown version.
+    """
+    return [message for entry in entries for message in _turn(entry)]
+
+
+@lru_cache(maxsize=2_000)
+def _turn(entry: str) -> tuple[ModelMessage, ...]:
+    """The messages of one entry. An entry never changes, and reading a long thread costs most."""
+    data = from_text(entry)
+    check_version(data, LOG_VERSION)
+    return tuple(load_messages(data.get("messages")))
+
+
+def well_formed(text: str) -> str:
+    """Make a text that can be written as UTF-8.
+
+    Halves of a surrogate pair that a model wrote one by one are joined; a half that has lost its
+    other half becomes U+FFFD.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def user_message(*texts: str) -> ModelRequest:
+    """Make what people say to an agent."""
+    return ModelRequest(parts=[UserPromptPart(text) for text in texts])
+
+
+def text_of(response: ModelResponse) -> str:
+    """What a model says, without its tool calls."""
+    texts = [part.content for part in response.parts if isinstance(part, TextPart)]
+    return "\n\n".join(text for text in texts if text)
+
+
+def repaired(response: ModelResponse, taken: Iterable[str]) -> ModelResponse:
+    """Make an answer that can be stored and sent again.
+
+    Each tool call gets an id of its own, and arguments that are a JSON object; no text has half of
+    a surrogate pair.
+
+    Args:
+        response: As the model wrote it.
+        taken: Ids of earlier calls.
+    """
+    ids = set(taken)
+    parts = [_repaired(part, ids) for part in response.parts]
+    return replace(response, parts=parts)
+
+
+def call_ids(messages: Iterable[ModelMessage]) -> set[str]:
+    """Ids of all tool calls in some messages."""
+    return {
+        part.tool_call_id
+        for message in messages
+        for part in message.parts
+        if isinstance(part, ToolCallPart)
+    }
+
+
+def planned_calls(response: ModelResponse) -> list[PlannedCall]:
+    """The tool calls of a repaired answer, in its order."""
+    return [_planned(part) for part in response.parts if isinstance(part, ToolCallPart)]
+
+
+def _unstorable(error: Exception) -> UnstorableValueError:
+    return UnstorableValueError("ModelMessage", f"some could not be read again: {error}")
+
+
+def _planned(part: ToolCallPart) -> PlannedCall:
+    arguments = cast("dict[str, Json]", part.args)
+    if set(arguments) == {_INVALID}:
+        problem = f"its arguments are not a JSON object of at most {_DEEPEST} levels"
+        return PlannedCall(ToolCall(part.tool_call_id, part.tool_name, {}), problem)
+    return PlannedCall(ToolCall(part.tool_call_id, part.tool_name, arguments))
+
+
+def _repaired(part: ModelResponsePart, ids: set[str]) -> ModelResponsePart:
+    part = _readable(part)
+    if not isinstance(part, ToolCallPart):
+        return part
+    base = part.tool_call_id or "call"
+    name, number = base, 1
+    while name in ids:
+        number += 1
+        name = f"{base}-{number}"
+    ids.add(name)
+    args: Any = _well_formed(_arguments(part.args))
+    return replace(part, tool_call_id=name, args=args)
+
+
+def _readable(part: ModelResponsePart) -> ModelResponsePart:
+    """Repair the texts of a part, among them names and ids."""
+    changed: dict[str, Any] = {}
+    for one in fields(part):
+        value = getattr(part, one.name)
+        if one.init and isinstance(value, str) and well_formed(value) != value:
+            changed[one.name] = well_formed(value)
+    return replace(part, **changed) if changed else part
+
+
+def _well_formed(value: Json) -> Json:
+    """Repair all texts in JSON data."""
+    match value:
+        case str():
+            return well_formed(value)
+        case list():
+            return [_well_formed(item) for item in value]
+        case dict():
+            return {well_formed(key): _well_formed(item) for key, item in value.items()}
+        case _:
+            return value
+
+
+def _arguments(args: object) -> dict[str, Json]:
+    try:
+        text = args if isinstance(args, str) else json.dumps(args or {}, allow_nan=False)
+        found = json.loads(text or "{}", parse_constant=_refuse)
+    except (TypeError, ValueError, RecursionError):
+        return {_INVALID: _told(args)}
+    is_fine = isinstance(found, dict) and not _is_deeper(found, _DEEPEST)
+    return cast("dict[str, Json]", found) if is_fine else {_INVALID: _told(args)}
+
+
+def _is_deeper(value: Json, levels: int) -> bool:
+    if not isinstance(value, dict | list):
+        return False
+    below = value.values() if isinstance(value, dict) else value
+    return not levels or any(_is_deeper(item, levels - 1) for item in below)
+
+
+def _told(args: object) -> str:
+    try:
+        return str(args)
+    except (ValueError, RecursionError) as error:  # a number with too many digits, a deep value
+        return f"unreadable: {error}"
+
+
+def _refuse(name: str) -> object:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _register_messages() -> None:
+    """Make messages storable wherever values are: in the state of a graph, in session values."""
+
+    def write(message: ModelMessage) -> object:
+        return dump_messages([message])[0]
+
+    types.add("pydantic_ai.request/1", ModelRequest, write, _reader(ModelRequest), compare=False)
+    types.add("pydantic_ai.response/1", ModelResponse, write, _reader(ModelResponse), compare=False)
+
+
+def _reader(kind: type[_Message]) -> Callable[[Json], _Message]:
+    def read(data: Json) -> _Message:
+        (found,) = load_messages([data])
+        if not isinstance(found, kind):
+            raise TypeError(f"a {kind.__name__} was stored, and a {type(found).__name__} is there")
+        return found
+
+    return read
+
+
+_register_messages()

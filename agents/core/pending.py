@@ -1,0 +1,251 @@
+"""Interrupts as records: what waits, where, what it shows, and what it needs to go on."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Container, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Protocol, TypeAlias, cast, runtime_checkable
+
+from agents.core.address import Address, Segment
+from agents.core.codec import Json, decode, encode
+from agents.core.errors import CheckpointDecodeError, ResumeDataError
+
+Path: TypeAlias = tuple[Segment, ...]
+"""The segments of an address: what an index looks up."""
+
+
+@runtime_checkable
+class Answerable(Protocol):
+    """An info that knows which answers it takes. Other infos take anything but None."""
+
+    def check_answer(self, answer: object) -> None:
+        """Refuse an answer of the wrong kind, before anything runs.
+
+        Raises:
+            ResumeDataError: The answer does not fit.
+        """
+        ...
+
+
+class Unanswerable:
+    """An info of what only stands around questions: it takes no answer of its own."""
+
+    __slots__ = ()
+
+    def check_answer(self, answer: object) -> None:
+        """Refuse any answer.
+
+        Raises:
+            ResumeDataError: Always.
+        """
+        raise ResumeDataError(
+            f"“{self}” asks nothing itself, and got a {type(answer).__name__}; answer what waits "
+            "in it, by its own id"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InterruptContext:
+    """A pending interrupt, for the people who answer it.
+
+    Attributes:
+        id: Key of the answer; a UUID, new for each occurrence.
+        address: Where it waits; for display: two interrupts may show the same.
+        info: What people see.
+        is_root_cause: True for the component that asked; False for those around it.
+        parent: The interrupt of the component around it.
+    """
+
+    id: str
+    address: Address
+    info: object
+    is_root_cause: bool
+    parent: InterruptContext | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """An interrupt with all that is stored. Stored: version 1, must stay readable.
+
+    Attributes:
+        id: See `InterruptContext`.
+        address: Where it waits.
+        slot: Which of several components at one address; empty for the innermost.
+        info: What people see.
+        state: What the component needs to go on, encoded; None when it kept none.
+        children: The interrupts that it stands for; empty for a root cause.
+        is_hidden: Whether people never see it, not even as a parent: it only keeps a state.
+    """
+
+    id: str
+    address: Address
+    slot: str = ""
+    info: object = None
+    state: Json = None
+    children: tuple[Point, ...] = ()
+    is_hidden: bool = False
+    _json: Json = field(default=None, init=False, compare=False, repr=False)
+
+    def walk(self) -> Iterator[Point]:
+        """This point and all below, parents first."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    def contexts(self, parent: InterruptContext | None = None) -> Iterator[InterruptContext]:
+        """What waits in this tree: its root causes, in order, with their parents."""
+        if self.is_hidden:
+            for child in self.children:
+                yield from child.contexts(parent)
+            return
+        context = InterruptContext(
+            id=self.id,
+            address=self.address,
+            info=self.info,
+            is_root_cause=not self.children,
+            parent=parent,
+        )
+        if not self.children:
+            yield context
+        for child in self.children:
+            yield from child.contexts(context)
+
+    def to_json(self) -> Json:
+        """Write it, with all below, as JSON data; what was read is written as it was."""
+        if self._json is not None:
+            return self._json
+        return {
+            "id": self.id,
+            "at": str(self.address),
+            "slot": self.slot,
+            "info": encode(self.info),
+            "state": self.state,
+            "children": [child.to_json() for child in self.children],
+            **({"hidden": True} if self.is_hidden else {}),
+        }
+
+    def stored(self) -> Point:
+        """What `from_json` reads of it, at the cost of what is new alone."""
+        if self._json is not None:
+            return self
+        children = tuple(child.stored() for child in self.children)
+        return _read_back(replace(self, children=children))
+
+    def renewed(self, ids: Container[str]) -> Point:
+        """The same, with the infos of some points, and of all around them, read anew.
+
+        Whoever got the infos of this tree may have changed them: what asked must not see that.
+        """
+        if self._json is None:
+            return self
+        children = tuple(child.renewed(ids) for child in self.children)
+        is_same = all(map(operator.is_, children, self.children))
+        if is_same and self.id not in ids:
+            return self
+        return _read_back(replace(self, children=children), self._json)
+
+    def anew(self) -> Point:
+        """The same, all read anew; see `renewed`."""
+        return Point.from_json(self.to_json())
+
+    @classmethod
+    def from_json(cls, data: Json) -> Point:
+        """Read what `to_json` wrote.
+
+        Raises:
+            CheckpointDecodeError: It is damaged.
+        """
+        try:
+            fields = cast("dict[str, Json]", data)
+            point = cls(
+                id=cast("str", fields["id"]),
+                address=Address.parse(cast("str", fields["at"])),
+                slot=cast("str", fields["slot"]),
+                info=decode(fields["info"]),
+                state=fields["state"],
+                children=tuple(map(cls.from_json, cast("list[Json]", fields["children"]))),
+                is_hidden=fields.get("hidden") is True,
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise CheckpointDecodeError(f"an interrupt is damaged: {error!r}") from error
+        # A batch of many calls is answered bit by bit: what is untouched costs no new encoding.
+        object.__setattr__(point, "_json", data)
+        return point
+
+
+def _read_back(point: Point, data: Json = None) -> Point:
+    """Take the info from JSON data: from what is written of it, if nothing was written before."""
+    fields = cast("dict[str, Json]", point.to_json() if data is None else data)
+    found = replace(point, info=decode(fields["info"]))
+    object.__setattr__(found, "_json", fields)
+    return found
+
+
+class PointIndex:
+    """Finds points by their address, without a walk through the tree for each call of a batch.
+
+    Args:
+        root: Everything that waits; None when nothing does.
+        answered: Ids of answered interrupts.
+
+    Attributes:
+        live: Ids of points that are answered, or that have an answered one below.
+    """
+
+    def __init__(self, root: Point | None, answered: Container[str]) -> None:
+        self.live: set[str] = set()
+        self._topmost: dict[Path, Point] = {}
+        self._at: dict[tuple[Path, str], list[Point]] = {}
+        self._points: list[Point] = []
+        if root is not None:
+            self._add(root)
+            self._learn(root, answered)
+
+    def topmost(self, address: Address) -> Point | None:
+        """The highest point at or below an address; the first, when several stand side by side."""
+        return self._topmost.get(address.segments)
+
+    def at(self, address: Address, slot: str) -> list[Point]:
+        """The points of one component, in order."""
+        return self._at.get((address.segments, slot), [])
+
+    def all_at(self, address: Address) -> Iterator[Point]:
+        """All points at an address, whichever component they belong to."""
+        return (point for point in self._points if point.address == address)
+
+    def put(self, address: Address, point: Point | None, answered: Container[str]) -> None:
+        """Replace everything at and below an address."""
+        kept = [found for found in self._points if not address.is_prefix_of(found.address)]
+        self._topmost, self._at, self._points = {}, {}, []
+        for found in kept:
+            self._note(found)
+        if point is not None:
+            self._add(point)
+            self._learn(point, answered)
+
+    def recall(self, point: Point) -> None:
+        """Add an answered point that may be known already."""
+        if point.id not in {found.id for found in self.at(point.address, point.slot)}:
+            self._note(point)
+        self.live.add(point.id)
+
+    def _add(self, root: Point) -> None:
+        for point in root.walk():
+            self._note(point)
+
+    def _note(self, point: Point) -> None:
+        path = point.address.segments
+        self._points.append(point)
+        self._at.setdefault((path, point.slot), []).append(point)
+        # Whoever noted a path has noted all above it.
+        while path not in self._topmost:
+            self._topmost[path] = point
+            path = path[:-1]
+
+    def _learn(self, point: Point, answered: Container[str]) -> bool:
+        below = [self._learn(child, answered) for child in point.children]
+        if point.id in answered or any(below):
+            self.live.add(point.id)
+            return True
+        return False

@@ -1,0 +1,610 @@
+"""The run context: where the code that runs now stands in a run, and what it may know of it.
+
+A scope is a context variable, so that each task has its own. Entering an address looks up what
+was stored for it, once: whoever enters the same address again in the same run is new there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias, TypeVar, cast, overload
+
+from pydantic_ai.messages import ModelMessage
+
+from agents.core.address import Address, Segment
+from agents.core.cancel import CancelInfo, CancelToken
+from agents.core.codec import Json, decode, encode
+from agents.core.errors import OutsideRunError, ResumeDataError, ResumeError, UnusedAnswerError
+from agents.core.journal import STARTED, Journal
+from agents.core.kinds import as_kind, fits
+from agents.core.observers import Observers
+from agents.core.pending import Point, PointIndex
+
+T = TypeVar("T")
+Untargeted = Literal["preserve", "reenter"]
+
+
+class SessionValues(MutableMapping[str, object]):
+    """Values that all agents and tools of a run share; stored with its checkpoint."""
+
+    def __init__(self, values: Mapping[str, object] | None = None) -> None:
+        self._values: dict[str, object] = {}
+        self._changed: dict[str, Json] = {}
+        for key, value in (values or {}).items():
+            self[key] = value
+
+    def __getitem__(self, key: str) -> object:
+        return self._values[key]
+
+    def __setitem__(self, key: str, value: object) -> None:
+        self._changed[key] = encode([value])
+        self._values[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self._values[key]
+        self._changed[key] = None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def take_changes(self) -> dict[str, Json]:
+        """What was set or deleted since the last time, for the journal."""
+        changed, self._changed = self._changed, {}
+        return changed
+
+    def apply_changes(self, changes: Mapping[str, Json]) -> None:
+        """Repeat what `take_changes` told."""
+        for key, value in changes.items():
+            if value is None:
+                self._values.pop(key, None)
+            else:
+                self._values[key] = cast("list[object]", decode(value))[0]
+
+
+def _tell_nobody(_: Point) -> None:
+    return
+
+
+_on_claim: ContextVar[Callable[[Point], None]] = ContextVar("agents_on_claim", default=_tell_nobody)
+
+
+@contextmanager
+def watching_claims(tell: Callable[[Point], None]) -> Iterator[None]:
+    """Be told of each interrupt that somebody in here goes on from. For parts of the runtime."""
+    token = _on_claim.set(tell)
+    try:
+        yield
+    finally:
+        _on_claim.reset(token)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartingCall:
+    """A call that people have agreed to, or that a rule allows, right before it starts.
+
+    Attributes:
+        checkpoint_id: Which run it belongs to; empty when nothing is kept.
+        address: Where in the run it stands, as text.
+        tool: Name of the tool.
+        arguments: What runs, exactly.
+        decisions: Ids of the interrupts whose answers let it run; none when nobody was asked.
+        goes_on: Whether it has started before, and goes on: after a question in it was answered, or
+            after a crash.
+    """
+
+    checkpoint_id: str
+    address: str
+    tool: str
+    arguments: Mapping[str, Json]
+    decisions: tuple[str, ...]
+    goes_on: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AskAgain:
+    """The call does not start, or go on: people are asked anew.
+
+    Attributes:
+        reason: Why, for the people who are asked; never empty.
+    """
+
+    reason: str
+
+
+BeforeStart: TypeAlias = Callable[[StartingCall], Awaitable[Mapping[str, Json] | AskAgain]]
+"""Looks at each gated call before it starts: gives what is noted with its start, and is given back
+if nobody knows whether it ran (`DoubtInfo.frozen`); or has people asked anew."""
+
+
+@dataclass(slots=True, kw_only=True)
+class RunContext:
+    """What all parts of one run share, from its start or resume to its end or next interrupt.
+
+    Attributes:
+        checkpoint_id: Which run it is; empty when nothing is kept.
+        new_id: Makes ids of interrupts.
+        journal: What has happened since the document was written.
+        session: Values that all agents and tools share.
+        waiting: The interrupts that the run is resumed from.
+        answers: By id of the interrupt.
+        untargeted: What happens to interrupts that nobody answered.
+        counts: How often each agent began, and how many events it numbered; by address.
+        transcript: What the agents of this turn said so far.
+        streaming: Whether text is passed on while the model speaks.
+        claimed: Ids of interrupts whose state was given out.
+        entered: Addresses of agents that were resumed.
+        unread: Ids of answered interrupts that somebody goes on from who has not looked at them.
+        read: Ids of interrupts whose answers somebody took.
+        misfits: What is wrong with answers that somebody asked for as something else, by id.
+        cancel: Asked at safe points whether the run shall stop there.
+        observers: Are told what happens.
+        before_start: Looks at each gated call before it starts; None lets all of them.
+        era: Enters idempotency keys; empty in the first.
+        eras: By address, of what has another.
+    """
+
+    checkpoint_id: str
+    new_id: Callable[[], str]
+    journal: Journal
+    session: SessionValues = field(default_factory=SessionValues)
+    waiting: Point | None = None
+    answers: Mapping[str, object] = field(default_factory=dict)
+    untargeted: Untargeted = "preserve"
+    counts: dict[str, int] = field(default_factory=dict)
+    transcript: list[ModelMessage] = field(default_factory=list)
+    streaming: bool = False
+    claimed: set[str] = field(default_factory=set)
+    entered: set[Address] = field(default_factory=set)
+    unread: set[str] = field(default_factory=set)
+    read: set[str] = field(default_factory=set)
+    misfits: dict[str, ResumeDataError] = field(default_factory=dict)
+    cancel: CancelToken = field(default_factory=CancelToken)
+    observers: Observers = field(default_factory=Observers)
+    before_start: BeforeStart | None = None
+    era: str = ""
+    eras: Mapping[str, str] = field(default_factory=dict)
+    _index: PointIndex = field(init=False, repr=False, compare=False)
+    _has_past: bool = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self._index = PointIndex(self.waiting, self.answers)
+        self._has_past = self.journal.is_from_before
+
+    def topmost(self, address: Address) -> Point | None:
+        """What waits at or below an address, as one tree."""
+        return self._index.topmost(address)
+
+    def is_live(self, point: Point) -> bool:
+        """Whether an answer is for this interrupt or for one below it."""
+        return point.id in self._index.live
+
+    def is_answered(self, address: Address) -> bool:
+        """Whether something that waited at or below an address was answered."""
+        point = self.topmost(address)
+        return point is not None and self.is_live(point)
+
+    def untouched(self, address: Address) -> Point | None:
+        """What waits at an address and must stay as it is: nobody answered anything in it."""
+        point = self.topmost(address)
+        if point is None or self.untargeted == "reenter" or point.id in self.claimed:
+            return None
+        return None if self.is_live(point) else point
+
+    def claim(self, address: Address, slot: str) -> Point | None:
+        """Give out the interrupt that belongs to a scope; only once."""
+        for point in self._index.at(address, slot):
+            if point.id not in self.claimed:
+                self.claimed.add(point.id)
+                _on_claim.get()(point)
+                return point
+        return None
+
+    def enter(self, address: Address, slot: str) -> Point | None:
+        """Give out the interrupt that belongs to a scope, to who must look at it."""
+        point = self.claim(address, slot)
+        if point is not None and point.id in self.answers:
+            self.unread.add(point.id)
+        return point
+
+    def unclaimed(self, address: Address) -> list[Point]:
+        """What was answered, or has an answer below it, at an address, and nobody goes on from."""
+        found = [point for point in self._index.all_at(address) if self.is_live(point)]
+        return [point for point in found if point.id not in self.claimed]
+
+    def unused(self, waiting: Point | None) -> list[ResumeError]:
+        """Find answers that nobody used, when the run has come to its end or asks people again.
+
+        Args:
+            waiting: What waits now; whatever waits on, is told by others.
+        """
+        # A process that died may have used them: its journal says what it did, not what it read.
+        if self.waiting is None or self._has_past:
+            return []
+        still = {point.id for point in waiting.walk()} if waiting else set()
+        return [
+            self.misfits.get(point.id) or UnusedAnswerError(str(point.address), target=point.id)
+            for point in self.waiting.walk()
+            if point.id in self.answers and point.id not in still and not self._is_used(point)
+        ]
+
+    def _is_used(self, point: Point) -> bool:
+        if point.id in self.read or isinstance(point.info, CancelInfo):
+            return True
+        if point.children or point.id in self.misfits:
+            return False  # those around a question are entered whenever it is answered
+        return point.id in self.claimed and point.id not in self.unread
+
+    def recall(self, point: Point, answers: Mapping[str, object]) -> None:
+        """Let an interrupt be found once more, with the answer that it had.
+
+        Args:
+            point: It may have been found already, or belong to an earlier segment.
+            answers: Its own answer, by its id; empty when only something below it was answered.
+        """
+        self.answers = {**self.answers, **answers}
+        self.claimed.discard(point.id)
+        self._index.recall(point)
+
+    def restore(self, address: Address, point: Point | None, answers: Mapping[str, object]) -> None:
+        """Let a component go on from an earlier interrupt of it, with the answers of that time.
+
+        Args:
+            address: The component.
+            point: What waited there then; None when nothing did.
+            answers: What was answered then; a newer answer for the same interrupt wins.
+        """
+        self.answers = {**answers, **self.answers}
+        self._index.put(address, point, self.answers)
+
+    def count(self, key: str) -> int:
+        """Count one more; the first is 1."""
+        self.counts[key] = self.counts.get(key, 0) + 1
+        return self.counts[key]
+
+
+@dataclass(slots=True)
+class Watch:
+    """Notices that a signal was raised inside a call, in whatever task or thread.
+
+    Attributes:
+        raised: Whether it was.
+    """
+
+    raised: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """Where the code that runs now stands.
+
+    Attributes:
+        run: The run it belongs to.
+        address: Its address.
+        slot: Which of several components at this address.
+        point: The interrupt that it goes on from; None when it is new here.
+        watch: Notices a raised signal.
+        granted: Arguments that people have agreed to run, once more.
+        frozen: What was noted when they started for the first time.
+        why: What the model said beside the tool call that runs now. Untrusted.
+        sink: Takes pieces of the result of the tool call that runs now; None drops them.
+    """
+
+    run: RunContext
+    address: Address = field(default_factory=Address)
+    slot: str = ""
+    point: Point | None = None
+    watch: Watch = field(default_factory=Watch)
+    granted: dict[str, Json] | None = None
+    frozen: Mapping[str, Json] = field(default_factory=dict)
+    why: str = ""
+    sink: Callable[[str], None] | None = None
+
+
+_scope: ContextVar[Scope] = ContextVar("agents_scope")
+
+
+def current_scope(what: str) -> Scope:
+    """The scope of the code that runs now. For parts of the runtime.
+
+    Args:
+        what: Who asks, for the error.
+
+    Raises:
+        OutsideRunError: No run is going on here.
+    """
+    try:
+        return _scope.get()
+    except LookupError:
+        raise OutsideRunError(what) from None
+
+
+@contextmanager
+def entered(scope: Scope) -> Iterator[Scope]:
+    """Make a scope the current one. For parts of the runtime."""
+    token = _scope.set(scope)
+    try:
+        yield scope
+    finally:
+        _scope.reset(token)
+
+
+def current_address() -> Address:
+    """The address of the code that runs now."""
+    return current_scope("current_address()").address
+
+
+@contextmanager
+def address_segment(type: str, id: str, sub_id: str = "") -> Iterator[Address]:  # noqa: A002 - the documented names
+    """Stand one step lower, as a component of its own, with its own state and answer.
+
+    Args:
+        type: What kind of component: "tool", "node", …
+        id: Its name.
+        sub_id: Tells several of that name apart. A component that runs several times in a run
+            needs a new one each time.
+    """
+    scope = current_scope("address_segment()")
+    address = scope.address.child(Segment(type, id, sub_id))
+    point = scope.run.enter(address, "")
+    with entered(replace(scope, address=address, slot="", point=point, granted=None)):
+        yield address
+
+
+@contextmanager
+def state_slot(name: str) -> Iterator[None]:
+    """Use a state and an answer of one's own, at the address of what one wraps.
+
+    For wrappers, such as gates: they ask inside the slot, and call what they wrap outside of it.
+    A wrapper that catches the signal of what it wraps raises `composite_interrupt` inside the slot.
+
+    Args:
+        name: Unique among the wrappers at one address; never empty.
+    """
+    scope = current_scope("state_slot()")
+    point = scope.run.enter(scope.address, name)
+    with entered(replace(scope, slot=name, point=point)):
+        yield
+
+
+@overload
+def get_interrupt_state(kind: type[T]) -> tuple[bool, bool, T | None]: ...
+
+
+@overload
+def get_interrupt_state(kind: object) -> tuple[bool, bool, object]: ...
+
+
+def get_interrupt_state(kind: object) -> tuple[bool, bool, object]:
+    """What this component kept when it was interrupted.
+
+    Args:
+        kind: A class, or what annotations have in its place: `str | None`, `list[str]`, ….
+
+    Returns:
+        Whether it was interrupted; whether it kept a state of that kind; the state.
+
+    Raises:
+        AgentConfigError: There is no such kind.
+    """
+    point = _looked_at("get_interrupt_state()")
+    state = decode(point.state) if point is not None else None
+    is_fit = fits(kind, state) and state is not None
+    return point is not None, is_fit, as_kind(kind, state) if is_fit else None
+
+
+def interrupt_info() -> object:
+    """What people see of this component since it was interrupted; None when it was not."""
+    point = _looked_at("interrupt_info()")
+    return point.info if point is not None else None
+
+
+@overload
+def get_resume_context(kind: type[T]) -> tuple[bool, bool, T | None]: ...
+
+
+@overload
+def get_resume_context(kind: object) -> tuple[bool, bool, object]: ...
+
+
+def get_resume_context(kind: object) -> tuple[bool, bool, object]:
+    """The answer for this component.
+
+    An answer of another kind is not lost: when the component asks again because of it, its question
+    waits on as it was, and whoever answered is told (`ResumeDataError`).
+
+    Args:
+        kind: A class, or what annotations have in its place: `str | None`, `list[str]`, …; `object`
+            takes any. An integer is a `float`, too.
+
+    Returns:
+        Whether an answer is for it or for something below it; whether the answer is its own and
+        of that kind; the answer.
+
+    Raises:
+        AgentConfigError: There is no such kind.
+    """
+    fits(kind, None)  # a mistake is found before anybody is asked
+    point = _looked_at("get_resume_context()")
+    run = current_scope("get_resume_context()").run
+    if point is None or not run.is_live(point):
+        return False, False, None
+    answer = run.answers.get(point.id)
+    if answer is None:
+        return True, False, None
+    if not fits(kind, answer):
+        if point.id not in run.read:
+            run.misfits[point.id] = ResumeDataError(
+                f"the answer for {point.address} is a {type(answer).__name__}, expected "
+                f"{getattr(kind, '__name__', kind)}; answer again",
+                target=point.id,
+            )
+        return True, False, None
+    run.read.add(point.id)
+    run.misfits.pop(point.id, None)
+    return True, True, as_kind(kind, answer)
+
+
+def _looked_at(what: str) -> Point | None:
+    scope = current_scope(what)
+    if scope.point is not None:
+        scope.run.unread.discard(scope.point.id)
+    return scope.point
+
+
+def session_values() -> SessionValues:
+    """Values that all agents and tools of the run share; stored with its checkpoint."""
+    return current_scope("session_values()").run.session
+
+
+def current_checkpoint_id() -> str:
+    """Which run this is: the thread that a decision is bound to. Empty when nothing is kept."""
+    return current_scope("current_checkpoint_id()").run.checkpoint_id
+
+
+def current_why() -> str:
+    """What the model said beside the tool call that runs now; may be empty. Untrusted."""
+    return current_scope("current_why()").why
+
+
+def stream_text(text: str) -> None:
+    """Pass on a piece of the result of the tool call that runs now; dropped when nobody reads."""
+    sink = current_scope("stream_text()").sink
+    if sink is not None:
+        sink(text)
+
+
+def idempotency_key() -> str:
+    """A key that is the same whenever this call runs again, and of no other call."""
+    scope = current_scope("idempotency_key()")
+    address = str(scope.address)
+    era = scope.run.eras.get(address, scope.run.era)
+    text = f"{scope.run.checkpoint_id}\n{address}" + (f"\n{era}" if era else "")
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def granted_arguments() -> dict[str, Json] | None:
+    """Arguments that people have agreed to run once more, after nobody knew whether they ran.
+
+    A gate that gets arguments here does not ask: it marks the start and runs these.
+    """
+    return current_scope("granted_arguments()").granted
+
+
+async def mark_started(
+    arguments: Mapping[str, Json],
+    *,
+    frozen: Mapping[str, Json] | None = None,
+    masks: Mapping[str, Sequence[str]] | None = None,
+) -> None:
+    """Note that a gated call starts now. A gate does this right before it runs what it wraps.
+
+    Args:
+        arguments: What runs, exactly.
+        frozen: What the application needs to know if the process dies while it runs.
+        masks: What the tool's author says of its arguments, for who keeps an audit: `secret` and
+            `shown`; see `ToolSpec`.
+
+    Raises:
+        CheckpointConflictError: Somebody else works on this run: the call must not run.
+    """
+    scope = current_scope("mark_started()")
+    noted: dict[str, Json] = {"arguments": dict(arguments)}
+    if frozen:
+        noted["frozen"] = dict(frozen)
+    for name, declared in (masks or {}).items():
+        if declared:
+            noted[name] = [*declared]
+    await scope.run.journal.append(STARTED, str(scope.address), noted)
+
+
+async def may_start(
+    tool: str,
+    arguments: Mapping[str, Json],
+    *,
+    decisions: tuple[str, ...],
+    goes_on: bool = False,
+) -> Mapping[str, Json] | AskAgain:
+    """Find out whether what people decided still lets a call start. For parts of the runtime.
+
+    Args:
+        tool: Name of the tool.
+        arguments: What would run, exactly.
+        decisions: See `StartingCall`.
+        goes_on: See `StartingCall`.
+
+    Returns:
+        What is to be noted with the start; or why people have to be asked anew.
+    """
+    scope = current_scope("may_start()")
+    if scope.run.before_start is None:
+        return {}
+    call = StartingCall(
+        checkpoint_id=scope.run.checkpoint_id,
+        address=str(scope.address),
+        tool=tool,
+        arguments=arguments,
+        decisions=decisions,
+        goes_on=goes_on,
+    )
+    return await scope.run.before_start(call)
+
+
+async def begin_call(
+    tool: str,
+    arguments: Mapping[str, Json],
+    *,
+    decisions: tuple[str, ...],
+    masks: Mapping[str, Sequence[str]] | None = None,
+    goes_on: bool = False,
+) -> str:
+    """Note that a gated call starts now, if it may. For gates.
+
+    Returns:
+        Why it may not, and people have to be asked anew; empty when it has started. One that goes
+        on always may: to begin it anew would be to run what it has done already a second time.
+
+    Raises:
+        CheckpointConflictError: Somebody else works on this run: the call must not run.
+    """
+    scope = current_scope("begin_call()")
+    # What is safe to repeat is run again after a crash: it began in time, and has begun.
+    begun = scope.run.journal.find(STARTED, str(scope.address))
+    goes_on = goes_on or begun is not None
+    frozen: Mapping[str, Json] | AskAgain = scope.frozen
+    if scope.granted is None:  # else people have just decided about the doubt, and that was checked
+        frozen = await may_start(tool, arguments, decisions=decisions, goes_on=goes_on)
+    if isinstance(frozen, AskAgain):
+        if not goes_on:
+            return frozen.reason
+        frozen = cast("Mapping[str, Json]", (begun or {}).get("frozen", {}))
+    await mark_started(arguments, frozen=frozen, masks=masks)
+    return ""
+
+
+def event_key() -> str:
+    """A key for an event of this agent: the same when a run is repeated after a crash."""
+    scope = current_scope("event_key()")
+    where = f"{scope.address}/e"
+    return f"{where}{scope.run.count(where)}"
+
+
+def publish(*messages: ModelMessage) -> None:
+    """Add to what the turn leaves in the message log.
+
+    For agents: what an agent says inside a tool call belongs to that call and is not kept.
+    """
+    scope = current_scope("publish()")
+    if is_outside_of_tools(scope.address):
+        scope.run.transcript.extend(messages)
+
+
+def is_outside_of_tools(address: Address) -> bool:
+    """Whether what stands there speaks for itself, and not for a tool call around it."""
+    return all(segment.type != "tool" for segment in address.segments)

@@ -1,0 +1,290 @@
+"""Choosing from options: a gate that has people choose an argument, and a tool for models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, cast
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from agents.core.calls import ToolOutcome, ToolReturn
+from agents.core.codec import Json
+from agents.core.digest import canonical_json
+from agents.core.errors import AgentConfigError, InvalidArgumentsError, ResumeDataError, ToolError
+from agents.core.infos import CallInfo, Cancelled, Expired
+from agents.core.interrupt import keep_waiting, stateful_interrupt
+from agents.core.scope import get_interrupt_state, get_resume_context
+from agents.gates.base import DEFAULT_RULE, CallGate
+from agents.gates.questions import CallChoiceInfo, Choice, ChoiceInfo, ChoiceResult
+from agents.gates.rulings import GateState
+from agents.policy.base import Deny
+from agents.tools.base import CallText, Tool, ToolSpec
+from agents.tools.schema import Parameters, parameters
+from agents.tools.texts import (
+    completed_text,
+    open_schema,
+    partial_text,
+    rejected_text,
+    unanswered_text,
+)
+
+CHOOSE_NAME = "choose"
+_DESCRIPTION = (
+    "Asks people to choose from options that you have found. Use it when only people can decide "
+    "between them; do not ask for permission: tools that need it ask by themselves."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceGate(CallGate):
+    """A tool of which people choose one argument from a list.
+
+    Attributes:
+        parameter: Its name; the model may leave it out, or suggest a value.
+        question: What people are asked.
+        options: What they can choose.
+        multiple: Whether they can choose several; the argument is a list then.
+        rule: Name of the rule that asks; a part of the digest.
+    """
+
+    parameter: str
+    question: str
+    options: tuple[Choice, ...]
+    multiple: bool = False
+    rule: str = DEFAULT_RULE
+
+    @property
+    def gate_name(self) -> str:
+        """See `CallGate`."""
+        return "choice"
+
+    @property
+    def completes_arguments(self) -> bool:
+        """See `CallGate`."""
+        return True
+
+    @property
+    def definition(self) -> ToolSpec:
+        """What the tool is; the model need not give what people choose."""
+        inner = self.tool.definition
+        schema = open_schema(inner.schema, (self.parameter,))
+        return replace(inner, gates=(self.gate_name, *inner.gates), schema=schema)
+
+    def validate(self, arguments: Mapping[str, object]) -> dict[str, Json]:
+        """Check arguments, with or without the one that people choose; see `Tool.validate`."""
+        if self.parameter in arguments:
+            return self.tool.validate(arguments)
+        first = self.options[0]
+        value = first.id if first.value is None else first.value
+        probe = {**arguments, self.parameter: [value] if self.multiple else value}
+        full = self.tool.validate(probe)
+        return {name: given for name, given in full.items() if name != self.parameter}
+
+    def describe(self, arguments: Mapping[str, Json]) -> CallText:
+        """Say in words what a call does; see `Tool.describe`."""
+        if self.parameter in arguments:
+            return self.tool.describe(arguments)
+        return partial_text(self.tool.definition, (self.parameter,))
+
+    async def _question(self, arguments: dict[str, Json]) -> CallInfo:
+        info = CallChoiceInfo(
+            **self._shown(arguments, self.rule),
+            question=self.question,
+            options=self.options,
+            parameter=self.parameter,
+            multiple=self.multiple,
+        )
+        for option in self.options:
+            self._check_option(info, option)
+        return info
+
+    def _check_option(self, info: CallChoiceInfo, option: Choice) -> None:
+        """People must not be offered what the tool would refuse."""
+        try:
+            self.tool.validate(info.chosen([option.id]))
+        except InvalidArgumentsError as error:
+            raise ToolError(
+                f"the option {option.id!r} of {self.parameter!r} does not fit the tool: {error}"
+            ) from error
+
+    def _declined(self, info: CallInfo, answer: object) -> ToolReturn | None:
+        match answer:
+            case ChoiceResult(declined=True, reason=reason):
+                return ToolReturn(rejected_text(info.tool_name, reason), ToolOutcome.REJECTED)
+            case _:
+                return None
+
+    def _wanted(
+        self,
+        info: CallInfo,
+        answer: object,
+        arguments: dict[str, Json],  # noqa: ARG002 - see CallGate
+    ) -> dict[str, Json]:
+        chosen = cast("CallChoiceInfo", info).chosen(cast("ChoiceResult", answer).selected)
+        return self._checked(chosen)
+
+    def _rule_of(self, info: CallInfo | None) -> str:  # noqa: ARG002 - see CallGate
+        return self.rule
+
+    @property
+    def _fills_in(self) -> bool:
+        return True
+
+    async def demand(self, arguments: dict[str, Json], before: GateState) -> Deny | None:
+        """See `CallGate`: the call may run with what was chosen, and with nothing else."""
+        name = self.parameter
+        chosen = (before.arguments or {}).get(name)
+        if canonical_json(arguments.get(name)) == canonical_json(chosen):
+            return None
+        return Deny(
+            f"people have chosen {name!r} for this call; reject it, and have them asked anew"
+        )
+
+    def _told(self, arguments: dict[str, Json], text: str) -> str:
+        return completed_text(arguments, text)
+
+
+def choice_gate(
+    tool: Tool,
+    *,
+    parameter: str,
+    options: Sequence[Choice],
+    question: str = "",
+    multiple: bool = False,
+    rule: str = DEFAULT_RULE,
+) -> Tool:
+    """Have people choose one argument of each call; asks with `CallChoiceInfo`.
+
+    Choosing lets the call run. Put it around an approval gate to ask for both, one after the
+    other, possibly different people.
+
+    Args:
+        tool: What is guarded.
+        parameter: The argument that people choose.
+        options: What they can choose; each fits the tool.
+        question: What they are asked.
+        multiple: Whether they can choose several; the tool takes a list then.
+        rule: Name of the rule that asks.
+
+    Raises:
+        AgentConfigError: The tool has no such argument, or the options are none or not distinct.
+    """
+    known = tool.definition.schema.get("properties")
+    if not isinstance(known, dict) or parameter not in known:
+        raise AgentConfigError(f"tool {tool.definition.name!r} has no argument {parameter!r}")
+    _check_options(options)
+    asked = question or f"Which {parameter.replace('_', ' ')}?"
+    return ChoiceGate(tool, parameter, asked, tuple(options), multiple, rule)
+
+
+@dataclass(frozen=True, slots=True)
+class ChooseTool:
+    """Asks people to choose from options; its result is what they chose.
+
+    Attributes:
+        definition: What the tool is.
+        parameters: How its arguments are read.
+    """
+
+    definition: ToolSpec
+    parameters: Parameters
+
+    def validate(self, arguments: Mapping[str, object]) -> dict[str, Json]:
+        """Check arguments; see `Tool.validate`."""
+        return self.parameters.canonical(arguments)
+
+    def describe(self, arguments: Mapping[str, Json]) -> CallText:
+        """Say in words what a call does; see `Tool.describe`."""
+        count = len(cast("list[Json]", arguments["options"]))
+        return CallText(title=f"Choose from {count} options")
+
+    async def call(self, arguments: dict[str, Json]) -> ToolReturn:
+        """Ask, and give the choice back; see `Tool.call`.
+
+        Raises:
+            Interrupted: People are asked.
+        """
+        was_interrupted, _, info = get_interrupt_state(ChoiceInfo)
+        if not was_interrupted:
+            asked = _choice_info(arguments)
+            stateful_interrupt(asked, asked)
+        if info is None:
+            raise ToolError("the question has been lost; ask again")
+        is_target, _, answer = get_resume_context(object)
+        if not is_target:
+            stateful_interrupt(info, info)
+        try:
+            info.check_answer(answer)
+        except ResumeDataError as error:
+            keep_waiting(error)
+        return _choice_return(info, answer)
+
+
+def choose_tool(name: str = CHOOSE_NAME, description: str = _DESCRIPTION) -> Tool:
+    """Make a tool with which the model asks people to choose from two to ten options.
+
+    Args:
+        name: What the model calls it.
+        description: What it does, for the model.
+    """
+    found = parameters(_choose)
+    return ChooseTool(ToolSpec(name=name, description=description, schema=found.schema), found)
+
+
+class _Option(BaseModel):
+    """One option, as a model writes it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    label: Annotated[
+        str, Field(min_length=1, max_length=75, pattern=r"\S", description="A few words.")
+    ]
+    description: Annotated[str, Field(max_length=300, description="What it means.")] = ""
+
+
+def _choose(
+    question: Annotated[str, Field(min_length=1, max_length=300, pattern=r"\S")],
+    options: Annotated[list[_Option], Field(min_length=2, max_length=10)],
+    multiple: bool = False,  # noqa: FBT001, FBT002 - given by name
+) -> None:
+    """Only its signature is used.
+
+    Args:
+        question: What is to be chosen.
+        options: In the order in which people should read them.
+        multiple: Whether several can be chosen.
+    """
+
+
+def _choice_info(arguments: Mapping[str, Json]) -> ChoiceInfo:
+    options = cast("list[dict[str, str]]", arguments["options"])
+    return ChoiceInfo(
+        question=cast("str", arguments["question"]),
+        options=tuple(
+            Choice(id=str(at), label=option["label"], description=option["description"])
+            for at, option in enumerate(options, 1)
+        ),
+        multiple=arguments["multiple"] is True,
+    )
+
+
+def _choice_return(info: ChoiceInfo, answer: object) -> ToolReturn:
+    match answer:
+        case ChoiceResult(declined=True, reason=reason):
+            told = f"Reason: {reason}" if reason else "No reason was given."
+            return ToolReturn(f"People chose none of the options. {told}", ToolOutcome.ANSWERED)
+        case ChoiceResult(selected=selected):
+            labels = [option.label for option in info.options if option.id in selected]
+            return ToolReturn(f"People chose: {'; '.join(labels)}", ToolOutcome.ANSWERED)
+        case Expired():
+            return ToolReturn(unanswered_text(answer), ToolOutcome.EXPIRED)
+        case _:
+            text = unanswered_text(cast("Cancelled", answer))
+            return ToolReturn(text, ToolOutcome.CANCELLED)
+
+
+def _check_options(options: Sequence[Choice]) -> None:
+    ids = [option.id for option in options]
+    if not ids or len(set(ids)) < len(ids):
+        raise AgentConfigError(f"options need ids of their own, at least one; got {ids}")

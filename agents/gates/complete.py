@@ -1,0 +1,178 @@
+"""The completing gate: people fill in arguments that the model left out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+from agents.core.calls import ToolReturn
+from agents.core.codec import Json
+from agents.core.digest import canonical_json
+from agents.core.errors import AgentConfigError, ArgumentError, InvalidArgumentsError, ToolError
+from agents.core.infos import CallInfo
+from agents.gates.base import DEFAULT_RULE, CallGate
+from agents.gates.questions import ParametersInfo, ParametersResult
+from agents.gates.rulings import GateState
+from agents.tools.base import CallText, Tool, ToolSpec
+from agents.tools.texts import completed_text, open_schema, partial_text
+
+
+@dataclass(frozen=True, slots=True)
+class CompleteGate(CallGate):
+    """A tool of which people fill in some arguments when the model left them out.
+
+    Attributes:
+        missing: Names of the arguments that the model may leave out.
+        rule: Name of the rule that asks; a part of the digest.
+    """
+
+    missing: tuple[str, ...]
+    rule: str = DEFAULT_RULE
+
+    @property
+    def gate_name(self) -> str:
+        """See `CallGate`."""
+        return "complete"
+
+    @property
+    def completes_arguments(self) -> bool:
+        """See `CallGate`."""
+        return True
+
+    @property
+    def definition(self) -> ToolSpec:
+        """What the tool is; the model may leave out what people fill in."""
+        inner = self.tool.definition
+        schema = open_schema(inner.schema, self.missing)
+        return replace(inner, gates=(self.gate_name, *inner.gates), schema=schema)
+
+    def validate(self, arguments: Mapping[str, object]) -> dict[str, Json]:
+        """Check what the model gave; see `Tool.validate`.
+
+        What people will fill in stays out; other defaults are filled in.
+        """
+        known = self._known(arguments)
+        absent = self._absent(known)
+        if not absent:
+            return self.tool.validate(known)
+        try:
+            full = self.tool.validate(known)
+        except InvalidArgumentsError as error:
+            left = [one for one in error.errors if one.path not in {(name,) for name in absent}]
+            if left:
+                raise InvalidArgumentsError(left) from error
+            full = {**self._defaults(), **known}
+        return {name: value for name, value in full.items() if name not in absent}
+
+    def describe(self, arguments: Mapping[str, Json]) -> CallText:
+        """Say in words what a call does; see `Tool.describe`."""
+        absent = self._absent(arguments)
+        if absent:
+            return partial_text(self.tool.definition, absent)
+        return self.tool.describe(arguments)
+
+    async def _question(self, arguments: dict[str, Json]) -> CallInfo | None:
+        absent = self._absent(arguments)
+        if not absent:
+            return None
+        fields = self._fields()
+        shown = self._shown(arguments, self.rule)
+        return ParametersInfo(**shown, missing={name: fields[name] for name in absent})
+
+    def _declined(self, info: CallInfo, answer: object) -> ToolReturn | None:  # noqa: ARG002 - see CallGate
+        return None
+
+    def _wanted(
+        self,
+        info: CallInfo,
+        answer: object,
+        arguments: dict[str, Json],  # noqa: ARG002 - see CallGate
+    ) -> dict[str, Json]:
+        values = cast("ParametersResult", answer).values
+        return self._checked({**info.arguments, **values})
+
+    def _rule_of(self, info: CallInfo | None) -> str:  # noqa: ARG002 - see CallGate
+        return self.rule
+
+    @property
+    def _fills_in(self) -> bool:
+        return True
+
+    async def demand(
+        self,
+        arguments: dict[str, Json],
+        before: GateState,
+    ) -> None:
+        """See `CallGate`: it asks for what is missing, and not whether the call may run."""
+
+    def _told(self, arguments: dict[str, Json], text: str) -> str:
+        return completed_text(arguments, text)
+
+    def _fields(self) -> dict[str, Json]:
+        return cast("dict[str, Json]", self.tool.definition.schema.get("properties") or {})
+
+    def _absent(self, arguments: Mapping[str, object]) -> tuple[str, ...]:
+        return tuple(name for name in self.missing if name not in arguments)
+
+    def _known(self, arguments: Mapping[str, object]) -> dict[str, Json]:
+        """What the model gave, as JSON data; a null that the tool does not take is no value."""
+        try:
+            known = cast("dict[str, Json]", json.loads(canonical_json(dict(arguments))))
+        except ToolError as error:
+            raise InvalidArgumentsError((ArgumentError((), str(error)),)) from error
+        fields = self._fields()
+        return {
+            name: value
+            for name, value in known.items()
+            if value is not None or name not in self.missing or _takes_null(fields[name])
+        }
+
+    def _defaults(self) -> dict[str, Json]:
+        return {
+            name: field["default"]
+            for name, field in self._fields().items()
+            if isinstance(field, dict) and "default" in field and name not in self.missing
+        }
+
+
+def complete_gate(tool: Tool, missing: Sequence[str] = (), *, rule: str = DEFAULT_RULE) -> Tool:
+    """Have people fill in arguments that the model left out; asks with `ParametersInfo`.
+
+    A call that has all of them is not asked about. Giving the values lets the call run; put it
+    around an approval gate to ask for that, too, with all arguments on the card. With the approval
+    gate outside, people approve a call that is not complete yet.
+
+    Args:
+        tool: What is guarded.
+        missing: Which arguments the model may leave out; all that are required when empty.
+        rule: Name of the rule that asks.
+
+    Raises:
+        AgentConfigError: The tool has no such argument, or none that is required.
+    """
+    spec = tool.definition
+    fields = cast("dict[str, Json]", spec.schema.get("properties") or {})
+    names = tuple(missing) or tuple(cast("list[str]", spec.schema.get("required") or []))
+    unknown = [name for name in names if name not in fields]
+    if unknown or not names:
+        told = ", ".join(map(repr, unknown)) or "that is required"
+        raise AgentConfigError(
+            f"tool {spec.name!r} has no argument {told}; it has: {', '.join(fields) or 'none'}"
+        )
+    return CompleteGate(tool, names, rule)
+
+
+def _takes_null(schema: Json) -> bool:
+    if not isinstance(schema, dict):
+        return False
+    kinds = schema.get("type")
+    if kinds == "null" or (isinstance(kinds, list) and "null" in kinds):
+        return True
+    several = [*_several(schema.get("anyOf")), *_several(schema.get("oneOf"))]
+    return any(_takes_null(one) for one in several)
+
+
+def _several(schemas: Json) -> list[Json]:
+    return schemas if isinstance(schemas, list) else []

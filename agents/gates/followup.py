@@ -1,0 +1,92 @@
+"""The follow-up tool: the model asks people what only they know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, cast
+
+from pydantic import Field
+
+from agents.core.calls import ToolOutcome, ToolReturn
+from agents.core.codec import Json
+from agents.core.errors import ResumeDataError
+from agents.core.infos import Cancelled, Expired, FollowUpInfo
+from agents.core.interrupt import interrupt, keep_waiting
+from agents.core.scope import get_interrupt_state, get_resume_context
+from agents.tools.base import CallText, Tool, ToolSpec
+from agents.tools.schema import Parameters, parameters
+from agents.tools.texts import unanswered_text
+
+FOLLOW_UP_NAME = "ask_people"
+_DESCRIPTION = (
+    "Asks people what only they know. Ask everything that is missing at once, never guess, and "
+    "do not ask for permission: tools that need it ask by themselves."
+)
+_Question = Annotated[str, Field(min_length=1, max_length=300, pattern=r"\S")]
+
+
+@dataclass(frozen=True, slots=True)
+class FollowUpTool:
+    """Asks people questions; its result is their answer.
+
+    Attributes:
+        definition: What the tool is.
+        parameters: How its arguments are read.
+    """
+
+    definition: ToolSpec
+    parameters: Parameters
+
+    def validate(self, arguments: Mapping[str, object]) -> dict[str, Json]:
+        """Check arguments; see `Tool.validate`."""
+        return self.parameters.canonical(arguments)
+
+    def describe(self, arguments: Mapping[str, Json]) -> CallText:
+        """Say in words what a call does; see `Tool.describe`."""
+        count = len(cast("list[str]", arguments["questions"]))
+        return CallText(title=f"Answer {count} {'question' if count == 1 else 'questions'}")
+
+    async def call(self, arguments: dict[str, Json]) -> ToolReturn:
+        """Ask, and give the answer back; see `Tool.call`.
+
+        Raises:
+            Interrupted: People are asked.
+        """
+        info = FollowUpInfo(questions=tuple(cast("list[str]", arguments["questions"])))
+        was_interrupted, _, _ = get_interrupt_state(object)
+        is_target, _, answer = get_resume_context(object)
+        if not (was_interrupted and is_target):
+            interrupt(info)
+        try:
+            info.check_answer(answer)
+        except ResumeDataError as error:
+            keep_waiting(error)
+        match answer:
+            case Expired():
+                return ToolReturn(unanswered_text(answer), ToolOutcome.EXPIRED)
+            case Cancelled():
+                return ToolReturn(unanswered_text(answer), ToolOutcome.CANCELLED)
+            case FollowUpInfo(user_answer=text):
+                return ToolReturn(text, ToolOutcome.ANSWERED)
+            case _:
+                return ToolReturn(cast("str", answer), ToolOutcome.ANSWERED)
+
+
+def follow_up_tool(name: str = FOLLOW_UP_NAME, description: str = _DESCRIPTION) -> Tool:
+    """Make a tool with which the model asks people up to five questions at once.
+
+    Args:
+        name: What the model calls it.
+        description: What it does, for the model.
+    """
+    found = parameters(_questions)
+    return FollowUpTool(ToolSpec(name=name, description=description, schema=found.schema), found)
+
+
+def _questions(questions: Annotated[list[_Question], Field(min_length=1, max_length=5)]) -> None:
+    """Only its signature is used.
+
+    Args:
+        questions: One thing each, in the order in which people should answer.
+    """

@@ -1,0 +1,112 @@
+"""The policy gate: a policy judges each call, and people are asked when it says so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from agents.core.calls import ToolOutcome, ToolReturn
+from agents.core.codec import Json
+from agents.core.infos import CallInfo
+from agents.gates.approval import DecisionGate
+from agents.gates.base import CallGate
+from agents.gates.rulings import GateState
+from agents.policy.base import TIME_LIMIT, Allow, Ask, Deny, Policy, ruling_of
+from agents.policy.checks import check_tool
+from agents.tools.base import Tool
+from agents.tools.texts import denied_text
+
+_ALLOWED = "policy: allowed"
+"""What the digest of a call names as its rule when nobody was asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyGate(DecisionGate):
+    """A tool whose calls a policy judges.
+
+    The ruling is frozen with the interrupt. When a person edits the arguments, here or in a gate
+    inside of this one, the policy is asked about the edited call: what it denies is refused, and
+    the person can answer again; what it asks about under another ruling, in whatever part, runs
+    only when people have agreed under that one.
+
+    Attributes:
+        policy: The policy.
+        time_limit: How long it may take for a call, in seconds.
+    """
+
+    policy: Policy
+    time_limit: float = TIME_LIMIT
+
+    @property
+    def gate_name(self) -> str:
+        """See `CallGate`."""
+        return "policy"
+
+    async def _question(self, arguments: dict[str, Json]) -> CallInfo | ToolReturn | None:
+        asked = await self._judged(arguments)
+        if isinstance(asked, Deny):
+            return ToolReturn(denied_text(self._name, asked.reason), ToolOutcome.REFUSED)
+        return asked
+
+    async def demand(
+        self,
+        arguments: dict[str, Json],
+        before: GateState,  # noqa: ARG002 - see CallGate
+    ) -> CallInfo | Deny | None:
+        """See `CallGate`."""
+        asked = await self._judged(arguments)
+        if isinstance(asked, Deny):
+            return Deny(f"the rules do not allow the call with these arguments: {asked.reason}")
+        return asked
+
+    async def _judged(self, arguments: dict[str, Json]) -> CallInfo | Deny | None:
+        match await self._ruling(arguments):
+            case Allow():
+                return None
+            case Deny() as denied:
+                return denied
+            case Ask() as ask:
+                info = self._ask(ask.kind, arguments, ask.rule, ask.to_text())
+                return replace(
+                    info,
+                    title=ask.title or info.title,
+                    reason=ask.reason,
+                    approvers=ask.approvers,
+                    expires_in=ask.expires_in,
+                    remind_in=ask.remind_in,
+                    escalate_in=ask.escalate_in,
+                    backups=ask.backups,
+                    exclude_editors=ask.exclude_editors,
+                )
+
+    def _rule_of(self, info: CallInfo | None) -> str:
+        return info.rule if info else _ALLOWED
+
+    async def _ruling(self, arguments: dict[str, Json]) -> Allow | Deny | Ask:
+        return await ruling_of(
+            self.policy, self._policy_call(arguments), time_limit=self.time_limit
+        )
+
+
+def guard(tool: Tool, policy: Policy, *, time_limit: float = TIME_LIMIT) -> Tool:
+    """Have a policy judge each call of a tool.
+
+    A call that it allows is noted as started, like one that people agreed to: after a crash it is
+    not run again without a question, unless the tool is idempotent. Around a gate whose people
+    complete the arguments, the policy is put inside of it, where it sees all of them.
+
+    Args:
+        tool: What is guarded; any tool, also one that asks people itself.
+        policy: Asked once for each call; see `Policy.evaluate`.
+        time_limit: How long it may take for a call, in seconds.
+
+    Raises:
+        AgentConfigError: The policy names an argument, or a tag, that the tool does not have.
+    """
+    if isinstance(tool, CallGate) and tool.completes_arguments:
+        return replace(tool, tool=guard(tool.tool, policy, time_limit=time_limit))
+    check_tool(policy, tool.definition)
+    return PolicyGate(tool, policy, time_limit)
+
+
+policy_gate = guard
+"""The same, named like the other gates."""

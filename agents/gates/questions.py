@@ -1,0 +1,325 @@
+"""Further questions to people: choose from options, complete arguments, give feedback.
+
+See `agents.core.infos` for what all infos have in common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from agents.core.codec import Json, register
+from agents.core.errors import ResumeDataError
+from agents.core.infos import CallInfo, Cancelled, Expired, check_bools, check_texts, wrong_answer
+
+
+@register("countersign.choice/1")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """One of several options. Stored: version 1, must stay readable.
+
+    Attributes:
+        id: Unique among the options; what an answer names.
+        label: What people read, one line.
+        description: More about it; may be empty.
+        value: What it means for a tool, JSON data; None means its id.
+    """
+
+    id: str
+    label: str
+    description: str = ""
+    value: Json = None
+
+    def __str__(self) -> str:
+        return f"{self.label}: {self.description}" if self.description else self.label
+
+
+@register("countersign.choice_result/1")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChoiceResult:
+    """What people chose. Stored: version 1, must stay readable.
+
+    Attributes:
+        selected: Ids of options, in the order of the options.
+        declined: None of them; then nothing is selected.
+        reason: Why none.
+        digest: Where a call runs afterwards: digest of that call with what was chosen.
+        by: Who decided.
+    """
+
+    selected: tuple[str, ...] = ()
+    declined: bool = False
+    reason: str | None = None
+    digest: str | None = None
+    by: str | None = None
+
+    def __post_init__(self) -> None:
+        check_bools(self, "declined")
+        check_texts(self, "reason", "digest", "by", optional=True)
+        selected: object = self.selected  # stored answers come back without type checks
+        if not isinstance(selected, tuple) or not all(isinstance(one, str) for one in selected):
+            raise TypeError("selected must be a tuple of texts")
+        if self.declined and self.selected:
+            raise ValueError("an answer cannot choose options and decline them all")
+
+
+@register("countersign.choice_info/1")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChoiceInfo:
+    """Asks people to choose from options; nothing but their answer depends on it.
+
+    Stored: version 1, must stay readable.
+
+    Attributes:
+        question: What is to be chosen.
+        options: At least one, with ids of their own.
+        multiple: Whether several can be chosen.
+    """
+
+    question: str
+    options: tuple[Choice, ...]
+    multiple: bool = False
+
+    def __str__(self) -> str:
+        return _listed(self.question, self.options)
+
+    def choose(self, *ids: str, by: str | None = None) -> ChoiceResult:
+        """Choose options.
+
+        Raises:
+            ResumeDataError: There is no such option, or the wrong number of them.
+        """
+        return ChoiceResult(selected=ids_in_order(self, ids), by=by)
+
+    def reject(self, reason: str | None = None, *, by: str | None = None) -> ChoiceResult:
+        """Choose none of them."""
+        return ChoiceResult(declined=True, reason=reason, by=by)
+
+    def check_answer(self, answer: object) -> None:
+        """Refuse an answer that does not belong to this question.
+
+        Raises:
+            ResumeDataError: It is of the wrong type, or names no option, or an unknown one.
+        """
+        match answer:
+            case ChoiceResult(declined=False):
+                ids_in_order(self, answer.selected)
+            case ChoiceResult() | Expired() | Cancelled():
+                pass
+            case _:
+                raise wrong_answer("the question", answer, "ChoiceResult")
+
+
+@register("countersign.call_choice_info/1")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallChoiceInfo(CallInfo):
+    """Asks people to choose an argument of a call, which runs afterwards.
+
+    Stored: version 1, must stay readable.
+
+    Attributes:
+        question: What is to be chosen.
+        options: At least one, with ids of their own.
+        multiple: Whether several can be chosen.
+        parameter: The argument; what the model gave for it is a suggestion.
+    """
+
+    question: str
+    options: tuple[Choice, ...]
+    parameter: str
+    multiple: bool = False
+
+    def __str__(self) -> str:
+        return _listed(f"{self.title}: {self.question}", self.options)
+
+    def chosen(self, ids: Sequence[str]) -> dict[str, Json]:
+        """The arguments of the call with these options.
+
+        Raises:
+            ResumeDataError: There is no such option, or the wrong number of them.
+        """
+        wanted = ids_in_order(self, ids)
+        values = [_value(option) for option in self.options if option.id in wanted]
+        return {**self.arguments, self.parameter: values if self.multiple else values[0]}
+
+    def choose(self, *ids: str, by: str | None = None) -> ChoiceResult:
+        """Let the call run with these options.
+
+        Raises:
+            ResumeDataError: There is no such option, or the wrong number of them.
+        """
+        digest = self.digest_of(self.chosen(ids))
+        return ChoiceResult(selected=ids_in_order(self, ids), digest=digest, by=by)
+
+    def reject(self, reason: str | None = None, *, by: str | None = None) -> ChoiceResult:
+        """Refuse the call, whatever the option."""
+        return ChoiceResult(declined=True, reason=reason, digest=self.digest, by=by)
+
+    def check_answer(self, answer: object) -> None:
+        """Refuse an answer that does not belong to this question.
+
+        Raises:
+            ResumeDataError: It is of the wrong type, names no option or an unknown one, or does
+                not cover the call with what was chosen.
+        """
+        match answer:
+            case ChoiceResult(declined=False):
+                self.check_digest(answer.digest, self.digest_of(self.chosen(answer.selected)))
+            case ChoiceResult() | Expired() | Cancelled():
+                pass
+            case _:
+                raise wrong_answer(self.tool_name, answer, "ChoiceResult")
+
+
+@register("countersign.parameters_result/1")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParametersResult:
+    """Arguments that people filled in. Stored: version 1, must stay readable.
+
+    Attributes:
+        values: By name: exactly those that were asked for.
+        digest: Digest of the call with all its arguments.
+        by: Who gave them.
+    """
+
+    values: dict[str, Json]
+    digest: str | None = None
+    by: str | None = None
+
+    def __post_init__(self) -> None:
+        check_texts(self, "digest", "by", optional=True)
+        if not isinstance(self.values, dict):
+            raise TypeError("values must be a dict")
+
+
+@register("countersign.parameters_info/1")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParametersInfo(CallInfo):
+    """Asks people for arguments that the model left out; then the call runs.
+
+    `arguments` are those that the model gave, and defaults. Stored: version 1, must stay readable.
+
+    Attributes:
+        missing: What is asked for: JSON schema by name; at least one.
+    """
+
+    missing: dict[str, Json]
+
+    def __str__(self) -> str:
+        lines = [f"- {name}{_described(schema)}" for name, schema in self.missing.items()]
+        return "\n".join([f"{self.title}: what are the missing arguments?", *lines])
+
+    def complete(self, values: Mapping[str, Json], *, by: str | None = None) -> ParametersResult:
+        """Let the call run with these values for what is missing."""
+        given = dict(values)
+        digest = self.digest_of({**self.arguments, **given})
+        return ParametersResult(values=given, digest=digest, by=by)
+
+    def check_answer(self, answer: object) -> None:
+        """Refuse an answer that does not belong to this question.
+
+        Whether the values fit the tool is checked by the gate.
+
+        Raises:
+            ResumeDataError: It is of the wrong type, gives other values than those asked for, or
+                does not cover the whole call.
+        """
+        match answer:
+            case ParametersResult(values=values):
+                if set(values) != set(self.missing):
+                    raise ResumeDataError(
+                        f"{self.tool_name!r} needs {', '.join(self.missing)}, and nothing else; "
+                        f"got {', '.join(values) or 'nothing'}"
+                    )
+                self.check_digest(answer.digest, self.digest_of({**self.arguments, **values}))
+            case Expired() | Cancelled():
+                pass
+            case _:
+                raise wrong_answer(self.tool_name, answer, "ParametersResult")
+
+
+@register("countersign.feedback_info/1")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedbackInfo:
+    """Asks what people think of a text; the answer is this info with their feedback, or a text.
+
+    Stored: version 1, must stay readable.
+
+    Attributes:
+        original_content: The text. Untrusted.
+        feedback: What should be different; None in a question.
+        no_need_to_edit: Nothing should; it wins over `feedback`.
+    """
+
+    original_content: str
+    feedback: str | None = None
+    no_need_to_edit: bool = False
+
+    def __post_init__(self) -> None:
+        check_bools(self, "no_need_to_edit")
+        check_texts(self, "original_content")
+        check_texts(self, "feedback", optional=True)
+
+    def __str__(self) -> str:
+        return f"What do you think of this?\n\n{self.original_content}"
+
+    def accept(self) -> FeedbackInfo:
+        """Say that it is good as it is."""
+        return replace(self, feedback=None, no_need_to_edit=True)
+
+    def give(self, text: str) -> FeedbackInfo:
+        """Say what should be different."""
+        return replace(self, feedback=text, no_need_to_edit=False)
+
+    def check_answer(self, answer: object) -> None:
+        """Refuse an answer that says nothing, or is about another text.
+
+        Raises:
+            ResumeDataError: It is empty, of the wrong type, or about another text.
+        """
+        match answer:
+            case FeedbackInfo(original_content=content) if content != self.original_content:
+                raise ResumeDataError("the feedback is about another text than the one shown")
+            case Expired() | Cancelled() | FeedbackInfo(no_need_to_edit=True):
+                return
+            case FeedbackInfo(feedback=text):
+                pass
+            case str(text):
+                pass
+            case _:
+                raise wrong_answer("the review", answer, "FeedbackInfo or a text")
+        if not (text or "").strip():
+            raise ResumeDataError("the feedback is empty; give a text, or accept the content")
+
+
+def ids_in_order(info: ChoiceInfo | CallChoiceInfo, ids: Sequence[str]) -> tuple[str, ...]:
+    """Check chosen options.
+
+    Returns:
+        Their ids, in the order of the options.
+
+    Raises:
+        ResumeDataError: There is no such option, or the wrong number of them.
+    """
+    known = [option.id for option in info.options]
+    for one in ids:
+        if one not in known:
+            raise ResumeDataError(f"there is no option {one!r}; options are: {', '.join(known)}")
+    wanted = tuple(one for one in known if one in ids)
+    if not wanted or len(ids) != len(wanted) or (len(wanted) > 1 and not info.multiple):
+        count = "one or more options, each once" if info.multiple else "exactly one option"
+        raise ResumeDataError(f"choose {count}; got {', '.join(ids) or 'none'}")
+    return wanted
+
+
+def _value(option: Choice) -> Json:
+    return option.id if option.value is None else option.value
+
+
+def _listed(question: str, options: Sequence[Choice]) -> str:
+    return "\n".join([question, *(f"{at}. {option}" for at, option in enumerate(options, 1))])
+
+
+def _described(schema: Json) -> str:
+    told = schema.get("description") if isinstance(schema, dict) else ""
+    return f": {told}" if told else ""

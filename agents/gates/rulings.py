@@ -1,0 +1,228 @@
+"""Who has to agree to a call: the rulings of all gates around it, and who has agreed already.
+
+Several gates may stand around one call. Each asks its own people, one after the other, and nobody
+is counted for two of them. When people change the arguments, every gate is asked what it demands of
+the changed call; what somebody has agreed to before does not count for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from typing import Protocol, TypeAlias
+
+from agents.core.address import Address
+from agents.core.codec import Json, register
+from agents.core.digest import canonical_json
+from agents.core.infos import CallInfo
+from agents.core.scope import current_address
+from agents.policy.base import Deny
+
+
+@register("countersign.gate/1")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateState:
+    """What a gate must know to go on. Stored: version 1, must stay readable.
+
+    Attributes:
+        info: What people were shown; None when nobody was asked, and in what is stored: there the
+            interrupt has it already.
+        approved: Whether the call may run; then the gate never asks again, but for a decision that
+            is too old to begin with.
+        arguments: With which arguments, in canonical form. Before it is approved, those that people
+            are asked about; None when they are the model's.
+        edited: Whether they are others than the model asked for.
+        digest: Digest of what may run.
+        asking: The slot of the gate whose people are asked; empty when they are its own.
+        agreed: The rulings under which people have agreed to these arguments, by slot.
+        decided_by: Who has agreed to these arguments, as far as answers say.
+        decisions: The interrupts whose answers let it run.
+        edited_by: Who made these arguments; empty when nobody is known to have.
+        editors: Who edited them before that.
+        lapsed: Whether what people had agreed to in gates around this one has lapsed.
+    """
+
+    info: CallInfo | None = None
+    approved: bool = False
+    arguments: dict[str, Json] | None = None
+    edited: bool = False
+    digest: str = ""
+    asking: str = ""
+    agreed: dict[str, str] = field(default_factory=dict)
+    decided_by: tuple[str, ...] = ()
+    decisions: tuple[str, ...] = ()
+    edited_by: str = ""
+    editors: tuple[str, ...] = ()
+    lapsed: bool = False
+
+
+class Demanding(Protocol):
+    """A gate, as far as other gates of the same call have to know it."""
+
+    @property
+    def slot(self) -> str:
+        """Tells it apart from the other gates of the call."""
+        ...
+
+    async def demand(self, arguments: dict[str, Json], before: GateState) -> CallInfo | Deny | None:
+        """What it demands of the call with other arguments; None when it may run.
+
+        Args:
+            arguments: Canonical.
+            before: What it knew of the call as it was.
+        """
+        ...
+
+
+Demand: TypeAlias = tuple[str, CallInfo]
+"""The slot of a gate, and what its people have to be asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """A gate that has let a call pass, to what it wraps.
+
+    Attributes:
+        address: Of the call.
+        gate: The gate.
+        state: What it let pass.
+    """
+
+    address: Address
+    gate: Demanding
+    state: GateState
+
+    def covers(self, arguments: Mapping[str, Json]) -> bool:
+        """Whether it let pass just this call, or one of which an argument was still open."""
+        passed = self.state.arguments or {}
+        return all(
+            name in arguments and canonical_json(arguments[name]) == canonical_json(value)
+            for name, value in passed.items()
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """What the rules say of a waiting call with other arguments.
+
+    Attributes:
+        arguments: Which, in canonical form.
+        info: What people have to be asked about them; None when nobody has to.
+        denied: Why they must not run; empty when they may, or people may let them.
+    """
+
+    arguments: dict[str, Json]
+    info: CallInfo | None = None
+    denied: str = ""
+
+
+class DeniedError(Exception):
+    """A gate does not let the call run with these arguments, whoever agrees."""
+
+
+_around: ContextVar[tuple[Around, ...]] = ContextVar("agents_gates_around", default=())
+
+
+@contextmanager
+def inside(*gates: Around) -> Iterator[None]:
+    """Let the gates inside of this one know what stands around them.
+
+    Args:
+        gates: Known to gates of the same call only, not to those of agents in it.
+    """
+    token = _around.set((*_around.get(), *gates))
+    try:
+        yield
+    finally:
+        _around.reset(token)
+
+
+def gates_around() -> tuple[Around, ...]:
+    """The gates around the one that works now, the outermost first."""
+    here = current_address()
+    return tuple(one for one in _around.get() if one.address == here)
+
+
+def counting(state: GateState) -> tuple[Around, ...]:
+    """The gates around this one whose people have agreed to what it is about."""
+    if state.lapsed:
+        return ()
+    return tuple(one for one in gates_around() if one.covers(state.arguments or {}))
+
+
+def deciders(gates: Sequence[Around]) -> tuple[str, ...]:
+    """Who was counted in some gates."""
+    return tuple(dict.fromkeys(name for one in gates for name in one.state.decided_by))
+
+
+async def demands(own: Demanding, state: GateState) -> list[Demand]:
+    """What still has to be asked, so that a call may run with the arguments in a state.
+
+    Args:
+        own: The gate that works now.
+        state: What it knows; the arguments are those that shall run.
+
+    Returns:
+        Its own demand first, then those of the gates around it, the outermost first.
+
+    Raises:
+        DeniedError: The call must not run.
+    """
+    wanted = state.arguments or {}
+    left: list[Demand] = []
+    settled = {one.gate.slot for one in counting(state)}
+    for gate, before in [(own, state), *((one.gate, one.state) for one in gates_around())]:
+        asked = await gate.demand(wanted, before)
+        if isinstance(asked, Deny):
+            raise DeniedError(asked.reason)
+        if asked is None or state.agreed.get(gate.slot) == asked.ruling:
+            continue
+        was = before.agreed.get(gate.slot) or (before.info.ruling if before.info else None)
+        if gate is own or gate.slot not in settled or was != asked.ruling:
+            left.append((gate.slot, asked))
+    return left
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vote:
+    """An answer that lets a call run.
+
+    Attributes:
+        ruling: The ruling that it is bound to.
+        by: Who gave it; empty when nobody is named.
+        editor: Who made the arguments; empty when nobody is named.
+        editors: Who edited them before that.
+        slot: The gate whose people were asked.
+        edits: Whether it changed the arguments itself.
+    """
+
+    ruling: str
+    by: str
+    editor: str
+    editors: tuple[str, ...]
+    slot: str
+    edits: bool
+
+    def counts_for(self, asked: CallInfo) -> bool:
+        """Whether the person agreed to just what is demanded, and may."""
+        if not self.ruling or self.ruling != asked.ruling:
+            return False
+        is_own = self.by in {"", self.editor, *self.editors} if self.editor else self.edits
+        return not (asked.exclude_editors and is_own)
+
+    def cast(self, state: GateState, left: Sequence[Demand]) -> tuple[GateState, list[Demand]]:
+        """Count it for one demand: for that of the people who were asked, if it fits.
+
+        Returns:
+            The state with it, and what is left to ask.
+        """
+        in_order = sorted(left, key=lambda demand: demand[0] != self.slot)
+        found = next((one for one in in_order if self.counts_for(one[1])), None)
+        if found is None:
+            return state, list(left)
+        slot, asked = found
+        names = (*state.decided_by, self.by) if self.by else state.decided_by
+        counted = replace(state, agreed={**state.agreed, slot: asked.ruling}, decided_by=names)
+        return counted, [one for one in left if one is not found]

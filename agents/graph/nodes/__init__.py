@@ -1,0 +1,1 @@
+"""Nodes at work: the engine, one node's run, its questions, and breakpoints."""

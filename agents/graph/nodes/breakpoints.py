@@ -1,0 +1,274 @@
+"""Breakpoints: questions before and after nodes, and the places where a graph was stopped.
+
+Each breakpoint is a question of its own, so that its answer can be given, and its state edited,
+by its id. All of one gate must be passed before the next step begins; those after the last step
+and those before the next one wait together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import cast
+
+from agents.core.calls import ToolOutcome
+from agents.core.cancel import CancelInfo
+from agents.core.codec import encode, to_text
+from agents.core.errors import ResumeDataError, ResumeError, UnstorableValueError
+from agents.core.infos import ApprovalResult, Cancelled, Expired
+from agents.core.interrupt import Interrupted, keep_waiting
+from agents.core.pending import Point
+from agents.core.scope import RunContext, Scope
+from agents.graph.commands import Send, StateEdit
+from agents.graph.errors import NodeRefusedError, StateUpdateError
+from agents.graph.nodes.questions import Question, check_passage, fingerprint
+from agents.graph.state.channels import Values
+from agents.graph.state.place import Break, GraphState
+from agents.graph.state.plan import Topology
+
+_STOP = "stop"
+
+
+class Gatekeeper:
+    """Asks at breakpoints, and reads the answers.
+
+    Args:
+        topology: The graph.
+        scope: Where it stands.
+    """
+
+    def __init__(self, topology: Topology, scope: Scope) -> None:
+        self._topology = topology
+        self._scope = scope
+
+    async def pass_gate(self, state: GraphState) -> tuple[GraphState, list[Interrupted]]:
+        """See who may pass.
+
+        Returns:
+            The state: with all edits in it, and without the gate, when everything is passed, or
+            with what the edits lead to and people have not seen; and what still waits.
+
+        Raises:
+            NodeRefusedError: People said no, or nobody answered.
+        """
+        gate, signals = [], []
+        for one in state.gate:
+            passed, signal = self._pass(one, state)
+            gate.append(passed)
+            if signal is not None:
+                signals.append(signal)
+        if signals:
+            return replace(state, gate=tuple(gate)), signals
+        try:
+            return await self._edited(state, gate), []
+        except Exception as error:
+            if not any(one.edit for one in gate):
+                raise
+            return self._ask_anew(state, error)
+
+    async def _edited(self, state: GraphState, gate: list[Break]) -> GraphState:
+        """Write all edits, and follow the edges of the last step once more."""
+        values = state.values
+        for one in gate:
+            values = self._topology.channels.replace(values, one.edit, f"the edit at {one.node!r}")
+        if encode(values) == encode(state.values):
+            return _opened(state)
+        new = await self._topology.again(state, values)
+        unseen = [] if state.origin is None else _unseen(state, new)
+        return replace(new, gate=tuple(unseen)) if unseen else _opened(new)
+
+    def _ask_anew(
+        self, state: GraphState, error: Exception
+    ) -> tuple[GraphState, list[Interrupted]]:
+        """An edit that leads nowhere changes nothing: everything is asked again."""
+        gate = tuple(replace(one, id="", edit={}) for one in state.gate)
+        told = f"the edit of the state leads nowhere: {type(error).__name__}: {error}; nothing ran"
+        refusal = ResumeDataError(told)
+        refusal.__cause__ = error
+        state = replace(state, gate=gate)
+        signals = [Interrupted(self._question(one, state)) for one in gate]
+        return state, [Interrupted(signals[0].point, (refusal,)), *signals[1:]]
+
+    def _pass(self, one: Break, state: GraphState) -> tuple[Break, Interrupted | None]:
+        if one.id:
+            return one, None
+        run = self._scope.run
+        point = run.claim(self._scope.address, one.slot)
+        if point is None or (point.id not in run.answers and run.untargeted == "reenter"):
+            return one, Interrupted(self._question(one, state))
+        if point.id in run.answers:
+            return self._answered(one, point, state)
+        new = self._question(one, state)
+        return one, Interrupted(point if _is_same(point, new) else new)
+
+    def _answered(
+        self, one: Break, point: Point, state: GraphState
+    ) -> tuple[Break, Interrupted | None]:
+        answer = self._scope.run.answers[point.id]
+        try:
+            check_passage(answer, one.slot)
+        except ResumeDataError as error:  # an answer that an earlier version has noted
+            return one, Interrupted(point, (error,))
+        refusal = refuses(answer)
+        if refusal:
+            outcome, told = _stopped(one, answer)
+            raise NodeRefusedError(
+                self._topology.name, one.node, refusal, outcome=outcome, told=told
+            )
+        new = self._question(one, state)
+        if not _is_same(point, new):
+            fault = (
+                f"the breakpoint {one.kind} {one.node!r} shows another state now than the one that "
+                "was agreed to; nothing ran, and it is asked anew"
+            )
+            return one, Interrupted(new, (ResumeDataError(fault, target=point.id),))
+        try:
+            edit = read_edit(self._topology, answer, state.values)
+        except ResumeDataError as error:
+            return one, Interrupted(point, (error,))
+        return replace(one, id=point.id, edit=edit), None
+
+    def _question(self, one: Break, state: GraphState) -> Point:
+        sends = tuple(
+            Send(task.node, task.sent[0])
+            for task in state.tasks
+            if task.sent is not None and (one.kind == "after" or task.node == one.node)
+        )
+        shown: list[object] = [one.kind, one.node, state.values]
+        question = Question(
+            kind=one.kind,
+            node=one.node,
+            value=one.node,
+            fingerprint=fingerprint([*shown, sends] if sends else shown, None),
+            state=state.values,
+            state_schema=self._topology.channels.schemas(),
+            sends=sends,
+        )
+        encode(question)
+        return Point(
+            id=self._scope.run.new_id(),
+            address=self._scope.address,
+            slot=one.slot,
+            info=question,
+        )
+
+
+def _opened(state: GraphState) -> GraphState:
+    """The state of a gate that is passed: people let this step begin."""
+    tasks = tuple(replace(task, is_guarded=True) for task in state.tasks)
+    return replace(state, gate=(), tasks=tasks, origin=None)
+
+
+def _is_same(asked: Point, now: Point) -> bool:
+    """Whether a breakpoint shows what people were shown."""
+    was, shown = cast("Question", asked.info), cast("Question", now.info)
+    return was.fingerprint == shown.fingerprint
+
+
+def _unseen(old: GraphState, new: GraphState) -> list[Break]:
+    """Breakpoints of what runs now and was not shown before: who edits, has agreed to the rest."""
+    passed = {one.slot for one in old.gate}
+    found = []
+    for one in new.gate:
+        is_new = one.slot not in passed or _runs(new, one.node) - _runs(old, one.node)
+        if one.kind == "before" and is_new:
+            found.append(one)
+    return found
+
+
+def _runs(state: GraphState, node: str) -> Counter[str]:
+    """How often a node runs with which arguments; empty ones are for the state."""
+    sent = [task.sent for task in state.tasks if task.node == node]
+    return Counter("" if one is None else to_text({"arg": encode(one[0])}) for one in sent)
+
+
+def refuses(answer: object) -> str:
+    """Say why an answer to a breakpoint lets nothing run; empty when it lets the node run.
+
+    Only a clear yes does: True, an approval, or an edit of the state.
+    """
+    match answer:
+        case True | StateEdit() | ApprovalResult(approved=True):
+            return ""
+        case Cancelled(fact=fact):
+            return fact[0].lower() + fact[1:]
+        case Expired():
+            return f"nobody answered ({answer})"
+        case ApprovalResult():
+            return f"rejected: {answer.reason or 'no reason was given'}"
+        case _:
+            return "rejected"
+
+
+def _stopped(one: Break, answer: object) -> tuple[ToolOutcome, str]:
+    """What an answer that lets nothing run is, and how people are told of it."""
+    where = f"Stopped {one.kind} “{one.node}”"
+    match answer:
+        case Expired(waited=waited):
+            told = f"nobody answered in time{f' ({waited})' if waited else ''}."
+            return ToolOutcome.EXPIRED, f"{where}: {told} This is not a rejection."
+        case Cancelled(fact=fact, reason=reason):
+            told = f"{where}: {fact[0].lower()}{fact[1:]}. This is not a rejection."
+            return ToolOutcome.CANCELLED, _with_reason(told, reason)
+        case ApprovalResult(reason=reason):
+            return ToolOutcome.REJECTED, _with_reason(f"{where}, as you asked.", reason or "")
+        case _:
+            return ToolOutcome.REJECTED, f"{where}, as you asked."
+
+
+def _with_reason(told: str, reason: str) -> str:
+    return f"{told} Reason: {reason.strip()}" if reason.strip() else told
+
+
+def read_edit(topology: Topology, answer: object, values: Values) -> dict[str, object]:
+    """What an answer to a breakpoint puts in the place of the state; empty changes nothing.
+
+    Args:
+        topology: The graph.
+        answer: What was given.
+        values: The state that it is for.
+
+    Raises:
+        ResumeDataError: It does not fit the state.
+    """
+    if not isinstance(answer, StateEdit):
+        return {}
+    try:
+        topology.channels.replace(values, answer.values, "the edit")
+    except (StateUpdateError, UnstorableValueError) as error:
+        raise ResumeDataError(str(error)) from error
+    return answer.values
+
+
+async def apply_edit(
+    topology: Topology, run: RunContext, point: Point, state: GraphState
+) -> GraphState:
+    """Take an answer that was given to the graph itself: an edit of its state.
+
+    Before a step has begun, the edges of the last one are followed once more.
+
+    Raises:
+        Interrupted: It does not fit: everything waits on.
+    """
+    answer = run.answers.get(point.id)
+    if not isinstance(answer, StateEdit):
+        return state
+    run.read.add(point.id)
+    try:
+        edit = read_edit(topology, answer, state.values)
+        values = topology.channels.replace(state.values, edit, "the edit")
+        return await topology.again(state, values) if state.gate else replace(state, values=values)
+    except ResumeDataError as error:
+        keep_waiting(cast("ResumeError", error))
+    except Exception as error:  # noqa: BLE001 - a router that cannot bear the edit
+        told = f"the edit of the state leads nowhere: {type(error).__name__}: {error}"
+        keep_waiting(ResumeDataError(told, target=point.id))
+
+
+def stop_signal(scope: Scope) -> Interrupted:
+    """Make the signal of a graph that was stopped from outside, between two steps.
+
+    It goes on without any answer, the next time that somebody resumes it.
+    """
+    info = CancelInfo(mode=scope.run.cancel.mode or "now")
+    return Interrupted(Point(id=scope.run.new_id(), address=scope.address, slot=_STOP, info=info))

@@ -1,0 +1,336 @@
+"""The engine: runs a graph step by step, in whatever run it is in.
+
+A step runs its nodes side by side and waits for all of them. What they write counts when all are
+finished. When one asks people, or fails, the step stays as it is: who is finished never runs
+again, who waits and was not answered is not entered, who failed or was answered runs again.
+
+The engine keeps where it stands in the state of its own interrupt, like any other component. So
+a graph works the same alone, in a node, in a tool and in an agent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import NoReturn, cast
+
+from agents.agent import stop
+from agents.core.codec import decode, encode
+from agents.core.errors import CheckpointDecodeError, TopologyChangedError
+from agents.core.interrupt import Interrupted, composite_interrupt
+from agents.core.pending import Point
+from agents.core.scope import RunContext, Scope, current_scope, entered
+from agents.graph.errors import GraphStepLimitError, StateChangedError, StateUpdateError
+from agents.graph.nodes.breakpoints import Gatekeeper, apply_edit, stop_signal
+from agents.graph.nodes.running import Ending, Place
+from agents.graph.state.channels import Values
+from agents.graph.state.place import GraphInfo, GraphState, Memory, Outcome, Task
+from agents.graph.state.plan import Around, Topology
+
+
+async def _keep_nothing(_: GraphState) -> None:
+    return
+
+
+def _tell_nobody(_: str, __: object) -> None:
+    return
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hooks:
+    """Who is told what happens.
+
+    Attributes:
+        keep: Stores the state between two steps, before the next begins.
+        tell: Takes what `stream` gives: the mode, and what happened.
+    """
+
+    keep: Callable[[GraphState], Awaitable[None]] = _keep_nothing
+    tell: Callable[[str, object], None] = _tell_nobody
+
+
+class Engine:
+    """Runs a graph at the current address.
+
+    Args:
+        topology: The graph.
+        hooks: Who is told what happens.
+        around: The graph around it, when it is a node of one.
+        is_guarded: Whether people let the whole of it run, at a breakpoint around it.
+        step_limit: How many steps it may take from now on; None takes what the graph says.
+
+    Attributes:
+        state: Where it stands; set once it has begun.
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        hooks: Hooks | None = None,
+        *,
+        around: Around | None = None,
+        is_guarded: bool = False,
+        step_limit: int | None = None,
+    ) -> None:
+        self._topology = topology
+        self._step_limit = step_limit or topology.step_limit
+        self._steps = 0
+        self._hooks = hooks or Hooks()
+        self._scope: Scope = current_scope("a graph")
+        self._place = Place(
+            topology=topology,
+            scope=self._scope,
+            around=around,
+            is_guarded=is_guarded,
+            make_child=_make_child,
+        )
+        self._signals: dict[int, Interrupted] = {}
+        self._id = ""
+        self._has_begun = False
+        self._is_first = True
+        self.state = GraphState(graph=topology.name, values={})
+
+    @property
+    def _run(self) -> RunContext:
+        return self._scope.run
+
+    async def run(
+        self, make_input: Callable[[], Mapping[str, object]], memory: Memory | None = None
+    ) -> Values:
+        """Run to the end, from where it stands; after an error, it may be called again.
+
+        Args:
+            make_input: Makes the input; only called when it has not begun.
+            memory: What it has kept from the last time.
+
+        Returns:
+            The state at the end.
+
+        Raises:
+            Interrupted: People are needed.
+            NodeRefusedError: A breakpoint was not passed.
+            AgentError: The graph cannot go on.
+            Exception: A node failed. `kept_point` has what is needed to go on.
+        """
+        if not self._has_begun:
+            await self._load(make_input, memory)
+        self._has_begun = True
+        while True:
+            await self._pass_gate()
+            if not self.state.tasks:
+                return self.state.values
+            if self._steps >= self._step_limit:
+                raise GraphStepLimitError(self._topology.name, self._step_limit)
+            self._stop_if_wanted()
+            await self._run_step()
+            await self._commit()
+
+    def kept_point(self) -> Point:
+        """All that is needed to go on later, also after an error."""
+        children = tuple(self._signals[at].point for at in sorted(self._signals))
+        return Point(
+            id=self._id or self._run.new_id(),
+            address=self._scope.address,
+            slot=self._scope.slot,
+            info=GraphInfo(graph=self._topology.name),
+            state=encode(self.state),
+            children=children,
+            is_hidden=not children,
+        )
+
+    async def _load(
+        self, make_input: Callable[[], Mapping[str, object]], memory: Memory | None
+    ) -> None:
+        point = self._scope.point
+        if point is None:
+            channels = self._topology.channels
+            kept = deepcopy(memory) if memory is not None else Memory(values={})
+            known = {key: kept.values[key] for key in channels.names if key in kept.values}
+            given = [("the input", make_input())]
+            values = channels.merge({**channels.initial(), **known}, given)
+            self.state = await self._topology.begin(values, memories=kept.below)
+            return
+        self._id = point.id
+        self.state = read_state(self._topology, point)
+        self.state = await apply_edit(self._topology, self._run, point, self.state)
+
+    async def _pass_gate(self) -> None:
+        keeper = Gatekeeper(self._topology, self._scope)
+        while self.state.gate:
+            self.state, signals = await keeper.pass_gate(self.state)
+            if signals:
+                self._interrupt(dict(enumerate(signals)))
+
+    def _stop_if_wanted(self) -> None:
+        if self._run.cancel.mode is not None and not self._is_under_way():
+            self._interrupt({0: stop_signal(self._scope)})
+
+    def _is_under_way(self) -> bool:
+        """Whether the step has begun: then it is no place to stop, or what it knows is lost."""
+        has_begun = any(task.status != "todo" or task.answered for task in self.state.tasks)
+        return self._is_first and (has_begun or self._run.journal.knows_work)
+
+    def _interrupt(self, signals: dict[int, Interrupted]) -> NoReturn:
+        self._signals = signals
+        ordered = [signals[at] for at in sorted(signals)]
+        with entered(self._scope):
+            composite_interrupt(GraphInfo(graph=self._topology.name), self.state, *ordered)
+
+    async def _run_step(self) -> None:
+        """Run what is to run in this step; whoever is finished stays finished."""
+        todo = [at for at in range(len(self.state.tasks)) if self._is_to_run(at)]
+        errors: dict[int, Exception] = {}
+        async for at, ending in self._side_by_side(todo):
+            self.state = self.state.with_task(at, ending.task)
+            if ending.signal is not None:
+                self._signals[at] = ending.signal
+            if ending.error is not None:
+                errors[at] = ending.error
+            if ending.task.outcome is not None:
+                self._tell_update(ending.task.node, ending.task.outcome)
+        self._run.journal.raise_failure()
+        if errors:
+            self._fail(errors)
+        if self._signals:
+            self._interrupt(self._signals)
+
+    def _is_to_run(self, at: int) -> bool:
+        """Whether a task runs now: it may be finished, or wait for people still."""
+        task = self.state.tasks[at]
+        if task.outcome is not None:
+            if self._is_first:
+                self._tell_update(task.node, task.outcome, cached=True)
+            return False
+        if task.status == "waiting" and at in self._signals:  # one beside it is tried again
+            return False
+        self._signals.pop(at, None)
+        untouched = self._run.untouched(task.address(self._scope.address))
+        if task.status == "waiting" and untouched is not None:
+            self._signals[at] = Interrupted(untouched)
+            return False
+        return True
+
+    def _tell_update(self, name: str, outcome: Outcome, *, cached: bool = False) -> None:
+        if self._topology.nodes[name].is_hidden:
+            return
+        told: dict[str, object] = {name: deepcopy(outcome.update)}
+        if cached:
+            told["__metadata__"] = {"cached": True}
+        self._hooks.tell("updates", told)
+
+    def _fail(self, errors: dict[int, Exception]) -> NoReturn:
+        first, *others = [errors[at] for at in sorted(errors)]
+        for other in others:
+            first.add_note(f"beside it: {type(other).__name__}: {other}")
+        raise first
+
+    async def _side_by_side(self, todo: list[int]) -> AsyncIterator[tuple[int, Ending]]:
+        tasks = {
+            asyncio.create_task(self._place.run(self.state.tasks[at], self.state)): at
+            for at in todo
+        }
+        unfinished = set(tasks)
+        fatal: BaseException | None = None
+        try:
+            while unfinished:
+                done, unfinished = await asyncio.wait(
+                    unfinished, return_when=asyncio.FIRST_COMPLETED
+                )
+                for task in [task for task in tasks if task in done]:
+                    if task.cancelled() or task.exception() is not None:
+                        fatal = fatal or _fatal(task)
+                    else:
+                        yield tasks[task], task.result()
+        finally:
+            await stop(*tasks)
+        if fatal is not None:
+            raise fatal
+
+    async def _commit(self) -> None:
+        """Write what the nodes of the step return, and see what is next."""
+        values = self._topology.channels.merge(self.state.values, self.state.updates)
+        done = [(task.node, cast("Outcome", task.outcome).goto) for task in self.state.tasks]
+        self._steps += 1
+        step, memories = self.state.step + 1, self.state.remembered
+        state, leaving = replace(self.state, step=step, memories=memories), self._leaving()
+        if leaving is not None:
+            self.state = self._topology.leave(state, values, leaving)
+        else:
+            self.state = await self._topology.advance(state, values, done)
+        self._is_first, self._signals = False, {}
+        if self.state.tasks and not self.state.gate:
+            await self._hooks.keep(self.state)
+        self._hooks.tell("values", deepcopy(values))
+
+    def _leaving(self) -> Outcome | None:
+        """What a node of the step told the graph around, if one did."""
+        outcomes = [(task.node, task.outcome) for task in self.state.tasks if task.outcome]
+        found = [(node, one) for node, one in outcomes if one.is_for_parent]
+        if len(found) > 1:
+            who = ", ".join(node for node, _ in found)
+            fault = "nodes of one step may give one command to the graph around, not several"
+            raise StateUpdateError(who, fault)
+        return found[0][1] if found else None
+
+
+def _make_child(here: Around, is_guarded: bool) -> Engine:  # noqa: FBT001 - see `MakeChild`
+    """Make the engine of a sub-graph; it stands where its node does."""
+    return Engine(cast("Topology", here.node.graph), around=here, is_guarded=is_guarded)
+
+
+def read_state(topology: Topology, point: Point) -> GraphState:
+    """Read where a graph stood.
+
+    Raises:
+        TopologyChangedError: It was another graph; or a node that must go on is gone, or is a
+            sub-graph and was none, or the other way round; or an edge is gone that waits for more;
+            or the schema has changed, and what is stored does not fit.
+        CheckpointDecodeError: It is damaged.
+    """
+    state = decode(point.state)
+    if not isinstance(state, GraphState):
+        raise CheckpointDecodeError(f"the graph at {point.address} has lost its state")
+    if state.graph != topology.name:
+        was, now = f"the graph {state.graph!r}", f"the graph {topology.name!r}"
+        raise TopologyChangedError(str(point.address), was, now)
+    names = {*(task.node for task in state.tasks), *(one.node for one in state.gate)}
+    for name in sorted(names - set(topology.nodes)):
+        raise TopologyChangedError(str(point.address), f"a node {name!r}", "none of that name")
+    if names and (lost := topology.lost_join(state)):
+        raise TopologyChangedError(str(point.address), f"an edge {lost}", "none like it")
+    for task in state.tasks:
+        _check_inside(topology, point, task)
+    state = replace(state, values=topology.channels.filled(state.values))
+    if names and (fault := topology.channels.misfit(state.values)):
+        raise StateChangedError(str(point.address), fault)
+    return state
+
+
+def _check_inside(topology: Topology, point: Point, task: Task) -> None:
+    """Make sure that what waits in a node can still be answered there."""
+    graph, address = topology.nodes[task.node].graph, task.address(point.address)
+    for child in point.children:
+        if not address.is_prefix_of(child.address):
+            continue
+        was_graph = isinstance(child.info, GraphInfo) and child.address == address
+        if was_graph != (graph is not None):
+            was, now = ("a sub-graph", "a function") if was_graph else ("a function", "a sub-graph")
+            raise TopologyChangedError(str(address), was, now)
+        if graph is not None:
+            read_state(graph, child)
+
+
+def shown_values(topology: Topology, state: GraphState) -> Values:
+    """The state as people see it: with what finished nodes of this step have written."""
+    try:
+        return topology.channels.merge(state.values, state.updates)
+    except StateUpdateError:  # two writers: the step cannot end, and its node says why
+        return state.values
+
+
+def _fatal(task: asyncio.Task[Ending]) -> BaseException:
+    if task.cancelled():
+        return asyncio.CancelledError("a node was cancelled")
+    return cast("BaseException", task.exception())

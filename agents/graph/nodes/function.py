@@ -1,0 +1,165 @@
+"""Running one node's function, and reading what it returned."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import cast
+
+from agents.core.scope import Scope
+from agents.graph.commands import END, Command
+from agents.graph.errors import GotoError, StateUpdateError
+from agents.graph.options import is_async
+from agents.graph.state.channels import Channels, Values
+from agents.graph.state.place import Outcome
+from agents.graph.state.plan import Around, Node, Topology
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeContext:
+    """What a node may know of where it runs, when it takes a second argument.
+
+    Attributes:
+        node: Its name.
+        run: Which run of this node in this thread, from 1.
+        step: How many steps of this turn were finished before.
+        thread_id: Which thread, or which run of an agent around; empty when nothing is kept.
+        attempt: How often its retry policy has let it begin in this process, from 1.
+    """
+
+    node: str
+    run: int
+    step: int
+    thread_id: str
+    attempt: int = 1
+
+
+async def call_function(node: Node, state: object, context: NodeContext) -> object:
+    """Call a node's function; a plain one runs in a thread of its own."""
+    function = cast("Callable[..., object]", node.function)
+    arguments = (state, context) if node.takes_context else (state,)
+    if is_async(function):
+        return await cast("Awaitable[object]", function(*arguments))
+
+    def run() -> object:
+        try:
+            return function(*arguments)
+        except StopIteration as error:  # no future can carry it: the caller would wait for ever
+            raise RuntimeError("the node raised StopIteration") from error
+
+    result = await asyncio.to_thread(run)
+    return await result if inspect.isawaitable(result) else result
+
+
+def read_outcome(here: Around, result: object, around: Around | None = None) -> Outcome:
+    """Look at what a node returned, before anything of it counts.
+
+    Args:
+        here: The graph, and the node in it.
+        result: What the node returned.
+        around: The same for the graph around, if this is a sub-graph.
+
+    Raises:
+        StateUpdateError: It does not fit the state.
+        GotoError: It leads nowhere.
+        UnstorableValueError: It cannot be stored.
+    """
+    topology, who = here.topology, f"node {here.node.name!r}"
+    if isinstance(result, Command):
+        if not result.graph:
+            return _commanded(here, who, result)
+        if around is None or result.graph != Command.PARENT:
+            raise GotoError(who, result.graph, (*topology.nodes, END))
+        return replace(_commanded(around, who, result), is_for_parent=True)
+    if result is None:
+        return Outcome(update={})
+    if not isinstance(result, Mapping):
+        fault = f"a node returns a dict, a Command or None, not a {type(result).__name__}"
+        raise StateUpdateError(who, fault)
+    return Outcome(update=deepcopy(topology.channels.check(result, who)))
+
+
+def _commanded(there: Around, who: str, command: Command) -> Outcome:
+    """What a command means for a node of a graph."""
+    topology, named = there.topology, there.node.destinations
+    update = topology.channels.check(command.update, who)
+    allowed = None if named is None else (*named, END)
+    targets = tuple(topology.check_target(who, target, allowed) for target in command.targets)
+    return Outcome(update=deepcopy(update), goto=targets or None)
+
+
+def graph_input(node: Node, state: object, shown: object) -> object:
+    """What a sub-graph begins with.
+
+    Args:
+        node: The node that it is.
+        state: The state around it, or what was sent.
+        shown: The same as nodes get it.
+    """
+    if not isinstance(state, Mapping):
+        fault = f"a sub-graph begins with a dict, not with a {type(state).__name__}"
+        raise StateUpdateError(f"node {node.name!r}", fault)
+    if node.to_input is not None:
+        return node.to_input(cast("Values", shown))
+    names = cast("Topology", node.graph).channels.names
+    return {key: value for key, value in state.items() if key in names}
+
+
+def graph_update(node: Node, channels: Channels, before: Values, after: Values) -> Values:
+    """What a sub-graph's end writes to the state around it: what it has changed.
+
+    Of a key with a reducer that both have, only what was added counts: the sub-graph began with
+    the value that the reducer will meet again.
+    """
+    if node.to_update is not None:
+        inner = cast("Topology", node.graph).channels
+        return dict(node.to_update(inner.view(deepcopy(after))))
+    update = {}
+    for key, value in after.items():
+        if key not in channels.names or (key in before and before[key] == value):
+            continue
+        has_part = channels.has_reducer(key) and key in before
+        update[key] = _added(before[key], value) if has_part else value
+    return update
+
+
+def _added(before: object, after: object) -> object:
+    for kind in (list, tuple, str):
+        if isinstance(before, kind) and isinstance(after, kind):
+            size = len(before)
+            return after[size:] if after[:size] == before else after
+    return after
+
+
+_numbers: ContextVar[tuple[object, dict[str, int]] | None] = ContextVar(
+    "agents_graph_numbers", default=None
+)
+
+
+@contextmanager
+def numbering(scope: Scope) -> Iterator[None]:
+    """Count the graphs that run inside a component anew, each time it is entered."""
+    token = _numbers.set((scope.watch, {}))
+    try:
+        yield
+    finally:
+        _numbers.reset(token)
+
+
+def graph_number(scope: Scope, name: str) -> str:
+    """Which run of a graph this is in the component around it; empty for the first.
+
+    A component that runs again from its top counts from the start, and so finds each graph again.
+    """
+    known = _numbers.get()
+    if known is None or known[0] is not scope.watch:
+        known = (scope.watch, {})
+        _numbers.set(known)
+    key = f"{scope.address};{name}"
+    known[1][key] = known[1].get(key, 0) + 1
+    return str(known[1][key]) if known[1][key] > 1 else ""

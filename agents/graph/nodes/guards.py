@@ -1,0 +1,144 @@
+"""Nodes that people let run: each begins at most once, whatever happens to the process.
+
+A node behind a breakpoint is noted in the journal before its code begins, like a gated tool call.
+When its process dies meanwhile, nobody can know what it did, and people are asked. When it fails,
+that is noted as well: a run that is recovered, or resumed again by a program that got an error, or
+a retry around its graph, does not run it a second time. The same holds for nodes whose questions
+people answered.
+"""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from agents.core.calls import ToolOutcome
+from agents.core.codec import decode
+from agents.core.errors import (
+    CheckpointError,
+    ModelError,
+    ResumeError,
+    RunCancelledError,
+    SwallowedInterruptError,
+)
+from agents.core.infos import Cancelled, DoubtInfo, DoubtResult, Expired
+from agents.core.interrupt import stateful_interrupt
+from agents.core.journal import STARTED, Journal
+from agents.core.scope import current_scope, get_interrupt_state, get_resume_context, state_slot
+from agents.graph.errors import NodeFailedError, NodeRefusedError
+from agents.graph.nodes.once import ONCE
+from agents.graph.nodes.questions import NodeRun
+from agents.graph.state.place import Outcome
+from agents.graph.state.plan import Around
+
+FAILED = "node_failed"
+"""Kind of journal entries: a node that people let run has failed."""
+
+_DOUBT = "doubt"
+"""The slot of the question whether a node ran."""
+
+_UNDECIDED = (CheckpointError, ResumeError, RunCancelledError)
+"""Errors after which the node's own outcome is still open."""
+
+
+async def begin_guarded(here: Around, node_run: NodeRun) -> Outcome | None:
+    """Note that a node begins that people let run; or find out what became of it before.
+
+    Args:
+        here: The graph and the node.
+        node_run: The node, at its address.
+
+    Returns:
+        An outcome that people vouch for; None when the node shall run now.
+
+    Raises:
+        Interrupted: People are asked whether it ran, or have not answered yet.
+        NodeRefusedError: Nobody knows, and it shall not run again.
+    """
+    scope = current_scope("begin_guarded()")
+    at = str(scope.address)
+    choice = ""
+    with state_slot(_DOUBT):
+        if scope.run.journal.find(STARTED, at) is not None:
+            _remember(node_run, at)
+            _ask(here)
+        was_asked, _, _ = get_interrupt_state(bool)
+        if was_asked:
+            choice = _choice(here)
+    if choice == "ran":
+        return Outcome(update={})
+    await scope.run.journal.append(STARTED, at, {"arguments": {}})
+    return None
+
+
+def refuse_failed(here: Around) -> None:
+    """Refuse to run a node again whose failure is on record.
+
+    Raises:
+        NodeFailedError: It is.
+    """
+    scope = current_scope("refuse_failed()")
+    told = _failure(scope.run.journal, str(scope.address))
+    if told is not None:
+        raise NodeFailedError(here.node.name, str(told))
+
+
+async def note_failure(node_run: NodeRun, error: Exception, *, is_guarded: bool) -> None:
+    """Note that a node failed, if people had let it run: they did so for once.
+
+    Args:
+        node_run: The node.
+        error: Why it failed.
+        is_guarded: Whether it stands behind a breakpoint.
+    """
+    journal, at = node_run.run.journal, str(node_run.address)
+    is_open = isinstance(error, _UNDECIDED) or journal.has_failed
+    if is_open or not (is_guarded or (node_run.answered and _is_own(error))):
+        return
+    if _failure(journal, at) is not None:  # it was refused because of that
+        return
+    told = f"{type(error).__name__}: {error}".rstrip(": ")
+    await journal.append(FAILED, at, {"error": told})
+    journal.keep(FAILED, at, told)
+
+
+def _failure(journal: Journal, at: str) -> object | None:
+    """Why a node failed before, in this process or one before it; None when it did not."""
+    before = journal.find(FAILED, at)
+    return journal.kept(FAILED, at) if before is None else before["error"]
+
+
+def _is_own(error: Exception) -> bool:
+    """Whether it may come after an effect: not when a model was away, which is asked again."""
+    swallowed = isinstance(error, SwallowedInterruptError)
+    return not swallowed and not isinstance(error, ModelError | NodeFailedError)
+
+
+def _remember(node_run: NodeRun, at: str) -> None:
+    """Keep what `once` has done: with the question, the journal of the dead process ends."""
+    for key, entry in node_run.run.journal.known(ONCE):
+        if f" {at} " in key or f" {at};" in key:
+            node_run.kept[key] = decode(entry["result"])
+
+
+def _ask(here: Around) -> NoReturn:
+    graph, node = here.topology.name, here.node.name
+    title = f"Step “{node}” of “{graph}”"
+    stateful_interrupt(DoubtInfo(tool_name=node, arguments={}, title=title, call_id=""), True)  # noqa: FBT003 - a state, not a flag
+
+
+def _choice(here: Around) -> str:
+    _, _, answer = get_resume_context(object)
+    match answer:
+        case None:
+            _ask(here)
+        case DoubtResult(choice="ran" | "again" as choice):
+            return choice
+        case _:
+            pass
+    graph, node = here.topology.name, here.node.name
+    why = "it was started, and nobody knows whether it took effect"
+    outcome = ToolOutcome.FAILED
+    if isinstance(answer, Expired | Cancelled):
+        is_expired = isinstance(answer, Expired)
+        outcome = ToolOutcome.EXPIRED if is_expired else ToolOutcome.CANCELLED
+    raise NodeRefusedError(graph, node, why, outcome=outcome)

@@ -1,0 +1,336 @@
+"""Questions of nodes: how a node asks, and how it gets its answers when it runs again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Literal, NoReturn, TypeVar, cast, overload
+
+from agents.core.address import Address
+from agents.core.codec import Json, encode, register
+from agents.core.errors import ResumeDataError, ResumeError
+from agents.core.infos import ApprovalResult, Cancelled, Expired
+from agents.core.interrupt import raise_point
+from agents.core.pending import Point
+from agents.core.scope import RunContext, current_scope
+from agents.graph.commands import Answers, Send, StateEdit
+from agents.graph.errors import NotAnsweredError, OutsideNodeError, QuestionChangedError
+from agents.graph.state.place import Answered
+from agents.graph.state.shapes import is_json, misfit, read_answer, schema_of
+
+T = TypeVar("T")
+QuestionKind = Literal["node", "before", "after"]
+
+_SLOT = "question"
+
+
+@register("countersign.graph_question/1")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What a node, or a breakpoint, asks people. Stored: version 1, must stay readable.
+
+    Attributes:
+        kind: "node" for `node_interrupt`, "before" or "after" for a breakpoint.
+        node: Which node.
+        value: What it asks; of a breakpoint, the node's name.
+        index: Which of the node's questions, from 0.
+        schema: JSON schema of the answers; None takes any.
+        fingerprint: Of value and schema: the answer is for nothing else.
+        state: What the graph's state is; breakpoints show it, others have None.
+        state_schema: JSON schemas by key of that state, for those who edit it.
+        sends: At a breakpoint: what runs with arguments of its own when it is passed.
+    """
+
+    kind: QuestionKind
+    node: str
+    value: object
+    index: int = 0
+    schema: dict[str, Json] | None = None
+    fingerprint: str = ""
+    state: dict[str, object] | None = None
+    state_schema: dict[str, Json] | None = None
+    sends: tuple[Send, ...] = ()
+
+    def __str__(self) -> str:
+        if self.kind != "node":
+            return f"{self.kind} {self.node}"
+        return self.value if isinstance(self.value, str) else json.dumps(encode(self.value))
+
+    def check_answer(self, answer: object) -> None:
+        """Refuse an answer of the wrong kind, as far as the stored schema can tell.
+
+        Raises:
+            ResumeDataError: The answer does not fit.
+        """
+        if self.kind != "node":
+            check_passage(answer, str(self))
+            return
+        if isinstance(answer, Answers):
+            if not answer.values:
+                raise ResumeDataError(f"the list of answers to {self} is empty; nothing ran")
+            answer = answer.values[0]
+        if self.schema is None or isinstance(answer, Expired | Cancelled) or not is_json(answer):
+            return
+        fault = misfit(self.schema, answer)
+        if fault:
+            raise ResumeDataError(f"the answer to {self} does not fit: {fault}; nothing ran")
+
+
+def check_passage(answer: object, where: str) -> None:
+    """Refuse what is neither a yes nor a no to a breakpoint: nothing unclear lets a node run.
+
+    Args:
+        answer: What was given.
+        where: The breakpoint, for the error.
+
+    Raises:
+        ResumeDataError: It is something else.
+    """
+    if not isinstance(answer, bool | ApprovalResult | StateEdit | Expired | Cancelled):
+        raise ResumeDataError(
+            f"a breakpoint ({where}) takes True or False, an ApprovalResult or a StateEdit, got a "
+            f"{type(answer).__name__}; nothing ran, and it still waits"
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class NodeRun:
+    """A node that runs now, and what it may know of its questions. For the engine.
+
+    Attributes:
+        run: The run that it belongs to.
+        address: Where it stands.
+        node: Its name.
+        answered: By index of the question.
+        pending: Interrupts of earlier questions, by index.
+        queue: Answers for questions that it has not asked yet.
+        kept: What is finished inside it, and does not run again with it.
+        asked: How many questions it has asked so far.
+        refusals: What kept it from going on, and must be told.
+    """
+
+    run: RunContext
+    address: Address
+    node: str
+    answered: dict[int, Answered] = field(default_factory=dict)
+    pending: dict[int, Point] = field(default_factory=dict)
+    queue: list[object] = field(default_factory=list)
+    kept: dict[str, object] = field(default_factory=dict)
+    asked: int = 0
+    refusals: list[ResumeError] = field(default_factory=list)
+
+    def take_answers(self) -> None:
+        """Learn what waits here, and what people answered."""
+        top = self.run.topmost(self.address)
+        for point in top.walk() if top else ():
+            if point.address != self.address or not point.slot.startswith(_SLOT):
+                continue
+            question = cast("Question", point.info)
+            self.pending[question.index] = point
+            self.run.claimed.add(point.id)
+            if point.id in self.run.answers:
+                self._take(question, point)
+
+    def _take(self, question: Question, point: Point) -> None:
+        answer = self.run.answers[point.id]
+        if isinstance(answer, Answers):
+            answer, *self.queue = answer.values
+        self.answered[question.index] = Answered(
+            index=question.index, id=point.id, fingerprint=question.fingerprint, value=answer
+        )
+
+    def check_finished(self) -> None:
+        """Make sure that every answer was for a question that the node did ask.
+
+        Raises:
+            Interrupted: One was not: all waits on.
+            QuestionChangedError: The same, and nothing waits.
+        """
+        unused = [
+            index
+            for index, answer in self.answered.items()
+            if index >= self.asked and not isinstance(answer.value, Expired | Cancelled)
+        ]
+        if unused:
+            self.changed(min(unused), "was answered, but not asked again")
+        if self.queue:
+            self.changed(self.asked, f"was never asked, but {len(self.queue)} more answers came")
+
+    def changed(self, index: int, detail: str) -> NoReturn:
+        """Refuse to go on, as people answered something else.
+
+        Raises:
+            Interrupted: What waited, waits on.
+            QuestionChangedError: Nothing waited.
+        """
+        error = QuestionChangedError(self.node, index, detail)
+        self.refusals.append(error)
+        point = self.run.topmost(self.address)
+        if point is None:
+            raise error
+        raise_point(point, error)
+
+    def ask(self, question: Question, read: Callable[[object], object]) -> object:
+        """Answer a question, or ask people.
+
+        An answer is for what people were shown: when the node asks something else now, the old
+        question is withdrawn, and the new one asked. That nobody answered is true of both.
+        """
+        index = question.index
+        known, before = self._known(question), self.pending.get(index)
+        if known is not None and _is_of_another(question, known):
+            self._ask_anew(question)
+        if known is None:
+            is_same = before is not None and _shown(before) == question.fingerprint
+            self._raise(question, before if is_same else None)
+        try:
+            value = read(known.value)
+        except ValueError as error:
+            self._refuse(question, before, str(error))
+        self.answered[index] = known
+        return value
+
+    def _known(self, question: Question) -> Answered | None:
+        known = self.answered.get(question.index)
+        if known is None and self.queue:
+            known = Answered(
+                index=question.index,
+                id=self.run.new_id(),
+                fingerprint=question.fingerprint,
+                value=self.queue.pop(0),
+            )
+        return known
+
+    def _ask_anew(self, question: Question) -> NoReturn:
+        """Withdraw the answers from this question on: what came later followed from it."""
+        dropped = [self.answered.pop(at) for at in sorted(self.answered) if at >= question.index]
+        self.queue.clear()
+        unused = [one.id for one in dropped if one.id in self.run.answers]
+        detail = "is not the one that people were asked"
+        refusals = [
+            QuestionChangedError(self.node, question.index, detail, target=one, is_asked_anew=True)
+            for one in unused
+        ]
+        self._raise(question, None, *refusals)
+
+    def _refuse(self, question: Question, before: Point | None, fault: str) -> NoReturn:
+        """An answer of the wrong kind is not kept: the question waits on."""
+        self.answered.pop(question.index, None)
+        self.queue.clear()
+        error = ResumeDataError(f"the answer to {question} does not fit: {fault}; nothing is kept")
+        self._raise(question, before, error)
+
+    def _raise(self, question: Question, before: Point | None, *refusals: ResumeError) -> NoReturn:
+        if before is None or (self.run.untargeted == "reenter" and not refusals):
+            encode(question)
+            before = Point(
+                id=self.run.new_id(),
+                address=self.address,
+                slot=f"{_SLOT}{question.index}",
+                info=question,
+            )
+        raise_point(before, *refusals)
+
+
+def _is_of_another(question: Question, known: Answered) -> bool:
+    """Whether an answer is for another question than the one that is asked now."""
+    is_answer = not isinstance(known.value, Expired | Cancelled)
+    return is_answer and known.fingerprint != question.fingerprint
+
+
+def _shown(point: Point) -> str:
+    return cast("Question", point.info).fingerprint
+
+
+_node: ContextVar[NodeRun] = ContextVar("agents_graph_node")
+
+
+@contextmanager
+def running(node: NodeRun) -> Iterator[None]:
+    """Make a node the one that runs here. For the engine."""
+    token = _node.set(node)
+    try:
+        yield
+    finally:
+        _node.reset(token)
+
+
+@overload
+def node_interrupt(value: object) -> object: ...
+
+
+@overload
+def node_interrupt(value: object, *, response_type: type[T]) -> T: ...
+
+
+@overload
+def node_interrupt(value: object, *, response_type: object) -> object: ...
+
+
+def node_interrupt(value: object, *, response_type: object = None) -> object:
+    """Ask people from a node, and give back their answer.
+
+    The first time, the node stops here. When people have answered, it runs again from its top, and
+    this call returns their answer. So what stands before it runs again: keep that free of effects.
+    A node may ask several questions; it must ask the same ones in the same order each time.
+
+    Args:
+        value: What people see; storable.
+        response_type: What the answer must be; any type that pydantic reads. None takes anything,
+            also an `Expired` or a `Cancelled`, when nobody answered.
+
+    Raises:
+        Interrupted: People are asked. Let it pass.
+        OutsideNodeError: This is no node.
+        NotAnsweredError: Nobody gave an answer of that type.
+        UnstorableValueError: The value cannot be stored; nobody is asked.
+    """
+    node = _asking_node()
+    schema = None if response_type is None else schema_of(response_type)
+    question = Question(
+        kind="node",
+        node=node.node,
+        value=value,
+        index=node.asked,
+        schema=schema,
+        fingerprint=fingerprint(value, schema),
+    )
+    node.asked += 1
+
+    def read(answer: object) -> object:
+        if response_type is None:
+            return answer
+        if isinstance(answer, Expired | Cancelled):
+            raise NotAnsweredError(node.node, answer)
+        return read_answer(response_type, answer)
+
+    return node.ask(question, read)
+
+
+def node_here() -> NodeRun | None:
+    """The node that runs here, also in address segments of it; None in its tools and agents."""
+    node = _node.get(None)
+    if node is None:
+        return None
+    scope = current_scope("a node")
+    below = scope.address.segments[len(node.address) :]
+    if node.run is not scope.run or not node.address.is_prefix_of(scope.address):
+        return None
+    return None if any(part.type in {"agent", "tool", "runnable"} for part in below) else node
+
+
+def _asking_node() -> NodeRun:
+    node = node_here()
+    if node is None or node.address != current_scope("node_interrupt()").address:
+        raise OutsideNodeError("node_interrupt()")
+    return node
+
+
+def fingerprint(value: object, schema: Json) -> str:
+    """A digest of what people are shown: the same text has the same, in every process."""
+    text = json.dumps([encode(value), schema], sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,298 @@
+"""Running one node of a step: whatever comes out of it has one meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from typing import Protocol, TypeAlias, cast
+
+from agents.core.address import Address
+from agents.core.codec import Json, decode, encode
+from agents.core.errors import SwallowedInterruptError
+from agents.core.interrupt import Interrupted, unpack_group
+from agents.core.legacy import old_interrupts
+from agents.core.outlet import passing_on
+from agents.core.pending import Point
+from agents.core.scope import RunContext, Scope, Watch, entered
+from agents.graph.nodes.function import (
+    NodeContext,
+    call_function,
+    graph_input,
+    graph_update,
+    numbering,
+    read_outcome,
+)
+from agents.graph.nodes.guards import FAILED, begin_guarded, note_failure, refuse_failed
+from agents.graph.nodes.questions import NodeRun, running
+from agents.graph.state.channels import Values
+from agents.graph.state.place import Answered, GraphState, Memory, Outcome, Task
+from agents.graph.state.plan import Around, Topology
+from agents.middlewares.retry import Beginning
+
+NODE = "node"
+"""Kind of journal entries: a node has finished."""
+
+
+class SubGraph(Protocol):
+    """A sub-graph that runs in a node: another engine."""
+
+    state: GraphState
+
+    async def run(
+        self, make_input: Callable[[], Mapping[str, object]], memory: Memory | None = None
+    ) -> Values:
+        """Run it; once more after an error, it goes on where it failed."""
+        ...
+
+    def kept_point(self) -> Point:
+        """All that is needed to go on later."""
+        ...
+
+
+MakeChild: TypeAlias = Callable[[Around, bool], SubGraph]
+"""Makes the engine of a sub-graph: of the node that it is, and whether people let it run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How the run of a node ended.
+
+    Attributes:
+        task: The task, as it is now.
+        signal: What waits in it.
+        error: Why it failed.
+    """
+
+    task: Task
+    signal: Interrupted | None = None
+    error: Exception | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where nodes run. For the engine.
+
+    Attributes:
+        topology: Their graph.
+        scope: Where the graph stands.
+        around: The graph around it, if it is a sub-graph.
+        is_guarded: Whether people let the whole of it run.
+        make_child: Makes engines of sub-graphs.
+        children: Those that were made; one that is tried again goes on where it failed.
+    """
+
+    topology: Topology
+    scope: Scope
+    around: Around | None
+    is_guarded: bool
+    make_child: MakeChild
+    children: dict[Address, SubGraph] = field(default_factory=dict)
+
+    async def run(self, task: Task, state: GraphState) -> Ending:
+        """Run a node in its address.
+
+        Args:
+            task: Which.
+            state: Where its graph stands.
+        """
+        run, address = self.scope.run, task.address(self.scope.address)
+        node_run = _node_run(run, task, address)
+        scope = replace(
+            self.scope,
+            address=address,
+            slot="",
+            point=run.claim(address, ""),
+            watch=Watch(),
+            granted=None,
+            why="",
+        )
+        with entered(scope), running(node_run), passing_on():
+            begun = self._begun(task, node_run, state, scope)
+            try:
+                return await begun.end()
+            except BaseExceptionGroup as group:
+                return await begun.ungrouped(group)
+
+    def _begun(self, task: Task, node_run: NodeRun, state: GraphState, scope: Scope) -> _Begun:
+        node = self.topology.nodes[task.node]
+        is_guarded = (task.is_guarded or self.is_guarded) and not node.is_idempotent
+        here = Around(topology=self.topology, node=node)
+        return _Begun(
+            here=here,
+            around=self.around,
+            task=task,
+            state=state,
+            node_run=node_run,
+            scope=scope,
+            is_guarded=is_guarded,
+            child=self._child(here, scope.address, is_guarded) if node.graph is not None else None,
+        )
+
+    def _child(self, here: Around, address: Address, is_guarded: bool) -> SubGraph:  # noqa: FBT001 - see `MakeChild`
+        if address not in self.children:
+            self.children[address] = self.make_child(here, is_guarded)
+        return self.children[address]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Begun:
+    """A node that has begun, and is in its scope."""
+
+    here: Around
+    around: Around | None
+    task: Task
+    state: GraphState
+    node_run: NodeRun
+    scope: Scope
+    is_guarded: bool
+    child: SubGraph | None
+
+    async def end(self) -> Ending:
+        """Run it to its end: once, or as often as its policy says."""
+        try:
+            outcome = await self._settled() or await self._outcome()
+        except Interrupted as signal:
+            return _waiting(self.task, self.node_run, signal)
+        except Exception as error:  # noqa: BLE001 - kept with the task, and raised after the step
+            return await self._failed(error)
+        answered = _answers(self.node_run)
+        done = replace(
+            self.task, status="done", outcome=outcome, answered=answered, kept={}, error=""
+        )
+        return Ending(task=done)
+
+    async def ungrouped(self, group: BaseExceptionGroup[BaseException]) -> Ending:
+        """End it with what came out of its own task group."""
+        try:
+            error = unpack_group(group)
+        except Interrupted as signal:
+            return _waiting(self.task, self.node_run, signal)
+        return await self._failed(error)
+
+    async def _settled(self) -> Outcome | None:
+        """What is known of it already: from its journal, or from people."""
+        run = self.scope.run
+        before = run.journal.find(NODE, str(self.scope.address))
+        if before is not None:
+            run.session.apply_changes(cast("dict[str, Json]", before["session"]))
+            return cast("Outcome", decode(before["outcome"]))
+        kept = run.journal.kept(NODE, str(self.scope.address))
+        if isinstance(kept, Outcome):  # a retry around the graph enters it once more
+            return kept
+        if self.child is not None:
+            return None  # its own nodes are noted one by one
+        refuse_failed(self.here)
+        return await begin_guarded(self.here, self.node_run) if self.is_guarded else None
+
+    async def _outcome(self) -> Outcome:
+        run, address = self.scope.run, self.scope.address
+        has_answer, journal = run.is_answered(address), run.journal
+        outcome = await self._tried()
+        # What acted on an answer does not get it, or another one, a second time.
+        if journal.every_step or self.is_guarded or has_answer:
+            changes = self.scope.run.session.take_changes()
+            note = {"outcome": encode(outcome), "session": cast("Json", changes)}
+            await journal.append(NODE, str(self.scope.address), note)
+        if self.is_guarded:
+            journal.keep(NODE, str(self.scope.address), outcome)
+        return outcome
+
+    async def _tried(self) -> Outcome:
+        policy, begin, attempt = self.here.node.retry_policy, Beginning.of(self.scope), 1
+        while True:
+            try:
+                return await self._once(attempt)
+            except Exception as error:
+                if policy is None or not self._may_repeat() or not policy.wants(error, attempt):
+                    raise
+            await policy.wait(attempt)
+            attempt += 1
+            self.node_run.asked = 0
+            begin.restore(self.scope.run)
+            if self.is_guarded:  # what people let run as a whole may fail more than once in it
+                self.scope.run.journal.forget_below(FAILED, str(self.scope.address))
+
+    def _may_repeat(self) -> bool:
+        """Not after it swallowed a question, or when somebody else may work on this run."""
+        return not (self.scope.watch.raised or self.scope.run.journal.has_failed)
+
+    async def _once(self, attempt: int) -> Outcome:
+        state = deepcopy(self.task.sent[0] if self.task.sent else self.state.values)
+        if self.child is not None:
+            return await self._run_child(self.child, state)
+        if not self.task.sent:
+            state = self.here.topology.channels.view(cast("Values", state))
+        with numbering(self.scope), old_interrupts():
+            result = await call_function(self.here.node, state, self._context(attempt))
+        if self.scope.watch.raised:
+            raise SwallowedInterruptError(str(self.scope.address))
+        self.node_run.check_finished()
+        return read_outcome(self.here, result, self.around)
+
+    async def _run_child(self, child: SubGraph, state: object) -> Outcome:
+        node = self.here.node
+        channels = self.here.topology.channels
+        shown = state if self.task.sent else channels.view(cast("Values", deepcopy(state)))
+        inner = cast("Topology", node.graph).channels
+        given = inner.given(graph_input(node, state, shown), f"node {node.name!r}")
+        names = channels.names
+        before_that = self.state.memories.get(node.name) if node.is_stateful else None
+        after = await child.run(lambda: given, before_that)
+        memory = _memory_of(child.state, names) if node.is_stateful else None
+        if child.state.leaving is not None:
+            return replace(child.state.leaving, is_for_parent=False, memory=memory)
+        before = state if isinstance(state, dict) else {}
+        update = graph_update(node, channels, before, after)
+        return replace(read_outcome(self.here, update), memory=memory)
+
+    async def _failed(self, error: Exception) -> Ending:
+        """A sub-graph that failed keeps what is finished in it, and what waits in it."""
+        child, node_run = self.child, self.node_run
+        if child is None:
+            await note_failure(node_run, error, is_guarded=self.is_guarded)
+        error.add_note(f"in node {self.task.node!r} of graph {self.here.topology.name!r}")
+        told = f"{type(error).__name__}: {error}".rstrip(": ")
+        failed = replace(
+            self.task, status="failed", error=told, answered=_answers(node_run), kept=node_run.kept
+        )
+        has_begun = child is not None and bool(child.state.tasks)
+        signal = Interrupted(child.kept_point()) if child is not None and has_begun else None
+        return Ending(task=failed, signal=signal, error=error)
+
+    def _context(self, attempt: int) -> NodeContext:
+        return NodeContext(
+            node=self.task.node,
+            run=self.task.run,
+            step=self.state.step,
+            thread_id=self.scope.run.checkpoint_id,
+            attempt=attempt,
+        )
+
+
+def _memory_of(state: GraphState, known_around: Collection[str]) -> Memory:
+    """What a sub-graph keeps: what the graph around does not keep for it."""
+    own = {key: value for key, value in state.values.items() if key not in known_around}
+    return Memory(values=deepcopy(own), below=state.memories)
+
+
+def _node_run(run: RunContext, task: Task, address: Address) -> NodeRun:
+    known = {answer.index: answer for answer in task.answered}
+    node_run = NodeRun(
+        run=run, address=address, node=task.node, answered=known, kept=dict(task.kept)
+    )
+    node_run.take_answers()
+    return node_run
+
+
+def _answers(node_run: NodeRun) -> tuple[Answered, ...]:
+    return tuple(node_run.answered[index] for index in sorted(node_run.answered))
+
+
+def _waiting(task: Task, node_run: NodeRun, signal: Interrupted) -> Ending:
+    """Who asks, waits; who asked something else than people answered, waits as before."""
+    if node_run.refusals:
+        return Ending(task=replace(task, status="waiting", kept=node_run.kept), signal=signal)
+    answered = _answers(node_run)
+    waiting = replace(task, status="waiting", answered=answered, kept=node_run.kept, error="")
+    return Ending(task=waiting, signal=signal)

@@ -1,0 +1,365 @@
+"""The shape of a graph, and which nodes come next."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias, cast
+
+from pydantic import BaseModel
+
+from agents.core.codec import encode
+from agents.core.interrupt import Interrupted
+from agents.graph.commands import END, START, Send, Target
+from agents.graph.errors import GotoError, GraphBuildError
+from agents.graph.state.channels import Channels, Values
+from agents.graph.state.place import Break, GraphState, Memory, Origin, Outcome, Task
+from agents.graph.state.retries import RetryPolicy
+
+NodeFunction: TypeAlias = Callable[..., object]
+Router: TypeAlias = Callable[..., object]
+Arrivals: TypeAlias = Sequence[tuple[str, tuple[Target, ...] | None]]
+"""Who is finished, and where it leads by itself; None follows its edges."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """One node.
+
+    Attributes:
+        name: Unique in its graph.
+        function: What it does; None for a sub-graph.
+        graph: The sub-graph that it is; None for a function.
+        takes_context: Whether the function takes a `NodeContext` as well.
+        destinations: Where its commands may lead; None allows every node.
+        to_input: Makes the sub-graph's input; None gives it the keys that both have.
+        to_update: Makes the node's update of the sub-graph's state; None writes back what changed.
+        retry_policy: Whether it runs again when it fails; None never does.
+        is_idempotent: Whether running twice has the same effect as once.
+        is_stateful: Whether a sub-graph keeps what only it knows, from one time to the next.
+        is_hidden: Whether "*" does not mean it, and streams of updates do not tell of it.
+    """
+
+    name: str
+    function: NodeFunction | None = None
+    graph: Topology | None = None
+    takes_context: bool = False
+    destinations: tuple[str, ...] | None = None
+    to_input: Callable[[Any], Mapping[str, object] | BaseModel] | None = None
+    to_update: Callable[[Any], Mapping[str, object]] | None = None
+    retry_policy: RetryPolicy | None = None
+    is_idempotent: bool = False
+    is_stateful: bool = False
+    is_hidden: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """The graph around a sub-graph.
+
+    Attributes:
+        topology: That graph.
+        node: The node in it that the sub-graph is.
+    """
+
+    topology: Topology
+    node: Node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Branch:
+    """A conditional edge.
+
+    Attributes:
+        source: Where it begins.
+        router: Says where it leads.
+        destinations: Nodes by what the router returns; None takes names of any node.
+    """
+
+    source: str
+    router: Router
+    destinations: Mapping[Hashable, str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topology:
+    """A whole graph.
+
+    Attributes:
+        name: Part of addresses: never change it while threads are pending.
+        channels: The keys of its state.
+        nodes: By name.
+        edges: Successors by node.
+        joins: Edges that wait for several nodes: the nodes, and where it leads.
+        branches: Conditional edges.
+        before: Nodes with a breakpoint before them.
+        after: Nodes with a breakpoint after them.
+        step_limit: How many steps one call may take.
+    """
+
+    name: str
+    channels: Channels
+    nodes: Mapping[str, Node]
+    edges: Mapping[str, tuple[str, ...]]
+    joins: tuple[tuple[tuple[str, ...], str], ...] = ()
+    branches: tuple[Branch, ...] = ()
+    before: frozenset[str] = frozenset()
+    after: frozenset[str] = frozenset()
+    step_limit: int = 100
+
+    def held(self) -> Iterable[object]:
+        """What its nodes do; see `agents.runs.topology.Holder`."""
+        return [node.graph or node.function for node in self.nodes.values()]
+
+    async def begin(
+        self,
+        values: Values,
+        counts: Mapping[str, int] | None = None,
+        memories: Mapping[str, Memory] | None = None,
+    ) -> GraphState:
+        """Make the state of a turn that begins.
+
+        Args:
+            values: The state, with the input in it.
+            counts: How often each node ran in turns before.
+            memories: What sub-graphs have kept.
+        """
+        state = GraphState(
+            graph=self.name, values=values, counts=dict(counts or {}), memories=dict(memories or {})
+        )
+        return await self.advance(state, values, [(START, None)])
+
+    async def advance(self, state: GraphState, values: Values, done: Arrivals) -> GraphState:
+        """Make the state after a step.
+
+        Args:
+            state: Before.
+            values: What its values are now.
+            done: Who is finished, in order.
+
+        Raises:
+            GotoError: A router leads nowhere.
+        """
+        joins = self.arrivals(state)
+        targets: list[Target] = []
+        for name, own in done:
+            targets += own if own is not None else await self._follow(name, values, joins)
+        targets += state.queued
+        counts = dict(state.counts)
+        after = [name for name, _ in done if name in self.after]
+        tasks = tuple(make_tasks(targets, counts))
+        gate = tuple(self._gate(after, tasks))
+        return replace(
+            state,
+            values=values,
+            tasks=tasks,
+            joins=joins,
+            counts=counts,
+            gate=gate,
+            queued=(),
+            origin=_origin(state, done) if gate else None,
+        )
+
+    async def again(self, state: GraphState, values: Values) -> GraphState:
+        """Work out anew what is next, as people changed the state before the step began.
+
+        A step that an earlier version stored stays as it is.
+
+        Args:
+            state: Before; its gate is not passed yet.
+            values: What its values are now.
+
+        Raises:
+            GotoError: A router leads nowhere.
+        """
+        origin = state.origin
+        if origin is None:
+            return replace(state, values=values)
+        before = replace(
+            state, joins=origin.joins, counts=origin.counts, queued=origin.queued, tasks=()
+        )
+        return replace(await self.advance(before, values, origin.done), queued=state.queued)
+
+    def arrivals(self, state: GraphState) -> dict[str, list[str]]:
+        """Who has arrived at each edge that waits for several, by key of the edge.
+
+        Earlier versions kept them by position: what they stored counts for the edge that stands
+        there now, or else for the only one that waits for all of them.
+        """
+        found: dict[str, list[str]] = {}
+        for key, arrived in state.joins.items():
+            now = self._key_now(key, arrived)
+            kept = found.setdefault(now, [])
+            kept += [name for name in arrived if name not in kept]
+        return found
+
+    def _key_now(self, key: str, arrived: Sequence[str]) -> str:
+        if not key.isdecimal():
+            return key
+        fits = [set(arrived) <= set(sources) for sources, _ in self.joins]
+        at = int(key)
+        if (at < len(fits) and fits[at]) or fits.count(True) == 1:
+            return join_key(*self.joins[at if at < len(fits) and fits[at] else fits.index(True)])
+        return key
+
+    def lost_join(self, state: GraphState) -> str:
+        """An edge that nodes have arrived at and that is gone; empty when none is."""
+        known = {join_key(*one) for one in self.joins}
+        lost = [key for key in self.arrivals(state) if key not in known]
+        return lost[0] if lost else ""
+
+    def leave(self, state: GraphState, values: Values, outcome: Outcome) -> GraphState:
+        """Make the state of a sub-graph that ends with a command to the graph around it."""
+        after = [task.node for task in state.tasks if task.node in self.after]
+        return replace(
+            state,
+            values=values,
+            tasks=(),
+            gate=tuple(self._gate(after, ())),
+            joins={},
+            leaving=outcome,
+        )
+
+    def check_target(
+        self, who: str, target: object, allowed: Iterable[str] | None = None
+    ) -> Target:
+        """Make sure that there is such a node.
+
+        Raises:
+            GotoError: There is not.
+        """
+        known = tuple(allowed) if allowed is not None else (*self.nodes, END)
+        is_send = isinstance(target, Send)
+        name: object = target.node if isinstance(target, Send) else target
+        if not isinstance(name, str) or name not in known or (is_send and name == END):
+            raise GotoError(who, name, known)
+        return cast("Target", target)
+
+    async def _follow(self, name: str, values: Values, joins: dict[str, list[str]]) -> list[Target]:
+        """Where the edges of a node lead."""
+        targets: list[Target] = list(self.edges.get(name, ()))
+        for sources, target in self.joins:
+            if name not in sources:
+                continue
+            key = join_key(sources, target)
+            arrived = joins.setdefault(key, [])
+            arrived += [] if name in arrived else [name]
+            if len(arrived) == len(sources):
+                del joins[key]
+                targets.append(target)
+        for branch in self.branches:
+            if branch.source == name:
+                targets += await self._route(branch, values)
+        return targets
+
+    async def _route(self, branch: Branch, values: Values) -> list[Target]:
+        who = f"the router of {branch.source!r}"
+        try:
+            found = branch.router(self.channels.view(deepcopy(values)))
+            if inspect.isawaitable(found):
+                found = await cast("Awaitable[object]", found)
+        except Interrupted:
+            raise GraphBuildError(
+                f"{who} asked people; a router may not: ask in a node before it"
+            ) from None
+        choices = found if isinstance(found, list | tuple) else [found]
+        return [self._chosen(branch, choice, who) for choice in choices]
+
+    def _chosen(self, branch: Branch, choice: object, who: str) -> Target:
+        known = branch.destinations
+        if known is None:
+            return self.check_target(who, choice)
+        if isinstance(choice, Send):
+            return self.check_target(who, choice, known.values())
+        try:
+            return known[choice]
+        except (KeyError, TypeError):
+            raise GotoError(who, choice, tuple(map(str, known))) from None
+
+    def _gate(self, after: Iterable[str], tasks: Iterable[Task]) -> list[Break]:
+        """What must be passed: after the last step, before the next one; each node once."""
+        before = [task.node for task in tasks if task.node in self.before]
+        return [
+            *(Break(kind="after", node=name) for name in dict.fromkeys(after)),
+            *(Break(kind="before", node=name) for name in dict.fromkeys(before)),
+        ]
+
+
+def _origin(state: GraphState, done: Arrivals) -> Origin:
+    return Origin(
+        done=tuple((name, None if own is None else tuple(own)) for name, own in done),
+        joins=state.joins,
+        counts=state.counts,
+        queued=state.queued,
+    )
+
+
+def join_key(sources: Sequence[str], target: str) -> str:
+    """What an edge that waits for several is stored under: who it is, not where it stands."""
+    return json.dumps([*sorted(sources), target], ensure_ascii=False)
+
+
+def make_tasks(targets: Iterable[Target], counts: dict[str, int]) -> list[Task]:
+    """Make the tasks of a step: each node once, and once more for each `Send`.
+
+    Args:
+        targets: Where to go.
+        counts: Raised for each task.
+    """
+    tasks, seen = [], set[str]()
+    for target in targets:
+        name = target.node if isinstance(target, Send) else target
+        if name == END or (isinstance(target, str) and name in seen):
+            continue
+        if isinstance(target, str):
+            seen.add(name)
+        counts[name] = counts.get(name, 0) + 1
+        sent = _copied(target) if isinstance(target, Send) else None
+        tasks.append(Task(node=name, run=counts[name], sent=sent))
+    return tasks
+
+
+def _copied(send: Send) -> tuple[object]:
+    encode(send.arg)  # what cannot be stored must not begin to run
+    return (deepcopy(send.arg),)
+
+
+@dataclass(slots=True, kw_only=True)
+class Draft:
+    """A graph that is being built.
+
+    Attributes:
+        nodes: See `Topology`.
+        edges: See `Topology`.
+        joins: See `Topology`.
+        branches: See `Topology`.
+    """
+
+    nodes: dict[str, Node] = field(default_factory=dict)
+    edges: dict[str, list[str]] = field(default_factory=dict)
+    joins: list[tuple[tuple[str, ...], str]] = field(default_factory=list)
+    branches: list[Branch] = field(default_factory=list)
+
+    def reachable(self) -> set[str]:
+        """Names of the nodes that a run can get to."""
+        found: set[str] = set()
+        open_ends = [START]
+        while open_ends:
+            for name in self._from(open_ends.pop()):
+                if name not in found and name != END:
+                    found.add(name)
+                    open_ends.append(name)
+        return found
+
+    def _from(self, name: str) -> list[str]:
+        found = list(self.edges.get(name, ()))
+        found += [target for sources, target in self.joins if name in sources]
+        for branch in self.branches:
+            if branch.source == name:
+                known = branch.destinations
+                found += list(self.nodes) if known is None else list(known.values())
+        node = self.nodes.get(name)
+        return found + list((node.destinations or ()) if node else ())

@@ -1,0 +1,1 @@
+"""Threads of a graph: stored, resumed, read, and changed by hand."""

@@ -1,0 +1,162 @@
+"""The stored document of a thread of a graph, and the note of what it was resumed with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import cast, get_args
+
+from agents.core.codec import Json, check_version, decode, encode, from_text, to_text
+from agents.core.errors import CheckpointDecodeError
+from agents.core.pending import Point
+from agents.graph.commands import Command
+from agents.graph.state.place import GraphInfo, GraphState
+from agents.graph.threads.snapshot import Phase
+
+VERSION = 2
+"""Of the document of a thread. Version 2 may have partial answers in its journal: see `partial`."""
+
+CLAIM_VERSION = 1
+"""Of what a claim notes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadDocument:
+    """All that is stored of a thread at one point. Stored: versions 1, 2, must stay readable.
+
+    Attributes:
+        graph: Name of the graph.
+        number: Number of this checkpoint in the thread, from 1.
+        parent: Number of the one that it came from.
+        phase: What the thread is doing.
+        reason: Why it failed or was cancelled.
+        point: The graph's own interrupt: its state, and what waits in it.
+        counts: See `RunContext`.
+        session: Values that nodes, tools and agents in it share.
+    """
+
+    graph: str
+    number: int
+    parent: int | None
+    phase: Phase
+    point: Point
+    reason: str = ""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    session: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def state(self) -> GraphState:
+        """Where the graph stands."""
+        state = decode(self.point.state)
+        if not isinstance(state, GraphState):
+            raise CheckpointDecodeError("the state of the graph is lost")
+        return state
+
+    def with_state(self, state: GraphState, *, phase: Phase, reason: str = "") -> ThreadDocument:
+        """The document of a thread whose state was changed, and in which nothing waits."""
+        point = bare_point(self.point, state)
+        return replace(self, point=point, phase=phase, reason=reason)
+
+    def to_text(self) -> str:
+        """Write it.
+
+        Raises:
+            UnstorableValueError: A value in it cannot be stored.
+        """
+        data: dict[str, Json] = {
+            "schema": VERSION,
+            "graph": self.graph,
+            "number": self.number,
+            "parent": self.parent,
+            "phase": self.phase,
+            "reason": self.reason,
+            "point": self.point.to_json(),
+            "counts": dict(self.counts),
+            "session": encode(dict(self.session)),
+        }
+        return to_text(data)
+
+    @classmethod
+    def from_text(cls, text: str) -> ThreadDocument:
+        """Read what `to_text` wrote.
+
+        Raises:
+            CheckpointDecodeError: It is damaged, or no checkpoint of a graph.
+            CheckpointVersionError: It is of an unknown version.
+        """
+        data = from_text(text)
+        check_version(data, VERSION)
+        try:
+            return cls(
+                graph=cast("str", data["graph"]),
+                number=cast("int", data["number"]),
+                parent=cast("int | None", data["parent"]),
+                phase=_phase(data["phase"]),
+                reason=cast("str", data["reason"]),
+                point=Point.from_json(data["point"]),
+                counts=cast("dict[str, int]", data["counts"]),
+                session=cast("dict[str, object]", decode(data["session"])),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise CheckpointDecodeError(f"a part of it is damaged: {error!r}") from error
+
+
+def _phase(text: Json) -> Phase:
+    if text not in get_args(Phase):
+        raise ValueError(f"unknown phase {text!r}")
+    return cast("Phase", text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphClaim:
+    """What a thread was resumed with. Stored: version 1, must stay readable.
+
+    Attributes:
+        answers: By interrupt id.
+        command: What else to do.
+    """
+
+    answers: Mapping[str, object] = field(default_factory=dict)
+    command: Command | None = None
+
+    def to_text(self) -> str:
+        """Write it.
+
+        Raises:
+            UnstorableValueError: A value in it cannot be stored.
+        """
+        answers, command = encode(dict(self.answers)), encode(_plain(self.command))
+        return to_text({"schema": CLAIM_VERSION, "answers": answers, "command": command})
+
+    @classmethod
+    def from_text(cls, text: str) -> GraphClaim:
+        """Read what `to_text` wrote; of an empty text, a claim without answers.
+
+        Raises:
+            CheckpointDecodeError: It is damaged.
+            CheckpointVersionError: It is of an unknown version.
+        """
+        if not text:
+            return cls()
+        data = from_text(text)
+        check_version(data, CLAIM_VERSION)
+        answers, command = decode(data.get("answers")), decode(data.get("command"))
+        if not isinstance(answers, dict) or not isinstance(command, Command | None):
+            raise CheckpointDecodeError("the answers of a resume are damaged")
+        return cls(answers=answers, command=command)
+
+
+def _plain(command: Command | None) -> Command | None:
+    return command and Command(goto=command.targets, update=dict(command.update))
+
+
+def bare_point(before: Point, state: GraphState) -> Point:
+    """The interrupt of a graph in which nothing waits: it only keeps the state."""
+    return Point(
+        id=before.id,
+        address=before.address,
+        slot=before.slot,
+        info=GraphInfo(graph=state.graph),
+        state=encode(state),
+        is_hidden=True,
+    )

@@ -1,0 +1,301 @@
+"""One process working on one thread: runs the engine, and stores how it went."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+from agents.core.cancel import CancelToken
+from agents.core.codec import encode
+from agents.core.errors import ResumeError
+from agents.core.interrupt import Interrupted
+from agents.core.observers import (
+    Observers,
+    RunFailed,
+    RunFinished,
+    RunInterrupted,
+    RunResumed,
+    RunStarted,
+)
+from agents.core.pending import Point
+from agents.core.scope import RunContext, Scope, SessionValues, address_segment, entered
+from agents.graph.commands import END, Command
+from agents.graph.errors import GotoError, NodeRefusedError, StateUpdateError
+from agents.graph.nodes.engine import Engine, Hooks, read_state, shown_values
+from agents.graph.state.channels import Values
+from agents.graph.state.place import GraphInfo, GraphState
+from agents.graph.state.plan import Topology
+from agents.graph.threads.document import ThreadDocument, bare_point
+from agents.graph.threads.snapshot import GraphResult, Phase, graph_address, pending_of, result_of
+from agents.graph.threads.thread import Thread
+
+Tell = Callable[[str, object], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What a graph was compiled with, beside its shape.
+
+    Attributes:
+        every_step: Whether each node that finishes, and each step, is stored.
+        new_id: Makes ids of interrupts.
+        patience: How long an answer waits while another one of its thread is worked on.
+        observers: Are told what happens.
+    """
+
+    every_step: bool
+    new_id: Callable[[], str]
+    patience: timedelta = timedelta(seconds=10)
+    observers: Observers = field(default_factory=Observers)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What is to be done with a thread now.
+
+    Attributes:
+        answers: By interrupt id.
+        refusals: Answers that were set aside; told when all else is stored.
+        resumed: Whether the head was claimed, so that its journal goes on.
+        cancel: Asked between two steps whether to stop.
+        step_limit: How many steps may be taken; None takes what the graph says.
+    """
+
+    answers: Mapping[str, object] = field(default_factory=dict)
+    refusals: tuple[ResumeError, ...] = ()
+    resumed: bool = False
+    cancel: CancelToken = field(default_factory=CancelToken)
+    step_limit: int | None = None
+
+
+class Execution:
+    """Runs a thread from its head to where it stops.
+
+    Args:
+        topology: The graph.
+        options: What it was compiled with.
+        thread: The thread; this process owns it.
+        tell: Takes what `stream` gives.
+    """
+
+    def __init__(self, topology: Topology, options: Options, thread: Thread, tell: Tell) -> None:
+        self._topology = topology
+        self._options = options
+        self._thread = thread
+        self._tell = tell
+
+    async def run(self, head: ThreadDocument, work: Work) -> GraphResult:
+        """Go on from a head.
+
+        Args:
+            head: Where it stands.
+            work: With what.
+
+        Raises:
+            NodeRefusedError: A breakpoint was not passed; the thread is cancelled.
+            ResumeError: Some answers do not fit; everything else is stored.
+            Exception: A node failed; everything else is stored.
+        """
+        run = self._context(head, work)
+        self._tell_start(run, work)
+        hooks = Hooks(keep=lambda state: self._keep(head, run, state), tell=self._tell)
+        with entered(Scope(run=run)), address_segment("runnable", self._topology.name):
+            engine = Engine(self._topology, hooks, step_limit=work.step_limit)
+            try:
+                values = await engine.run(dict)
+            except Interrupted as signal:
+                return await self._pause(head, run, signal, work)
+            except NodeRefusedError as error:
+                await self._end(head, run, replace(engine.state, tasks=(), gate=()), str(error))
+                raise
+            except Exception as error:
+                await self._fail(head, run, engine, error)
+                raise
+        return await self._finish(head, run, engine.state, values, work)
+
+    def _tell_start(self, run: RunContext, work: Work) -> None:
+        name, thread_id = self._topology.name, run.checkpoint_id
+        run.observers.tell(
+            RunResumed(checkpoint_id=thread_id, targets=tuple(work.answers))
+            if work.resumed
+            else RunStarted(checkpoint_id=thread_id, agent_name=name)
+        )
+
+    def _context(self, head: ThreadDocument, work: Work) -> RunContext:
+        session = SessionValues(head.session)
+        session.take_changes()
+        return RunContext(
+            checkpoint_id=self._thread.thread_id,
+            new_id=self._options.new_id,
+            journal=self._thread.journal(every_step=self._options.every_step, resumed=work.resumed),
+            session=session,
+            waiting=head.point,
+            answers=work.answers,
+            counts=dict(head.counts),
+            cancel=work.cancel,
+            observers=self._options.observers,
+        )
+
+    async def _keep(self, head: ThreadDocument, run: RunContext, state: GraphState) -> None:
+        """Store a step, before the next begins."""
+        if not self._options.every_step:
+            return
+        await self._save(head, run, bare_point(head.point, state), "running")
+        run.journal = self._thread.journal(every_step=True)
+
+    async def _pause(
+        self, head: ThreadDocument, run: RunContext, signal: Interrupted, work: Work
+    ) -> GraphResult:
+        point = signal.point
+        result = self._result(point)
+        saved = await self._save(head, run, point, "paused")
+        result = replace(result, checkpoint=saved.number if self._thread.thread_id else 0)
+        self._tell("updates", {"__interrupt__": result.interrupts})
+        self._tell("values", {**deepcopy(result.values), "__interrupt__": result.interrupts})
+        self._tell("interrupts", result.interrupts)
+        contexts = tuple(one.context for one in result.interrupts)
+        run.observers.tell(RunInterrupted(checkpoint_id=run.checkpoint_id, contexts=contexts))
+        for refusal in (*work.refusals, *signal.refusals, *self._unused(run, point)):
+            raise refusal
+        return result
+
+    async def _fail(
+        self, head: ThreadDocument, run: RunContext, engine: Engine, error: Exception
+    ) -> None:
+        """Store what is finished beside an error; a thread that somebody took over is left be."""
+        run.journal.raise_failure()
+        told = f"{type(error).__name__}: {error}"
+        await self._save(head, run, engine.kept_point(), "failed", told)
+        run.observers.tell(RunFailed(checkpoint_id=run.checkpoint_id, error=error))
+
+    async def _finish(
+        self, head: ThreadDocument, run: RunContext, state: GraphState, values: Values, work: Work
+    ) -> GraphResult:
+        saved = await self._end(head, run, state, "")
+        run.observers.tell(RunFinished(checkpoint_id=run.checkpoint_id))
+        for refusal in (*work.refusals, *self._unused(run, None)):
+            raise refusal
+        number = saved.number if self._thread.thread_id else 0
+        return GraphResult(
+            values=deepcopy(values), thread_id=self._thread.thread_id, checkpoint=number
+        )
+
+    async def _end(
+        self, head: ThreadDocument, run: RunContext, state: GraphState, reason: str
+    ) -> ThreadDocument:
+        phase: Phase = "cancelled" if reason else "finished"
+        return await self._save(head, run, bare_point(head.point, state), phase, reason)
+
+    async def _save(
+        self,
+        head: ThreadDocument,
+        run: RunContext,
+        point: Point,
+        phase: Phase,
+        reason: str = "",
+    ) -> ThreadDocument:
+        current = self._thread.head or head
+        document = replace(
+            current,
+            parent=current.number,
+            phase=phase,
+            reason=reason,
+            point=point,
+            counts=run.counts,
+            session=dict(run.session),
+        )
+        is_new = _is_new(current, document)
+        noted = await self._thread.note(document, run.journal) if is_new else None
+        return noted or await self._thread.save(document, is_new=is_new)
+
+    def _unused(self, run: RunContext, waiting: Point | None) -> list[ResumeError]:
+        """Answers that nobody used; where a run was stopped, they may not have been reached."""
+        return [] if run.cancel.mode is not None else run.unused(waiting)
+
+    def _result(self, point: Point) -> GraphResult:
+        state = read_state(self._topology, point)
+        thread_id = self._thread.thread_id
+        return result_of(self._topology, state, point, thread_id=thread_id, checkpoint=0)
+
+
+def _is_new(before: ThreadDocument, after: ThreadDocument) -> bool:
+    """Whether a head is another checkpoint: not when the same step only stops, or nothing moved."""
+    if before.point == after.point:
+        return False
+    return before.phase != "running" or before.state.step != after.state.step
+
+
+async def begun(
+    topology: Topology, head: ThreadDocument | None, given: object, new_id: str
+) -> ThreadDocument:
+    """Make the head of a turn that begins with an input, on top of what the thread has.
+
+    Raises:
+        StateUpdateError: The input does not fit, or what is stored does not fit the schema.
+        GotoError: A router leads nowhere.
+    """
+    channels, who = topology.channels, "the input"
+    old = head.state if head else None
+    values = old.values if old else channels.initial()
+    values = channels.merge(values, [(who, channels.given(given, who))])
+    if old is not None and (fault := channels.misfit(values)):
+        raise StateUpdateError(who, f"what the thread has does not fit the schema: {fault}")
+    state = await topology.begin(values, old.counts if old else {}, old.memories if old else {})
+    if head is not None:
+        return replace(head.with_state(state, phase="running"), parent=head.number)
+    point = Point(
+        id=new_id,
+        address=graph_address(topology.name),
+        info=GraphInfo(graph=topology.name),
+        is_hidden=True,
+    )
+    return ThreadDocument(
+        graph=topology.name,
+        number=1,
+        parent=None,
+        phase="running",
+        point=bare_point(point, state),
+    )
+
+
+async def commanded(
+    topology: Topology, head: ThreadDocument, command: Command | None
+) -> ThreadDocument:
+    """Do what a command says beside a resume: its update is written, its nodes join the next step.
+
+    They pass the breakpoints that are before them, like all others.
+
+    Raises:
+        StateUpdateError: The update does not fit.
+        GotoError: There is no such node.
+    """
+    if command is None:
+        return head
+    who, state = "the command", head.state
+    if command.graph:
+        raise GotoError(who, command.graph, (*topology.nodes, END))
+    targets = tuple(topology.check_target(who, target) for target in command.targets)
+    values = topology.channels.merge(state.values, [(who, command.update)])
+    queued = (*state.queued, *targets)
+    if state.gate and encode(values) != encode(state.values):
+        changed = await topology.again(replace(state, queued=queued), values)
+    elif state.tasks or state.gate:
+        changed = replace(state, values=values, queued=queued)
+    else:
+        changed = await topology.advance(state, values, [("", targets)])
+    children = head.point.children
+    point = replace(bare_point(head.point, changed), children=children, is_hidden=not children)
+    return replace(head, point=point)
+
+
+def shown(topology: Topology, head: ThreadDocument, thread_id: str) -> GraphResult:
+    """Tell where a thread stands, without running anything."""
+    return GraphResult(
+        values=shown_values(topology, head.state),
+        interrupts=pending_of(head.point),
+        next=head.state.next,
+        thread_id=thread_id,
+        checkpoint=head.number,
+    )

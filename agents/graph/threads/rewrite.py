@@ -1,0 +1,151 @@
+"""Changing a thread by hand: writing to its state, and going back to a checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from agents.core.address import Address
+from agents.core.errors import AgentConfigError
+from agents.core.pending import Point
+from agents.graph.commands import END, START
+from agents.graph.nodes.engine import shown_values
+from agents.graph.nodes.questions import Question
+from agents.graph.state.place import Break, GraphInfo, GraphState, Outcome, Task
+from agents.graph.state.plan import Topology
+from agents.graph.threads.document import ThreadDocument, bare_point
+from agents.graph.threads.snapshot import Phase
+
+
+async def edited(
+    topology: Topology, head: ThreadDocument, update: Mapping[str, object], as_node: str
+) -> ThreadDocument:
+    """Write to a thread's state; see `CompiledGraph.update_state`.
+
+    Raises:
+        AgentConfigError: There is no such node.
+        StateUpdateError: The update does not fit.
+        GotoError: A router leads nowhere.
+    """
+    if as_node and as_node not in {START, END, *topology.nodes}:
+        known = ", ".join((*topology.nodes, START, END))
+        raise AgentConfigError(f"there is no node {as_node!r} to write as; there are: {known}")
+    state, who = head.state, f"update_state({as_node})"
+    topology.channels.check(update, who)
+    at = _unfinished(state, as_node)
+    if at is not None:
+        return await _finish_task(topology, head, at, dict(update))
+    begun = shown_values(topology, state) if as_node else state.values
+    values = topology.channels.merge(begun, [(who, update)])
+    if not as_node and state.gate:
+        changed = await topology.again(replace(state, gate=_ask_again(state)), values)
+    elif not as_node:
+        changed = replace(state, values=values, tasks=_reset(state.tasks), gate=_ask_again(state))
+    elif as_node == END:
+        kept = state.remembered
+        changed = replace(state, values=values, tasks=(), gate=(), joins={}, memories=kept)
+    else:
+        ended = replace(state, joins={}, memories=state.remembered)
+        changed = await topology.advance(ended, values, [(as_node, None)])
+    return _stored(head, changed, ())
+
+
+def _unfinished(state: GraphState, name: str) -> int | None:
+    found = [at for at, task in enumerate(state.tasks) if task.node == name]
+    return next((at for at in found if state.tasks[at].status != "done"), None)
+
+
+async def _finish_task(
+    topology: Topology, head: ThreadDocument, at: int, update: dict[str, object]
+) -> ThreadDocument:
+    """Write as a node of this step: the others stay as they are."""
+    state = head.state
+    task = replace(state.tasks[at], status="done", outcome=Outcome(update=update), error="")
+    address = task.address(head.point.address)
+    gate = tuple(one for one in state.gate if (one.kind, one.node) != ("before", task.node))
+    slots = {one.slot for one in gate}
+    children = tuple(
+        child
+        for child in head.point.children
+        if not address.is_prefix_of(child.address)
+        and (child.address != head.point.address or child.slot in slots)
+    )
+    state = replace(state.with_task(at, task), gate=gate)
+    if not state.next and not gate:
+        values = topology.channels.merge(state.values, state.updates)
+        done = [(one.node, one.outcome.goto if one.outcome else None) for one in state.tasks]
+        ended = replace(state, step=state.step + 1, memories=state.remembered)
+        state = await topology.advance(ended, values, done)
+        children = ()
+    return _stored(head, state, children)
+
+
+def _reset(tasks: tuple[Task, ...]) -> tuple[Task, ...]:
+    """Let those that are not done begin anew."""
+    fresh = (replace(t, status="todo", answered=(), error="") for t in tasks)
+    return tuple(
+        old if old.status == "done" else new for old, new in zip(tasks, fresh, strict=True)
+    )
+
+
+def _ask_again(state: GraphState) -> tuple[Break, ...]:
+    return tuple(replace(one, id="", edit={}) for one in state.gate)
+
+
+def _stored(head: ThreadDocument, state: GraphState, children: tuple[Point, ...]) -> ThreadDocument:
+    phase: Phase = "paused" if state.tasks or state.gate else "finished"
+    point = bare_point(head.point, state)
+    if children:
+        point = replace(point, children=children, is_hidden=False)
+    return replace(head, point=point, phase=phase, reason="", parent=head.number)
+
+
+def forked(
+    source: ThreadDocument, head: ThreadDocument, new_id: Callable[[], str]
+) -> ThreadDocument:
+    """Make a head of an earlier checkpoint; see `CompiledGraph.fork`.
+
+    What is not finished gets a new number, so that no address is used twice in a thread. What
+    tools and agents asked is bound to where they stood: their nodes begin anew.
+    """
+    counts = dict(source.state.counts)
+    for name, count in head.state.counts.items():
+        counts[name] = max(count, counts.get(name, 0))
+    graph = source.point.address
+    at_gate = [child for child in source.point.children if child.address == graph]
+    children = [_renamed(child, graph, graph, new_id) for child in at_gate]
+    tasks = []
+    for task in source.state.tasks:
+        if task.status == "done":
+            tasks.append(task)
+            continue
+        old = task.address(graph)
+        counts[task.node] += 1
+        moved = replace(task, run=counts[task.node])
+        inside = [one for one in source.point.children if old.is_prefix_of(one.address)]
+        kept = [
+            _renamed(one, old, moved.address(graph), new_id) for one in inside if _is_plain(one)
+        ]
+        children += kept
+        is_lost = task.status == "waiting" and not kept
+        tasks.append(replace(moved, status="todo") if is_lost else moved)
+    origin = source.state.origin and replace(source.state.origin, counts=counts)
+    state = replace(source.state, counts=counts, tasks=tuple(tasks), origin=origin)
+    point = bare_point(replace(source.point, id=new_id()), state)
+    point = replace(point, children=tuple(children), is_hidden=not children)
+    phase: Phase = "paused" if source.phase == "running" else source.phase
+    return replace(source, point=point, phase=phase, parent=source.number)
+
+
+def _is_plain(point: Point) -> bool:
+    """Whether all that waits below is a question of a graph: those are bound to no thread."""
+    return all(
+        isinstance(one.info, Question | GraphInfo) for one in point.walk() if not one.children
+    )
+
+
+def _renamed(point: Point, old: Address, new: Address, new_id: Callable[[], str]) -> Point:
+    """The same interrupt under another id, and at another address."""
+    address = Address((*new.segments, *point.address.segments[len(old) :]))
+    children = tuple(_renamed(child, old, new, new_id) for child in point.children)
+    return replace(point, id=new_id(), address=address, children=children)

@@ -1,0 +1,250 @@
+"""The threads of a graph: reading where they stand, and changing them by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from agents.core.checkpoint import CheckpointStatus, CheckpointStore, ThreadStore
+from agents.core.errors import (
+    AgentConfigError,
+    CheckpointConflictError,
+    CheckpointError,
+    CheckpointNotFoundError,
+    NothingPendingError,
+)
+from agents.graph.errors import NoGraphStoreError, OtherGraphError, ThreadBusyError
+from agents.graph.nodes.engine import shown_values
+from agents.graph.state.plan import Topology
+from agents.graph.threads.document import ThreadDocument
+from agents.graph.threads.execution import Options
+from agents.graph.threads.rewrite import edited, forked
+from agents.graph.threads.snapshot import StateSnapshot, graph_address, pending_of, task_views
+from agents.graph.threads.thread import Thread, is_copy, stored_id, thread_of
+
+
+class GraphThreads:
+    """What can be done with the threads of a graph, beside running them.
+
+    Args:
+        topology: The graph's shape.
+        store: Where threads are kept; None keeps nothing.
+        options: What else it was compiled with.
+    """
+
+    def __init__(
+        self, topology: Topology, *, store: CheckpointStore | None, options: Options
+    ) -> None:
+        self.topology = topology
+        self._store = store
+        self._options = options
+
+    @property
+    def name(self) -> str:
+        """Its name: a part of addresses."""
+        return self.topology.name
+
+    async def get_state(self, thread_id: str, checkpoint: int | None = None) -> StateSnapshot:
+        """Read where a thread stands.
+
+        Args:
+            thread_id: The thread.
+            checkpoint: Number of an earlier checkpoint: where it stood then.
+
+        Raises:
+            NoGraphStoreError: The graph has no store.
+            CheckpointNotFoundError: It never ran, or has no such checkpoint.
+        """
+        thread = self._thread(thread_id, "get_state()")
+        head = await thread.need_head(self.topology)
+        found = head if checkpoint is None else await thread.read(checkpoint)
+        return self._snapshot(thread_id, found)
+
+    async def history(self, thread_id: str, *, limit: int | None = None) -> list[StateSnapshot]:
+        """Read where a thread stood: its checkpoints, newest first.
+
+        Args:
+            thread_id: The thread.
+            limit: How many at most.
+
+        Raises:
+            NoGraphStoreError: The graph has no store.
+            CheckpointNotFoundError: It never ran.
+        """
+        thread = self._thread(thread_id, "history()")
+        head = await thread.need_head(self.topology)
+        last = 0 if limit is None else max(head.number - limit, 0)
+        numbers = range(head.number, last, -1)
+        return [self._snapshot(thread_id, await thread.read(number)) for number in numbers]
+
+    async def update_state(
+        self, thread_id: str, update: Mapping[str, object], *, as_node: str = ""
+    ) -> StateSnapshot:
+        """Write to the state of a thread that nobody works on.
+
+        Without `as_node`, questions that wait are withdrawn, as they were about another state: the
+        nodes ask again, under new ids, when the thread goes on. With it, it is as if that node had
+        finished with this update, and others wait on; one that is not part of the step takes the
+        place of all that are.
+
+        Args:
+            thread_id: The thread.
+            update: By key of the state, through its reducers.
+            as_node: Whose update it is; `END` ends the turn.
+
+        Raises:
+            NoGraphStoreError: The graph has no store.
+            CheckpointError: It never ran, is being worked on, or somebody else wrote first.
+            AgentConfigError: There is no such node.
+            StateUpdateError: The update does not fit; nothing was written.
+        """
+        thread = self._thread(thread_id, "update_state()")
+        head = await thread.need_head(self.topology)
+        thread.refuse_running()
+        document = await edited(self.topology, head, update, as_node)
+        return self._snapshot(thread_id, await thread.save(document))
+
+    async def fork(
+        self, thread_id: str, *, at: int | None = None, new_thread_id: str = ""
+    ) -> StateSnapshot:
+        """Go back to a checkpoint, or copy it to another thread.
+
+        Questions that waited there wait again, under new ids. The history stays.
+
+        Args:
+            thread_id: The thread.
+            at: Number of the checkpoint; the newest when it is left out.
+            new_thread_id: A thread that does not exist yet; empty goes back in the same one.
+
+        Raises:
+            NoGraphStoreError: The graph has no store.
+            CheckpointError: There is no such checkpoint, the thread is being worked on, the new
+                one exists, or somebody else wrote first.
+        """
+        thread = self._thread(thread_id, "fork()")
+        head = await thread.need_head(self.topology)
+        thread.refuse_running()
+        source = head if at is None else await thread.read(at)
+        document = forked(source, head, self._options.new_id)
+        if new_thread_id and new_thread_id != thread_id:
+            thread = self._thread(new_thread_id, "fork()")
+            if await thread.load() is not None:
+                raise CheckpointConflictError(new_thread_id, "this thread exists already")
+            document = replace(document, number=1, parent=None)
+        return self._snapshot(thread.thread_id, await thread.save(document))
+
+    async def threads(self, *, after: str = "", limit: int = 100) -> list[StateSnapshot]:
+        """Read where the threads of this graph stand, in the order of their ids.
+
+        Threads of other graphs in the same store are left out, and so is what cannot be read.
+
+        Args:
+            after: The last thread id of the page before; empty begins with the first.
+            limit: How many at most.
+
+        Raises:
+            NoGraphStoreError: The graph has no store that can list.
+        """
+        store, found = self._listing("threads()"), list[StateSnapshot]()
+        last = stored_id(after) if after else ""
+        while len(found) < limit and (page := await store.ids(after=last)):
+            last = page[-1]
+            for thread_id in filter(None, map(thread_of, page)):
+                snapshot = await self._known(store, thread_id)
+                found += [snapshot] if snapshot else []
+        return found[:limit]
+
+    async def delete_thread(self, thread_id: str) -> None:
+        """Delete a thread with its whole history. It cannot be undone; may be repeated.
+
+        Also of a thread that cannot be read, or whose graph had another name.
+
+        Args:
+            thread_id: The thread.
+
+        Raises:
+            NoGraphStoreError: The graph has no store that can delete.
+            ThreadBusyError: It is being worked on.
+            CheckpointConflictError: Somebody else wrote meanwhile.
+            CheckpointNotFoundError: There is no such thread.
+        """
+        store, key = self._listing("delete_thread()"), stored_id(thread_id)
+        head = await store.load(key)
+        if head is not None and head.status is CheckpointStatus.RUNNING:
+            raise ThreadBusyError(thread_id)
+        copies = await _copies(store, key)
+        for copy in copies:
+            found = await store.load(copy)
+            await store.delete(copy, expected_version=found.version if found else 0)
+        await store.delete(key, expected_version=head.version if head else 0)
+        if head is None and not copies:
+            raise CheckpointNotFoundError(thread_id)
+
+    async def _known(self, store: ThreadStore, thread_id: str) -> StateSnapshot | None:
+        """Where a thread of this graph stands; None when it is another's, or cannot be read."""
+        thread = Thread(store, thread_id)
+        try:
+            return self._snapshot(thread_id, await thread.need_head(self.topology))
+        except (CheckpointError, OtherGraphError):
+            return None
+
+    def _listing(self, what: str) -> ThreadStore:
+        if self._store is None or not isinstance(self._store, ThreadStore):
+            raise NoGraphStoreError(self.name, f"{what}, which takes a ThreadStore,")
+        return self._store
+
+    async def cancel(self, thread_id: str, reason: str) -> StateSnapshot:
+        """End the turn of a thread: nothing more runs, and nothing waits any more.
+
+        Also of a thread whose graph had another name, or other nodes.
+
+        Args:
+            thread_id: The thread.
+            reason: Why; never empty.
+
+        Raises:
+            NoGraphStoreError: The graph has no store.
+            NothingPendingError: The turn has ended.
+            CheckpointError: It never ran, is being worked on, or somebody else wrote first.
+            AgentConfigError: There is no reason.
+        """
+        if not reason:
+            raise AgentConfigError("cancel() needs a reason: people will ask")
+        thread = self._thread(thread_id, "cancel()")
+        head = await thread.any_head()
+        thread.refuse_running()
+        if head.phase in {"finished", "cancelled"}:
+            raise NothingPendingError(thread_id)
+        state = replace(head.state, tasks=(), gate=(), joins={})
+        document = head.with_state(state, phase="cancelled", reason=reason)
+        saved = await thread.save(replace(document, parent=head.number))
+        return self._snapshot(thread_id, saved)
+
+    def _thread(self, thread_id: str, what: str) -> Thread:
+        if self._store is None or not thread_id:
+            raise NoGraphStoreError(self.name, what)
+        return Thread(self._store, thread_id)
+
+    def _snapshot(self, thread_id: str, document: ThreadDocument) -> StateSnapshot:
+        state, waiting = document.state, pending_of(document.point)
+        return StateSnapshot(
+            thread_id=thread_id,
+            checkpoint=document.number,
+            parent=document.parent,
+            phase=document.phase,
+            reason=document.reason,
+            step=state.step,
+            values=shown_values(self.topology, state),
+            next=state.next,
+            tasks=task_views(state, graph_address(document.graph), waiting),
+            interrupts=waiting,
+        )
+
+
+async def _copies(store: ThreadStore, key: str) -> list[str]:
+    """The ids of a thread's history."""
+    found, last = list[str](), ""
+    while page := await store.ids(prefix=f"{key}@", after=last):
+        last = page[-1]
+        found += [one for one in page if is_copy(one, key)]
+    return found

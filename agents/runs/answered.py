@@ -1,0 +1,115 @@
+"""Answers that hooks find once more.
+
+When a hook of a middleware asks people, the hooks before it, at the same place, run again after the
+answer. What people answered to them is kept until the agent has passed that place; otherwise each
+would forget when the next one asks, and they would ask in turn for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import cast
+
+from agents.core.address import Address
+from agents.core.codec import Json
+from agents.core.errors import CheckpointDecodeError
+from agents.core.infos import CallInfo
+from agents.core.pending import Point
+from agents.core.scope import Scope, current_scope, watching_claims
+
+_OTHERS = {"agent", "tool", "runnable"}
+"""Types of segments below which somebody else asks than the hook itself."""
+
+
+@dataclass(slots=True)
+class HookAnswers:
+    """What people answered to the hooks of one agent, at the place where it is now.
+
+    Attributes:
+        by_slot: What each hook goes on from, by its slot and by interrupt id, with the answer by
+            id; without one when only something below was answered.
+    """
+
+    by_slot: dict[str, dict[str, tuple[Point, dict[str, object]]]] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, list[object]]:
+        """Make data to store; with the answers, which may be of registered types."""
+        return {
+            slot: [[point.to_json(), answers] for point, answers in found.values()]
+            for slot, found in self.by_slot.items()
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Sequence[object]]) -> HookAnswers:
+        """Read what `to_json` made.
+
+        Raises:
+            CheckpointDecodeError: It is damaged.
+        """
+        read = cls()
+        try:
+            for slot, found in data.items():
+                for one in found:
+                    stored, answers = cast("tuple[Json, dict[str, object]]", one)
+                    point = Point.from_json(stored)
+                    read.by_slot.setdefault(slot, {})[point.id] = point, dict(answers)
+        except (TypeError, ValueError) as error:
+            raise CheckpointDecodeError(f"an answer to a hook is damaged: {error!r}") from error
+        return read
+
+    def passed(self, *hooks: str) -> None:
+        """Forget what was answered to some hooks: when they run again, it is another place."""
+        run = current_scope("a hook").run
+        for slot in [slot for slot in self.by_slot if slot.split(":", 1)[0] in hooks]:
+            run.claimed.update(self.by_slot.pop(slot))
+
+    @contextmanager
+    def found_again(self, slot: str) -> Iterator[None]:
+        """Run a hook: let it find what it was answered here before, and keep what it finds now."""
+        scope, kept = current_scope("a hook"), self.by_slot.get(slot, {})
+        for point, answers in kept.values():
+            scope.run.recall(point, answers)
+        with watching_claims(lambda point: self._keep(scope, slot, point)):
+            yield
+
+    def keep_early(self, slots: Container[str]) -> None:
+        """Keep answers to hooks that are not reached, as another one asks people first."""
+        scope = current_scope("a hook")
+        for point in scope.run.unclaimed(scope.address):
+            if point.slot in slots and point.id in scope.run.answers:
+                self._keep(scope, point.slot, point)
+                scope.run.read.add(point.id)
+
+    def _keep(self, scope: Scope, slot: str, point: Point) -> None:
+        run, below = scope.run, point.address.segments[len(scope.address) :]
+        if not run.is_live(point) or isinstance(point.info, CallInfo):
+            return
+        if any(segment.type in _OTHERS for segment in below):
+            return
+        kept = self.by_slot.setdefault(slot, {})
+        for old in [one for one, _ in kept.values() if _place(one) == _place(point)]:
+            run.claimed.add(old.id)  # it has asked again since: only the newest counts
+            del kept[old.id]
+        run.claimed.add(point.id)
+        own = {point.id: run.answers[point.id]} if point.id in run.answers else {}
+        kept[point.id] = point, own
+
+
+def _place(point: Point) -> tuple[Address, str]:
+    return point.address, point.slot
+
+
+_answers: ContextVar[HookAnswers] = ContextVar("agents_hook_answers")
+
+
+def use_answers(answers: HookAnswers) -> None:
+    """Make these the answers to hooks of what runs in this task from now on."""
+    _answers.set(answers)
+
+
+def hook_answers() -> HookAnswers:
+    """The answers to hooks of the agent that runs here."""
+    return _answers.get()

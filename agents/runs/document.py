@@ -1,0 +1,418 @@
+"""The stored document of a run, and the note of what it was resumed with.
+
+Version 2 of the document added `topology`. Version 3 is the same, with changes that may follow it:
+earlier programs would not see these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias, cast, get_args
+
+from pydantic_ai.messages import ModelMessage
+
+from agents.address import Address
+from agents.cancel import CancelInfo
+from agents.changes import changed, difference
+from agents.checkpoint import CLAIM_VERSION, SCHEMA_VERSION, CheckpointStatus, StoredCheckpoint
+from agents.codec import Json, check_version, decode, encode, from_text, to_text
+from agents.context import Untargeted
+from agents.errors import (
+    AgentConfigError,
+    AmbiguousTargetError,
+    CheckpointDecodeError,
+    ResumeDataError,
+    UnknownInterruptError,
+)
+from agents.core.infos import CallInfo
+from agents.core.messages import dump_messages, load_messages
+from agents.core.pending import Answerable, InterruptContext, Point
+from agents.core.scope import Untargeted
+
+Targets: TypeAlias = (
+    Mapping[str, object] | Mapping[Address, object] | Mapping[str | Address, object]
+)
+"""Answers, by interrupt id or by address."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResumeParams:
+    """What an interrupted run is resumed with.
+
+    Attributes:
+        targets: Answers, by interrupt id, or by an address (or its text) that only one pending
+            interrupt has.
+        untargeted: What happens to interrupts without an answer: they stay as they are, and no
+            code of theirs runs ("preserve"); or each is entered without an answer and must
+            interrupt again, under a new id ("reenter").
+
+    Raises:
+        AgentConfigError: They are something else.
+    """
+
+    targets: Targets = field(default_factory=dict)
+    untargeted: Untargeted = "preserve"
+
+    def __post_init__(self) -> None:
+        check_targets(self.targets)
+        if self.untargeted not in get_args(Untargeted):
+            known = ", ".join(map(repr, get_args(Untargeted)))
+            raise AgentConfigError(f"there is no untargeted={self.untargeted!r}; use {known}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunDocument:
+    """All that is stored of a run. Stored: versions 1 to 3, must stay readable.
+
+    Attributes:
+        agent: Name of the root agent.
+        messages: The messages of this turn that the run began with.
+        log: Id of the message log and number of the turn.
+        streaming: Whether text is passed on while the model speaks.
+        session: Values that agents and tools share.
+        counts: See `RunContext`.
+        transcript: What finished agents of this turn said.
+        waiting: What waits for people; None when the run has only begun.
+        topology: What was declared at the addresses of what waits; see `agents.agent.topology`.
+        era: Enters idempotency keys; see `Runner`. Left out of the text when it is empty.
+        eras: Where calls stand that waited when a new era began, and their own. Also left out.
+    """
+
+    agent: str
+    messages: tuple[ModelMessage, ...]
+    log: tuple[str, int] | None = None
+    streaming: bool = False
+    session: Mapping[str, object] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+    transcript: tuple[ModelMessage, ...] = ()
+    waiting: Point | None = None
+    topology: Mapping[str, str] = field(default_factory=dict)
+    era: str = ""
+    eras: Mapping[str, str] = field(default_factory=dict)
+
+    def in_era(self, era: str) -> RunDocument:
+        """What is asked from now on belongs to this era; what waits keeps the one it has."""
+        if era == self.era:
+            return self
+        eras = dict(self.eras)
+        for point in self.waiting.walk() if self.waiting else ():
+            place: Address | None = point.address
+            while place is not None:
+                eras.setdefault(str(place), self.era)
+                place = place.parent
+        return replace(self, era=era, eras=eras)
+
+    def to_json(self) -> dict[str, Json]:
+        """Write it as JSON data.
+
+        Raises:
+            UnstorableValueError: A value in it cannot be stored.
+        """
+        eras: dict[str, Json] = {"era": self.era, "eras": dict(self.eras)} if self.era else {}
+        return {
+            "schema": SCHEMA_VERSION,
+            "agent": self.agent,
+            "messages": dump_messages(self.messages),
+            "log": list(self.log) if self.log else None,
+            "streaming": self.streaming,
+            "session": encode(dict(self.session)),
+            "counts": dict(self.counts),
+            "transcript": dump_messages(self.transcript),
+            "waiting": self.waiting.to_json() if self.waiting else None,
+            "topology": dict(self.topology),
+            **eras,
+        }
+
+    def to_text(self) -> str:
+        """Write it.
+
+        Raises:
+            UnstorableValueError: A value in it cannot be stored.
+        """
+        return to_text(self.to_json())
+
+    @classmethod
+    def from_text(cls, text: str) -> RunDocument:
+        """Read what `to_text` wrote.
+
+        Raises:
+            CheckpointDecodeError: It is damaged.
+            CheckpointVersionError: It is of an unknown version.
+        """
+        return cls.from_json(from_text(text))
+
+    @classmethod
+    def from_json(cls, data: dict[str, Json], *, waiting: Point | None = None) -> RunDocument:
+        """Read what `to_json` wrote.
+
+        Args:
+            data: What it wrote.
+            waiting: What waits, when that has been read already.
+
+        Raises:
+            CheckpointDecodeError: It is damaged.
+            CheckpointVersionError: It is of an unknown version.
+        """
+        data = migrated(data)
+        try:
+            log = cast("list[object] | None", data["log"])
+            if waiting is None and data["waiting"] is not None:
+                waiting = Point.from_json(data["waiting"])
+            return cls(
+                agent=cast("str", data["agent"]),
+                messages=tuple(load_messages(data["messages"])),
+                log=(str(log[0]), int(cast("int", log[1]))) if log else None,
+                streaming=bool(data["streaming"]),
+                session=cast("dict[str, object]", decode(data["session"])),
+                counts=cast("dict[str, int]", data["counts"]),
+                transcript=tuple(load_messages(data["transcript"])),
+                waiting=waiting,
+                topology=dict(cast("dict[str, str]", data["topology"])),
+                era=str(data.get("era", "")),
+                eras=dict(cast("dict[str, str]", data.get("eras", {}))),
+            )
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise CheckpointDecodeError(f"a part of it is damaged: {error!r}") from error
+
+
+def _from_1(data: dict[str, Json]) -> dict[str, Json]:
+    """Version 1 declared nothing; the gates of each call are in the state of its agent."""
+    return {**data, "topology": {}}
+
+
+def _from_2(data: dict[str, Json]) -> dict[str, Json]:
+    """Version 2 had no changes that follow the document."""
+    return data
+
+
+MIGRATIONS: dict[int, Callable[[dict[str, Json]], dict[str, Json]]] = {1: _from_1, 2: _from_2}
+"""For each old version of the document, what makes the next one of it."""
+
+
+def migrated(data: dict[str, Json]) -> dict[str, Json]:
+    """Bring a stored document to the version of this program.
+
+    Raises:
+        CheckpointVersionError: It is of an unknown version.
+    """
+    check_version(data, SCHEMA_VERSION)
+    for version in range(cast("int", data["schema"]), SCHEMA_VERSION):
+        data = {**MIGRATIONS[version](data), "schema": version + 1}
+    return data
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenRun:
+    """The checkpoint of a run, read once: for who looks at it before the run goes on.
+
+    It is what the store had at that moment. Whoever goes on from it after somebody else wrote gets
+    a conflict, and nothing runs.
+
+    Attributes:
+        checkpoint_id: Id of the run.
+        stored: What the store had.
+        document: What it says; None when the run has ended.
+        data: The document as JSON data, with all changes.
+        history: The messages of earlier turns; None when they have not been read.
+    """
+
+    checkpoint_id: str
+    stored: StoredCheckpoint
+    document: RunDocument | None
+    data: dict[str, Json] = field(default_factory=dict, repr=False)
+    history: tuple[ModelMessage, ...] | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, checkpoint_id: str, stored: StoredCheckpoint) -> OpenRun:
+        """Parse what a store gave.
+
+        Raises:
+            CheckpointDecodeError: It is damaged.
+            CheckpointVersionError: It is of an unknown version.
+        """
+        if stored.status is CheckpointStatus.CLOSED:
+            return cls(checkpoint_id=checkpoint_id, stored=stored, document=None)
+        data: Json = from_text(stored.data)
+        for text in stored.changes:
+            data = changed(data, from_text(text))
+        found = cast("dict[str, Json]", data)
+        document = RunDocument.from_json(found)
+        return cls(checkpoint_id=checkpoint_id, stored=stored, document=document, data=found)
+
+    def again(self) -> OpenRun:
+        """Parse it anew, but for what waits: others may have changed the values in it since."""
+        waiting = self.document.waiting if self.document is not None else None
+        return replace(self, document=RunDocument.from_json(self.data, waiting=waiting))
+
+    @property
+    def size(self) -> int:
+        """How many characters are stored of it."""
+        return len(self.stored.data) + sum(map(len, self.stored.changes))
+
+    @property
+    def status(self) -> CheckpointStatus:
+        """Where the run stands."""
+        return self.stored.status
+
+    @property
+    def agent_name(self) -> str:
+        """Name of its root agent; empty when it has ended."""
+        return self.document.agent if self.document is not None else ""
+
+    def change_to(self, data: dict[str, Json]) -> str:
+        """The text of what makes another document of this one; empty when all of it goes faster.
+
+        Whoever reads a run reads its document and all changes of it: together they may have twice
+        the size of the document, and then it is written anew.
+        """
+        if self.data.get("schema") != SCHEMA_VERSION:
+            return ""
+        change = to_text(difference(self.data, data) or {"keys": {}})
+        return change if len(change) + self.size <= 2 * len(self.stored.data) else ""
+
+    def pending(self) -> tuple[InterruptContext, ...]:
+        """What waits; empty when nothing does. See `Runner.pending`."""
+        waiting = self.document.waiting if self.document is not None else None
+        if waiting is None or self.status is not CheckpointStatus.PENDING:
+            return ()
+        return tuple(waiting.contexts())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """What a run was resumed with. Stored: version 1, must stay readable.
+
+    Attributes:
+        answers: By interrupt id; None for what goes on by itself, as it was stopped from outside.
+        untargeted: See `ResumeParams`.
+        session: Session values that replace stored ones.
+        era: The era in which it goes on; left out of the text when it is empty.
+    """
+
+    answers: Mapping[str, object] = field(default_factory=dict)
+    untargeted: Untargeted = "preserve"
+    session: Mapping[str, object] = field(default_factory=dict)
+    era: str = ""
+
+    def to_text(self) -> str:
+        """Write it.
+
+        Raises:
+            UnstorableValueError: A value in it cannot be stored.
+        """
+        data: dict[str, Json] = {
+            "schema": CLAIM_VERSION,
+            "answers": encode(dict(self.answers)),
+            "untargeted": self.untargeted,
+            "session": encode(dict(self.session)),
+        }
+        return to_text({**data, "era": self.era} if self.era else data)
+
+    @classmethod
+    def from_text(cls, text: str) -> Claim:
+        """Read what `to_text` wrote; of an empty text, a claim without answers.
+
+        Raises:
+            CheckpointDecodeError: It is damaged.
+            CheckpointVersionError: It is of an unknown version.
+        """
+        if not text:
+            return cls()
+        data = from_text(text)
+        check_version(data, CLAIM_VERSION)
+        untargeted = data.get("untargeted")
+        answers, session = decode(data.get("answers")), decode(data.get("session"))
+        if (
+            untargeted not in get_args(Untargeted)
+            or not isinstance(answers, dict)
+            or not isinstance(session, dict)
+        ):
+            raise CheckpointDecodeError("the answers of a resume are damaged")
+        return cls(
+            answers=answers,
+            untargeted=cast("Untargeted", untargeted),
+            session=session,
+            era=str(data.get("era", "")),
+        )
+
+
+def check_targets(targets: object) -> None:
+    """Make sure that these are answers, by id or address.
+
+    Raises:
+        AgentConfigError: They are something else.
+    """
+    if not isinstance(targets, Mapping):
+        raise AgentConfigError(
+            f"the answers of a resume are a dict by interrupt id, not a {type(targets).__name__}; "
+            "for none give {}"
+        )
+    for target in targets:
+        if not isinstance(target, str | Address):
+            raise AgentConfigError(
+                f"an answer belongs to an interrupt id or an address, not to {target!r}; "
+                "use `context.id`"
+            )
+
+
+def find_answers(waiting: Point, targets: Targets) -> dict[str, object]:
+    """Find out for which interrupt each answer is, and whether it fits.
+
+    Args:
+        waiting: Everything that waits.
+        targets: See `ResumeParams`.
+
+    Returns:
+        Answers by interrupt id.
+
+    Raises:
+        ResumeError: A target is unknown or ambiguous, or an answer does not fit.
+        AgentConfigError: They are no answers by id or address.
+    """
+    check_targets(targets)
+    answers: dict[str, object] = {}
+    for key, answer in targets.items():
+        target = str(key)
+        point = _find(waiting, target)
+        if point.id in answers:
+            raise AmbiguousTargetError(target, [point.id])
+        _check(point, target, answer)
+        answers[point.id] = answer
+    return answers
+
+
+def find_stopped(waiting: Point) -> dict[str, object]:
+    """Find what was stopped from outside: it goes on by itself, without an answer.
+
+    Returns:
+        None by interrupt id.
+    """
+    return {point.id: None for point in waiting.walk() if isinstance(point.info, CancelInfo)}
+
+
+def _find(waiting: Point, target: str) -> Point:
+    points = [point for point in waiting.walk() if not point.is_hidden]
+    for point in points:
+        if point.id == target:
+            return point
+    found = [point for point in points if not point.children and str(point.address) == target]
+    if not target or not found:
+        raise UnknownInterruptError(target, [p.id for p in points if not p.children])
+    if len(found) > 1:
+        raise AmbiguousTargetError(target, [point.id for point in found])
+    return found[0]
+
+
+def _check(point: Point, target: str, answer: object) -> None:
+    if answer is None:
+        raise ResumeDataError(f"the answer for {point.address} is None; nothing ran", target=target)
+    if point.children and isinstance(point.info, CallInfo):
+        inside = ", ".join(one.id for one in point.contexts())
+        raise ResumeDataError(
+            f"the call at {point.address} was agreed to already, and has started; now it waits for "
+            f"what is asked in it: answer {inside}",
+            target=target,
+        )
+    if isinstance(point.info, Answerable):
+        point.info.check_answer(answer)

@@ -1,0 +1,323 @@
+"""A segment of a run: from its start, resume or recovery to its next interrupt or its end.
+
+What all segments of a runner share is its setup, which opens and begins them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+from cachetools import LRUCache
+from pydantic_ai.messages import ModelMessage
+
+from agents.agent import Agent
+from agents.cancel import CancelToken
+from agents.checkpoint import (
+    AmendingStore,
+    CheckpointStatus,
+    CheckpointStore,
+    MessageLog,
+    StoredCheckpoint,
+)
+from agents.codec import read_back, to_text
+from agents.context import BeforeStart, RunContext, SessionValues
+from agents.document import Claim, OpenRun, RunDocument, find_stopped
+from agents.errors import (
+    AgentConfigError,
+    CheckpointBusyError,
+    CheckpointClosedError,
+    CheckpointConflictError,
+    ResumeError,
+)
+from agents.core.journal import Journal
+from agents.core.messages import dump_new, log_text, read_log
+from agents.core.observers import Observers, RunCancelled, RunFailed, RunFinished, RunInterrupted
+from agents.core.pending import Point
+from agents.core.scope import BeforeStart, RunContext, SessionValues
+from agents.runs.document import Claim, RunDocument, find_stopped
+from agents.runs.topology import topology
+
+_FRESH = 200
+"""How many checkpoints a runner remembers at most, each a few kilobytes."""
+_FRESH_SIZE = 4_000_000
+"""How many characters they have together, but for one that alone has more."""
+
+
+def _size(run: OpenRun) -> int:
+    return min(max(run.size, _FRESH_SIZE // _FRESH), _FRESH_SIZE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """What a runner was made with.
+
+    Attributes:
+        agent: The root agent.
+        store: Where checkpoints are kept.
+        message_log: Where the messages of earlier turns are.
+        every_step: Whether each step is stored.
+        observers: Told what happens.
+        new_id: Makes ids of interrupts.
+        before_start: Looks at each gated call before it starts; None lets all of them.
+        era: Enters idempotency keys; empty for that of the document.
+        amending: The same as `store`, if it can add to a document.
+        fresh: What this process saved last, so that a resume need not read it again. Others may
+            have written since: a claim tells.
+    """
+
+    agent: Agent
+    store: CheckpointStore | None
+    message_log: MessageLog | None
+    every_step: bool
+    observers: Observers
+    new_id: Callable[[], str]
+    before_start: BeforeStart | None = None
+    era: str = ""
+    amending: AmendingStore | None = None
+    fresh: LRUCache[str, OpenRun] = field(
+        default_factory=lambda: LRUCache(_FRESH_SIZE, getsizeof=_size)
+    )
+
+    async def history(self, document: RunDocument) -> tuple[ModelMessage, ...]:
+        """Read the messages of earlier turns in the log.
+
+        Raises:
+            AgentConfigError: The run has a log, and this runner has none.
+        """
+        if document.log is None:
+            return ()
+        if self.message_log is None:
+            raise AgentConfigError("`log` needs a message log: `Runner(agent, message_log=…)`")
+        log_id, turn = document.log
+        return tuple(read_log(await self.message_log.load(log_id, before_turn=turn)))
+
+    async def begin(self, run_id: str, document: RunDocument) -> OpenRun:
+        """Make sure that an id is free; when each step is stored, take it.
+
+        Returns:
+            The checkpoint; with version 0, when nothing is stored yet.
+
+        Raises:
+            CheckpointError: The id is in use.
+            UnstorableValueError: A value of the run cannot be stored.
+        """
+        data = document.to_json()
+        text = read_back(to_text(data), RunDocument.from_text)
+        version, status = 0, CheckpointStatus.RUNNING
+        if self.store is not None and run_id:
+            if not self.every_step:
+                await self._check_new(self.store, run_id)
+            else:
+                version = await self._take(self.store, run_id, text)
+        stored = StoredCheckpoint(
+            data=text, claim="", status=status, version=version, base=version, journal=()
+        )
+        return OpenRun(checkpoint_id=run_id, stored=stored, document=document, data=data)
+
+    async def _check_new(self, store: CheckpointStore, run_id: str) -> None:
+        stored = await store.load(run_id)
+        if stored is not None:
+            check_free(run_id, stored)
+            raise CheckpointConflictError(run_id, "it waits for answers or is new")
+
+    async def _take(self, store: CheckpointStore, run_id: str, text: str) -> int:
+        """Save, which also says whether the id is new; only when it is not, look why."""
+        try:
+            status = CheckpointStatus.RUNNING
+            return await store.save(run_id, text, status=status, expected_version=0)
+        except CheckpointConflictError:
+            await self._check_new(store, run_id)
+            raise
+
+    def segment(
+        self,
+        opened: OpenRun,
+        document: RunDocument,
+        *,
+        cancel: CancelToken | None,
+        was_claimed: bool = False,
+    ) -> Segment:
+        """Make a segment; nothing of it runs yet.
+
+        Args:
+            opened: The run, with its history; the id may be empty.
+            document: What it says.
+            cancel: With it, somebody else can stop the run.
+            was_claimed: Whether this process has just claimed it.
+        """
+        run_id, stored = opened.checkpoint_id, opened.stored
+        claim = Claim.from_text(stored.claim)
+        document = document.in_era(claim.era or document.era)
+        session = SessionValues({**document.session, **claim.session})
+        session.take_changes()
+        journal = Journal(
+            self.store,
+            run_id,
+            base=stored.base,
+            entries=stored.journal,
+            every_step=self.every_step,
+        )
+        run = RunContext(
+            checkpoint_id=run_id,
+            new_id=self.new_id,
+            journal=journal,
+            session=session,
+            waiting=document.waiting,
+            answers=claim.answers,
+            untargeted=claim.untargeted,
+            counts=dict(document.counts),
+            transcript=list(document.transcript),
+            streaming=document.streaming,
+            cancel=cancel or CancelToken(),
+            observers=self.observers,
+            before_start=self.before_start,
+            era=document.era,
+            eras=document.eras,
+        )
+        return Segment(
+            setup=self,
+            checkpoint_id=run_id if self.store else "",
+            document=document,
+            run=run,
+            opened=opened,
+            was_claimed=was_claimed,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """A part of a run that is going on, and how it is stored when it is over.
+
+    Attributes:
+        setup: What its runner was made with.
+        checkpoint_id: Empty when nothing is kept.
+        document: What it began from.
+        run: What all parts of it share.
+        opened: The checkpoint; with version 0, when there is none yet.
+        was_claimed: Whether this process has just claimed it.
+    """
+
+    setup: Setup
+    checkpoint_id: str
+    document: RunDocument
+    run: RunContext
+    opened: OpenRun
+    was_claimed: bool = False
+
+    @property
+    def version(self) -> int:
+        """Of the checkpoint; 0 when there is none yet."""
+        return self.opened.stored.version
+
+    async def keep(self, waiting: Point) -> int:
+        """Store what waits; only then may people see it.
+
+        Returns:
+            The version of the checkpoint; 0 when nothing is kept.
+        """
+        with self._failures():
+            version = await self._keep(waiting)
+        kind = RunCancelled if self.was_stopped(waiting) else RunInterrupted
+        contexts = tuple(waiting.contexts())
+        self.run.observers.tell(kind(checkpoint_id=self.run.checkpoint_id, contexts=contexts))
+        return version
+
+    def was_stopped(self, waiting: Point) -> bool:
+        """Whether it ended because somebody stopped it, whatever else waits as well."""
+        return self.run.cancel.mode is not None or bool(find_stopped(waiting))
+
+    def unused(self, waiting: Point) -> list[ResumeError]:
+        """Answers that nobody used; where a run was stopped, they may not have been reached."""
+        return [] if self.was_stopped(waiting) else self.run.unused(waiting)
+
+    async def fail(self, error: Exception) -> None:
+        """After an error: wait for the same answers again, if nothing is on record since."""
+        journal = self.run.journal
+        # Whoever was refused an entry may have been overtaken: a save would wipe the journal of
+        # the other one, with the start of a call that runs right now.
+        if self.was_claimed and not journal.has_entries and not journal.has_failed:
+            # The caller must see the error that ended the run; `recover` works all the same.
+            with contextlib.suppress(Exception):
+                await self._save(self.document)
+        self._tell_failure(error)
+
+    async def finish(self) -> None:
+        """Add the turn to its log, then close the checkpoint: each may be repeated."""
+        with self._failures():
+            message_log, store = self.setup.message_log, self.setup.store
+            if self.document.log is not None and message_log is not None:
+                log_id, turn = self.document.log
+                text = log_text([*self.document.messages, *self.run.transcript])
+                await message_log.append(log_id, turn, text)
+            if store is not None and self.version:
+                await store.close(self.checkpoint_id, expected_version=self.version)
+        self.run.observers.tell(RunFinished(checkpoint_id=self.run.checkpoint_id))
+
+    async def _keep(self, waiting: Point) -> int:
+        dump_new(self.run.transcript[len(self.document.transcript) :])
+        document = replace(
+            self.document,
+            session=dict(self.run.session),
+            counts=self.run.counts,
+            transcript=tuple(self.run.transcript),
+            waiting=waiting.stored(),
+            topology=topology(self.setup.agent, waiting),
+        )
+        return await self._save(document)
+
+    async def _save(self, document: RunDocument) -> int:
+        """Write what has changed of the document, or all of it where that costs less."""
+        store, amending, before = self.setup.store, self.setup.amending, self.opened.stored
+        if store is None or not self.checkpoint_id:
+            return 0
+        data, pending = document.to_json(), CheckpointStatus.PENDING
+        running = before.status is CheckpointStatus.RUNNING and bool(before.version)
+        change = self.opened.change_to(data) if running and amending is not None else ""
+        text, changes = before.data, (*before.changes, change)
+        if amending is not None and change:
+            version = await amending.amend(
+                self.checkpoint_id, change, expected_version=self.version
+            )
+        else:
+            text, changes = to_text(data), ()
+            version = await store.save(
+                self.checkpoint_id, text, status=pending, expected_version=self.version
+            )
+        stored = StoredCheckpoint(
+            data=text,
+            claim="",
+            status=pending,
+            version=version,
+            base=version,
+            journal=(),
+            changes=changes,
+        )
+        saved = replace(self.opened, stored=stored, document=document, data=data)
+        self.setup.fresh[self.checkpoint_id] = saved
+        return version
+
+    @contextlib.contextmanager
+    def _failures(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            self._tell_failure(error)
+            raise
+
+    def _tell_failure(self, error: Exception) -> None:
+        self.run.observers.tell(RunFailed(checkpoint_id=self.run.checkpoint_id, error=error))
+
+
+def check_free(checkpoint_id: str, stored: StoredCheckpoint) -> None:
+    """Make sure that a run has not ended, and that nobody works on it.
+
+    Raises:
+        CheckpointClosedError: It has ended.
+        CheckpointBusyError: It is going on.
+    """
+    if stored.status is CheckpointStatus.CLOSED:
+        raise CheckpointClosedError(checkpoint_id)
+    if stored.status is CheckpointStatus.RUNNING:
+        raise CheckpointBusyError(checkpoint_id)

@@ -1,0 +1,152 @@
+"""What stands at the addresses of a run: noted with each interrupt, compared with each resume.
+
+Only what lies on the way to something that waits is noted, so that a program which is started anew
+may add tools and agents, and change texts and models, as it likes. An agent, a tool or a gate above
+a question must be what it was when people were asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias, runtime_checkable
+
+from agents.agent import Agent
+from agents.core.address import Address, Segment
+from agents.core.errors import TopologyChangedError
+from agents.core.pending import Point
+from agents.gates.policy import PolicyGate
+from agents.policy.base import people_of
+from agents.tools.base import Tool
+
+Key: TypeAlias = tuple[str, str]
+"""Type and id of an address segment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """A part of an agent or a tool, as far as answers depend on it.
+
+    Attributes:
+        kind: Stored, and compared with a resume: for an agent its class, for a tool its gates.
+        inner: The part itself; when it is `Described`, its own parts are compared, too.
+    """
+
+    kind: str
+    inner: object = None
+
+
+@runtime_checkable
+class Described(Protocol):
+    """An agent or a tool that says what it is made of. The others are not compared."""
+
+    def components(self) -> Mapping[Key, Component]:
+        """Its direct parts, by type and id of their address segment: `("tool", "pay")`."""
+        ...
+
+
+@runtime_checkable
+class Holder(Protocol):
+    """A part whose own parts have names of their own at run time: they are not compared."""
+
+    def held(self) -> Iterable[object]:
+        """Agents, tools and other holders in it, as far as it knows them."""
+        ...
+
+
+def agent_component(agent: Agent) -> tuple[Key, Component]:
+    """Describe an agent, as a part of what runs it."""
+    kind = type(agent).__name__ if isinstance(agent, Described) else "an agent"
+    return ("agent", agent.name), Component(kind, agent)
+
+
+def tool_component(tool: Tool) -> tuple[Key, Component]:
+    """Describe a tool with its gates, as a part of an agent."""
+    spec = tool.definition
+    return ("tool", spec.name), Component(", ".join(spec.gates) or "no gate", tool)
+
+
+def component_at(agent: Agent, address: Address) -> object:
+    """Find the part that is declared at an address; None where parts do not say what they are.
+
+    Args:
+        agent: The root agent.
+        address: Of an agent or a call, with its gates: `agent:Boss;agent:Worker;tool:pay:c1`.
+    """
+    found = list(_declared(agent, address))
+    return found[-1].inner if found and len(found) == len(address) else None
+
+
+def topology(agent: Agent, waiting: Point) -> dict[str, str]:
+    """What is declared at the addresses of what waits, and above them.
+
+    Args:
+        agent: The root agent.
+        waiting: What waits.
+
+    Returns:
+        Kinds of components, by address without sub-ids, as text.
+    """
+    addresses = {_plain(point.address) for point in waiting.walk()}
+    return {
+        str(Address(address.segments[:length])): found.kind
+        for address in addresses
+        for length, found in enumerate(_declared(agent, address), start=1)
+    }
+
+
+def check_topology(agent: Agent, waiting: Point, was: Mapping[str, str]) -> None:
+    """Refuse a resume into something else than what asked, also beside what is answered.
+
+    Args:
+        agent: The root agent, as it is now.
+        waiting: What waits.
+        was: What `topology` gave when people were asked.
+
+    Raises:
+        TopologyChangedError: An agent, a tool or its gates have changed or are gone.
+    """
+    now = topology(agent, waiting)
+    for at, kind in was.items():
+        if now.get(at) != kind:
+            raise TopologyChangedError(at, kind, now.get(at, "nothing of that name"))
+
+
+def people_named(agent: Agent) -> tuple[str, ...]:
+    """Whom the policies around declared tools may ask, wherever in an agent, each once.
+
+    Also through what stands around them, in whatever order; but not what code of an agent, or of a
+    node of a graph, calls by itself.
+    """
+    found: dict[str, None] = {}
+    seen: set[int] = set()
+    waiting: list[object] = [agent]
+    while waiting:
+        part = waiting.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        if isinstance(part, Described):
+            waiting += [one.inner for one in part.components().values()]
+        if isinstance(part, Holder):
+            waiting += part.held()
+        if isinstance(part, PolicyGate):
+            found.update(dict.fromkeys(people_of(part.policy)))
+        waiting.append(getattr(part, "tool", None))  # what stands around a tool calls it that
+    return tuple(found)
+
+
+def _declared(agent: Agent, address: Address) -> Iterator[Component]:
+    """The parts on the way to an address, as far as they are declared."""
+    key, part = agent_component(agent)
+    parts: Mapping[Key, Component] = {key: part}
+    for segment in address.segments:
+        found = parts.get((segment.type, segment.id))
+        if found is None:
+            return
+        yield found
+        parts = found.inner.components() if isinstance(found.inner, Described) else {}
+
+
+def _plain(address: Address) -> Address:
+    return Address(tuple(Segment(segment.type, segment.id) for segment in address.segments))

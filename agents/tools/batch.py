@@ -1,0 +1,167 @@
+"""All tool calls of one model answer: side by side, each finished once.
+
+Pieces of results wait in a queue without a limit. It cannot outgrow the results themselves, which
+are kept whole until their calls have finished, and whoever takes the events never waits for more
+than the next one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from agents.agent import ToolDelta, ToolEvent, header, stop
+from agents.core.address import Address, Segment
+from agents.core.calls import ToolCall, ToolReturn
+from agents.core.interrupt import Interrupted
+from agents.core.messages import PlannedCall, well_formed
+from agents.core.scope import current_scope
+from agents.tools.base import Tool
+from agents.tools.call import execute
+
+_Item: TypeAlias = ToolDelta | asyncio.Task[ToolReturn]
+
+
+class ToolBatch:
+    """Runs the calls of one answer that are not finished yet.
+
+    Args:
+        calls: In the order of the answer.
+        tools: By name.
+        results: What is finished already, by call id; new results are added.
+        why: What the model said beside the calls.
+        is_sequential: Whether they run one after the other.
+
+    Attributes:
+        results: By call id.
+        signals: What waits, by call id.
+    """
+
+    def __init__(
+        self,
+        calls: Sequence[PlannedCall],
+        tools: Mapping[str, Tool],
+        results: dict[str, ToolReturn],
+        *,
+        why: str,
+        is_sequential: bool,
+    ) -> None:
+        self._calls = calls
+        self._tools = tools
+        self._why = why
+        self._is_sequential = is_sequential
+        self.results = results
+        self.signals: dict[str, Interrupted] = {}
+
+    async def run(self) -> AsyncGenerator[ToolDelta | ToolEvent, None]:
+        """Run what is to run, and tell what finished; in a streaming run, also pieces of results.
+
+        Interrupts are in `signals`; the others run to their end all the same.
+
+        Raises:
+            AgentError: The run cannot go on; all calls have ended.
+        """
+        todo = self._todo()
+        groups = [[planned] for planned in todo] if self._is_sequential else [todo]
+        for group in groups:
+            async for event in self._run_group(group):
+                yield event
+
+    def waiting(self) -> list[Interrupted]:
+        """Signals in the order of the calls."""
+        order = [planned.call.id for planned in self._calls]
+        return [self.signals[call_id] for call_id in order if call_id in self.signals]
+
+    def _todo(self) -> list[PlannedCall]:
+        scope, todo = current_scope("ToolBatch"), []
+        for planned in self._calls:
+            call = planned.call
+            if call.id in self.results:
+                continue
+            address = scope.address.child(Segment("tool", call.name, call.id))
+            untouched = scope.run.untouched(address)
+            if untouched is not None:
+                self.signals[call.id] = Interrupted(untouched)
+            else:
+                todo.append(planned)
+        return todo
+
+    async def _run_group(
+        self, group: list[PlannedCall]
+    ) -> AsyncGenerator[ToolDelta | ToolEvent, None]:
+        items: asyncio.Queue[_Item] = asyncio.Queue()
+        tasks = {self._begin(planned, items): planned.call for planned in group}
+        fatal: list[BaseException] = []
+        unfinished = len(tasks)
+        try:
+            while unfinished:
+                item = await items.get()
+                if isinstance(item, ToolDelta):
+                    yield item
+                    continue
+                unfinished -= 1
+                fatal += self._collect(item, tasks[item])
+                if tasks[item].id in self.results:
+                    yield self._event(tasks[item])
+        finally:
+            await stop(*tasks)
+        if fatal:
+            # What ends the process goes before what only ends the run.
+            raise min(fatal, key=lambda error: isinstance(error, Exception))
+
+    def _begin(self, planned: PlannedCall, items: asyncio.Queue[_Item]) -> asyncio.Task[ToolReturn]:
+        is_streaming = current_scope("ToolBatch").run.streaming
+        sink = _sink(planned.call, items) if is_streaming else None
+        call = execute(planned, self._tools, why=self._why, sink=sink)
+        task = asyncio.create_task(call)
+        task.add_done_callback(items.put_nowait)
+        return task
+
+    def _collect(self, task: asyncio.Task[ToolReturn], call: ToolCall) -> list[BaseException]:
+        """Keep what came of a call; give back what ends the run."""
+        if task.cancelled():
+            return [asyncio.CancelledError(f"{call.name} was cancelled")]
+        error = task.exception()
+        if error is None:
+            self.results[call.id] = task.result()
+        elif isinstance(error, Interrupted):
+            self.signals[call.id] = error
+        else:
+            return [error]
+        return []
+
+    def _event(self, call: ToolCall) -> ToolEvent:
+        result = self.results[call.id]
+        found = self._tools.get(call.name)
+        spec = found.definition if found is not None else None
+        return ToolEvent(
+            **header(f"{call_address(call)}/r"),
+            call=call,
+            result=result.text,
+            outcome=result.outcome,
+            files=result.files,
+            secret=spec.secret if spec is not None else (),
+            shown=spec.shown if spec is not None else (),
+        )
+
+
+def _sink(call: ToolCall, items: asyncio.Queue[_Item]) -> Callable[[str], None]:
+    """Make what takes pieces of a result; a tool may call it in a thread of its own."""
+    loop, fields = asyncio.get_running_loop(), header(f"{call_address(call)}/r")
+
+    def put(text: str) -> None:
+        item = ToolDelta(**fields, call=call, text=well_formed(text))
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            loop.call_soon_threadsafe(items.put_nowait, item)
+        else:
+            items.put_nowait(item)
+
+    return put
+
+
+def call_address(call: ToolCall) -> Address:
+    """Where a call of the current agent stands."""
+    return current_scope("call_address()").address.child(Segment("tool", call.name, call.id))

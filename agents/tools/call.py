@@ -1,0 +1,375 @@
+"""One tool call: checked, run at most once, and its result noted.
+
+Observers are told of it: that its code is entered, that it has a result, that it waits. A result
+that a journal gives back is no news, and nothing is told of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import NoReturn, cast
+
+from agents.core.address import Address, Segment
+from agents.core.calls import (
+    BreakLoop,
+    Exit,
+    ToolCall,
+    ToolOutcome,
+    ToolReturn,
+    Transfer,
+    dump_files,
+    load_files,
+)
+from agents.core.cancel import CancelInfo
+from agents.core.codec import Json, decode, encode, register
+from agents.core.errors import (
+    AgentError,
+    CheckpointDecodeError,
+    InvalidArgumentsError,
+    ResumeError,
+    SwallowedInterruptError,
+    ToolError,
+    TopologyChangedError,
+)
+from agents.core.interrupt import Interrupted, raise_point, refuse_orphans, unpack_group
+from agents.core.journal import FINISHED, STARTED
+from agents.core.legacy import old_interrupts
+from agents.core.messages import PlannedCall, well_formed
+from agents.core.observers import ToolFinished, ToolInterrupted, ToolStarted
+from agents.core.pending import Point
+from agents.core.scope import RunContext, Scope, Watch, address_segment, current_scope, entered
+from agents.tools.base import Tool
+from agents.tools.doubt import Started, ask_doubt, settle_doubt
+from agents.tools.function import result_text
+
+GRACE = timedelta(seconds=5)
+"""How long agents inside a call have to stop by themselves, with what they need to go on."""
+
+_ACTED = {ToolOutcome.RAN, ToolOutcome.ANSWERED, ToolOutcome.FAILED}
+"""What came of a call whose tool ran."""
+
+_STOPPED = "stopped"
+"""The slot of a call that was stopped from outside."""
+
+
+@register("countersign.stopped-call/1")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoppedCall:
+    """What a call needs that was stopped from outside. Stored: version 1, must stay readable.
+
+    Attributes:
+        point: What it went on from, as JSON data; None when it was new.
+        answers: What people had answered there, by id: they are not asked again.
+    """
+
+    point: Json = None
+    answers: dict[str, object]
+
+
+class _StoppedError(Exception):
+    """The call was stopped from outside before it had a result."""
+
+
+async def execute(
+    planned: PlannedCall,
+    tools: Mapping[str, Tool],
+    *,
+    why: str,
+    sink: Callable[[str], None] | None = None,
+    grace: timedelta = GRACE,
+) -> ToolReturn:
+    """Run one call in its address segment `tool:<name>:<call id>`.
+
+    A tool's error becomes a result for the model. What the journal says has finished does not run
+    again; of an approved call that started and never finished, people are asked.
+
+    When the run is stopped from outside (`CancelToken.stop_now`), the call waits at its address
+    until the run goes on, and begins again then, with the answers that it had; unless something
+    that people agreed to had started: then they are asked what became of it.
+
+    Args:
+        planned: The call.
+        tools: By name.
+        why: What the model said beside it.
+        sink: Takes pieces of the result, in whatever thread; None drops them.
+        grace: How long agents inside the call have to stop by themselves.
+
+    Raises:
+        Interrupted: People are needed, or an answer was refused and they are needed still, or the
+            run was stopped.
+        AgentError: The run cannot go on.
+    """
+    call, outer = planned.call, current_scope("execute()")
+    address = outer.address.child(Segment("tool", call.name, call.id))
+    _go_on(outer.run, address)
+    with address_segment("tool", call.name, call.id):
+        scope = replace(current_scope("execute()"), watch=Watch(), why=why, sink=sink)
+        try:
+            with entered(scope):
+                return await _Execution(call, scope, grace).run(planned, tools)
+        except Interrupted:
+            told = ToolInterrupted(
+                checkpoint_id=scope.run.checkpoint_id, address=address, call=call
+            )
+            scope.run.observers.tell(told)
+            raise
+
+
+def _go_on(run: RunContext, address: Address) -> None:
+    """After the run was stopped: stand where the call stood before, with the same answers."""
+    stopped = run.claim(address, _STOPPED)
+    if stopped is None:
+        return
+    state = decode(stopped.state)
+    if not isinstance(state, StoppedCall):
+        raise CheckpointDecodeError(f"the stopped call at {address} lost its state")
+    before = Point.from_json(state.point) if state.point else None
+    run.restore(address, before, state.answers)
+
+
+@dataclass(frozen=True, slots=True)
+class _Execution:
+    """One call that is being executed.
+
+    Attributes:
+        call: Which.
+        scope: Where.
+        grace: See `execute`.
+    """
+
+    call: ToolCall
+    scope: Scope
+    grace: timedelta
+
+    async def run(self, planned: PlannedCall, tools: Mapping[str, Tool]) -> ToolReturn:
+        """Give its result: the one that the journal knows, or a new one."""
+        try:
+            before = self.scope.run.journal.find(FINISHED, self.at)
+            done = self._known(before) if before else self._kept()
+            return await self._new(planned, tools) if done is None else done
+        except ResumeError as error:
+            point = self.scope.run.topmost(self.scope.address)
+            if point is None:
+                raise
+            raise_point(point, error)
+
+    @property
+    def at(self) -> str:
+        """The address, as text."""
+        return str(self.scope.address)
+
+    def _known(self, entry: dict[str, Json]) -> ToolReturn:
+        action = decode(entry.get("action"))
+        if not isinstance(action, Transfer | Exit | BreakLoop | None):
+            raise CheckpointDecodeError(f"the result of {self.at} has a damaged action")
+        self.scope.run.session.apply_changes(cast("dict[str, Json]", entry["session"]))
+        files = load_files(entry["files"]) if "files" in entry else ()
+        return ToolReturn(str(entry["text"]), ToolOutcome(str(entry["outcome"])), action, files)
+
+    def _kept(self) -> ToolReturn | None:
+        """What came of it in this process: a retry around it runs no gated call a second time."""
+        match self.scope.run.journal.kept(FINISHED, self.at):
+            case (ToolCall() as call, ToolReturn() as result) if call == self.call:
+                return result
+            case _:
+                return None
+
+    async def _new(self, planned: PlannedCall, tools: Mapping[str, Tool]) -> ToolReturn:
+        tool, journal = tools.get(self.call.name), self.scope.run.journal
+        was_answered = self.scope.run.is_answered(self.scope.address)
+        if tool is None and journal.find(STARTED, self.at) is not None:
+            raise TopologyChangedError(self.at, "a tool that has started", "no such tool")
+        if tool is None or planned.problem:
+            result = _refused(planned, tools)
+        else:
+            result = await self._run(tool)
+        result = replace(result, text=well_formed(result.text))
+        # What acted on an answer does not get it, or another one, a second time.
+        has_acted = was_answered and result.outcome in _ACTED
+        if journal.every_step or journal.has_started(self.at) or has_acted:
+            await self._note(result)
+        finished = ToolFinished(
+            checkpoint_id=self.scope.run.checkpoint_id,
+            address=self.scope.address,
+            call=self.call,
+            outcome=result.outcome,
+        )
+        self.scope.run.observers.tell(finished)
+        return result
+
+    async def _note(self, result: ToolReturn) -> None:
+        run = self.scope.run
+        note: dict[str, Json] = {
+            "text": result.text,
+            "outcome": str(result.outcome),
+            "session": run.session.take_changes(),
+        }
+        if result.said:
+            note["said"] = well_formed(result.said)
+        if result.action is not None:
+            note["action"] = encode(result.action)
+        if result.files:
+            note["files"] = dump_files(result.files)
+        await run.journal.append(FINISHED, self.at, note)
+        if run.journal.has_started(self.at):
+            run.journal.keep(FINISHED, self.at, (self.call, result))
+
+    async def _run(self, tool: Tool) -> ToolReturn:
+        settled = await settle_doubt(tool, self.call)
+        if isinstance(settled, ToolReturn):
+            return settled
+        scope = self.scope
+        if settled is not None:
+            scope = replace(scope, granted=settled.arguments, frozen=settled.frozen)
+        try:
+            arguments = tool.validate(self.call.arguments) if settled is None else settled.arguments
+        except InvalidArgumentsError as error:
+            return _misfit(tool, error)
+        run = self.scope.run
+        # What a dead process did inside this call is read from its journal, even now.
+        if run.cancel.stop_now.is_set() and not run.journal.knows_below(self.at):
+            self._stand(tool, arguments)
+        started = ToolStarted(
+            checkpoint_id=run.checkpoint_id, address=self.scope.address, call=self.call
+        )
+        refuse_orphans(len(tool.definition.gates))
+        run.observers.tell(started)
+        with entered(scope):
+            return await self._call(tool, arguments)
+
+    async def _call(self, tool: Tool, arguments: dict[str, Json]) -> ToolReturn:
+        """Call a tool; whatever it raises has one meaning."""
+        scope = self.scope
+        failed: ToolReturn | None = None
+        returned: object = ""
+        try:
+            returned = await self._until_stopped(tool, arguments)
+        except _StoppedError:
+            scope.run.journal.raise_failure()
+            self._stand(tool, arguments)
+        except AgentError as error:
+            if not _is_result(error, scope):
+                raise
+            failed = _failed(error)
+        except Exception as error:  # noqa: BLE001 - the runner's tool call: the model is told
+            failed = _failed(error)
+        except BaseExceptionGroup as group:
+            return _failed(unpack_group(group))
+        scope.run.journal.raise_failure()
+        if scope.watch.raised:
+            return _failed(SwallowedInterruptError(self.at))
+        if failed is not None:
+            return failed
+        return returned if isinstance(returned, ToolReturn) else ToolReturn(result_text(returned))
+
+    async def _until_stopped(self, tool: Tool, arguments: dict[str, Json]) -> object:
+        """Call a tool in a task of its own: only so its own cancellation differs from ours.
+
+        Raises:
+            _StoppedError: The run was stopped.
+        """
+        cancel = self.scope.run.cancel
+        call = asyncio.create_task(_begin(tool, arguments))
+        stopped = asyncio.create_task(cancel.stop_now.wait())
+        try:
+            await asyncio.wait({call, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            is_ours = not call.done()
+            if is_ours:
+                await self._stop(call)
+        finally:
+            await _end(call, stopped)
+        if not call.cancelled():
+            return call.result()
+        if is_ours:
+            raise _StoppedError
+        raise ToolError("it was cancelled, and nobody had stopped the run")
+
+    async def _stop(self, call: asyncio.Task[object]) -> None:
+        if self._has_agents():
+            await asyncio.wait({call}, timeout=self.grace.total_seconds())
+        async with self.scope.run.journal.quiet():
+            call.cancel()
+
+    def _has_agents(self) -> bool:
+        run, prefix = self.scope.run, f"{self.at};"
+        below = any(key.startswith(prefix) for key in run.counts)
+        return below or any(map(self.scope.address.is_prefix_of, run.entered))
+
+    def _stand(self, tool: Tool, arguments: dict[str, Json]) -> NoReturn:
+        """Wait here until the run goes on; ask people if what they agreed to had started."""
+        run, address = self.scope.run, self.scope.address
+        started = run.journal.started(self.at)
+        is_doubt = started is not None and not tool.definition.idempotent
+        if is_doubt or run.journal.has_started_below(self.at):
+            cut = Started.read(started) if started else Started(arguments=arguments)
+            ask_doubt(tool, self.call, cut)
+        before = run.topmost(address)
+        ids = [point.id for point in before.walk()] if before else []
+        kept = {known: run.answers[known] for known in ids if known in run.answers}
+        run.read.update(kept)
+        state = StoppedCall(point=before.to_json() if before else None, answers=kept)
+        point = Point(
+            id=run.new_id(),
+            address=address,
+            slot=_STOPPED,
+            info=CancelInfo(mode="now"),
+            state=encode(state),
+            children=_unanswered(before, kept) if before else (),
+        )
+        raise_point(point)
+
+
+async def _end(call: asyncio.Task[object], stopped: asyncio.Task[bool]) -> None:
+    for task in (call, stopped):
+        task.cancel()
+    await asyncio.wait({call, stopped})
+    if not call.cancelled():
+        call.exception()  # looked at, so that asyncio does not report it once more
+
+
+async def _begin(tool: Tool, arguments: dict[str, Json]) -> object:
+    with old_interrupts():
+        return await tool.call(arguments)
+
+
+def _unanswered(point: Point, answers: Mapping[str, object]) -> tuple[Point, ...]:
+    """What still waits for people in a tree."""
+    if not point.children:
+        return () if point.id in answers else (point,)
+    below = tuple(left for child in point.children for left in _unanswered(child, answers))
+    return (replace(point, children=below),) if below else ()
+
+
+def _is_result(error: AgentError, scope: Scope) -> bool:
+    """Whether an error of the runtime is a tool's own, which the model is told."""
+    has_started = scope.run.journal.has_started(str(scope.address))
+    return isinstance(error, ToolError) or (isinstance(error, ResumeError) and has_started)
+
+
+def _failed(error: Exception) -> ToolReturn:
+    text = f"The tool failed: {type(error).__name__}: {error}".rstrip(": ")
+    return ToolReturn(text, ToolOutcome.FAILED)
+
+
+def _refused(planned: PlannedCall, tools: Mapping[str, Tool]) -> ToolReturn:
+    name = planned.call.name
+    if name not in tools:
+        known = ", ".join(sorted(tools)) or "none"
+        text = f"There is no tool {name!r}; nothing ran. Tools that exist: {known}."
+    else:
+        text = f"The call to {name!r} was refused, nothing ran: {planned.problem}."
+        text += f" It takes: {_fields(tools[name])}."
+    return ToolReturn(text, ToolOutcome.REFUSED)
+
+
+def _misfit(tool: Tool, error: InvalidArgumentsError) -> ToolReturn:
+    text = f"The call to {tool.definition.name!r} was refused, nothing ran: {error}."
+    return ToolReturn(f"{text} It takes: {_fields(tool)}.", ToolOutcome.REFUSED)
+
+
+def _fields(tool: Tool) -> str:
+    known = tool.definition.schema.get("properties")
+    return ", ".join(known) if isinstance(known, dict) and known else "no arguments"
