@@ -1,7 +1,8 @@
 """A stand-in for Slack on the loopback interface; it knows nothing of the bot."""
 
 from bot.sandbox.errors import RefusedError
-from bot.sandbox.people import (
+from bot.sandbox.server import DEFAULT_SCOPES, Sandbox, serve
+from bot.sandbox.workspace.people import (
     ADA,
     APP,
     BEN,
@@ -16,8 +17,7 @@ from bot.sandbox.people import (
     ROSA,
     TEAM,
 )
-from bot.sandbox.records import Call, Channel, Message, Person, View
-from bot.sandbox.server import DEFAULT_SCOPES, Sandbox, serve
+from bot.sandbox.workspace.records import Call, Channel, Message, Person, View
 
 __all__ = [
     "ADA",

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from bot.sandbox.errors import RefusedError
-from bot.sandbox.records import Payload
+from bot.sandbox.workspace.records import Payload
 
 T = TypeVar("T")
 _YES = {True, "1", "true", "True"}

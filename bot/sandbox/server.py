@@ -11,28 +11,28 @@ from typing import Any, Self, TypeVar
 
 from aiohttp import web
 
-from bot.sandbox.arrange import Arrangements
-from bot.sandbox.control import Control
-from bot.sandbox.courier import RETRY_DELAYS, Courier
-from bot.sandbox.delivery import HttpTransport
-from bot.sandbox.events import Events
-from bot.sandbox.faults import Faults
-from bot.sandbox.guard import guard, is_loopback
-from bot.sandbox.interactions import Interactions
-from bot.sandbox.limits import RateLimits
-from bot.sandbox.pageapi import PageApi
-from bot.sandbox.pagehub import PageHub
-from bot.sandbox.payloads import message_payload, view_payload
-from bot.sandbox.people import APP
-from bot.sandbox.records import Call, Message, Payload
-from bot.sandbox.responses import ResponseUrls
-from bot.sandbox.socketmode import SocketMode
-from bot.sandbox.speech import Speech
-from bot.sandbox.state import Workspace
-from bot.sandbox.stats import Statistics
-from bot.sandbox.tasks import Tasks
-from bot.sandbox.values import field_values
-from bot.sandbox.webapi import APP_LEVEL, WebApi
+from bot.sandbox.api.limits import RateLimits
+from bot.sandbox.api.methods import APP_LEVEL, WebApi
+from bot.sandbox.api.responses import ResponseUrls
+from bot.sandbox.delivery.dispatcher import RETRY_DELAYS, Courier
+from bot.sandbox.delivery.events import Events
+from bot.sandbox.delivery.faults import Faults
+from bot.sandbox.delivery.http import HttpTransport
+from bot.sandbox.delivery.socketmode import SocketMode
+from bot.sandbox.delivery.stats import Statistics
+from bot.sandbox.people.interactions import Interactions
+from bot.sandbox.people.speech import Speech
+from bot.sandbox.people.values import field_values
+from bot.sandbox.web.arrange import Arrangements
+from bot.sandbox.web.control import Control
+from bot.sandbox.web.guard import guard, is_loopback
+from bot.sandbox.web.pageapi import PageApi
+from bot.sandbox.web.pagehub import PageHub
+from bot.sandbox.workspace.payloads import message_payload, view_payload
+from bot.sandbox.workspace.people import APP
+from bot.sandbox.workspace.records import Call, Message, Payload
+from bot.sandbox.workspace.state import Workspace
+from bot.sandbox.workspace.tasks import Tasks
 
 T = TypeVar("T")
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from random import Random
 from typing import Any, Protocol
 
-from bot.sandbox.records import Channel
 from bot.sandbox.server import Sandbox
+from bot.sandbox.workspace.records import Channel
 from storage.base import Storage
 from storage.errors import RecordNotFoundError
 from storage.mongo import Driver

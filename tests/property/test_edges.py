@@ -22,8 +22,8 @@ import aiohttp
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
-from bot.sandbox.people import GUS, OPS, ROSA, TEAM
-from bot.sandbox.records import Person
+from bot.sandbox.workspace.people import GUS, OPS, ROSA, TEAM
+from bot.sandbox.workspace.records import Person
 from storage.base import Storage
 from storage.records import Approval, Status
 from tests.chaos.agent import EFFECTS, effects

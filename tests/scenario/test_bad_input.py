@@ -15,8 +15,8 @@ import aiohttp
 import pytest
 
 from bot.logs import configure
-from bot.sandbox.blockkit import message_errors
-from bot.sandbox.delivery import HttpTransport, Parcel, Reply
+from bot.sandbox.blockkit.rules import message_errors
+from bot.sandbox.delivery.http import HttpTransport, Parcel, Reply
 from bot.values import Log
 from tests.scenario import agents
 from tests.stage import SECRET, Stage, a_stage, buttons

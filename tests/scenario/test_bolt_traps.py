@@ -22,7 +22,7 @@ from agents import Agent, ChatModelAgent, ScriptedModel, tool
 from agents.models import call, say
 from bot.errors import SettingsError
 from bot.sandbox import RefusedError
-from bot.sandbox.delivery import HttpTransport, Parcel
+from bot.sandbox.delivery.http import HttpTransport, Parcel
 from bot.sandbox.server import Sandbox
 from storage.base import InboxStore
 from storage.errors import StoreUnavailableError

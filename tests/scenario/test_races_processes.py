@@ -20,8 +20,8 @@ import aiohttp
 import pytest
 
 from bot.sandbox.errors import RefusedError
-from bot.sandbox.records import Channel
 from bot.sandbox.server import Sandbox
+from bot.sandbox.workspace.records import Channel
 from tests.chaos.agent import EFFECTS, KINDS, effects
 from tests.mongo import DRIVERS, MongoServer, mongo_server
 from tests.ports import free_port

@@ -16,7 +16,7 @@ from bot.cards.doubt import DoubtChoice, doubt_answer, doubt_card, doubt_words
 from bot.cards.outcomes import answers_of, outcome_words, questions_of
 from bot.cards.question import question_card
 from bot.cards.reply import MOST, reply_cards, split_text
-from bot.sandbox.blockkit import message_errors, view_errors
+from bot.sandbox.blockkit.rules import message_errors, view_errors
 from storage.records import Approval, Kind, Status
 from tests.unit.bot.card_samples import (
     a_doubt,

@@ -15,7 +15,7 @@ from bot.cards.blocks import Card
 from bot.cards.choose import card_for
 from bot.cards.outcomes import outcome_words
 from bot.errors import InvalidInputError
-from bot.sandbox.blockkit import view_errors
+from bot.sandbox.blockkit.rules import view_errors
 from storage.records import Approval, Kind, Status
 from tests.unit.bot.card_samples import (
     CHOICE,

@@ -10,7 +10,7 @@ from slack_sdk.models.blocks import Block
 from slack_sdk.models.views import View
 
 from bot.cards.blocks import Card
-from bot.sandbox.blockkit import UPDATE_TEXT, message_errors, text_characters, view_errors
+from bot.sandbox.blockkit.rules import UPDATE_TEXT, message_errors, text_characters, view_errors
 from tests.unit.bot.card_samples import CARDS, FOLDER, MODALS, samples
 
 SAMPLES = samples()

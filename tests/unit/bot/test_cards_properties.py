@@ -17,7 +17,7 @@ from bot.cards.blocks import Card
 from bot.cards.choose import card_for, escalation_text, reminder_text
 from bot.cards.details import fits_details
 from bot.cards.reply import MOST, reply_cards
-from bot.sandbox.blockkit import UPDATE_TEXT, message_errors, text_characters, view_errors
+from bot.sandbox.blockkit.rules import UPDATE_TEXT, message_errors, text_characters, view_errors
 from storage.records import Approval, Kind, Status
 from tests.unit.bot.card_samples import an_approval, decided
 

@@ -20,7 +20,7 @@ from bot.demo import PATTERNS, DemoModel, channels
 from bot.demo.commands import Call
 from bot.demo.patterns import approval, graphs
 from bot.demo.patterns.rules import Reply, RuleModel, Seen, read
-from bot.sandbox.people import first_cast
+from bot.sandbox.workspace.people import first_cast
 from bot.trial import welcome
 from tests.unit.bot.pattern_room import (
     EXAMPLES,

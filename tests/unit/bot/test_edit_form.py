@@ -15,7 +15,7 @@ from bot.cards.edit import edit_form, obstacle
 from bot.cards.edit_read import EditResult, read_edit_form
 from bot.cards.fields import NotEditable, fields_of
 from bot.errors import InvalidInputError
-from bot.sandbox.blockkit import view_errors
+from bot.sandbox.blockkit.rules import view_errors
 from tests.unit.bot.card_samples import ARGUMENTS, SCHEMA, a_question, an_approval
 from tests.unit.bot.forms_stage import ENUM, NULL, Values, edit, form_of, one, pick, submitted
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.sandbox.blockkit import (
+from bot.sandbox.blockkit.rules import (
     MESSAGE_BLOCKS,
     VIEW_BLOCKS,
     message_errors,

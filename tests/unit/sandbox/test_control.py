@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 
 from bot.sandbox import ADA, OPS, Sandbox
-from bot.sandbox.panel import SWITCHES
+from bot.sandbox.web.panel import SWITCHES
 from tests.unit.sandbox.conftest import Slack
 
 

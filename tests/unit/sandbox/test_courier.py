@@ -14,8 +14,8 @@ import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.sandbox import ADA, OPS, ROSA, RefusedError, Sandbox
-from bot.sandbox.delivery import Parcel
-from bot.sandbox.stats import Statistics
+from bot.sandbox.delivery.http import Parcel
+from bot.sandbox.delivery.stats import Statistics
 from tests.unit.sandbox.test_delivery import Door, a_door
 
 

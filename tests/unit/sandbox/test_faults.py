@@ -11,8 +11,8 @@ import pytest
 from slack_sdk.errors import SlackApiError
 
 from bot.sandbox import ADA, OPS, ROSA, Sandbox
-from bot.sandbox.faults import Fault, Faults
-from bot.sandbox.limits import RateLimits
+from bot.sandbox.api.limits import RateLimits
+from bot.sandbox.delivery.faults import Fault, Faults
 from tests.unit.sandbox.conftest import Seconds, Slack, a_card, a_modal
 
 

@@ -7,9 +7,15 @@ from typing import Any
 import pytest
 
 from bot.sandbox import ADA, OPS, RefusedError, Sandbox
-from bot.sandbox.blocks import chosen, find_element, missing_inputs, named_blocks, state_of
-from bot.sandbox.typed import rich_text
-from bot.sandbox.values import field_values
+from bot.sandbox.people.values import field_values
+from bot.sandbox.workspace.blocks import (
+    chosen,
+    find_element,
+    missing_inputs,
+    named_blocks,
+    state_of,
+)
+from bot.sandbox.workspace.typed import rich_text
 from tests.unit.sandbox.conftest import Slack, a_modal, an_input
 
 

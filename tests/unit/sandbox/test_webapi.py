@@ -11,7 +11,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot import manifest
 from bot.sandbox import ADA, BOT_USER, DEFAULT_SCOPES, OPS, Sandbox
-from bot.sandbox.webapi import METHODS
+from bot.sandbox.api.methods import METHODS
 from tests.unit.sandbox.conftest import Slack
 
 

@@ -1,0 +1,1 @@
+"""The Web API and response_url."""

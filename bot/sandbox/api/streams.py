@@ -1,0 +1,147 @@
+"""Text that grows while people watch: chat.startStream and its sisters, and the status line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bot.sandbox.api.messaging import check_blocks, own, readable, writable
+from bot.sandbox.args import Args
+from bot.sandbox.blockkit.rules import MARKDOWN_TEXT
+from bot.sandbox.errors import RefusedError
+from bot.sandbox.workspace.payloads import message_payload
+from bot.sandbox.workspace.records import Channel, Message, Payload
+from bot.sandbox.workspace.state import Workspace
+
+
+def start(workspace: Workspace, args: Args) -> Payload:
+    """chat.startStream."""
+    _check_feature(workspace, "streaming")
+    channel = writable(workspace, args.need("channel"))
+    _check_recipient(workspace, channel, args)
+    thread_ts = workspace.thread_root(channel, args.need("thread_ts"))
+    blocks = _grown([], args)
+    message = workspace.post(
+        channel,
+        workspace.bot_user,
+        _plain(blocks),
+        by_bot=True,
+        blocks=blocks,
+        thread_ts=thread_ts,
+        is_streaming=True,
+    )
+    return {"channel": channel.id, "ts": message.ts}
+
+
+def append(workspace: Workspace, args: Args) -> Payload:
+    """chat.appendStream."""
+    _check_feature(workspace, "streaming")
+    message = _stream(workspace, args)
+    if "markdown_text" not in args and "chunks" not in args:
+        raise RefusedError("no_text")
+    blocks = _grown(message.blocks or [], args)
+    workspace.change(message, blocks=blocks, text=_plain(blocks))
+    return {"channel": message.channel, "ts": message.ts}
+
+
+def stop(workspace: Workspace, args: Args) -> Payload:
+    """chat.stopStream."""
+    _check_feature(workspace, "streaming")
+    message = _stream(workspace, args)
+    blocks = _grown(message.blocks or [], args)
+    last = args.items("blocks", "invalid_blocks_format")
+    check_blocks(last)
+    blocks = [*blocks, *(last or [])]
+    if not blocks:
+        raise RefusedError("no_text")
+    fields: dict[str, Any] = {"blocks": blocks, "text": _plain(blocks), "is_streaming": False}
+    if metadata := args.table("metadata", "invalid_metadata_format"):
+        fields["metadata"] = metadata
+    workspace.change(message, **fields)
+    shown = message_payload(workspace, message, with_metadata=True)
+    return {"channel": message.channel, "ts": message.ts, "message": shown}
+
+
+def set_status(workspace: Workspace, args: Args) -> Payload:
+    """assistant.threads.setStatus."""
+    _check_feature(workspace, "status")
+    channel = writable(workspace, args.need("channel_id"))
+    thread_ts = workspace.thread_root(channel, args.need("thread_ts"))
+    workspace.set_status(channel.id, str(thread_ts), args.text("status"))
+    return {}
+
+
+def _check_feature(workspace: Workspace, name: str) -> None:
+    if not getattr(workspace.features, name):
+        raise RefusedError("unknown_method")
+
+
+def _check_recipient(workspace: Workspace, channel: Channel, args: Args) -> None:
+    """Outside direct messages, Slack wants to know for whom a stream is."""
+    if channel.kind == "im":
+        return
+    if not args.text("recipient_team_id"):
+        raise RefusedError("missing_recipient_team_id")
+    if not args.text("recipient_user_id"):
+        raise RefusedError("missing_recipient_user_id")
+    workspace.person(args.text("recipient_user_id"))
+
+
+def _stream(workspace: Workspace, args: Args) -> Message:
+    channel = readable(workspace, args.need("channel"))
+    message = own(workspace, channel, args.need("ts"), "message_not_owned_by_app")
+    if not message.is_streaming:
+        raise RefusedError("message_not_in_streaming_state")
+    return message
+
+
+def _grown(blocks: list[Payload], args: Args) -> list[Payload]:
+    """The blocks of a stream after the text and chunks of a call."""
+    grown = [dict(block) for block in blocks]
+    chunks = args.items("chunks", "invalid_chunks") or []
+    if text := args.text("markdown_text"):
+        chunks = [{"type": "markdown_text", "text": text}, *chunks]
+    for chunk in chunks:
+        _add_chunk(grown, chunk)
+    return grown
+
+
+def _add_chunk(blocks: list[Payload], chunk: Payload) -> None:
+    match chunk:
+        case {"type": "markdown_text", "text": str(text)}:
+            if len(text) > MARKDOWN_TEXT:
+                raise RefusedError("msg_too_long")
+            _add_text(blocks, text)
+        case {"type": "task_update", "id": str(task_id)}:
+            _add_task(blocks, task_id, chunk)
+        case {"type": "plan_update", "title": str(title)}:
+            _set_plan(blocks, title)
+        case {"type": "blocks", "blocks": list(more)}:
+            check_blocks(more)
+            blocks.extend(more)
+        case _:
+            raise RefusedError("invalid_chunks")
+
+
+def _set_plan(blocks: list[Payload], title: str) -> None:
+    header = {"type": "header", "block_id": "plan", "text": {"type": "plain_text", "text": title}}
+    blocks[:] = [header, *(block for block in blocks if block.get("block_id") != "plan")]
+
+
+def _add_text(blocks: list[Payload], text: str) -> None:
+    if blocks and blocks[-1]["type"] == "markdown":
+        blocks[-1]["text"] += text
+    else:
+        blocks.append({"type": "markdown", "text": text})
+
+
+def _add_task(blocks: list[Payload], task_id: str, chunk: Payload) -> None:
+    facts: Payload = {name: chunk[name] for name in ("title", "status") if name in chunk}
+    for block in blocks:
+        if block.get("task_id") == task_id:
+            block.update(facts)
+            return
+    blocks.append({"type": "task_card", "task_id": task_id, **facts})
+
+
+def _plain(blocks: list[Payload]) -> str:
+    return "\n".join(block["text"] for block in blocks if block["type"] == "markdown")

@@ -1,0 +1,1 @@
+"""Slack's Block Kit rules, read strictly."""

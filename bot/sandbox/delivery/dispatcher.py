@@ -1,0 +1,151 @@
+"""Hands payloads to the app: by a socket if one is open, otherwise by HTTP; events again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+
+from bot.sandbox.delivery.faults import Direction, Fault, Faults
+from bot.sandbox.delivery.http import Kind, Parcel, Reply, Transport
+from bot.sandbox.delivery.stats import Statistics
+from bot.sandbox.workspace.records import Payload
+from bot.sandbox.workspace.tasks import Tasks
+from bot.sandbox.workspace.triggers import Triggers
+
+RETRY_DELAYS: Sequence[float] = (0, 60, 300)
+"""Seconds before each retry of an event."""
+
+_DIRECTIONS: dict[Kind, Direction] = {
+    "events_api": "event",
+    "interactive": "interaction",
+    "slash_commands": "command",
+}
+
+
+class Courier:
+    """Sends payloads by the first transport that is open, and misbehaves as planned.
+
+    Args:
+        transports: The ways to the app, the best first.
+        tasks: Runs what goes on in the background.
+        faults: What goes wrong.
+        stats: Counts deliveries.
+        triggers: Trigger ids, which a fault may let expire.
+        timer: Seconds; measures how long the app takes.
+    """
+
+    delays: Sequence[float] = RETRY_DELAYS
+    """Seconds before each retry of an event."""
+
+    def __init__(
+        self,
+        transports: Sequence[Transport],
+        tasks: Tasks,
+        *,
+        faults: Faults,
+        stats: Statistics,
+        triggers: Triggers,
+        timer: Callable[[], float],
+    ) -> None:
+        self._transports = transports
+        self._tasks = tasks
+        self._faults = faults
+        self._stats = stats
+        self._triggers = triggers
+        self._timer = timer
+        self._held: set[asyncio.Event] = set()
+        self.sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+        self.lost: list[Payload] = []
+        """Events that were given up."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the app can be reached, as far as one knows."""
+        return any(transport.is_open for transport in self._transports)
+
+    async def ask(self, kind: Kind, payload: Payload) -> Reply:
+        """Send an interaction or a command, once; Slack does not repeat them."""
+        parcel = Parcel(kind=kind, payload=payload)
+        fault = self._fault(parcel)
+        if fault is None:
+            return await self._send(parcel)
+        if fault.effect == "drop":
+            self._stats.dropped += 1
+            return Reply(ok=False, reason=fault.reason)
+        if fault.effect == "stale":
+            self._triggers.expire(str(payload.get("trigger_id", "")))
+        elif fault.effect == "delay":
+            await self.sleep(fault.delay)
+        elif fault.effect == "duplicate":
+            for _ in range(fault.count):
+                self._tasks.start(self._send(parcel))
+        reply = await self._send(parcel)
+        return Reply(ok=False, reason=fault.reason) if fault.effect == "unheard" else reply
+
+    def announce(self, payload: Payload) -> None:
+        """Send an event, up to four times, in the background."""
+        self._tasks.start(self._announce(Parcel(kind="events_api", payload=payload)))
+
+    async def _announce(self, parcel: Parcel) -> None:
+        fault = self._fault(parcel)
+        effect = "" if fault is None else fault.effect
+        if fault is None or effect == "unheard":
+            await self._deliver(parcel, fault)
+            return
+        if effect == "drop":
+            self._stats.dropped += 1
+            return
+        if effect == "duplicate":
+            for _ in range(fault.count):
+                self._tasks.start(self._deliver(parcel, None))
+        elif effect == "delay":
+            await self.sleep(fault.delay)
+        elif effect == "reorder":
+            await self._hold(fault.delay)
+        await self._deliver(parcel, None)
+
+    async def _hold(self, seconds: float) -> None:
+        """Wait until the next event was sent, or for so many seconds."""
+        gate = asyncio.Event()
+        self._held.add(gate)
+        try:
+            async with asyncio.timeout(seconds):
+                await gate.wait()
+        except TimeoutError:
+            self._held.discard(gate)  # no longer there when the next event comes at this moment
+
+    async def _deliver(self, parcel: Parcel, unheard: Fault | None) -> None:
+        """Send an event until it is taken, or given up."""
+        reply = _heard(await self._send(parcel), 0, unheard)
+        held, self._held = self._held, set()
+        for gate in held:
+            gate.set()
+        for attempt, delay in enumerate(self.delays, start=1):
+            if reply.ok or reply.is_final:
+                return
+            await self.sleep(delay)
+            again = replace(parcel, attempt=attempt, reason=reply.reason, avoid=reply.via)
+            reply = _heard(await self._send(again), attempt, unheard)
+        if not reply.ok:
+            self.lost.append(parcel.payload)
+
+    async def _send(self, parcel: Parcel) -> Reply:
+        started = self._timer()
+        reply = Reply(ok=False, reason="not_connected")
+        for transport in self._transports:
+            if transport.is_open:
+                reply = await transport.send(parcel)
+                break
+        self._stats.delivered(parcel, reply, (self._timer() - started) * 1_000)
+        return reply
+
+    def _fault(self, parcel: Parcel) -> Fault | None:
+        return self._faults.pick(_DIRECTIONS[parcel.kind], parcel.name, parcel.channel)
+
+
+def _heard(reply: Reply, attempt: int, unheard: Fault | None) -> Reply:
+    """What Slack believes that the app answered."""
+    if unheard is None or attempt >= unheard.count:
+        return reply
+    return Reply(ok=False, reason=unheard.reason, via=reply.via)

@@ -1,0 +1,244 @@
+"""Planned misbehaviour: which calls and deliveries go wrong, in what way, and how often."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from fnmatch import fnmatchcase
+from random import Random
+from typing import Any, Final, Literal
+
+from bot.sandbox.workspace.records import Payload
+
+Direction = Literal["call", "event", "interaction", "command"]
+"""`call`: the app calls the Web API; the others: the sandbox tells the app something."""
+
+Effect = Literal[
+    "cut",
+    "delay",
+    "drop",
+    "duplicate",
+    "error",
+    "hang",
+    "html",
+    "late",
+    "lost_answer",
+    "ratelimited",
+    "reorder",
+    "slow",
+    "stale",
+    "status",
+    "unheard",
+]
+"""What happens:
+
+- `error`: `ok: false` with the code in `error`; nothing is done.
+- `status`: that HTTP status, such as 500 or 503; nothing is done.
+- `ratelimited`: HTTP 429 with `retry_after`; nothing is done.
+- `html`: a page of HTML with that status, as a proxy sends it; nothing is done.
+- `cut`: the connection breaks; nothing is done.
+- `hang`: no answer for `delay` seconds, then the connection breaks; nothing is done.
+- `slow`: done and answered `delay` seconds later.
+- `late`: done at once, answered `delay` seconds later.
+- `lost_answer`: done, then the connection breaks instead of an answer.
+- `drop`: the app never hears of it.
+- `delay`: the app hears of it `delay` seconds later.
+- `duplicate`: the app hears of it `count` times more, at the same time, with the same id.
+- `reorder`: the app hears of the next event first; after `delay` seconds at the latest.
+- `unheard`: the app hears of it, but its answer does not arrive, `count` times; events are sent
+  again, with `reason` in their headers.
+- `stale`: the trigger id has expired when the app gets it.
+"""
+
+EFFECTS: Final[Mapping[Direction, frozenset[Effect]]] = {
+    "call": frozenset(
+        {
+            "cut",
+            "error",
+            "hang",
+            "html",
+            "late",
+            "lost_answer",
+            "ratelimited",
+            "slow",
+            "status",
+        }
+    ),
+    "event": frozenset({"delay", "drop", "duplicate", "reorder", "unheard"}),
+    "interaction": frozenset({"delay", "drop", "duplicate", "stale", "unheard"}),
+    "command": frozenset({"delay", "drop", "duplicate", "stale", "unheard"}),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """What goes wrong, for whom, and how often.
+
+    Attributes:
+        effect: What happens.
+        on: In which direction.
+        match: Which ones, with * and ?: a method (`chat.*`), an event (`message`, and with its
+            subtype `message.message_changed`), an interaction (`block_actions`) or a command.
+        channel: Only in this conversation; empty for all.
+        times: How often; None until it is removed.
+        skip: How many go well before it begins.
+        every: Only every n-th of those that match.
+        chance: How likely each of those is to go wrong, from 0 to 1.
+        seed: Makes `chance` fall the same way each time.
+        delay: Seconds.
+        retry_after: Seconds, in the Retry-After header of a 429.
+        status: The HTTP status.
+        error: Slack's name of the error.
+        count: How many more copies, or how many answers that do not arrive.
+        reason: Why Slack believes that the app did not answer, as in X-Slack-Retry-Reason.
+        name: Who wanted it; free text.
+    """
+
+    effect: Effect
+    on: Direction = "call"
+    match: str = "*"
+    channel: str = ""
+    times: int | None = None
+    skip: int = 0
+    every: int = 1
+    chance: float = 1.0
+    seed: int = 0
+    delay: float = 5.0
+    retry_after: int = 1
+    status: int = 503
+    error: str = "internal_error"
+    count: int = 1
+    reason: str = "http_timeout"
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if self.effect not in EFFECTS.get(self.on, ()):
+            raise ValueError(f"{self.effect!r} cannot happen to {self.on!r}")
+        if not all(isinstance(text, str) for text in (self.match, self.channel, self.error)):
+            raise TypeError("match, channel and error must be texts")
+        if self.times is not None and self.times < 1:
+            raise ValueError("times must be at least 1, or None")
+        if min(self.every, self.count) < 1 or min(self.skip, self.delay, self.retry_after) < 0:
+            raise ValueError("every and count must be at least 1, the others at least 0")
+        if not 0 <= self.chance <= 1 or not 200 <= self.status <= 599:
+            raise ValueError("chance must be from 0 to 1, status from 200 to 599")
+
+
+@dataclass(slots=True)
+class _Rule:
+    fault: Fault
+    rule_id: str
+    random: Random
+    seen: int = 0
+    hits: int = field(default=0)
+
+    @property
+    def is_spent(self) -> bool:
+        return self.fault.times is not None and self.hits >= self.fault.times
+
+    def meets(self, on: Direction, name: str, channel: str) -> bool:
+        fault = self.fault
+        return (
+            fault.on == on
+            and fault.channel in ("", channel)
+            and fnmatchcase(name or "-", fault.match)
+        )
+
+    def strikes(self) -> bool:
+        """Count one more that matches; whether it goes wrong."""
+        fault = self.fault
+        self.seen += 1
+        place = self.seen - fault.skip
+        if place < 1 or place % fault.every:
+            return False
+        if fault.chance < 1 and self.random.random() >= fault.chance:
+            return False
+        self.hits += 1
+        return True
+
+
+class Faults:
+    """All rules, in the order in which they came: the first that applies is the one."""
+
+    def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
+        self._changed = changed
+        self._rules: list[_Rule] = []
+        self._count = 0
+        self.hits: Counter[str] = Counter()
+        """How often each rule applied, by its id; also those that are gone."""
+
+    def __len__(self) -> int:
+        return len(self._rules)
+
+    @property
+    def kinds(self) -> int:
+        """How many rules there are; those of one name are one."""
+        return len({rule.fault.name or rule.rule_id for rule in self._rules})
+
+    def add(self, effect: Effect, match: str = "*", *, on: Direction = "call", **how: Any) -> str:
+        """Let something go wrong from now on.
+
+        Args:
+            effect: What happens.
+            match: To which methods, events, interactions or commands.
+            on: In which direction.
+            **how: Further fields of `Fault`.
+
+        Returns:
+            The id of the rule, for `remove` and `hits`.
+
+        Raises:
+            ValueError: There is no such thing.
+            TypeError: `Fault` has no such field.
+        """
+        return self.plan(Fault(effect=effect, match=match, on=on, **how))
+
+    def plan(self, fault: Fault) -> str:
+        """As `add`."""
+        self._count += 1
+        rule_id = f"F{self._count}"
+        random = Random(fault.seed)  # noqa: S311 - to be repeatable, not to be secret
+        self._rules.append(_Rule(fault, rule_id, random))
+        self._changed()
+        return rule_id
+
+    def remove(self, rule_id: str) -> bool:
+        """Take a rule away; False if it has gone already."""
+        return self._keep(lambda rule: rule.rule_id != rule_id)
+
+    def remove_named(self, name: str) -> bool:
+        """Take all rules of that name away; False if there were none."""
+        return self._keep(lambda rule: rule.fault.name != name)
+
+    def clear(self) -> None:
+        """Take all rules away."""
+        self._keep(lambda _: False)
+
+    def named(self, name: str) -> list[str]:
+        """The ids of the rules of that name."""
+        return [rule.rule_id for rule in self._rules if rule.fault.name == name]
+
+    def pick(self, on: Direction, name: str, channel: str = "") -> Fault | None:
+        """What goes wrong now with this call or delivery, if anything does."""
+        for rule in self._rules:
+            if rule.meets(on, name, channel) and rule.strikes():
+                self.hits[rule.rule_id] += 1
+                if rule.is_spent:
+                    self.remove(rule.rule_id)
+                return rule.fault
+        return None
+
+    def shown(self) -> list[Payload]:
+        """All rules with their ids and how often each applied, as JSON."""
+        return [
+            {"id": rule.rule_id, "hits": rule.hits, **asdict(rule.fault)} for rule in self._rules
+        ]
+
+    def _keep(self, wanted: Callable[[_Rule], bool]) -> bool:
+        kept = [rule for rule in self._rules if wanted(rule)]
+        is_fewer = len(kept) < len(self._rules)
+        self._rules = kept
+        if is_fewer:
+            self._changed()
+        return is_fewer

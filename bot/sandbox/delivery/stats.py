@@ -1,0 +1,119 @@
+"""Numbers that tests ask for: calls, posts, deliveries, retries, times to acknowledge."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, deque
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+
+from bot.sandbox.delivery.http import Kind, Parcel, Reply
+from bot.sandbox.workspace.records import Change, Message, Payload
+
+KEPT = 20_000
+"""Most envelopes and acknowledgements that are remembered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ack:
+    """How one delivery was answered.
+
+    Attributes:
+        kind: The kind of envelope.
+        name: The event, interaction or command.
+        user: Who clicked or typed; empty for events.
+        ms: Milliseconds until the answer, or until it was given up.
+        ok: Whether it was a good answer.
+        attempt: 0, or which retry it was.
+    """
+
+    kind: Kind
+    name: str
+    user: str
+    ms: float
+    ok: bool
+    attempt: int
+
+
+class Statistics:
+    """Counts from the start, or from the last `reset`."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin at zero."""
+        self.calls: Counter[str] = Counter()
+        """Web API calls by method, whatever became of them."""
+        self.errors: Counter[tuple[str, str]] = Counter()
+        """Refused calls by method and error."""
+        self.posts: Counter[str] = Counter()
+        """Messages ever posted with the same metadata, by that metadata as JSON."""
+        self.deliveries: Counter[str] = Counter()
+        """How often each envelope was sent, by event id or trigger id; the newest ones."""
+        self.retries = 0
+        """Deliveries that were not the first of their event."""
+        self.dropped = 0
+        """Payloads that were lost on purpose."""
+        self.acks: deque[Ack] = deque(maxlen=KEPT)
+        """The newest answers, oldest first."""
+
+    def called(self, method: str, error: str | None) -> None:
+        """Count a call."""
+        self.calls[method] += 1
+        if error is not None:
+            self.errors[method, error] += 1
+
+    def delivered(self, parcel: Parcel, reply: Reply, ms: float) -> None:
+        """Count a delivery and what became of it."""
+        self.retries += parcel.attempt > 0
+        if parcel.key:
+            self.deliveries[parcel.key] += 1
+            if len(self.deliveries) > KEPT:
+                del self.deliveries[next(iter(self.deliveries))]
+        ack = Ack(
+            kind=parcel.kind,
+            name=parcel.name,
+            user=parcel.user,
+            ms=ms,
+            ok=reply.ok,
+            attempt=parcel.attempt,
+        )
+        self.acks.append(ack)
+
+    def changed(self, change: Change) -> None:
+        """Count a message when it gets its metadata: at its post, or at the end of a stream."""
+        message, previous = change.message, change.previous
+        is_new = previous is None or previous.metadata != message.metadata
+        if change.kind != "deleted" and message.metadata and is_new:
+            self.posts[metadata_key(message)] += 1
+
+    def ack_ms(self, kind: Kind = "interactive") -> list[float]:
+        """Milliseconds from each click, or other delivery, to its good answer; oldest first."""
+        return [ack.ms for ack in self.acks if ack.ok and ack.kind == kind]
+
+    def shown(self) -> Payload:
+        """All of it as JSON."""
+        errors: dict[str, dict[str, int]] = {}
+        for (method, error), count in self.errors.items():
+            errors.setdefault(method, {})[error] = count
+        return {
+            "calls": dict(self.calls),
+            "errors": errors,
+            "posts": dict(self.posts),
+            "deliveries": dict(self.deliveries),
+            "retries": self.retries,
+            "dropped": self.dropped,
+            "acks": [asdict(ack) for ack in self.acks],
+        }
+
+
+def metadata_key(message: Message) -> str:
+    """A message's metadata as one text."""
+    return json.dumps(message.metadata, sort_keys=True)
+
+
+def doubles(messages: Iterable[Message]) -> dict[str, int]:
+    """Metadata that more than one of these messages has, and how many have it."""
+    found = Counter(metadata_key(one) for one in messages if one.metadata and not one.is_deleted)
+    return {key: count for key, count in found.items() if count > 1}

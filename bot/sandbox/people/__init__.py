@@ -1,0 +1,1 @@
+"""People's doings: writing, clicking, and filling in forms."""

@@ -1,0 +1,1 @@
+"""The page, its interface, and the control interface for tests."""

@@ -1,0 +1,221 @@
+"""What can be arranged in the workspace, and how Slack can be made to misbehave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bot.sandbox.api.limits import RateLimits
+from bot.sandbox.api.methods import TokenKind, WebApi
+from bot.sandbox.delivery.dispatcher import Courier
+from bot.sandbox.delivery.faults import Effect, Faults
+from bot.sandbox.delivery.socketmode import Farewell, SocketMode
+from bot.sandbox.delivery.stats import Statistics, doubles
+from bot.sandbox.web.pagehub import PageHub
+from bot.sandbox.workspace.records import Channel, Features, Payload, Person
+from bot.sandbox.workspace.state import Workspace
+from bot.sandbox.workspace.tasks import Tasks
+
+
+class Arrangements:
+    """The hands behind the scenes: for tests, for the control API and for the page's panel."""
+
+    workspace: Workspace
+    faults: Faults
+    """What goes wrong; see `Faults.add`."""
+    limits: RateLimits
+    """Slack's rate limits; off unless `limits.is_on` is set."""
+    stats: Statistics
+    """What was counted."""
+    _api: WebApi
+    _hub: PageHub
+    _sockets: SocketMode
+    _courier: Courier
+    _tasks: Tasks
+
+    # ---- people and channels ----------------------------------------------------------------
+
+    def add_person(self, name: str, **facts: Any) -> Person:
+        """Add somebody; `facts` are further fields of `Person`."""
+        new_id = self.workspace.ids.new("U")
+        given = {"id": new_id, "real_name": name.title(), "team_id": self.workspace.team_id}
+        person = Person(name=name, **{**given, **facts})
+        self.workspace.people[person.id] = person
+        self._hub.refresh()
+        return person
+
+    def deactivate(self, user: str, *, gone: bool = True) -> None:
+        """Close somebody's account, or open it again; their open windows still work."""
+        self.workspace.person(user).deleted = gone
+        self._hub.refresh()
+
+    def add_channel(self, name: str, members: Sequence[str], **facts: Any) -> Channel:
+        """Add a channel; `facts` are further fields of `Channel`."""
+        channel_id = self.workspace.ids.new("C")
+        channel = Channel(**{"id": channel_id, "name": name, "members": list(members), **facts})
+        self.workspace.channels[channel.id] = channel
+        self._hub.refresh()
+        return channel
+
+    def join(self, user: str, channel: str) -> None:
+        """Let a person, or the bot, into a channel; people of other workspaces make it shared."""
+        person, room = self.workspace.person(user), self.workspace.channels[channel]
+        if person.id not in room.members:
+            room.members.append(person.id)
+        if person.team_id != self.workspace.team_id:
+            room.is_ext_shared = True
+        self._hub.refresh()
+
+    def leave(self, user: str, channel: str) -> None:
+        """Take a person, or the bot, out of a channel."""
+        self.workspace.channels[channel].members.remove(user)
+        self._hub.refresh()
+
+    def remove_bot(self, channel: str) -> None:
+        """Take the bot out of a channel: it hears and says nothing there any more."""
+        self.leave(self.workspace.bot_user, channel)
+
+    def invite_bot(self, channel: str) -> None:
+        """Let the bot into a channel again."""
+        self.join(self.workspace.bot_user, channel)
+
+    def has_bot(self, channel: str) -> bool:
+        """Whether the bot is in a channel."""
+        return self.workspace.bot_user in self.workspace.channels[channel].members
+
+    def archive(self, channel: str) -> None:
+        """Close a channel for writing."""
+        self._set_archived(channel, archived=True)
+
+    def unarchive(self, channel: str) -> None:
+        """Open it again."""
+        self._set_archived(channel, archived=False)
+
+    def delete_message(self, channel: str, ts: str) -> None:
+        """Delete any message, as an administrator may."""
+        self.workspace.remove(self.workspace.message(channel, ts))
+
+    async def remove(self, channel: str, ts: str) -> None:
+        """As `delete_message`."""
+        self.delete_message(channel, ts)
+
+    # ---- misbehaviour -----------------------------------------------------------------------
+
+    def fail(self, method: str, *, error: str | None = None, times: int = 1, **how: Any) -> str:
+        """Let the next calls of a method go wrong; a short form of `faults.add`.
+
+        Args:
+            method: The method.
+            error: Slack's name of the error; `ratelimited` gives HTTP 429.
+            times: How many calls.
+            **how: `drop=True` does what was asked and cuts the connection; `status` is an HTTP
+                status to answer with; the rest are further fields of `Fault`.
+
+        Returns:
+            The id of the rule.
+        """
+        effect: Effect = "status" if "status" in how else "error"
+        if how.pop("drop", False):
+            effect = "lost_answer"
+        elif error == "ratelimited":
+            effect = "ratelimited"
+        elif error is not None:
+            how["error"] = error
+        return self.faults.add(effect, method, times=times, **how)
+
+    async def disconnect(
+        self, reason: Farewell = "refresh_requested", *, grace: float | None = None
+    ) -> None:
+        """Close all sockets, as Slack does every few hours; see `SocketMode.disconnect`."""
+        await self._sockets.disconnect(reason, grace=grace)
+
+    def cut_connections(self, number: int | None = None) -> None:
+        """Break one socket (the oldest is 0) or all, without a word."""
+        self._sockets.cut(number)
+
+    def spread_at_random(self, seed: int) -> None:
+        """Give each envelope to any one of the sockets, not in turn."""
+        self._sockets.seed(seed)
+
+    def revoke_token(self, error: str = "token_revoked", *, of: TokenKind = "bot") -> None:
+        """Refuse a token from now on.
+
+        Args:
+            error: How: `token_revoked`, `invalid_auth` or `account_inactive`.
+            of: The bot's token, or the app-level one that opens sockets.
+        """
+        self._api.refused_tokens[of] = error
+        self._hub.refresh()
+
+    def restore_token(self, *, of: TokenKind = "bot") -> None:
+        """Take a token again."""
+        self._api.refused_tokens.pop(of, None)
+        self._hub.refresh()
+
+    def set_limits(self, *, on: bool) -> None:
+        """Switch Slack's rate limits on or off."""
+        self.limits.is_on = on
+        self._hub.refresh()
+
+    def expire_triggers(self) -> None:
+        """Let all trigger ids that were given out be too old."""
+        self.workspace.triggers.expire()
+
+    def calm(self) -> None:
+        """End all misbehaviour; what it has done stays."""
+        self.faults.clear()
+        self.limits.is_on = False
+        self._api.refused_tokens.clear()
+        self._sockets.spread = "in_turn"
+        self._hub.refresh()
+
+    # ---- what there is to see ---------------------------------------------------------------
+
+    @property
+    def features(self) -> Features:
+        """What can be switched off."""
+        return self.workspace.features
+
+    @property
+    def connections(self) -> int:
+        """How many sockets are open."""
+        return self._sockets.count
+
+    @property
+    def connections_so_far(self) -> int:
+        """How many sockets were opened, also those that have been closed."""
+        return self._sockets.opened
+
+    @property
+    def is_token_refused(self) -> bool:
+        """Whether the bot's token is refused now."""
+        return "bot" in self._api.refused_tokens
+
+    @property
+    def troubles(self) -> int:
+        """How many kinds of misbehaviour are on."""
+        return self.faults.kinds + self.limits.is_on + self.is_token_refused
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether there is a way to the app: an open socket, or an address."""
+        return self._courier.is_open
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is under way to the app or to a page."""
+        return self._tasks.count == 0
+
+    @property
+    def lost_events(self) -> list[Payload]:
+        """Events that the app did not take, after all retries."""
+        return self._courier.lost
+
+    def doubles(self) -> dict[str, int]:
+        """Messages that stand more than once: their metadata as JSON, and how many there are."""
+        channels = self.workspace.channels
+        return doubles(one for channel in channels for one in self.workspace.public(channel))
+
+    def _set_archived(self, channel: str, *, archived: bool) -> None:
+        self.workspace.channels[channel].is_archived = archived
+        self._hub.refresh()

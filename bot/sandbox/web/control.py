@@ -1,0 +1,216 @@
+"""The control API: what tests in other processes and the page's panel can arrange, over HTTP.
+
+Everything is below /control/, answers JSON with `ok`, and is guarded as the page is: this machine
+only, and no other site's page.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+from aiohttp import web
+
+from bot.sandbox.errors import RefusedError
+from bot.sandbox.web.arrange import Arrangements
+from bot.sandbox.web.panel import Panel
+from bot.sandbox.workspace.records import Payload
+
+Act = Callable[[Payload], Payload | None]
+"""Does what was asked for, and gives the rest of the answer."""
+
+_FAREWELLS: Final = ("warning", "refresh_requested", "link_disabled")
+_TOKEN_ERRORS: Final = ("token_revoked", "invalid_auth", "account_inactive")
+
+
+class Control:
+    """Requests to /control/.
+
+    Args:
+        scene: What can be arranged.
+        bad_answers: Answers of the app that Slack could not have used.
+    """
+
+    def __init__(self, scene: Arrangements, bad_answers: Callable[[], list[str]]) -> None:
+        self._scene = scene
+        self._bad_answers = bad_answers
+        self._panel = Panel(scene)
+
+    def routes(self) -> list[web.AbstractRouteDef]:
+        """All addresses of the control API."""
+        acts: dict[str, Act] = {
+            "faults": self._add_fault,
+            "limits": self._limits,
+            "calm": self._calm,
+            "switch": self._switch,
+            "cut": self._cut,
+            "spread": self._spread,
+            "channel": self._channel,
+            "token": self._token,
+            "delete": self._delete,
+            "person": self._person,
+            "triggers": self._triggers,
+        }
+        return [
+            web.get("/control/faults", _telling(self._faults)),
+            web.delete("/control/faults", _doing(self._clear_faults)),
+            web.delete("/control/faults/{id}", _doing(self._remove_fault)),
+            web.get("/control/panel", _telling(self._panel.shown)),
+            web.get("/control/stats", _telling(self._stats)),
+            web.delete("/control/stats", _doing(self._reset_stats)),
+            web.post("/control/disconnect", _waiting(self._disconnect)),
+            *(web.post(f"/control/{name}", _doing(act)) for name, act in acts.items()),
+        ]
+
+    def _faults(self) -> Payload:
+        return {"faults": self._scene.faults.shown(), "hits": dict(self._scene.faults.hits)}
+
+    def _add_fault(self, body: Payload) -> Payload:
+        effect, match, on = (body.pop(name, "") for name in ("effect", "match", "on"))
+        try:
+            rule_id = self._scene.faults.add(effect, match or "*", on=on or "call", **body)
+        except (TypeError, ValueError) as error:
+            raise RefusedError("invalid_fault", [str(error)]) from None
+        return {"id": rule_id}
+
+    def _clear_faults(self, body: Payload) -> None:  # noqa: ARG002 - the shape of an act
+        self._scene.faults.clear()
+
+    def _remove_fault(self, body: Payload) -> None:
+        if not self._scene.faults.remove(body["id"]):
+            raise RefusedError("no_such_fault")
+
+    def _stats(self) -> Payload:
+        scene = self._scene
+        return {
+            **scene.stats.shown(),
+            "doubles": scene.doubles(),
+            "lost_events": scene.lost_events,
+            "bad_answers": self._bad_answers(),
+            "connections": scene.connections,
+            "connections_so_far": scene.connections_so_far,
+            "is_idle": scene.is_idle,
+        }
+
+    def _reset_stats(self, body: Payload) -> None:  # noqa: ARG002 - the shape of an act
+        self._scene.stats.reset()
+
+    def _limits(self, body: Payload) -> None:
+        if "method" not in body:
+            self._scene.set_limits(on=_flag(body, "on"))
+            return
+        most, seconds = _number(body, "most"), _number(body, "seconds", 60)
+        per_channel = _flag(body, "per_channel", default=False)
+        self._scene.limits.set(_text(body, "method"), int(most), seconds, per_channel=per_channel)
+
+    def _calm(self, body: Payload) -> None:  # noqa: ARG002 - the shape of an act
+        self._scene.calm()
+
+    def _switch(self, body: Payload) -> Payload:
+        self._panel.turn(_text(body, "key"), on=_flag(body, "on"))
+        return self._panel.shown()
+
+    async def _disconnect(self, body: Payload) -> None:
+        reason = body.get("reason", "refresh_requested")
+        if reason not in _FAREWELLS:
+            raise RefusedError("invalid_arguments", ["reason"])
+        grace = _number(body, "grace") if "grace" in body else None
+        await self._scene.disconnect(reason, grace=grace)
+
+    def _cut(self, body: Payload) -> None:
+        self._scene.cut_connections(int(_number(body, "number")) if "number" in body else None)
+
+    def _spread(self, body: Payload) -> None:
+        self._scene.spread_at_random(int(_number(body, "seed", 0)))
+
+    def _channel(self, body: Payload) -> None:
+        """`archived` or `bot`, or both: whether it is archived, whether the bot is in it."""
+        channel, scene = _text(body, "channel"), self._scene
+        if channel not in scene.workspace.channels:
+            raise RefusedError("channel_not_found")
+        if "archived" in body:
+            (scene.archive if _flag(body, "archived") else scene.unarchive)(channel)
+        if "bot" in body and _flag(body, "bot"):
+            scene.invite_bot(channel)
+        elif "bot" in body and scene.has_bot(channel):
+            scene.remove_bot(channel)
+
+    def _token(self, body: Payload) -> None:
+        """`error`: how it is refused; null takes it again. `of`: `bot`, or `app`."""
+        of, error = body.get("of", "bot"), body.get("error")
+        if of not in ("bot", "app") or error not in (None, *_TOKEN_ERRORS):
+            raise RefusedError("invalid_arguments", ["of and error"])
+        if error is None:
+            self._scene.restore_token(of=of)
+        else:
+            self._scene.revoke_token(error, of=of)
+
+    def _delete(self, body: Payload) -> None:
+        self._scene.delete_message(_text(body, "channel"), _text(body, "ts"))
+
+    def _person(self, body: Payload) -> None:
+        self._scene.deactivate(_text(body, "user"), gone=_flag(body, "deactivated"))
+
+    def _triggers(self, body: Payload) -> None:  # noqa: ARG002 - the shape of an act
+        self._scene.expire_triggers()
+
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def _telling(tell: Callable[[], Payload]) -> Handler:
+    async def handler(request: web.Request) -> web.StreamResponse:  # noqa: ARG001 - aiohttp's shape
+        return web.json_response({"ok": True, **tell()})
+
+    return handler
+
+
+def _doing(act: Act) -> Handler:
+    async def waiting(body: Payload) -> Payload | None:
+        return act(body)
+
+    return _waiting(waiting)
+
+
+def _waiting(act: Callable[[Payload], Awaitable[Payload | None]]) -> Handler:
+    async def handler(request: web.Request) -> web.StreamResponse:
+        try:
+            answer = await act({**await _body(request), **request.match_info})
+        except RefusedError as refusal:
+            return web.json_response(refusal.as_answer())
+        return web.json_response({"ok": True, **(answer or {})})
+
+    return handler
+
+
+async def _body(request: web.Request) -> Payload:
+    text = await request.text()
+    try:
+        body = json.loads(text or "{}")
+    except ValueError:
+        raise RefusedError("invalid_json") from None
+    if not isinstance(body, dict):
+        raise RefusedError("json_not_object")
+    return body
+
+
+def _text(body: Mapping[str, Any], name: str) -> str:
+    value = body.get(name)
+    if not isinstance(value, str) or not value:
+        raise RefusedError("invalid_arguments", [f"{name} must be a text"])
+    return value
+
+
+def _flag(body: Mapping[str, Any], name: str, *, default: bool | None = None) -> bool:
+    value = body.get(name, default)
+    if not isinstance(value, bool):
+        raise RefusedError("invalid_arguments", [f"{name} must be true or false"])
+    return value
+
+
+def _number(body: Mapping[str, Any], name: str, default: float | None = None) -> float:
+    value = body.get(name, default)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
+        raise RefusedError("invalid_arguments", [f"{name} must be a number of at least 0"])
+    return value

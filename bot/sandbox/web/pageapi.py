@@ -1,0 +1,176 @@
+"""The page's side door: what it reads, and what people do on it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from aiohttp import web
+
+from bot.sandbox.errors import RefusedError
+from bot.sandbox.people.interactions import Interactions
+from bot.sandbox.people.speech import Speech
+from bot.sandbox.web.pagehub import PageHub
+from bot.sandbox.workspace.records import Payload
+from bot.sandbox.workspace.state import Workspace
+
+_FILES = Path(__file__).parents[1] / "page"
+
+Act = Callable[[str, Payload], Awaitable[Payload]]
+"""Does what a person asked for, and gives the rest of the answer."""
+
+
+class PageApi:
+    """Requests of the page, each as one person."""
+
+    def __init__(
+        self, workspace: Workspace, hub: PageHub, interactions: Interactions, speech: Speech
+    ) -> None:
+        self._workspace = workspace
+        self._hub = hub
+        self._interactions = interactions
+        self._speech = speech
+
+    def routes(self) -> list[web.AbstractRouteDef]:
+        """All addresses of the page."""
+        acts: dict[str, Act] = {
+            "post": self._post,
+            "action": self._action,
+            "submit": self._submit,
+            "close": self._close,
+            "command": self._command,
+        }
+        return [
+            web.get("/", _index),
+            web.get("/archives/{channel}/p{ts:[0-9]{7,}}", self._permalink),
+            web.get("/page/{name:[a-z0-9_]+[.][a-z]+}", _file),
+            web.get("/sandbox/state", self._state),
+            web.get("/sandbox/messages", self._messages),
+            web.get("/sandbox/ws", self._socket),
+            *(web.post(f"/sandbox/{name}", _doing(act)) for name, act in acts.items()),
+        ]
+
+    async def _state(self, request: web.Request) -> web.StreamResponse:
+        try:
+            first = next(iter(self._workspace.people))
+            me = self._workspace.person(request.query.get("as") or first)
+        except RefusedError as refusal:
+            return web.json_response(refusal.as_answer())
+        return web.json_response(self._hub.state(me))
+
+    async def _messages(self, request: web.Request) -> web.StreamResponse:
+        query = request.query
+        try:
+            shown = self._hub.messages(query.get("as", ""), query.get("channel", ""))
+        except RefusedError as refusal:
+            return web.json_response(refusal.as_answer())
+        return web.json_response(shown)
+
+    async def _socket(self, request: web.Request) -> web.StreamResponse:
+        user = request.query.get("as", "")
+        if user not in self._workspace.people:
+            raise web.HTTPNotFound(text="There is no such person.")
+        socket = web.WebSocketResponse()
+        await socket.prepare(request)
+        self._hub.enter(user, socket)
+        try:
+            async for _ in socket:
+                continue  # The page only listens.
+        finally:
+            self._hub.leave(user, socket)
+        return socket
+
+    async def _permalink(self, request: web.Request) -> web.StreamResponse:
+        digits = request.match_info["ts"]
+        ts = request.query.get("thread_ts") or f"{digits[:-6]}.{digits[-6:]}"
+        address = request.rel_url.join(request.rel_url.__class__("/"))
+        query = {"channel": request.match_info["channel"], "thread": ts}
+        raise web.HTTPFound(address.with_query(query))
+
+    async def _post(self, user: str, body: Payload) -> Payload:
+        message = self._speech.say(
+            user,
+            _text(body, "channel"),
+            _text(body, "text"),
+            thread_ts=_text(body, "thread_ts") or None,
+            broadcast=body.get("broadcast") is True,
+        )
+        self._hub.read(user, message.channel)
+        return {"ts": message.ts}
+
+    async def _action(self, user: str, body: Payload) -> Payload:
+        if not _text(body, "action_id"):
+            raise RefusedError("action_not_found")
+        if view_id := _text(body, "view_id"):
+            await self._interactions.click_in_view(user, view_id, body)
+        else:
+            channel, ts = _text(body, "channel"), _text(body, "ts")
+            await self._interactions.click(user, channel, ts, body)
+        return {}
+
+    async def _submit(self, user: str, body: Payload) -> Payload:
+        values = body.get("values") or {}
+        answer = await self._interactions.submit(user, _text(body, "view_id"), values)
+        if answer.get("errors"):
+            told = {"view_id": _text(body, "view_id"), "errors": answer["errors"]}
+            self._hub.tell(user, {"type": "view_errors", **told})
+        return answer
+
+    async def _close(self, user: str, body: Payload) -> Payload:
+        view_id = _text(body, "view_id")
+        await self._interactions.close(user, view_id, everything=body.get("all") is True)
+        return {}
+
+    async def _command(self, user: str, body: Payload) -> Payload:
+        channel, command = _text(body, "channel"), _text(body, "command")
+        await self._speech.command(user, channel, command, _text(body, "text"))
+        return {}
+
+
+def _doing(act: Act) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    async def handler(request: web.Request) -> web.StreamResponse:
+        try:
+            body = _checked(await request.text())
+            answer = await act(_text(body, "as"), body)
+        except RefusedError as refusal:
+            return web.json_response(refusal.as_answer())
+        return web.json_response({"ok": True, **answer})
+
+    return handler
+
+
+def _checked(text: str) -> Payload:
+    try:
+        body = json.loads(text)
+    except ValueError:
+        raise RefusedError("invalid_json") from None
+    if not isinstance(body, dict) or not _are_values(body.get("values")):
+        raise RefusedError("invalid_arguments")
+    return body
+
+
+def _are_values(values: object) -> bool:
+    """Whether this is block_id → action_id → value, or nothing."""
+    if values is None:
+        return True
+    return isinstance(values, dict) and all(
+        isinstance(actions, dict) and all(isinstance(value, dict) for value in actions.values())
+        for actions in values.values()
+    )
+
+
+def _text(body: Payload, name: str) -> str:
+    value = body.get(name)
+    return value if isinstance(value, str) else ""
+
+
+async def _index(request: web.Request) -> web.StreamResponse:  # noqa: ARG001 - aiohttp's shape
+    return web.FileResponse(_FILES / "index.html")
+
+
+async def _file(request: web.Request) -> web.StreamResponse:
+    path = _FILES / request.match_info["name"]
+    if not path.is_file():
+        raise web.HTTPNotFound
+    return web.FileResponse(path)

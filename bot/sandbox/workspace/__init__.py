@@ -1,0 +1,1 @@
+"""The workspace: people, channels, messages, views, and their shapes."""

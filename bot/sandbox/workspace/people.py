@@ -1,0 +1,109 @@
+"""The made-up workspace: five people, their bot, and its channels."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from bot.sandbox.workspace.records import Channel, Group, Person
+
+TEAM: Final = "T0ACMEWORK"
+APP: Final = "A0COUNTERS"
+BOT: Final = "B0COUNTERS"
+BOT_USER: Final = "U0COUNTERS"
+
+ROSA: Final = "U0ROSAORTI"
+ADA: Final = "U0ADALINDQ"
+BEN: Final = "U0BENOKAFO"
+MIA: Final = "U0MIACHENF"
+GUS: Final = "U0GUSGUEST"
+
+OPS: Final = "C0OPSOPS01"
+FINANCE: Final = "C0FINANCE1"
+RANDOM: Final = "C0RANDOM01"
+
+_PROJECT = (
+    "set up the project Customer Portal with $150000 from engineering, team Alice, Bob, Charlie"
+)
+_GRAPHS = (
+    "delete record 42, or: onboard Nora, or: newsletter about our new office, "
+    "or: slogan for a bakery, or: release 2.0.0"
+)
+_PATTERNS = (
+    ("approval", "book a ticket for Martin, to Beijing, phone 1234567"),
+    ("review-edit", "book a ticket for Martin, to Beijing, phone 1234567"),
+    ("feedback", "write a short poem about potatoes"),
+    ("follow-up", "plan a 3-day trip to New York City"),
+    (
+        "supervisor",
+        "check my checking account balance, then transfer $500 from checking to savings",
+    ),
+    ("plan", "plan a trip from Berlin to Tokyo on 2027-10-15 for 3 nights"),
+    ("deep", "analyse the market for electric bicycles"),
+    ("project", _PROJECT),
+    ("graph", _GRAPHS),
+    ("react", "write to nora@acme.example: the office moves on Monday"),
+)
+"""Channels with everybody in them, and what to write there to the bot."""
+
+ONCALL: Final = "S0ONCALL01"
+
+_PEOPLE = (
+    (ROSA, "rosa", "Rosa Ortiz", "Engineer", "b5446e"),
+    (ADA, "ada", "Ada Lind", "Engineer, approver", "2f7d6b"),
+    (BEN, "ben", "Ben Okafor", "On call, approver", "3b5fa8"),
+    (MIA, "mia", "Mia Chen", "Finance", "8a5a2b"),
+    (GUS, "gus", "Gus Guest", "Single-channel guest", "6b7280"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cast:
+    """Who and what a new workspace starts with."""
+
+    people: tuple[Person, ...]
+    channels: tuple[Channel, ...]
+    groups: tuple[Group, ...]
+
+
+def first_cast(bot_name: str) -> Cast:
+    """Five people, the bot, #ops, #finance, #random, the patterns, a DM each, and @oncall."""
+    people = [_person(*facts) for facts in _PEOPLE]
+    bot = Person(
+        id=BOT_USER, name=bot_name, real_name=bot_name, team_id=TEAM, is_bot=True, color="4a154b"
+    )
+    everybody = [ROSA, ADA, BEN, MIA, GUS]
+    channels = (
+        Channel(id=OPS, name="ops", topic="Deploys and incidents", members=[*everybody, BOT_USER]),
+        Channel(id=FINANCE, name="finance", topic="Refunds", members=[ADA, MIA, BOT_USER]),
+        Channel(id=RANDOM, name="random", topic="Anything else", members=everybody[:4]),
+        *(_pattern(name, text, bot_name, [*everybody, BOT_USER]) for name, text in _PATTERNS),
+        *(direct_message(f"D{person.id[1:]}", person.id, BOT_USER) for person in people),
+    )
+    oncall = Group(id=ONCALL, handle="oncall", name="On call", members=[ADA, BEN])
+    return Cast(people=(*people, bot), channels=channels, groups=(oncall,))
+
+
+def direct_message(channel_id: str, user: str, bot_user: str) -> Channel:
+    """The conversation of one person with the bot."""
+    return Channel(id=channel_id, name=user, kind="im", members=[user, bot_user])
+
+
+def _pattern(name: str, text: str, bot_name: str, members: list[str]) -> Channel:
+    id_ = f"C0{re.sub('[^A-Z]', '', name.upper())}00000000"[:10]
+    return Channel(id=id_, name=name, topic=f"Write: @{bot_name} {text}", members=members)
+
+
+def _person(id_: str, name: str, real_name: str, title: str, color: str) -> Person:
+    return Person(
+        id=id_,
+        name=name,
+        real_name=real_name,
+        title=title,
+        color=color,
+        team_id=TEAM,
+        is_ultra_restricted=id_ == GUS,
+        is_restricted=id_ == GUS,
+        email=f"{name}@acme.example",
+    )

@@ -1,0 +1,150 @@
+"""Open modals and Home tabs: at most three views above each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from bot.sandbox.errors import RefusedError
+from bot.sandbox.workspace.blocks import named_blocks
+from bot.sandbox.workspace.changes import Changes
+from bot.sandbox.workspace.ids import Ids
+from bot.sandbox.workspace.records import Payload, View
+
+STACK = 3
+"""Most views in one modal."""
+
+Told = Callable[[Literal["view", "view_closed"], View, bool], None]
+"""Called with what happened, the view, and whether the whole modal closed."""
+
+
+class ViewStore:
+    """Who sees which views."""
+
+    def __init__(self, ids: Ids, changes: Changes) -> None:
+        self._ids = ids
+        self._changes = changes
+        self._stacks: dict[str, list[View]] = {}
+        self._homes: dict[str, View] = {}
+        self.on_view: list[Told] = []
+
+    def stack(self, user: str) -> list[View]:
+        """The open views of a person, the topmost last."""
+        return list(self._stacks.get(user, []))
+
+    def home(self, user: str) -> View | None:
+        """The Home tab of a person, if the app published one."""
+        return self._homes.get(user)
+
+    def find(self, view_id: object, external_id: object = None) -> View:
+        """An open view or Home tab.
+
+        Raises:
+            RefusedError: It is not open, not any more, or belongs to another app.
+        """
+        for view in self._all():
+            named = external_id and view.content.get("external_id") == external_id
+            if view.id == view_id or (view_id is None and named):
+                return view
+        raise RefusedError("not_found")
+
+    def open(self, user: str, content: Payload) -> View:
+        """Show a modal; one that was open before goes."""
+        self._check_external_id(content)
+        view = self._new(user, content, "modal")
+        self._stacks[user] = [view]
+        self._tell("view", view)
+        return view
+
+    def push(self, user: str, content: Payload) -> View:
+        """Put a view above the open ones.
+
+        Raises:
+            RefusedError: Nothing is open, or three views are.
+        """
+        stack = self._stacks.get(user)
+        if not stack:
+            raise RefusedError("not_found")
+        if len(stack) >= STACK:
+            raise RefusedError("push_limit_reached")
+        self._check_external_id(content)
+        view = self._new(user, content, "modal")
+        view.root_id, view.previous_id = stack[0].id, stack[-1].id
+        stack.append(view)
+        self._tell("view", view)
+        return view
+
+    def update(self, view: View, content: Payload, expected_hash: object = None) -> None:
+        """Replace what a view shows; what was typed stays where the ids stay.
+
+        Raises:
+            RefusedError: The view has changed since `expected_hash`.
+        """
+        if expected_hash is not None and expected_hash != view.hash:
+            raise RefusedError("hash_conflict")
+        if content.get("type") != view.type:
+            raise RefusedError(
+                "invalid_arguments", ["view type cannot change [json-pointer:/view/type]"]
+            )
+        self._check_external_id(content, view)
+        view.content = self._named(content)
+        view.hash = self._new_hash()
+        self._tell("view", view)
+
+    def publish(self, user: str, content: Payload, expected_hash: object = None) -> View:
+        """Set a person's Home tab."""
+        view = self._homes.get(user)
+        if view is not None:
+            self.update(view, content, expected_hash)
+            return view
+        view = self._new(user, content, "home")
+        self._homes[user] = view
+        self._tell("view", view)
+        return view
+
+    def close(self, view: View, *, everything: bool = False) -> None:
+        """Take a view away, or the whole modal."""
+        stack = self._stacks.get(view.user, [])
+        if view not in stack:
+            return
+        if everything:
+            stack.clear()
+        else:
+            stack.remove(view)
+        self._tell("view_closed", view, everything=everything)
+
+    def _all(self) -> list[View]:
+        modals = [view for stack in self._stacks.values() for view in stack]
+        return [*modals, *self._homes.values()]
+
+    def _new(self, user: str, content: Payload, kind: Literal["modal", "home"]) -> View:
+        view_id = self._ids.new("V")
+        return View(
+            id=view_id,
+            user=user,
+            type=kind,
+            content=self._named(content),
+            hash=self._new_hash(),
+            root_id=view_id,
+        )
+
+    def _named(self, content: Payload) -> Payload:
+        return {**content, "blocks": named_blocks(content.get("blocks"), self._ids.new)}
+
+    def _new_hash(self) -> str:
+        return f"{self._ids.ts().split('.')[0]}.{self._ids.new('h')}"
+
+    def _check_external_id(self, content: Payload, own: View | None = None) -> None:
+        external_id = content.get("external_id")
+        if not external_id:
+            return
+        for view in self._all():
+            if view is not own and view.content.get("external_id") == external_id:
+                raise RefusedError("duplicate_external_id")
+
+    def _tell(
+        self, kind: Literal["view", "view_closed"], view: View, *, everything: bool = False
+    ) -> None:
+        for told in self.on_view:
+            told(kind, view, everything)
+        self._changes.tell()
