@@ -23,7 +23,7 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3.14 pyth
 
 # Of each of these parts, 95 % of lines and branches are run by tests that are near the code.
 COVERED := 95
-USE_CASES := bot/access.py,bot/approvals.py,bot/comeback.py,bot/edits.py,bot/forgetting.py,bot/inbox.py,bot/mapping.py,bot/outlook.py,bot/requesters.py,bot/settlement.py,bot/starts.py,bot/threads.py,bot/turns.py,bot/withdrawals.py
+USE_CASES := bot/people/access.py,bot/core/approvals.py,bot/core/upkeep/comeback.py,bot/core/edits.py,bot/core/upkeep/forgetting.py,bot/core/inbox.py,bot/questions/record.py,bot/people/outlook.py,bot/people/requesters.py,bot/core/settlement.py,bot/core/runs/starts.py,bot/core/threads.py,bot/core/turns.py,bot/core/withdrawals.py
 PARTS := agents/* storage/* $(USE_CASES)
 
 .PHONY: help demo test test-mongo check bench trace chaos mutants format clean

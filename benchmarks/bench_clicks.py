@@ -43,10 +43,10 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 
 from benchmarks.harness import percentile, table
-from bot.app import Countersign
-from bot.cards import card_for
+from bot.config.settings import Settings
 from bot.main import Outside, make_storage, reach_slack, start
-from bot.settings import Settings
+from bot.slack.app import Countersign
+from bot.slack.cards import card_for
 from storage.base import Storage
 from storage.records import Decision, Status
 from storage.sqlite import SqliteStorage

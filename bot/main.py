@@ -15,24 +15,24 @@ from aiohttp import ClientError
 from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot import stores
-from bot.app import STOP_PATIENCE, Countersign, Identity, Process, Slack, build
+from bot.clock import system_clock
+from bot.config import stores
+from bot.config.agents import load_agents, load_model
+from bot.config.settings import Settings
+from bot.core.scheduler import Scheduler
 from bot.errors import SettingsError
-from bot.loading import load_agents, load_model
-from bot.mapping import Rules
-from bot.pacing import SLACK_LIMITS, Limits
+from bot.observability.readiness import Readiness
+from bot.observability.telemetry import NO_TELEMETRY, Telemetry
+from bot.observability.tracing import Tracing, otlp_provider
 from bot.ports import Clock
-from bot.readiness import Readiness
-from bot.redaction import in_force, print_key
-from bot.scheduler import Scheduler
-from bot.server import serve, web_app
-from bot.settings import Settings
-from bot.slackcalls import slack_fault
-from bot.sockets import SocketMode
+from bot.questions.record import Rules
+from bot.redaction.mask import in_force, print_key
+from bot.slack.app import STOP_PATIENCE, Countersign, Identity, Process, Slack, build
+from bot.slack.calls import slack_fault
+from bot.slack.http import serve, web_app
+from bot.slack.ratelimit import SLACK_LIMITS, Limits
+from bot.slack.socketmode import SocketMode
 from bot.tasks import Tasks
-from bot.telemetry import NO_TELEMETRY, Telemetry
-from bot.timing import system_clock
-from bot.tracing import Tracing, otlp_provider
 from storage.base import Storage
 
 logger = logging.getLogger(__name__)
@@ -156,7 +156,7 @@ def _telemetry(settings: Settings, stack: AsyncExitStack) -> tuple[Telemetry, _S
 
     if wanted is None:
         return tracer, show_nothing
-    from bot import metrics  # noqa: PLC0415 - Prometheus is loaded only with a port to show it
+    from bot.observability import metrics  # noqa: PLC0415 - Prometheus is loaded only with a port to show it
 
     counted = metrics.Metrics()
 

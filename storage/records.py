@@ -195,8 +195,8 @@ class Approval:
     """Canonical JSON object of the call's arguments; else of what is asked, such as
     `{"questions": [...]}`, or of the state that is shown."""
     schema_json: str
-    """How it is answered, as `bot.asks` writes it: a JSON schema of arguments that can be edited,
-    empty when they cannot; or an object that names another form."""
+    """How it is answered, as `bot.questions.form` writes it: a JSON schema of arguments that can be
+    edited, empty when they cannot; or an object that names another form."""
     digest: str
     """Digest of thread, address, tool, arguments and rule: what the card shows."""
     approvers_json: str

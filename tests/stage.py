@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from bot.app import Countersign
+from bot.config.settings import Settings
 from bot.main import start
 from bot.sandbox.server import Sandbox
-from bot.settings import Settings
+from bot.slack.app import Countersign
 from tests.fakes import FakeClock
 from tests.ports import free_port
 

@@ -56,26 +56,28 @@ VIOLATIONS = [
     ("agents-layers", "agents.unlisted", NEW),
     ("storage-layers", "storage.sqlite.storage", "storage.mongo.client"),
     ("storage-layers", "storage.unlisted", NEW),
-    ("bot-layers", "bot.approvals", "bot.threads"),
-    ("bot-layers", "bot.cards.approval", "bot.approvals"),
-    ("bot-layers", "bot.scheduler", "bot.listeners.events"),
+    ("bot-layers", "bot.questions.record", "bot.core.approvals"),
+    ("bot-layers", "bot.core.scheduler", "bot.slack.listeners.events"),
     ("bot-layers", "bot.unlisted", NEW),
-    ("use-cases", "bot.approvals", "bot.cards.approval"),
-    ("use-cases", "bot.turns", "aiohttp"),
+    ("slack-layers", "bot.slack.layout.text", "bot.slack.cards.approval"),
+    ("slack-layers", "bot.slack.unlisted", NEW),
+    ("use-cases", "bot.core.approvals", "bot.mrkdwn"),
+    ("use-cases", "bot.core.turns", "aiohttp"),
     ("agents-pure", "agents.runner", "slack_sdk"),
     ("agents-pure", "agents.tools.base", "os"),
-    ("slack-edge", "bot.cards.approval", "slack_sdk"),
-    ("slack-edge", "bot.approvals", "bot.slackcalls"),
-    ("mongo-driver", "bot.approvals", "motor"),
+    ("slack-edge", "bot.slack.cards.approval", "slack_sdk"),
+    ("slack-edge", "bot.core.approvals", "bot.slack.calls"),
+    ("mongo-driver", "bot.core.approvals", "motor"),
     ("mongo-driver", "storage.sqlite.inbox", "bson"),
-    ("sqlite-driver", "bot.approvals", "sqlite3"),
-    ("one-composer", "bot.listeners.actions", "storage.sqlite.storage"),
-    ("one-composer", "bot.cli", "storage.mongo"),
-    ("sandbox-alone", "bot.notifier", "bot.sandbox.workspace.people"),
+    ("sqlite-driver", "bot.core.approvals", "sqlite3"),
+    ("one-composer", "bot.main", "storage.sqlite.storage"),
+    ("one-composer", "bot.commands.cli", "storage.mongo"),
+    ("sandbox-alone", "bot.slack.notifier", "bot.sandbox.workspace.people"),
     ("sandbox-pure", "bot.sandbox.workspace.state", "storage.records"),
     ("no-pickle", "storage.codec", "pickle"),
-    ("listeners-apart", "bot.listeners.events", "bot.listeners.actions"),
-    ("no-cycles", "bot.listeners.desk", "bot.listeners.events"),
+    ("listeners-apart", "bot.slack.listeners.events", "bot.slack.listeners.actions"),
+    ("no-cycles", "bot.slack.listeners.context", "bot.slack.listeners.events"),
+    ("no-cycles", "bot.core.approvals", "bot.core.threads"),
 ]
 
 
@@ -113,7 +115,15 @@ def test_a_violation_breaks_its_contract(
     assert not is_kept(contract_id, options, planted)
 
 
-PUBLIC = ("agents", "storage", "agents.tools", "bot.cards", "bot.listeners", "bot.sandbox")
+PUBLIC = (
+    "agents",
+    "storage",
+    "agents.tools",
+    "agents.gates",
+    "bot.slack.cards",
+    "bot.slack.listeners",
+    "bot.sandbox",
+)
 
 
 @pytest.mark.parametrize("name", PUBLIC)

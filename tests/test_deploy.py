@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from bot.server import web_app
-from bot.settings import variables
+from bot.config.settings import variables
+from bot.slack.http import web_app
 
 ROOT = Path(__file__).parent.parent
 DEPLOY = ROOT / "deploy"

@@ -8,7 +8,7 @@ import pytest
 
 from agents import Runner, ScriptedModel, user_message
 from agents.models import call, say
-from bot.loading import load_agents
+from bot.config.agents import load_agents
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])

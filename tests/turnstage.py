@@ -32,9 +32,9 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from agents import ChatModelAgent, tool
 from agents.models import call, say, stream_pieces
-from bot.app import Countersign, Identity, Process, Slack, build
-from bot.mapping import Rules
-from bot.timing import system_clock
+from bot.clock import system_clock
+from bot.questions.record import Rules
+from bot.slack.app import Countersign, Identity, Process, Slack, build
 from storage.base import Storage
 from storage.mongo import MongoStorage
 from storage.sqlite import SqliteStorage

@@ -16,8 +16,8 @@ from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.app import Slack
-from bot.telemetry import NO_TELEMETRY, Telemetry
+from bot.observability.telemetry import NO_TELEMETRY, Telemetry
+from bot.slack.app import Slack
 
 READS = frozenset(
     {

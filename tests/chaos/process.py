@@ -10,9 +10,9 @@ import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from bot import logs
+from bot.config.settings import Settings
 from bot.main import Outside, make_storage, reach_slack, start
-from bot.settings import Settings
+from bot.observability import logs
 from tests.chaos import agent
 from tests.chaos.points import Fragile, FragileSlack, Plan
 

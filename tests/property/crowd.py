@@ -27,10 +27,10 @@ from pydantic_ai.models.function import AgentInfo, DeltaToolCalls, FunctionModel
 from agents import ChatModelAgent, follow_up_tool, guard, tool
 from agents.models import call, say, stream_pieces
 from agents.policy import Ask, Condition, Rule, RulePolicy
-from bot.answers import texts_json
-from bot.edits import Edits
+from bot.core.edits import Edits
 from bot.errors import UserFacingError
 from bot.ports import CheckedCall
+from bot.questions.validate import texts_json
 from storage.records import Approval, Decision, Kind, Status
 from storage.sqlite import SqliteStorage
 from tests.property.bench import CLEO, EVE, PEOPLE, amount_of, heard_in, mark

@@ -28,11 +28,11 @@ from agents import ChatModelAgent, tool
 from agents.gates.rulings import Judgement
 from agents.models import call, say, stream_pieces
 from agents.tools.base import Tool
-from bot.action_ids import ActionId, encode
-from bot.catalog import Catalog
-from bot.edits import Edits
-from bot.listeners import actions, views
-from bot.listeners.desk import Desk
+from bot.core.catalog import Catalog
+from bot.core.edits import Edits
+from bot.slack.action_ids import ActionId, encode
+from bot.slack.listeners import actions, views
+from bot.slack.listeners.context import Desk
 from storage.records import Approval
 from storage.sqlite import SqliteStorage
 from tests.fakes import FakeNotifier

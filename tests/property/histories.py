@@ -7,10 +7,10 @@ import json
 from collections.abc import Coroutine, Sequence
 from typing import Any
 
+from bot.clock import milliseconds
+from bot.core.inbox import NO_TURN, Incoming
 from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError, UserFacingError
-from bot.inbox import NO_TURN, Incoming
-from bot.mapping import canonical, edited_digest
-from bot.timing import milliseconds
+from bot.questions.record import canonical, edited_digest
 from storage.records import Approval, Decision, Kind, Status, Thread, Whisper
 from storage.sqlite import SqliteStorage
 from tests.fakes import FakeClock

@@ -14,14 +14,14 @@ from typing import Any
 
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
-from bot.asks import Ask, Form, ask_of
-from bot.callmask import PLAIN, Mask, mask_call, mask_value, masks_in, written
-from bot.cards.characters import is_unseen
-from bot.cards.choose import card_for, is_folded
-from bot.cards.details import details_modal, fits_details
-from bot.maskrules import NO_RULES
-from bot.redaction import in_force
-from bot.unseen import Opened, guesses, has_opened, with_opened
+from bot.core.unseen import Opened, guesses, has_opened, with_opened
+from bot.questions.form import Ask, Form, ask_of
+from bot.redaction.call import PLAIN, Mask, mask_call, mask_value, masks_in, written
+from bot.redaction.mask import in_force
+from bot.redaction.rules import NO_RULES
+from bot.slack.cards.choose import card_for, is_folded
+from bot.slack.cards.details import details_modal, fits_details
+from bot.slack.layout.characters import is_unseen
 from storage.records import Approval
 from tests.unit.bot.card_samples import an_approval
 

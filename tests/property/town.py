@@ -9,8 +9,8 @@ from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any
 
-from bot.action_ids import ActionId
 from bot.errors import ApprovalClosedError, UserFacingError
+from bot.slack.action_ids import ActionId
 from storage.records import Approval, Kind, Status
 from storage.sqlite import SqliteStorage
 from tests.fakes import FakeClock, FakeDirectory, FakeNotifier

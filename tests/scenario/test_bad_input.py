@@ -14,10 +14,10 @@ from typing import Any
 import aiohttp
 import pytest
 
-from bot.logs import configure
+from bot.config.values import Log
+from bot.observability.logs import configure
 from bot.sandbox.blockkit.rules import message_errors
 from bot.sandbox.delivery.http import HttpTransport, Parcel, Reply
-from bot.values import Log
 from tests.scenario import agents
 from tests.stage import SECRET, Stage, a_stage, buttons
 

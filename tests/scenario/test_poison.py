@@ -14,8 +14,8 @@ import pytest
 
 from agents.core.checkpoint import CheckpointStatus
 from agents.models import say
-from bot.audit import story
-from bot.threads import CANNOT_READ
+from bot.core.audit import story
+from bot.core.threads import CANNOT_READ
 from storage.base import Storage
 from storage.mongo import Driver, MongoStorage
 from storage.records import Status

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pymongo import MongoClient
 
-from bot.cli import main
+from bot.commands.cli import main
 from tests.mongo import DRIVERS, MongoServer, collected, mongo_server
 from tests.stage import Stage, a_stage, buttons
 

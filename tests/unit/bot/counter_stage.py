@@ -18,11 +18,11 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agents.gates.rulings import Judgement
 from agents.models import Turn, call, say
-from bot.action_ids import encode
-from bot.app import Identity, Slack, _bolt
-from bot.edits import Edits
-from bot.listeners import CheckCall, Desk, Judge, register
+from bot.core.edits import Edits
 from bot.ports import CheckedCall
+from bot.slack.action_ids import encode
+from bot.slack.app import Identity, Slack, _bolt
+from bot.slack.listeners import CheckCall, Desk, Judge, register
 from storage.base import Storage
 from storage.records import Approval, Status
 from storage.sqlite import SqliteStorage

@@ -18,19 +18,19 @@ from agents import (
 )
 from agents.models import Turn
 from agents.tools.base import Tool
-from bot.access import Access
-from bot.approvals import Approvals
-from bot.audit import AuditedCheckpoints
-from bot.cards.choose import is_folded
-from bot.inbox import Inbox, Incoming
-from bot.mapping import Rules, canonical, edited_digest
-from bot.outbox import Outbox
+from bot.core.approvals import Approvals
+from bot.core.audit import AuditedCheckpoints
+from bot.core.inbox import Inbox, Incoming
+from bot.core.outbox import Outbox
+from bot.core.runs.starts import Starts
+from bot.core.runs.witness import Witness, WitnessedCheckpoints
+from bot.core.scheduler import Sweep
+from bot.core.threads import Threads
+from bot.core.turns import Turns
+from bot.people.access import Access
 from bot.ports import Actor
-from bot.scheduler import Sweep
-from bot.starts import Starts
-from bot.threads import Threads
-from bot.turns import Turns
-from bot.witness import Witness, WitnessedCheckpoints
+from bot.questions.record import Rules, canonical, edited_digest
+from bot.slack.cards.choose import is_folded
 from storage.base import Storage
 from storage.records import Approval, Decision, Kind, Status, Thread
 from tests.fakes import FakeClock, FakeDirectory, FakeNotifier, Queue

@@ -4,13 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from bot.access import (
-    Access,
-    check_agreed_once,
-    check_agreement,
-    decider_names,
-)
 from bot.errors import DirectoryError, NotApproverError
+from bot.people.access import Access, check_agreed_once, check_agreement, decider_names
 from storage.records import Approval, Kind, Status
 from tests.contract.builders import a_decision, an_approval
 from tests.fakes import FakeDirectory

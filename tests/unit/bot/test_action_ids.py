@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from bot.action_ids import ActionId, Reference, decode, encode
 from bot.errors import InvalidInputError
+from bot.slack.action_ids import ActionId, Reference, decode, encode
 
 ID = "apr_" + "0123456789abcdef" * 2
 DIGEST = "ab" * 32

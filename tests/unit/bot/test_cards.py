@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from bot.action_ids import Reference, decode
-from bot.cards import modals
-from bot.cards.approval import approval_card
-from bot.cards.arguments import Budget, list_arguments, list_changes, same
-from bot.cards.choose import approvers_words, card_for, escalation_text, reminder_text
-from bot.cards.doubt import DoubtChoice, doubt_answer, doubt_card, doubt_words
-from bot.cards.outcomes import answers_of, outcome_words, questions_of
-from bot.cards.question import question_card
-from bot.cards.reply import MOST, reply_cards, split_text
 from bot.sandbox.blockkit.rules import message_errors, view_errors
+from bot.slack.action_ids import Reference, decode
+from bot.slack.cards import modals
+from bot.slack.cards.approval import approval_card
+from bot.slack.cards.choose import approvers_words, card_for, escalation_text, reminder_text
+from bot.slack.cards.doubt import DoubtChoice, doubt_answer, doubt_card, doubt_words
+from bot.slack.cards.outcomes import answers_of, outcome_words, questions_of
+from bot.slack.cards.question import question_card
+from bot.slack.cards.reply import MOST, reply_cards, split_text
+from bot.slack.layout.arguments import Budget, list_arguments, list_changes, same
 from storage.records import Approval, Kind, Status
 from tests.unit.bot.card_samples import (
     a_doubt,

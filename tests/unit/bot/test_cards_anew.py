@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bot.cards.anew import anew, changes
-from bot.cards.approval import approval_card
-from bot.cards.choose import reminder_text
-from bot.cards.doubt import doubt_card
+from bot.slack.cards.anew import anew, changes
+from bot.slack.cards.approval import approval_card
+from bot.slack.cards.choose import reminder_text
+from bot.slack.cards.doubt import doubt_card
 from storage.records import Approval, Decision, Kind, Status
 from tests.unit.bot.card_samples import an_approval
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from bot.action_ids import ActionId
-from bot.asks import Ask, Form, Option
-from bot.cards import forms, modals
-from bot.cards.blocks import Card
-from bot.cards.choose import card_for
-from bot.cards.outcomes import outcome_words
 from bot.errors import InvalidInputError
+from bot.questions.form import Ask, Form, Option
 from bot.sandbox.blockkit.rules import view_errors
+from bot.slack.action_ids import ActionId
+from bot.slack.cards import modals, submitted as forms
+from bot.slack.cards.choose import card_for
+from bot.slack.cards.outcomes import outcome_words
+from bot.slack.layout.blocks import Card
 from storage.records import Approval, Kind, Status
 from tests.unit.bot.card_samples import (
     CHOICE,

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from bot.cards.arguments import read_object
-from bot.cards.choose import card_for
-from bot.cards.details import details_modal
-from bot.cards.final import what_runs
+from bot.slack.cards.choose import card_for
+from bot.slack.cards.details import details_modal
+from bot.slack.cards.final import what_runs
+from bot.slack.layout.arguments import read_object
 from storage.records import Approval, Status
 from tests.unit.bot.card_samples import (
     a_call_choice,

@@ -23,7 +23,7 @@ from agents import (
 from agents.agent import function_agent
 from agents.core.address import Address
 from agents.models import call
-from bot.catalog import Catalog, nobody, tool_at
+from bot.core.catalog import Catalog, nobody, tool_at
 from bot.errors import DirectoryError
 from bot.ports import CheckedCall
 from storage.records import Approval, Thread
@@ -183,7 +183,7 @@ async def test_a_checkpoint_that_cannot_be_read(town: Town) -> None:
 
 
 async def test_what_is_remembered_has_a_bound(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bot.catalog._KEPT", 2)
+    monkeypatch.setattr("bot.core.catalog._KEPT", 2)
     catalog = town.catalog(finance=an_agent("money"), every=an_agent("rest"))
     for number in range(1, 6):
         await catalog.runner(a_thread(turn=number))

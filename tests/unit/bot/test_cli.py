@@ -13,9 +13,9 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from bot.cli import FAILED, WRONG_SETTINGS, main
+from bot.commands.cli import FAILED, WRONG_SETTINGS, main
+from bot.config.settings import Settings
 from bot.errors import BotError
-from bot.settings import Settings
 from storage.errors import StoreBusyError
 from storage.sqlite import SqliteStorage
 
@@ -190,7 +190,7 @@ def test_demo_takes_a_free_port_when_its_own_is_taken(
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        monkeypatch.setattr("bot.trial.PORT", port)
+        monkeypatch.setattr("bot.commands.demo.PORT", port)
         environ = {"COUNTERSIGN_DATA_DIR": str(tmp_path)}
         assert main(["demo"], environ=environ, run_bot=FakeBot(then=interrupt)) == 0
     found = re.search(r"http://127\.0\.0\.1:(\d+)", capsys.readouterr().out)

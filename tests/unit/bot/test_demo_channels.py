@@ -16,12 +16,12 @@ from agents import (
     ScriptedModel,
 )
 from agents.models import call, say
+from bot.commands.demo import welcome
 from bot.demo import PATTERNS, DemoModel, channels
 from bot.demo.commands import Call
 from bot.demo.patterns import approval, graphs
 from bot.demo.patterns.rules import Reply, RuleModel, Seen, read
 from bot.sandbox.workspace.people import first_cast
-from bot.trial import welcome
 from tests.unit.bot.pattern_room import (
     EXAMPLES,
     Room,

@@ -14,8 +14,8 @@ from aiohttp import web
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.directory import MAX_KEPT, Fresh, SlackDirectory
 from bot.errors import DirectoryError
+from bot.slack.directory import MAX_KEPT, Fresh, SlackDirectory
 from tests.fakes import FakeClock
 
 

@@ -20,14 +20,14 @@ from agents import (
     tool,
 )
 from agents.policy import AllowList, Ask, Deny, Rule, RulePolicy, all_of, first_of
-from bot.databasecheck import EMBEDDED, SHARED, remedy_for
-from bot.doctor import Tools, examine
+from bot.commands.database import EMBEDDED, SHARED, remedy_for
+from bot.commands.doctor import Tools, examine
+from bot.commands.findings import Finding
+from bot.config.agents import load_agents, load_model
+from bot.config.manifest import bot_scopes, manifest_text, read_manifest
+from bot.config.settings import Settings
 from bot.errors import SettingsError
-from bot.findings import Finding
-from bot.loading import load_agents, load_model
-from bot.manifest import bot_scopes, manifest_text, read_manifest
 from bot.sandbox import ADA, BOT_USER, GUS, ONCALL, Sandbox
-from bot.settings import Settings
 from storage.base import Storage
 from storage.errors import Fault, StoreBrokenError, StoreUnavailableError
 from storage.mongo import MongoStorage

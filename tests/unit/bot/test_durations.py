@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from hypothesis import given, strategies as st
 
-from bot.durations import LONGEST, format_duration, parse_duration
+from bot.config.durations import LONGEST, format_duration, parse_duration
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from agents.core.errors import ArgumentError, InvalidArgumentsError, ResumeDataError
-from bot.action_ids import ActionId
-from bot.cards import edit as edit_cards, forms, modals
-from bot.cards.edit import edit_form, obstacle
-from bot.cards.edit_read import EditResult, read_edit_form
-from bot.cards.fields import NotEditable, fields_of
 from bot.errors import InvalidInputError
 from bot.sandbox.blockkit.rules import view_errors
+from bot.slack.action_ids import ActionId
+from bot.slack.cards import modals, submitted as forms
+from bot.slack.forms import edit as edit_cards
+from bot.slack.forms.edit import edit_form, obstacle
+from bot.slack.forms.fields import NotEditable, fields_of
+from bot.slack.forms.parse import EditResult, read_edit_form
 from tests.unit.bot.card_samples import ARGUMENTS, SCHEMA, a_question, an_approval
 from tests.unit.bot.forms_stage import ENUM, NULL, Values, edit, form_of, one, pick, submitted
 

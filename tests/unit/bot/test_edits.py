@@ -12,13 +12,13 @@ from agents import Agent, ChatModelAgent, ScriptedModel, guard, tool
 from agents.gates.rulings import Judgement
 from agents.models import call, say
 from agents.policy import Ask as AskPeople, Condition, Deny, Rule, RulePolicy
-from bot.asks import Ask, Form
-from bot.audit import note_decision, note_edit, story
-from bot.edits import Edits
+from bot.core.audit import note_decision, note_edit, story
+from bot.core.edits import Edits
+from bot.core.upkeep.forgetting import KEPT
 from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError
-from bot.forgetting import KEPT
-from bot.mapping import Rules
 from bot.ports import CheckedCall
+from bot.questions.form import Ask, Form
+from bot.questions.record import Rules
 from storage.records import Approval, AuditEntry, Decision, Status
 from storage.sqlite import SqliteStorage
 from tests.unit.bot.card_samples import an_approval

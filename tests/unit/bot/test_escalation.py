@@ -11,10 +11,10 @@ from typing import NoReturn
 import pytest
 
 from agents.models import call, say
-from bot.audit import story
+from bot.core.audit import story
 from bot.errors import ApprovalClosedError, DeliveryError, NotApproverError
-from bot.metered import MeteredStorage
-from bot.metrics import Metrics
+from bot.observability.instrument import MeteredStorage
+from bot.observability.metrics import Metrics
 from storage.base import Storage
 from storage.errors import StoreUnavailableError
 from storage.records import Approval, Status

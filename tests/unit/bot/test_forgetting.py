@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from agents.models import call, say
-from bot.audit import story
-from bot.forgetting import KEPT, LEASE, Forgetting, Retention
+from bot.core.audit import story
+from bot.core.upkeep.forgetting import KEPT, LEASE, Forgetting, Retention
 from storage.errors import RecordNotFoundError, StoreUnavailableError
 from storage.sqlite import SqliteStorage
 from tests.contract.builders import a_whisper

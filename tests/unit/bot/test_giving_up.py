@@ -25,7 +25,7 @@ from agents.core.errors import (
 )
 from agents.core.messages import read_log
 from agents.models import call, say
-from bot.threads import MAX_ATTEMPTS, explain
+from bot.core.threads import MAX_ATTEMPTS, explain
 from storage.errors import RecordRefusedError
 from storage.records import Approval, Decision, MessageStatus, Post, Status
 from storage.sqlite import SqliteStorage

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from agents.models import say
-from bot.threads import Threads
+from bot.core.threads import Threads
 from storage.errors import StoreUnavailableError
 from storage.records import Thread
 from storage.sqlite import SqliteStorage

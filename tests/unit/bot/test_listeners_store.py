@@ -9,8 +9,8 @@ from typing import cast
 
 import pytest
 
-from bot.action_ids import ActionId
-from bot.listeners import desk as desk_module
+from bot.slack.action_ids import ActionId
+from bot.slack.listeners import context as desk_module
 from storage.base import ApprovalStore, InboxStore, Storage
 from storage.errors import (
     Fault,

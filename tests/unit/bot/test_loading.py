@@ -10,9 +10,9 @@ import pytest
 
 from agents import ChatModelAgent
 from agents.models import ScriptedModel
+from bot.config.agents import load_agents, load_model
 from bot.demo.model import DemoModel
 from bot.errors import SettingsError
-from bot.loading import load_agents, load_model
 
 MODULE = """
 from agents import ChatModelAgent

@@ -11,8 +11,8 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.logs import configure
-from bot.values import Log
+from bot.config.values import Log
+from bot.observability.logs import configure
 
 SECRET = "5f0c2a9e77b14d0a"
 
@@ -62,12 +62,12 @@ def test_text_line(log: Callable[..., io.StringIO]) -> None:
 def test_json_line(log: Callable[..., io.StringIO]) -> None:
     stream = log(as_json=True)
     extra = {"action": "decided", "count": 2, "is_late": False, "who": ["U1"], "level": "x"}
-    logging.getLogger("bot.approvals").info("decided", extra=extra)
+    logging.getLogger("bot.core.approvals").info("decided", extra=extra)
     fields = json.loads(stream.getvalue())
     assert fields.pop("at").endswith("Z")
     assert fields == {
         "level": "INFO",
-        "logger": "bot.approvals",
+        "logger": "bot.core.approvals",
         "message": "decided",
         "action": "decided",
         "count": 2,

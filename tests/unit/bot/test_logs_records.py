@@ -13,9 +13,9 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from agents.core.errors import ModelError
-from bot.logcontext import about, context
-from bot.logs import OUR_PACKAGES, configure, error_text
-from bot.values import Log
+from bot.config.values import Log
+from bot.observability.context import about, context
+from bot.observability.logs import OUR_PACKAGES, configure, error_text
 
 SAID = "PLUM-PUDDING at noon"
 

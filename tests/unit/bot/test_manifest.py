@@ -10,8 +10,7 @@ import jsonschema
 import pytest
 import yaml
 
-from bot.listeners import EVENTS
-from bot.manifest import (
+from bot.config.manifest import (
     EVENT_SCOPES,
     METHOD_SCOPES,
     bot_events,
@@ -21,6 +20,7 @@ from bot.manifest import (
     needed_scopes,
     read_manifest,
 )
+from bot.slack.listeners import EVENTS
 
 ROOT = Path(__file__).parents[3]
 SCHEMA = ROOT / "tests" / "data" / "slack-manifest.schema.2.0.0.json"

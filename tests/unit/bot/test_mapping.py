@@ -23,18 +23,11 @@ from agents import (
     Withdrawn,
 )
 from agents.core.cancel import CancelInfo
-from bot.answers import (
-    chosen_digest,
-    read_reply,
-    reply_hint,
-)
-from bot.asks import FORM, Ask, Form, Option, ask_of
 from bot.errors import InvalidInputError
-from bot.infos import shown_of
-from bot.mapping import (
-    answer_from,
-    asks_people,
-)
+from bot.questions.form import FORM, Ask, Form, Option, ask_of
+from bot.questions.infos import shown_of
+from bot.questions.record import answer_from, asks_people
+from bot.questions.validate import chosen_digest, read_reply, reply_hint
 from storage.records import Approval, Kind, Status
 from tests.unit.bot.info_samples import (
     ARGUMENTS,

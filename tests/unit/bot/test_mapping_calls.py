@@ -21,7 +21,9 @@ from agents import (
 )
 from agents.gates.human import HumanResponse
 from agents.gates.questions import ChoiceResult
-from bot.answers import (
+from bot.questions.form import ask_of
+from bot.questions.record import answer_from, edited_digest, in_order
+from bot.questions.validate import (
     chosen_digest,
     filled_digest,
     no_status,
@@ -31,12 +33,6 @@ from bot.answers import (
     texts_json,
     values_json,
     yes_status,
-)
-from bot.asks import ask_of
-from bot.mapping import (
-    answer_from,
-    edited_digest,
-    in_order,
 )
 from storage.records import Approval, Kind, Status
 from tests.unit.bot.info_samples import (

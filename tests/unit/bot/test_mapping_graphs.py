@@ -15,19 +15,9 @@ from agents import (
 )
 from agents.graph.commands import Send, StateEdit
 from agents.prebuilt.stages import StageResult
-from bot.answers import (
-    read_reply,
-    reply_hint,
-    selected_json,
-    texts_json,
-    values_json,
-)
-from bot.asks import Form, arguments_of, ask_of
-from bot.mapping import (
-    answer_from,
-    edited_digest,
-    in_order,
-)
+from bot.questions.form import Form, arguments_of, ask_of
+from bot.questions.record import answer_from, edited_digest, in_order
+from bot.questions.validate import read_reply, reply_hint, selected_json, texts_json, values_json
 from storage.records import Status
 from tests.unit.bot.info_samples import (
     BREAK,

@@ -9,19 +9,16 @@ from agents import (
     ResumeDataError,
 )
 from agents.gates.questions import Choice, ChoiceInfo, ChoiceResult
-from bot.answers import (
+from bot.errors import InvalidInputError
+from bot.questions.form import arguments_of
+from bot.questions.record import answer_from, answer_text
+from bot.questions.validate import (
     feedback_json,
     no_status,
     read_reply,
     reply_hint,
     selected_json,
     texts_json,
-)
-from bot.asks import arguments_of
-from bot.errors import InvalidInputError
-from bot.mapping import (
-    answer_from,
-    answer_text,
 )
 from storage.records import Status
 from tests.unit.bot.info_samples import (

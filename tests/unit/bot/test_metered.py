@@ -7,8 +7,8 @@ from contextlib import nullcontext
 
 import pytest
 
-from bot.metered import MeteredStorage
-from bot.telemetry import Count, Telemetry, Time
+from bot.observability.instrument import MeteredStorage
+from bot.observability.telemetry import Count, Telemetry, Time
 from storage.base import Storage
 from storage.records import DrawnCard, Kind
 from storage.sqlite import SqliteStorage

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.app import Identity, Slack
-from bot.cards import card_for
 from bot.errors import DeliveryError
-from bot.notifier import SlackNotifier, approvers_text, mentions_of
-from bot.pacing import Pacer
 from bot.ports import Began, Newest, Stream
 from bot.sandbox.server import Sandbox
+from bot.slack.app import Identity, Slack
+from bot.slack.cards import card_for
+from bot.slack.notifier import SlackNotifier, approvers_text, mentions_of
+from bot.slack.ratelimit import Pacer
 from storage.records import UNKNOWN_TS, Approval, Decision, Kind, Post, Status, Thread
 from tests.contract.builders import an_approval
 from tests.fakes import FakeClock

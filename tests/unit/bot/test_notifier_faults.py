@@ -14,9 +14,9 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.errors import DeliveryError
-from bot.notifier import SlackNotifier
-from bot.pacing import Pacer
-from bot.slackcalls import MOST_PATIENCE, retry_after, took_no_effect
+from bot.slack.calls import MOST_PATIENCE, retry_after, took_no_effect
+from bot.slack.notifier import SlackNotifier
+from bot.slack.ratelimit import Pacer
 from storage.records import Approval, Decision, Post, Status
 from tests.fakes import FakeClock
 from tests.unit.bot.test_notifier import Scene, a_scene, reading, yes

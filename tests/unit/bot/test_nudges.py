@@ -9,8 +9,8 @@ from datetime import timedelta
 import pytest
 
 from agents.models import call, say
-from bot.cards.choose import concluded_text, escalation_text, reminder_text
 from bot.errors import DeliveryError
+from bot.slack.cards.choose import concluded_text, escalation_text, reminder_text
 from storage.records import UNKNOWN_TS, Approval, Status
 from storage.sqlite import SqliteStorage
 from tests.unit.bot.card_samples import an_approval, decided

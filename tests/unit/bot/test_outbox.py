@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from agents.models import call, say
-from bot import outbox as outbox_module
+from bot.core import outbox as outbox_module
 from bot.errors import DeliveryError
 from storage.errors import StoreUnavailableError
 from storage.records import Message, Whisper

@@ -13,13 +13,13 @@ import pytest
 from agents import Agent, ChatModelAgent, ScriptedModel, guard, tool
 from agents.models import call, say
 from agents.policy import Ask, Rule, RulePolicy
-from bot.audit import story
-from bot.cards import card_for
-from bot.edits import Edits
+from bot.core.audit import story
+from bot.core.edits import Edits
 from bot.errors import ApprovalClosedError, NotApproverError
-from bot.mapping import Rules
-from bot.outlook import MOST_MEMBERS, Outlook
+from bot.people.outlook import MOST_MEMBERS, Outlook
 from bot.ports import CheckedCall
+from bot.questions.record import Rules
+from bot.slack.cards import card_for
 from storage.records import Approval, Kind, Status
 from storage.sqlite import SqliteStorage
 from tests.contract.builders import an_approval

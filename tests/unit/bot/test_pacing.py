@@ -11,8 +11,8 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from bot.pacing import MARGIN, SLACK_LIMITS, Limit, Pacer, TooSoonError
-from bot.timing import milliseconds
+from bot.clock import milliseconds
+from bot.slack.ratelimit import MARGIN, SLACK_LIMITS, Limit, Pacer, TooSoonError
 
 HOUR = timedelta(hours=1)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hypothesis import given, strategies as st
 
-from bot.looks import LOOKS, REDACTED, has_any, mask_looks
-from bot.metrics import _MOST_SERIES, Metrics
-from bot.telemetry import Count, Time
+from bot.observability.metrics import _MOST_SERIES, Metrics
+from bot.observability.telemetry import Count, Time
+from bot.redaction.patterns import LOOKS, REDACTED, has_any, mask_looks
 
 PARTS = [
     *(needle for look in LOOKS for needle in look.needles),

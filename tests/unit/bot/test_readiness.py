@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from bot.readiness import FAULTS, Readiness
+from bot.observability.readiness import FAULTS, Readiness
 from storage.base import Storage
 from storage.errors import Fault, StorageError, StoreBrokenError, StoreUnavailableError
 

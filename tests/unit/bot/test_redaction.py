@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.redaction import REDACTED, is_secret_key, mask, mask_text, mask_words
+from bot.redaction.mask import REDACTED, is_secret_key, mask, mask_text, mask_words
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from hypothesis import assume, example, given, settings, strategies as st
 
-from bot import looks, places, redaction
-from bot.looks import LOOKS, is_card
-from bot.redaction import REDACTED, mask, mask_text
+from bot.redaction import mask as redaction, patterns as looks, places
+from bot.redaction.mask import REDACTED, mask, mask_text
+from bot.redaction.patterns import LOOKS, is_card
 
 HEX = "0123456789abcdef"
 ALNUM = string.ascii_letters + string.digits

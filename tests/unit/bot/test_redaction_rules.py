@@ -8,9 +8,11 @@ import time
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from bot.config.settings import Settings
 from bot.errors import InvalidSettingsError
-from bot.looks import REDACTED
-from bot.maskrules import (
+from bot.redaction.mask import in_force, is_secret_key, mask, mask_text
+from bot.redaction.patterns import REDACTED
+from bot.redaction.rules import (
     MOST_CHARACTERS,
     MOST_RULES,
     NO_RULES,
@@ -19,8 +21,6 @@ from bot.maskrules import (
     read_rules,
     words_of,
 )
-from bot.redaction import in_force, is_secret_key, mask, mask_text
-from bot.settings import Settings
 
 GIVEN = {
     "SLACK_BOT_TOKEN": "xoxb-1-2-abc",

@@ -8,9 +8,9 @@ from datetime import timedelta
 import pytest
 
 from agents.models import call, say
-from bot import approvals as approvals_module
+from bot.clock import backoff, milliseconds
+from bot.core import approvals as approvals_module
 from bot.errors import DeliveryError
-from bot.timing import backoff, milliseconds
 from storage.records import Approval, Status
 from storage.sqlite import SqliteStorage
 from tests.unit.bot.office import THREAD_ID, KilledError, Office

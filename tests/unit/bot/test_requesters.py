@@ -19,9 +19,9 @@ from agents import (
     tool,
 )
 from agents.models import Turn, call, say
-from bot.answers import filled_digest, texts_json, values_json
 from bot.errors import NotApproverError
-from bot.requesters import Requesters, requesters_of
+from bot.people.requesters import Requesters, requesters_of
+from bot.questions.validate import filled_digest, texts_json, values_json
 from storage.records import Approval, Decision, Status
 from storage.sqlite import SqliteStorage
 from tests.contract.builders import a_message, a_thread, an_approval

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from agents.models import call, say
-from bot.audit import story
-from bot.cards import card_for
-from bot.cli import FAILED, main
+from bot.commands.cli import FAILED, main
+from bot.core.audit import story
+from bot.core.upkeep.restoring import Restoring
 from bot.errors import NotApproverError
-from bot.restoring import Restoring
+from bot.slack.cards import card_for
 from storage.errors import StoreUnavailableError
 from storage.records import Approval, Decision, Status
 from storage.sqlite import SqliteStorage, back_up, restoring

@@ -13,8 +13,8 @@ from agents import Agent, AgentTool, ChatModelAgent, CheckpointStatus, ScriptedM
 from agents.gates.approval import approval_gate
 from agents.graph import END, START, GraphAgent, StateGraph
 from agents.models import call, say
-from bot.cards.choose import card_for
-from bot.runs import Run, RunState, lets_run, run_of
+from bot.core.runs.outcome import Run, RunState, lets_run, run_of
+from bot.slack.cards.choose import card_for
 from storage.errors import StoreUnavailableError
 from storage.records import Approval, Decision, Kind, Status
 from storage.sqlite import SqliteStorage

@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 
 from agents.models import call, say
-from bot.scheduler import Scheduler, Sweep
+from bot.core.scheduler import Scheduler, Sweep
 from storage.errors import StoreUnavailableError
 from storage.records import Status
 from storage.sqlite import SqliteStorage

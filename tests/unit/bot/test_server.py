@@ -15,9 +15,9 @@ import aiohttp
 import pytest
 from slack_bolt.async_app import AsyncApp
 
-from bot.app import Identity, Slack, _bolt
 from bot.errors import SettingsError
-from bot.server import SLACK_PATH, serve, web_app
+from bot.slack.app import Identity, Slack, _bolt
+from bot.slack.http import SLACK_PATH, serve, web_app
 
 SECRET = "server-signing-secret"
 

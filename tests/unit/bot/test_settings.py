@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
+from bot.config.settings import Settings, variables
+from bot.config.values import Log, is_loopback
 from bot.errors import InvalidSettingsError
-from bot.settings import Settings, variables
-from bot.values import Log, is_loopback
 
 WHO = {"COUNTERSIGN_APPROVERS": "U0ADALINDQ"}
 SOCKET = {"SLACK_BOT_TOKEN": "xoxb-1-2-abc", "SLACK_APP_TOKEN": "xapp-1-A-2-abc", **WHO}

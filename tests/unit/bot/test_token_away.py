@@ -8,7 +8,7 @@ import pytest
 
 from agents.models import call, say
 from bot.errors import REFUSALS, DeliveryError, OutdatedCardError
-from bot.slackcalls import Addresses
+from bot.slack.calls import Addresses
 from storage.records import Approval, Status
 from storage.sqlite import SqliteStorage
 from tests.unit.bot.counter_stage import Counter, a_click, a_submission

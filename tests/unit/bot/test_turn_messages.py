@@ -10,7 +10,7 @@ import pytest
 
 from agents.core.errors import CheckpointConflictError
 from agents.models import say
-from bot.inbox import Incoming
+from bot.core.inbox import Incoming
 from storage.records import Message, Thread
 from storage.sqlite import SqliteStorage
 from tests.unit.bot.counter_stage import Proxy

@@ -11,13 +11,13 @@ import pytest
 from agents import tool
 from agents.chat.agent import ChatModelAgent
 from agents.models import ScriptedModel, call, say
-from bot.action_ids import ActionId
-from bot.answers import feedback_json, selected_json, values_json
-from bot.asks import Ask, Form, Option
-from bot.audit import Act, story
-from bot.cards.choose import card_for
+from bot.core.audit import Act, story
+from bot.core.unseen import MOST_SEEN, Opened, guesses, has_opened, is_yes, with_opened
 from bot.errors import DeliveryError, NotSeenError
-from bot.unseen import MOST_SEEN, Opened, guesses, has_opened, is_yes, with_opened
+from bot.questions.form import Ask, Form, Option
+from bot.questions.validate import feedback_json, selected_json, values_json
+from bot.slack.action_ids import ActionId
+from bot.slack.cards.choose import card_for
 from storage.records import Approval, Decision, Kind, Status
 from storage.sqlite import SqliteStorage
 from tests.unit.bot.card_samples import an_approval, asking

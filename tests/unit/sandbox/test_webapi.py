@@ -9,7 +9,7 @@ import pytest
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot import manifest
+from bot.config import manifest
 from bot.sandbox import ADA, BOT_USER, DEFAULT_SCOPES, OPS, Sandbox
 from bot.sandbox.api.methods import METHODS
 from tests.unit.sandbox.conftest import Slack

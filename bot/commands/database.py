@@ -1,0 +1,131 @@
+"""The doctor's look at the database: what is wrong with it, and what to do about exactly that."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+
+from bot.commands.findings import Finding
+from bot.config.settings import Settings
+from storage.base import Storage
+from storage.errors import (
+    Fault,
+    RecordFormatError,
+    StorageError,
+    StoreBrokenError,
+    StoreBusyError,
+)
+
+MOST_NAMED = 20
+"""Records that cannot be read are named up to this number."""
+
+_KEEP = "stop the bot and keep the files as they are"
+
+EMBEDDED: Mapping[Fault, str] = {
+    Fault.DAMAGED: f"{_KEEP}; then put your newest copy in their place (docs/operations.md, "
+    "“A damaged database”); do not start with an empty directory: all that waits would be unknown",
+    Fault.FOREIGN: f"{_KEEP}, and find out what was put in their place and by whom; then put the "
+    "right file, or your newest copy, there",
+    Fault.FULL: "make room on that disk; the bot goes on by itself",
+    Fault.READ_ONLY: "let this user write to that directory and its files; for a new bot, name a "
+    "directory on a local disk that this user may write to",
+    Fault.REPLACED: "do not stop the bot: what it has open is gone when it ends; save it first "
+    "(docs/operations.md, “A damaged database”), then find out who replaced the file",
+}
+SHARED: Mapping[Fault, str] = {
+    Fault.FULL: "make room on the server's disk, or raise the quota; the bot goes on by itself",
+    Fault.REFUSED: "give this user the role readWrite on that database; name authSource in the "
+    "address when the user was made in another one, such as ?authSource=admin",
+    Fault.ADDRESS: "correct the address as said",
+    Fault.UNSUITED: "use MongoDB 4.4 or newer, as a replica set or a sharded cluster",
+}
+_NEWER = (
+    "start the newer release that wrote it; this one must not touch it. To go back for good, put "
+    "the copy that you made before the update in its place"
+)
+_EMBEDDED_ELSE = "if it stays like this, look at the disk; the file itself is kept"
+_SHARED_ELSE = "check that the server runs, the address, and the network"
+
+
+async def look_at_storage(
+    settings: Settings, make_storage: Callable[[Settings], Storage]
+) -> AsyncIterator[Finding]:
+    """Open the database, write to it, try it out, and name what cannot be read in it."""
+    is_embedded = settings.mongodb_uri is None
+    subject = "COUNTERSIGN_DATA_DIR" if is_embedded else "MONGODB_URI"
+    storage = make_storage(settings)
+    try:
+        await storage.open()
+        await storage.ping()
+        yield Finding(subject="database", text=f"{_kind(settings)}; it answers and takes writes")
+        for remark in await storage.examine():
+            yield Finding(subject="server", text=remark.text, remedy=remark.remedy)
+        async for finding in _unreadable(storage):
+            yield finding
+    except StoreBusyError as error:
+        yield _busy(error)
+        if not error.is_replaced:
+            async for finding in _unreadable_beside(make_storage(settings)):
+                yield finding
+    except StorageError as error:
+        remedy = remedy_for(error, is_embedded=is_embedded)
+        yield Finding(subject=subject, text=str(error), remedy=remedy)
+    finally:
+        await storage.close()
+
+
+def remedy_for(error: StorageError, *, is_embedded: bool) -> str:
+    """What to do about a fault of the database; never to begin with an empty one."""
+    if isinstance(error, RecordFormatError):
+        return _NEWER
+    fault = error.fault if isinstance(error, StoreBrokenError) else None
+    if fault is None:
+        return _EMBEDDED_ELSE if is_embedded else _SHARED_ELSE
+    known = EMBEDDED if is_embedded else SHARED
+    return known.get(fault, _EMBEDDED_ELSE if is_embedded else _SHARED_ELSE)
+
+
+def _kind(settings: Settings) -> str:
+    if settings.mongodb_uri is None:
+        return f"embedded database in {settings.data_dir}"
+    return f"MongoDB, by way of {settings.mongo_driver}"
+
+
+def _busy(error: StoreBusyError) -> Finding:
+    who = f"process {error.holder}" if error.holder else "another process"
+    if error.is_replaced:
+        return Finding(
+            subject="COUNTERSIGN_DATA_DIR",
+            text=f"the database file in {error.path} was deleted or replaced while {who} has "
+            "another one open",
+            remedy=EMBEDDED[Fault.REPLACED],
+        )
+    text = f"in use by {who}; that is fine if it is your running bot"
+    return Finding(subject="database", text=text)
+
+
+async def _unreadable_beside(storage: Storage) -> AsyncIterator[Finding]:
+    """Look into a database that a running bot has."""
+    try:
+        await storage.open_to_read()
+        async for finding in _unreadable(storage):
+            yield finding
+    except StorageError as error:
+        remedy = remedy_for(error, is_embedded=True)
+        yield Finding(subject="COUNTERSIGN_DATA_DIR", text=str(error), remedy=remedy)
+    finally:
+        await storage.close()
+
+
+async def _unreadable(storage: Storage) -> AsyncIterator[Finding]:
+    found = await storage.unreadable(limit=MOST_NAMED + 1)
+    for one in found[:MOST_NAMED]:
+        yield Finding(
+            subject=f"{one.kind} {one.record_id}",
+            text=one.why,
+            remedy="start the release that wrote it; if it is damaged, repair it or restore a "
+            "copy, and start the bot again",
+        )
+    if len(found) > MOST_NAMED:
+        yield Finding(
+            subject="records", text=f"there are more than {MOST_NAMED} of these", remedy="as above"
+        )

@@ -1,0 +1,203 @@
+"""The demo: the stand-in for Slack and the bot, in one process, on an embedded database."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Protocol
+
+from bot.config.agents import DEMO_MODEL
+from bot.config.manifest import bot_scopes, manifest_text, read_manifest
+from bot.config.settings import OURS, Settings
+from bot.config.values import CHANNEL
+from bot.demo import PATTERNS
+from bot.errors import BotError
+from bot.sandbox import Sandbox
+
+PORT = 8900
+"""Where the page is, unless another program is there."""
+
+AGENTS = "bot.demo:channels"
+"""Which agents work there, unless the environment names others."""
+
+_NOT_TAKEN_OVER = frozenset({"COUNTERSIGN_HOST", "COUNTERSIGN_PORT"})
+
+WELCOME = """\
+Countersign is ready. Open this page:
+
+    {url}
+
+As Rosa, write in #ops:  @countersign deploy payments 1.4.2 to production
+Then switch to Ada and decide on the card.  Ctrl-C stops everything.
+
+Each of these channels has another agent. What to write there is at its top:
+
+    {channels}
+"""
+WELCOME_YOURS = """\
+Countersign is ready, with {agent}. Open this page:
+
+    {url}
+
+Write to it as Rosa: @countersign, and what you want. Then switch to Ada and decide
+on the card.  Ctrl-C stops everything.
+"""
+DEMO_MODEL_NOTE = """
+COUNTERSIGN_MODEL is not set. An agent that is given the model gets the demo's rules, which
+only know the demo's own tools.
+"""
+
+
+class RunBot(Protocol):
+    """Runs the bot until `stop` is set."""
+
+    async def __call__(
+        self,
+        settings: Settings,
+        *,
+        stop: asyncio.Event,
+        ready: asyncio.Event | None = None,
+    ) -> None:
+        """Return when the bot has stopped; set `ready` when it takes messages."""
+        ...
+
+
+async def try_out(
+    environ: Mapping[str, str],
+    *,
+    port: int | None,
+    clock: Callable[[], float],
+    run_bot: RunBot,
+    stop: asyncio.Event,
+    say: Callable[[str], object],
+) -> None:
+    """Run the demo until it is told to stop.
+
+    Nothing of it reaches a real Slack or a real database, whatever the environment says. Its
+    database lies in a directory of its own and goes with it, as the stand-in forgets all too.
+
+    Args:
+        environ: The variables of the process; of them, only the bot's own ones are used.
+        port: Where the page shall be; None takes `PORT`, or a free one when that is taken.
+        clock: Seconds since the epoch.
+        run_bot: Runs the bot.
+        stop: Ends everything when set.
+        say: Shows a text to the person at the terminal.
+
+    Raises:
+        InvalidSettingsError: A variable of the bot is wrong.
+        BotError: The port is taken, or the data directory cannot be written.
+    """
+    checked = _environment(environ, "http://127.0.0.1/", "xoxb-demo", "xapp-demo", ["C000000"])
+    settings = Settings.load(checked)
+    with _directory(settings.data_dir) as directory:
+        async with _sandbox(port, clock) as sandbox:
+            settings = Settings.load(
+                _environment(
+                    environ,
+                    sandbox.api_url,
+                    sandbox.bot_token,
+                    sandbox.app_token,
+                    sandbox.channel_ids,
+                )
+            ).model_copy(update={"data_dir": Path(directory)})
+            words = welcome(sandbox.url, agent=settings.agent, model=settings.model)
+            await _run(settings, run_bot, stop, lambda: say(words))
+
+
+def welcome(url: str, *, agent: str = AGENTS, model: str = DEMO_MODEL) -> str:
+    """What people at the terminal are told.
+
+    Args:
+        url: Address of the page.
+        agent: Which agents work, as `COUNTERSIGN_AGENT` names them.
+        model: With which model, as `COUNTERSIGN_MODEL` names it.
+    """
+    if not agent.startswith("bot.demo:"):
+        note = DEMO_MODEL_NOTE if model == DEMO_MODEL else ""
+        return WELCOME_YOURS.format(url=url, agent=agent) + note
+    names = [pattern.channel for pattern in PATTERNS]
+    half = (len(names) + 1) // 2
+    rows = ["  ".join(names[:half]), "  ".join(names[half:])]
+    return WELCOME.format(url=url, channels="\n    ".join(rows))
+
+
+async def _run(
+    settings: Settings, run_bot: RunBot, stop: asyncio.Event, on_ready: Callable[[], object]
+) -> None:
+    """Run the bot; call `on_ready` once it takes messages."""
+    ready = asyncio.Event()
+    bot = asyncio.create_task(run_bot(settings, ready=ready, stop=stop))
+    ready_or_not = asyncio.create_task(ready.wait())
+    try:
+        await asyncio.wait({bot, ready_or_not}, return_when=asyncio.FIRST_COMPLETED)
+        if ready.is_set():
+            on_ready()
+        await bot
+    finally:
+        bot.cancel()
+        ready_or_not.cancel()
+        await asyncio.gather(bot, ready_or_not, return_exceptions=True)
+
+
+@asynccontextmanager
+async def _sandbox(port: int | None, clock: Callable[[], float]) -> AsyncIterator[Sandbox]:
+    """A sandbox that grants what the manifest asks for, and not more."""
+    scopes = bot_scopes(read_manifest(manifest_text()))
+    sandbox = Sandbox(clock=clock, port=PORT if port is None else port, scopes=set(scopes))
+    try:
+        await sandbox.start()
+    except OSError as error:
+        await sandbox.stop()
+        if port is not None or error.errno != errno.EADDRINUSE:
+            raise BotError(
+                f"cannot listen on port {sandbox.port}: {error.strerror}; "
+                "choose another one with --port"
+            ) from error
+        sandbox = Sandbox(clock=clock, scopes=set(scopes))
+        await sandbox.start()
+    try:
+        yield sandbox
+    finally:
+        await sandbox.stop()
+
+
+def _directory(base: Path) -> TemporaryDirectory[str]:
+    try:
+        base.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return TemporaryDirectory(prefix="demo-", dir=base)
+    except OSError as error:
+        raise BotError(
+            f"the data directory {base} cannot be written ({error.strerror}); "
+            "choose another COUNTERSIGN_DATA_DIR"
+        ) from error
+
+
+def _environment(
+    environ: Mapping[str, str],
+    api_url: str,
+    bot_token: str,
+    app_token: str,
+    channels: Iterable[str],
+) -> dict[str, str]:
+    """The bot's own variables, with the stand-in's addresses and tokens in place of Slack's."""
+    ours = {
+        name: value
+        for name, value in environ.items()
+        if name.upper().startswith(OURS) and name not in _NOT_TAKEN_OVER
+    }
+    return {
+        "COUNTERSIGN_LOG": "warning",
+        "COUNTERSIGN_AGENT": AGENTS,
+        "COUNTERSIGN_APPROVERS": CHANNEL,
+        "COUNTERSIGN_CHANNELS": ",".join(channels),
+        **ours,
+        "COUNTERSIGN_PORT": "0",
+        "SLACK_API_URL": api_url,
+        "SLACK_BOT_TOKEN": bot_token,
+        "SLACK_APP_TOKEN": app_token,
+    }

@@ -1,0 +1,286 @@
+"""The doctor: looks at everything that the bot needs, and says what is ok or what to do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import aiohttp
+from pydantic_ai.models import Model
+from slack_sdk.errors import SlackClientError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from agents import Agent, ModelError, ModelRefusedError
+from agents.runs.topology import people_named
+from bot.commands.database import look_at_storage
+from bot.commands.findings import Finding
+from bot.config.manifest import check_manifest, needed_scopes
+from bot.config.settings import Settings
+from bot.config.values import CHANNEL
+from bot.errors import DirectoryError, InvalidSettingsError, SettingsError
+from bot.mrkdwn import is_person
+from bot.people.outlook import MOST_MEMBERS
+from bot.ports import Clock
+from bot.slack.calls import slack_fault
+from bot.slack.directory import SlackDirectory
+from storage.base import Storage
+
+TIMEOUT_S = 10
+"""Seconds that one call to Slack may take."""
+
+MODEL_S = 30
+"""Seconds that the model may take for its one word."""
+
+_SLACK_FAULTS = (SlackClientError, aiohttp.ClientError, OSError, TimeoutError)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tools:
+    """What the doctor needs of the rest.
+
+    Attributes:
+        manifest: The text of the app's manifest.
+        load_model: Makes the model that a name means; raises `SettingsError`.
+        load_agents: Imports the agents that a path means, by channel; raises `SettingsError`.
+        ask_model: Asks a model for one word; raises `ModelError`. None asks it nothing.
+        make_storage: Makes the storage that the settings mean; not open.
+        clock: The time now.
+    """
+
+    manifest: str
+    load_model: Callable[[str], Model]
+    load_agents: Callable[[str, Model], Mapping[str, Agent]]
+    ask_model: Callable[[Model], Awaitable[None]] | None = None
+    make_storage: Callable[[Settings], Storage]
+    clock: Clock
+
+
+async def examine(environ: Mapping[str, str], tools: Tools) -> AsyncIterator[Finding]:
+    """Look at one subject after the other. Missing tables and indexes are made on the way.
+
+    Args:
+        environ: The variables of the process.
+        tools: What the doctor needs of the rest.
+    """
+    yield _look_at_manifest(tools.manifest)
+    try:
+        settings = Settings.load(environ)
+    except InvalidSettingsError as error:
+        for problem in error.problems:
+            yield _finding(problem)
+        return
+    transport = "Socket Mode" if settings.is_socket_mode else "HTTP"
+    yield Finding(subject="settings", text=f"complete; Slack is reached over {transport}")
+    agent, named = _look_at_agent(settings, tools)
+    yield agent
+    if tools.ask_model is not None:
+        yield await _look_at_model(settings, tools.load_model, tools.ask_model)
+    async for finding in look_at_storage(settings, tools.make_storage):
+        yield finding
+    async for finding in _look_at_slack(settings, named, tools.clock):
+        yield finding
+
+
+def _look_at_manifest(text: str) -> Finding:
+    faults = check_manifest(text)
+    if faults:
+        return Finding(
+            subject="manifest.yml",
+            text="; ".join(faults),
+            remedy="take the file of this release again, or change it as said",
+        )
+    return Finding(subject="manifest.yml", text="fits this release")
+
+
+def _look_at_agent(settings: Settings, tools: Tools) -> tuple[Finding, Sequence[str]]:
+    """Load the agents; return also whom the policies of their tools name."""
+    try:
+        agents = tools.load_agents(settings.agent, tools.load_model(settings.model))
+    except SettingsError as error:
+        return _finding(error), ()
+    named = dict.fromkeys(one for agent in agents.values() for one in people_named(agent))
+    names = ", ".join(dict.fromkeys(agent.name for agent in agents.values()))
+    text = f"{names}, with the model {settings.model}"
+    if tools.ask_model is None:
+        text += "; the model was not asked (`countersign doctor --model` asks it for one word)"
+    return Finding(subject="agent", text=text), tuple(named)
+
+
+async def _look_at_model(
+    settings: Settings,
+    load_model: Callable[[str], Model],
+    ask_model: Callable[[Model], Awaitable[None]],
+) -> Finding:
+    try:
+        async with asyncio.timeout(MODEL_S):
+            await ask_model(load_model(settings.model))
+    except SettingsError as error:
+        return _finding(error)
+    except ModelRefusedError as error:
+        return Finding(
+            subject="COUNTERSIGN_MODEL",
+            text=f"{settings.model} gives no answer",
+            remedy=str(error),
+        )
+    except (ModelError, TimeoutError) as error:
+        why = type(error.__cause__ or error).__name__
+        return Finding(
+            subject="COUNTERSIGN_MODEL",
+            text=f"{settings.model} gives no answer now ({why})",
+            remedy="try again; if it stays, check the network and the provider's own pages",
+        )
+    return Finding(subject="model", text=f"{settings.model} answers")
+
+
+async def _look_at_slack(
+    settings: Settings, named: Sequence[str], clock: Clock
+) -> AsyncIterator[Finding]:
+    token = settings.slack_bot_token.get_secret_value()
+    client = AsyncWebClient(token=token, base_url=settings.slack_api_url, timeout=TIMEOUT_S)
+    try:
+        answer = await client.auth_test()
+    except _SLACK_FAULTS as error:
+        yield _slack_finding(error)
+    else:
+        yield Finding(
+            subject="SLACK_BOT_TOKEN", text=f"is {answer.get('user')} in {answer.get('team')}"
+        )
+        granted = _header(answer.headers, "x-oauth-scopes")
+        yield _compare_scopes(frozenset(scope.strip() for scope in granted.split(",")))
+        directory = SlackDirectory(client, team_id=str(answer.get("team_id")), clock=clock)
+        async for finding in _look_at_deciders(settings, named, directory):
+            yield finding
+    yield await _look_at_transport(settings, client)
+
+
+def _header(headers: Mapping[str, object], name: str) -> str:
+    found = (str(value) for key, value in headers.items() if key.lower() == name)
+    return next(found, "")
+
+
+def _compare_scopes(granted: frozenset[str]) -> Finding:
+    needed = needed_scopes()
+    if missing := sorted(needed - granted):
+        return Finding(
+            subject="scopes",
+            text=f"the bot token lacks {', '.join(missing)}",
+            remedy="set the app's manifest to manifest.yml, and install the app again",
+        )
+    surplus = ", ".join(sorted(granted - needed - {""}))
+    remark = f"; not needed, better taken away: {surplus}" if surplus else ""
+    return Finding(subject="scopes", text=f"as in manifest.yml{remark}")
+
+
+async def _look_at_deciders(
+    settings: Settings, named: Sequence[str], directory: SlackDirectory
+) -> AsyncIterator[Finding]:
+    """Look at all who are named as deciders, by the settings and by the policies of tools."""
+    yield await _look_at_people("COUNTERSIGN_APPROVERS", settings.approvers, directory)
+    if settings.escalate_to:
+        yield await _look_at_people("COUNTERSIGN_ESCALATE_TO", settings.escalate_to, directory)
+    if named:
+        yield await _look_at_people("COUNTERSIGN_AGENT", named, directory)
+    if settings.channels or CHANNEL in named:
+        yield await _look_at_channels(settings, named, directory)
+
+
+async def _look_at_channels(
+    settings: Settings, named: Sequence[str], directory: SlackDirectory
+) -> Finding:
+    variable, told, faults = "COUNTERSIGN_CHANNELS", [], []
+    decides = CHANNEL in {*settings.approvers, *settings.escalate_to, *named}
+    for channel in settings.channels:
+        try:
+            count = len(await directory.channel_members(channel))
+        except DirectoryError as error:
+            faults.append(f"{channel} cannot be looked up ({error.detail})")
+            continue
+        told.append(f"{channel} ({count} members)")
+        if decides and count > MOST_MEMBERS:
+            faults.append(f"{channel} has {count} members: of over {MOST_MEMBERS} none decides")
+    if decides and not settings.channels:
+        faults.append("a policy names `channel`, which is nobody while this is not set")
+    if faults:
+        remedy = "give ids of channels where the bot is a member, or name people or groups"
+        return Finding(subject=variable, text="; ".join(faults), remedy=remedy)
+    words = f"actions with approval only in {', '.join(told)}"
+    if decides:
+        words += (
+            "; `channel` lets everybody decide who was a member there when it was asked and still "
+            "is at the click, but not who asked: whoever may invite people there chooses deciders"
+        )
+    return Finding(subject="channels", text=words)
+
+
+async def _look_at_people(
+    variable: str, names: Sequence[str], directory: SlackDirectory
+) -> Finding:
+    faults: list[str] = []
+    for name in names:
+        try:
+            faults += await _approver_faults(name, directory)
+        except DirectoryError as error:
+            faults.append(f"{name} cannot be looked up ({error.detail})")
+    if faults:
+        remedy = "name people of this workspace, or groups with members"
+        return Finding(subject=variable, text="; ".join(faults), remedy=remedy)
+    return Finding(subject=_DECIDERS[variable], text=", ".join(names))
+
+
+_DECIDERS = {
+    "COUNTERSIGN_APPROVERS": "approvers",
+    "COUNTERSIGN_ESCALATE_TO": "backup people",
+    "COUNTERSIGN_AGENT": "approvers of policies",
+}
+
+
+async def _approver_faults(name: str, directory: SlackDirectory) -> Iterator[str]:
+    if name.startswith("S"):
+        members = await directory.group_members(name)
+        return iter(() if members else (f"{name} has no members",))
+    if name == CHANNEL:
+        return iter(())
+    if not is_person(name):
+        return iter((f"{name!r} is not the id of a person or a group",))
+    person = await directory.person(name)
+    traits = {
+        "is an app": person.is_bot,
+        "is a guest": person.is_guest,
+        "is not known in this workspace": not person.team_id,
+        "is of another workspace": person.is_external and bool(person.team_id),
+        "is deactivated": person.is_deleted,
+    }
+    return (f"{name} {trait}, and may never decide" for trait, has_it in traits.items() if has_it)
+
+
+async def _look_at_transport(settings: Settings, client: AsyncWebClient) -> Finding:
+    if settings.slack_app_token is None:
+        return Finding(
+            subject="SLACK_SIGNING_SECRET", text="is set; only a request of Slack can prove it"
+        )
+    try:
+        await client.apps_connections_open(app_token=settings.slack_app_token.get_secret_value())
+    except _SLACK_FAULTS as error:
+        return Finding(
+            subject="SLACK_APP_TOKEN",
+            text=f"Slack opens no Socket Mode connection: {slack_fault(error)}",
+            remedy="make an app-level token with connections:write, and switch Socket Mode on",
+        )
+    return Finding(subject="SLACK_APP_TOKEN", text="opens Socket Mode connections")
+
+
+def _slack_finding(error: BaseException) -> Finding:
+    fault = slack_fault(error)
+    if fault.startswith(("connection failed", "no answer")):
+        text, remedy = f"Slack does not answer: {fault}", "check the address and the network"
+        return Finding(subject="SLACK_API_URL", text=text, remedy=remedy)
+    return Finding(
+        subject="SLACK_BOT_TOKEN",
+        text=f"Slack does not take it: {fault}",
+        remedy="copy the Bot User OAuth Token again from the page OAuth & Permissions",
+    )
+
+
+def _finding(problem: SettingsError) -> Finding:
+    return Finding(subject=problem.variable, text=problem.fault, remedy=problem.remedy)

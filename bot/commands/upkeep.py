@@ -1,0 +1,135 @@
+"""What an operator does to the database: forget a thread, prune what is old, go back to a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+
+from bot.clock import milliseconds
+from bot.core.upkeep.forgetting import Forecast, Forgetting
+from bot.core.upkeep.restoring import Restoring
+from bot.errors import BotError
+
+Say = Callable[[str], object]
+
+_NAMES = {
+    "approvals": ("request", "requests"),
+    "messages": ("message", "messages"),
+    "whispers": ("private answer", "private answers"),
+    "posts": ("text", "texts"),
+    "log": ("turn in the log", "turns in the log"),
+    "checkpoints": ("checkpoint", "checkpoints"),
+    "journal": ("step", "steps"),
+    "audit": ("entry of the audit, stripped", "entries of the audit, stripped"),
+}
+
+
+async def forget_thread(forgetting: Forgetting, name: str, *, do_it: bool, say: Say) -> None:
+    """Delete all of one thread, or say what would be deleted.
+
+    Args:
+        forgetting: Does it.
+        name: The thread; see `Forgetting.find`.
+        do_it: False only looks.
+        say: Shows a text to the person at the terminal.
+
+    Raises:
+        BotError: The thread is not over.
+        RecordNotFoundError: There is none.
+    """
+    thread_id = await forgetting.find(name)
+    forecast = await forgetting.look(thread_id)
+    if forecast.refusal:
+        raise _refused(forecast)
+    if not do_it:
+        say(f"{thread_id}: {_listed(forecast.counts)}")
+        say("Nothing was deleted. Say --yes to delete all of that; it cannot be undone.")
+        return
+    forecast = await forgetting.forget(thread_id, how="forget")
+    if forecast.refusal:
+        raise _refused(forecast)
+    say(f"{thread_id}: deleted: {_listed(forecast.counts)}")
+    say("What stands in Slack, and older copies of the database, are as they were.")
+
+
+async def go_back(restoring: Restoring, *, is_shared: bool, say: Say) -> None:
+    """Make a database that went back to a copy fit the world again.
+
+    Args:
+        restoring: Marks what the copy left unfinished.
+        is_shared: Whether it is MongoDB, where a bot may still run.
+        say: Shows a text to the person at the terminal.
+
+    Raises:
+        BotError: Somebody works on the database, or it is empty.
+    """
+    if is_shared and await restoring.storage.restoring.leased(now_ms=restoring.clock()):
+        raise BotError(
+            "somebody works on this database: stop all bots first. If none runs, wait a minute: "
+            "what they held ends by itself"
+        )
+    marked = await restoring.mark()
+    if not marked.to_ms:
+        say("The copy is empty. Nothing had to be marked.")
+        return
+    moment = datetime.fromtimestamp(marked.to_ms / 1_000, UTC)
+    say(
+        f"The copy ends at {moment:%Y-%m-%d %H:%M:%S} UTC. What came after that is not on record: "
+        f"{_number(marked.approvals, 'pending request')} will be asked again, and "
+        f"{_number(marked.threads, 'thread')} that {_were(marked.threads)} not at rest will be "
+        "looked at. Start the bot now."
+    )
+
+
+def _were(count: int) -> str:
+    return "was" if count == 1 else "were"
+
+
+async def prune(forgetting: Forgetting, older: timedelta, *, do_it: bool, say: Say) -> None:
+    """Delete all threads in which nothing has happened for long, or say which.
+
+    Args:
+        forgetting: Does it.
+        older: For how long.
+        do_it: False only looks.
+        say: Shows a text to the person at the terminal.
+    """
+    before_ms = forgetting.clock() - milliseconds(older)
+    done = kept = 0
+    async for active_ms, name in forgetting.old(before_ms):
+        if do_it:
+            forecast = await forgetting.forget(name, how="prune")
+        else:
+            forecast = await forgetting.look(name)
+        if forecast.refusal:
+            kept += 1
+            say(f"{name}: kept: {forecast.refusal}")
+        else:
+            done += 1
+            say(f"{name}: last active {_day(active_ms)}: {_listed(forecast.counts)}")
+    if do_it:
+        await forgetting.erase_whispers(before_ms)
+        say(f"{_number(done, 'thread')} deleted, {kept} kept.")
+    else:
+        say(f"{_number(done, 'thread')} would be deleted, {kept} kept. Nothing was deleted.")
+        say("Say --yes to delete them; it cannot be undone.")
+
+
+def _refused(forecast: Forecast) -> BotError:
+    return BotError(
+        f"{forecast.thread_id} is not forgotten: {forecast.refusal}. Decide, answer or wait until "
+        "it has expired, and try again"
+    )
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    told = [f"{number:,} {_NAMES[name][number != 1]}" for name, number in counts.items() if number]
+    return ", ".join(told) or "nothing but the thread itself"
+
+
+def _number(count: int, word: str) -> str:
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
+def _day(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1000, UTC).date().isoformat()

@@ -1,0 +1,1 @@
+"""Configuration: settings, the agents that they name, and the app's manifest."""

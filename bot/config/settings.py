@@ -1,0 +1,358 @@
+"""Settings: every variable of the environment that the bot reads, checked before anything starts.
+
+The environment is handed in as a mapping. Whatever is wrong is reported at once, each fault with
+its variable and its remedy; values are never repeated where they may be secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
+
+from bot.config import values
+from bot.config.stores import DATA_DIR
+from bot.config.values import Log
+from bot.errors import InvalidSettingsError, SettingsError
+from bot.redaction.rules import NO_RULES, Rules
+
+OURS = "COUNTERSIGN_"
+"""Variables that begin with it belong to the bot; an unknown one is an error, not a comment."""
+FOR_TESTS = "COUNTERSIGN_TEST_"
+"""Variables of the test suite, which the bot passes over."""
+
+
+class Settings(BaseModel):
+    """What the operator has set. Secrets stay hidden in reprs; the rest may be shown."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", validate_default=True, hide_input_in_errors=True
+    )
+
+    slack_bot_token: Annotated[
+        SecretStr,
+        BeforeValidator(
+            values.token("xoxb-", "copy the Bot User OAuth Token from OAuth & Permissions")
+        ),
+    ] = Field(alias="SLACK_BOT_TOKEN", description="The bot token, `xoxb-…`. Required.")
+    slack_app_token: Annotated[
+        SecretStr | None,
+        BeforeValidator(
+            values.token("xapp-", "make an app-level token on the page Basic Information")
+        ),
+    ] = Field(
+        default=None,
+        alias="SLACK_APP_TOKEN",
+        description="The app-level token, `xapp-…`. When it is set, Socket Mode is used.",
+    )
+    slack_signing_secret: SecretStr | None = Field(
+        default=None,
+        alias="SLACK_SIGNING_SECRET",
+        description="Proves that requests come from Slack. Required without `SLACK_APP_TOKEN`.",
+    )
+    slack_api_url: Annotated[str, BeforeValidator(values.api_url)] = Field(
+        default="https://slack.com/api/",
+        alias="SLACK_API_URL",
+        description="The address of Slack's Web API: https, or http on this machine.",
+    )
+    mongodb_uri: Annotated[SecretStr | None, BeforeValidator(values.mongodb_uri)] = Field(
+        default=None,
+        alias="MONGODB_URI",
+        description="The shared database. Unset, the embedded one in the data directory is used.",
+    )
+    data_dir: Annotated[Path, BeforeValidator(values.data_dir)] = Field(
+        default=DATA_DIR,
+        alias="COUNTERSIGN_DATA_DIR",
+        description="Where the embedded database lies.",
+    )
+    mongo_driver: Annotated[
+        Literal["motor", "pymongo"], BeforeValidator(values.one_of("motor", "pymongo"))
+    ] = Field(
+        default="motor",
+        alias="COUNTERSIGN_MONGO_DRIVER",
+        description="The MongoDB driver: `motor` or `pymongo`.",
+    )
+    agent: Annotated[
+        str,
+        BeforeValidator(
+            values.matching(
+                r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*",
+                "write module:attribute, such as helpdesk.agent:build",
+            )
+        ),
+    ] = Field(
+        default="bot.demo:build",
+        alias="COUNTERSIGN_AGENT",
+        description="The agent, as `module:attribute`: one, several by channel, or a function.",
+    )
+    model: Annotated[
+        str,
+        BeforeValidator(
+            values.matching(
+                r"demo|[a-z][a-z0-9-]*:\S+", "write demo, or provider:model such as openai:gpt-5"
+            )
+        ),
+    ] = Field(
+        default="demo",
+        alias="COUNTERSIGN_MODEL",
+        description="The model, as `provider:model`; `demo` is a set of rules that needs no key.",
+    )
+    host: Annotated[
+        str,
+        BeforeValidator(
+            values.matching(r"[0-9A-Za-z:][0-9A-Za-z.:-]{0,252}", "write an address or a host name")
+        ),
+    ] = Field(
+        default="127.0.0.1",
+        alias="COUNTERSIGN_HOST",
+        description="Where the HTTP server listens; `0.0.0.0` lets other machines in.",
+    )
+    port: Annotated[int, BeforeValidator(values.port)] = Field(
+        default=3000,
+        alias="COUNTERSIGN_PORT",
+        description="Its port, for `/slack/events`, `/healthz`, `/readyz`; `0`: any that is free.",
+    )
+    metrics_port: Annotated[int | None, BeforeValidator(values.optional_port)] = Field(
+        default=None,
+        alias="COUNTERSIGN_METRICS_PORT",
+        description="A port of its own for Prometheus' `/metrics`; unset, there are none.",
+    )
+    traces: Annotated[Literal["off", "otlp"], BeforeValidator(values.one_of("off", "otlp"))] = (
+        Field(
+            default="off",
+            alias="COUNTERSIGN_TRACES",
+            description="OpenTelemetry traces: `off`, or `otlp` to where `OTEL_…` variables say.",
+        )
+    )
+    remind_after: Annotated[timedelta, BeforeValidator(values.duration)] = Field(
+        default=timedelta(minutes=15),
+        alias="COUNTERSIGN_REMIND_AFTER",
+        description="From a request to its reminder, such as `15m`, `8h`, `1h30m`, `2d`.",
+    )
+    expire_after: Annotated[timedelta, BeforeValidator(values.duration)] = Field(
+        default=timedelta(hours=8),
+        alias="COUNTERSIGN_EXPIRE_AFTER",
+        description="From a request to its expiry; later than the reminder.",
+    )
+    escalate_after: Annotated[timedelta | None, BeforeValidator(values.optional_duration)] = Field(
+        default=None,
+        alias="COUNTERSIGN_ESCALATE_AFTER",
+        description="From a request to its escalation; before the expiry. Unset, there is none.",
+    )
+    escalate_to: Annotated[tuple[str, ...], BeforeValidator(values.backups)] = Field(
+        default=(),
+        alias="COUNTERSIGN_ESCALATE_TO",
+        description="Who decides, too, after that: like `COUNTERSIGN_APPROVERS`.",
+    )
+    max_age: Annotated[timedelta, BeforeValidator(values.max_age)] = Field(
+        default=timedelta(minutes=15),
+        alias="COUNTERSIGN_MAX_AGE",
+        description="From a decision to the start of its call at most; then people are asked anew.",
+    )
+    exclude_editors: Annotated[bool, BeforeValidator(values.yes_or_no)] = Field(
+        default=False,
+        alias="COUNTERSIGN_EXCLUDE_EDITORS",
+        description="`yes`: who edits a call cannot approve it, too; somebody else has to.",
+    )
+    approvers: Annotated[tuple[str, ...], BeforeValidator(values.approvers)] = Field(
+        alias="COUNTERSIGN_APPROVERS",
+        description="Who decides: user ids, user group ids, or `channel` (its members). Required.",
+    )
+    channels: Annotated[tuple[str, ...], BeforeValidator(values.channels)] = Field(
+        default=(),
+        alias="COUNTERSIGN_CHANNELS",
+        description="Channel ids: the only places for actions with approval. `channel` needs it.",
+    )
+    self_approval: Annotated[bool, BeforeValidator(values.yes_or_no)] = Field(
+        default=False,
+        alias="COUNTERSIGN_SELF_APPROVAL",
+        description="Whether people may decide what they asked for themselves: `yes` or `no`.",
+    )
+    retention: Annotated[timedelta | None, BeforeValidator(values.retention)] = Field(
+        default=None,
+        alias="COUNTERSIGN_RETENTION",
+        description="How long a thread is kept after its end, such as `90d`. Unset: for ever.",
+    )
+    log: Annotated[Log, BeforeValidator(values.log)] = Field(
+        default=Log(),
+        alias="COUNTERSIGN_LOG",
+        description="Level (`debug`, `info`, `warning`, `error`) and form (`text`, `json`).",
+    )
+    redact: Annotated[Rules, BeforeValidator(values.redact)] = Field(
+        default=NO_RULES,
+        alias="COUNTERSIGN_REDACT",
+        description="What is masked beside known secrets: key names and regular expressions (RE2).",
+    )
+
+    @field_validator("slack_signing_secret", mode="before")
+    @classmethod
+    def _has_transport(cls, value: str | None, info: ValidationInfo) -> str | None:
+        # A faulty app token is absent from the data, and reported by itself.
+        has_no_socket = info.data.get("slack_app_token", ...) is None
+        if value is None and has_no_socket:
+            values.refuse(
+                "neither it nor SLACK_APP_TOKEN is set",
+                "set SLACK_APP_TOKEN for Socket Mode, or SLACK_SIGNING_SECRET for HTTP",
+            )
+        return values.signing_secret(value)
+
+    @field_validator("expire_after", mode="after")
+    @classmethod
+    def _expires_last(cls, value: timedelta, info: ValidationInfo) -> timedelta:
+        remind_after = info.data.get("remind_after")
+        if remind_after is not None and value <= remind_after:
+            values.refuse(
+                "a request would expire before its reminder",
+                "make it longer than COUNTERSIGN_REMIND_AFTER",
+            )
+        return value
+
+    @field_validator("escalate_after", mode="after")
+    @classmethod
+    def _escalates_before_expiry(
+        cls, value: timedelta | None, info: ValidationInfo
+    ) -> timedelta | None:
+        expire_after = info.data.get("expire_after")
+        if value is not None and expire_after is not None and value >= expire_after:
+            values.refuse(
+                "a request would expire before anybody else is asked",
+                "make it shorter than COUNTERSIGN_EXPIRE_AFTER",
+            )
+        return value
+
+    @field_validator("escalate_to", mode="after")
+    @classmethod
+    def _escalates_to_somebody(
+        cls, value: tuple[str, ...], info: ValidationInfo
+    ) -> tuple[str, ...]:
+        # A faulty time is absent from the data, and reported by itself.
+        escalate_after = info.data.get("escalate_after", ...)
+        if value and escalate_after is None:
+            values.refuse(
+                "nobody would ever ask them, as COUNTERSIGN_ESCALATE_AFTER is not set",
+                "set that to a duration such as 1h, or unset this",
+            )
+        if not value and isinstance(escalate_after, timedelta):
+            values.refuse(
+                "it is not set, but COUNTERSIGN_ESCALATE_AFTER is, and nobody would be asked",
+                "name the backup people as in COUNTERSIGN_APPROVERS, or unset "
+                "COUNTERSIGN_ESCALATE_AFTER",
+            )
+        return value
+
+    @field_validator("channels", mode="after")
+    @classmethod
+    def _says_which_channels_decide(
+        cls, value: tuple[str, ...], info: ValidationInfo
+    ) -> tuple[str, ...]:
+        names = (*info.data.get("approvers", ()), *info.data.get("escalate_to", ()))
+        if values.CHANNEL in names and not value:
+            values.refuse(
+                "it is not set, and `channel` lets the members of a channel decide: who asks would "
+                "choose who decides, by choosing, or making, the channel",
+                "list the ids of the channels (C…) where requests may be made, or name people or "
+                "groups in place of channel",
+            )
+        return value
+
+    @classmethod
+    def load(cls, environ: Mapping[str, str]) -> Settings:
+        """Check the environment.
+
+        Args:
+            environ: The variables of the process.
+
+        Raises:
+            InvalidSettingsError: Everything that is missing or wrong.
+        """
+        names = variables()
+        problems = [*_unknown(environ, names), *_empty(environ, names)]
+        given: dict[str, Any] = {
+            name: environ[name].strip() for name in names if environ.get(name, "").strip()
+        }
+        try:
+            settings = cls(**given)
+        except ValidationError as error:
+            problems += [_problem(details) for details in error.errors(include_url=False)]
+            settings = None
+        if problems or settings is None:
+            # Raised outside of the `except`: that error, as its context, would hold the values.
+            raise InvalidSettingsError(_one_each(problems))
+        return settings
+
+    @property
+    def is_socket_mode(self) -> bool:
+        """Whether Slack is reached over Socket Mode instead of HTTP."""
+        return self.slack_app_token is not None
+
+    def secrets(self) -> tuple[str, ...]:
+        """All secret values, so that the log can mask them wherever they turn up."""
+        held = (self.slack_bot_token, self.slack_app_token, self.slack_signing_secret)
+        found = [secret.get_secret_value() for secret in held if secret is not None]
+        if self.mongodb_uri is not None:
+            uri = self.mongodb_uri.get_secret_value()
+            found += [uri, *values.mongodb_passwords(uri)]
+        return tuple(dict.fromkeys(found))
+
+
+def variables() -> Mapping[str, str]:
+    """The names of all variables, each with its description."""
+    fields = Settings.model_fields.values()
+    return {str(field.alias): str(field.description) for field in fields}
+
+
+def _unknown(environ: Mapping[str, str], names: Mapping[str, str]) -> Iterator[SettingsError]:
+    for name in sorted(environ):
+        upper = name.upper()
+        if not upper.startswith(OURS) or upper.startswith(FOR_TESTS) or name in names:
+            continue
+        close = get_close_matches(upper, names, n=1)
+        remedy = f"did you mean {close[0]}?" if close else "unset it"
+        yield SettingsError(name, "there is no such setting", remedy)
+
+
+def _empty(environ: Mapping[str, str], names: Mapping[str, str]) -> Iterator[SettingsError]:
+    for name in names:
+        if name in environ and not environ[name].strip():
+            yield SettingsError(name, "it is set, but empty", "give it a value, or unset it")
+
+
+def _problem(details: Any) -> SettingsError:
+    found = str(details["loc"][0])
+    field = Settings.model_fields.get(found)  # a default is reported by the name of its field
+    variable = str(field.alias) if field is not None else found
+    if details["type"] == "missing":
+        return SettingsError(variable, "it is not set", _REQUIRED[variable])
+    context = details["ctx"]
+    return SettingsError(variable, str(context["fault"]), str(context["remedy"]))
+
+
+_REQUIRED = {
+    "SLACK_BOT_TOKEN": "set it to the Bot User OAuth Token (xoxb-…) of the page OAuth & "
+    "Permissions",
+    "COUNTERSIGN_APPROVERS": "say who may decide: ids of people (U…) and of user groups (S…), such "
+    "as COUNTERSIGN_APPROVERS=U0ADALINDQ,S0ONCALL01; or channel, together with "
+    "COUNTERSIGN_CHANNELS",
+}
+"""What to do about a setting that has no default."""
+
+
+def _one_each(problems: Sequence[SettingsError]) -> list[SettingsError]:
+    """The first problem of each variable: what is set but empty is not also missing."""
+    first: dict[str, SettingsError] = {}
+    for problem in problems:
+        first.setdefault(problem.variable, problem)
+    return list(first.values())

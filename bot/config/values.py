@@ -1,0 +1,285 @@
+"""Reads and checks single values of settings; each refusal names the fault and the remedy."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import NoReturn
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from pydantic_core import PydanticCustomError
+
+from bot.config.durations import parse_duration
+from bot.redaction.rules import RuleError, Rules, read_rules
+
+CHANNEL = "channel"
+"""Among the approvers: the members of the thread's channel."""
+
+LONGEST_RETENTION = timedelta(days=3_650)
+
+LEVELS = ("debug", "info", "warning", "error")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Log:
+    """How the log looks.
+
+    Attributes:
+        level: `DEBUG`, `INFO`, `WARNING` or `ERROR`.
+        as_json: Lines of JSON instead of text.
+    """
+
+    level: str = "INFO"
+    as_json: bool = False
+
+
+def refuse(fault: str, remedy: str) -> NoReturn:
+    """Refuse a value.
+
+    Args:
+        fault: What is wrong, as a clause; never repeats a secret.
+        remedy: What would be right, as a clause.
+    """
+    raise PydanticCustomError("setting", "{fault}. {remedy}", {"fault": fault, "remedy": remedy})
+
+
+def matching(pattern: str, remedy: str) -> Callable[[str], str]:
+    """Make a check that a whole value has a form."""
+    shape = re.compile(pattern)
+
+    def check(value: str) -> str:
+        if not shape.fullmatch(value):
+            refuse(f"{value!r} does not have the right form", remedy)
+        return value
+
+    return check
+
+
+def token(prefix: str, remedy: str) -> Callable[[str | None], str | None]:
+    """Make a check that a value, unless there is none, is a token of Slack of one kind."""
+    shape = re.compile(re.escape(prefix) + r"[A-Za-z0-9-]+")
+
+    def check(value: str | None) -> str | None:
+        if value is None or shape.fullmatch(value):
+            return value
+        fault = "has characters that no token has" if value.startswith(prefix) else ""
+        refuse(f"it {fault or f'does not begin with {prefix}'}", remedy)
+
+    return check
+
+
+def signing_secret(value: str | None) -> str | None:
+    """Check that a value, unless there is none, can be a signing secret."""
+    if value is not None and not re.fullmatch(r"[!-~]{16,200}", value):
+        refuse(
+            "it is too short, or has characters that no signing secret has",
+            "copy it from the app's page, Basic Information, App Credentials",
+        )
+    return value
+
+
+def duration(value: str | timedelta) -> timedelta:
+    """Read a duration."""
+    if isinstance(value, timedelta):
+        return value
+    try:
+        return parse_duration(value)
+    except ValueError as error:
+        refuse(
+            f"{value!r} cannot be used: {error}",
+            "write whole numbers with d, h, m or s, such as 15m, 8h or 1h30m",
+        )
+
+
+def max_age(value: str | timedelta) -> timedelta:
+    """Read how long after a decision its call may start: from a minute to a day."""
+    found = duration(value)
+    if not timedelta(minutes=1) <= found <= timedelta(days=1):
+        refuse(
+            f"{value!r} is not between 1m and 24h", "write such as 15m; an old yes proves little"
+        )
+    return found
+
+
+def optional_duration(value: str | timedelta | None) -> timedelta | None:
+    """Read a duration that may be left out."""
+    return None if value is None else duration(value)
+
+
+def retention(value: str | timedelta | None) -> timedelta | None:
+    """Read how long threads are kept; nobody wants seconds, and what is deleted is gone."""
+    if value is None or isinstance(value, timedelta):
+        return value
+    try:
+        found = parse_duration(value, longest=LONGEST_RETENTION)
+    except ValueError as error:
+        refuse(f"{value!r} cannot be used: {error}", "write whole days, such as 90d")
+    if found < timedelta(days=1):
+        refuse(f"{value!r} is less than a day", "write whole days, such as 90d, or unset it")
+    return found
+
+
+def api_url(value: str) -> str:
+    """Check the address of a Web API, and end it with one slash."""
+    remedy = "give an https address such as https://slack.com/api/ (http only on this machine)"
+    parts = _split(value)
+    if parts is None or not parts.hostname:
+        refuse("it is not an address", remedy)
+    if parts.username or parts.password or parts.query or parts.fragment:
+        refuse("it has a login, a query or a fragment", remedy)
+    if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(parts.hostname)):
+        refuse("tokens would be sent without encryption", remedy)
+    return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}/"
+
+
+def _split(address: str) -> SplitResult | None:
+    if re.search(r"[\s\\]", address):
+        return None
+    try:
+        parts = urlsplit(address)
+        _ = parts.port  # raises when it is not a number
+    except ValueError:
+        return None
+    return parts
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether a host name or address means this machine, without asking anybody."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+_MONGO = re.compile(r"mongodb(?:\+srv)?://(?:(?P<login>[^@/?#]*)@)?[^@/?#]+(?:[/?].*)?")
+
+
+def mongodb_uri(value: str | None) -> str | None:
+    """Check the outline of a database's address; the driver reads the rest."""
+    if value is None or _MONGO.fullmatch(value):
+        return value
+    fault = "names no host, or has characters in its login that have to be written as %40 or such"
+    if not value.startswith(("mongodb://", "mongodb+srv://")):
+        fault = "does not begin with mongodb:// or mongodb+srv://"
+    refuse(f"it {fault}", "write mongodb://user:password@host1,host2/database?replicaSet=name")
+
+
+def mongodb_passwords(uri: str) -> list[str]:
+    """The password inside a database's address, as written and as meant; empty without one."""
+    found = _MONGO.fullmatch(uri)
+    password = (found["login"] or "").partition(":")[2] if found is not None else ""
+    return [password, unquote(password)] if password else []
+
+
+def data_dir(value: str | Path) -> str | Path:
+    """Refuse a path that only a shell understands."""
+    if str(value).startswith("~"):
+        refuse("~ has no meaning here", "write the whole path")
+    return value
+
+
+def port(value: str | int) -> int:
+    """Read a port."""
+    text = str(value)
+    if not re.fullmatch(r"[0-9]{1,5}", text) or int(text) > 65535:
+        refuse(
+            f"{text!r} is not a port", "give a number from 1 to 65535 (0 takes any that is free)"
+        )
+    return int(text)
+
+
+def optional_port(value: str | int | None) -> int | None:
+    """Read a port that may be left out."""
+    return None if value is None else port(value)
+
+
+def redact(value: str | Rules) -> Rules:
+    """Read what is masked beside what is masked anyway."""
+    if isinstance(value, Rules):
+        return value
+    try:
+        return read_rules(value)
+    except RuleError as error:
+        refuse(error.fault, error.remedy)
+
+
+_ANSWERS = {
+    **dict.fromkeys(("yes", "true", "on", "1"), True),
+    **dict.fromkeys(("no", "false", "off", "0"), False),
+}
+
+
+def yes_or_no(value: object) -> bool:
+    """Read a switch."""
+    answer = _ANSWERS.get(str(value).lower())
+    if answer is None:
+        refuse(f"{value!r} is neither yes nor no", "write yes or no")
+    return answer
+
+
+def approvers(value: str | tuple[str, ...]) -> tuple[str, ...]:
+    """Read who decides. No form of it means everyone."""
+    text = value if isinstance(value, str) else ",".join(value)
+    remedy = (
+        "list user ids (U… or W…), user group ids (S…), or write channel for the members of the "
+        "thread's channel; separate them with commas"
+    )
+    names = [name for name in re.split(r"[,\s]+", text) if name]
+    if not names:
+        refuse("it names nobody", remedy)
+    for name in names:
+        if name != CHANNEL and not re.fullmatch(r"[USW][A-Z0-9]{6,30}", name):
+            refuse(f"{name!r} is not the id of a person or of a user group", remedy)
+    return tuple(dict.fromkeys(names))
+
+
+def channels(value: str | tuple[str, ...]) -> tuple[str, ...]:
+    """Read ids of channels."""
+    text = value if isinstance(value, str) else ",".join(value)
+    names = [name for name in re.split(r"[,\s]+", text) if name]
+    for name in names:
+        if not re.fullmatch(r"[CG][A-Z0-9]{6,30}", name):
+            refuse(
+                f"{name!r} is not the id of a channel",
+                "list channel ids (C…), separated by commas; the id is at the end of what "
+                "*View channel details* shows",
+            )
+    return tuple(dict.fromkeys(names))
+
+
+def backups(value: str | tuple[str, ...]) -> tuple[str, ...]:
+    """Read who may decide, too, once it has escalated; nobody when it is left out."""
+    return approvers(value) if value else ()
+
+
+def one_of(*choices: str) -> Callable[[str], str]:
+    """Make a check that a value is one of a few words."""
+
+    def check(value: str) -> str:
+        if value not in choices:
+            refuse(f"{value!r} is not known here", f"write {' or '.join(choices)}")
+        return value
+
+    return check
+
+
+def log(value: str | Log) -> Log:
+    """Read level and form of the log, in any order."""
+    if isinstance(value, Log):
+        return value
+    found: dict[str, str] = {}
+    for word in (word for word in re.split(r"[,\s]+", value.lower()) if word):
+        kind = "level" if word in LEVELS else "form" if word in {"text", "json"} else ""
+        if not kind or kind in found:
+            refuse(
+                f"{value!r} cannot be used",
+                f"write a level ({', '.join(LEVELS)}), a form (text, json), or both: info,json",
+            )
+        found[kind] = word
+    return Log(level=found.get("level", "info").upper(), as_json=found.get("form") == "json")

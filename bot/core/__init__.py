@@ -1,0 +1,1 @@
+"""The use cases. They know no cards, no Slack, and no network."""

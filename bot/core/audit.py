@@ -1,0 +1,458 @@
+"""The audit: who did what, when, and on what evidence. Append-only, secrets masked (I10, I12).
+
+All entries are made here, so that nothing gets into the audit unmasked. An entry that is written
+again after a crash has the same id, and is kept once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+
+from agents.checkpoint import AmendingStore, CheckpointStatus, StoredCheckpoint
+from bot.asks import ask_of
+from bot.callmask import NO_NAMES, Names, mask_data
+from bot.ports import Clock
+from bot.questions.form import ask_of
+from bot.redaction.call import NO_NAMES, Names, mask_data
+from bot.redaction.mask import mask
+from storage.base import AuditStore, Storage
+from storage.records import Approval, AuditEntry, Decision, Status
+
+MOST = 100_000
+"""Entries of one thread that are read."""
+_LONGEST = 4_000
+"""Characters of one text of the evidence. The whole of it is in the record that it comes from."""
+
+
+class Act(StrEnum):
+    """What happened. Stored: version 1, must stay readable."""
+
+    MESSAGE_REFUSED = "message_refused"  # a message was not passed on to the agent
+    REQUESTED = "requested"  # people were asked: an approval, a question, a call in doubt
+    UNDELIVERABLE = "undeliverable"  # Slack takes a card, or a text, for good not
+    REMINDED = "reminded"
+    ESCALATED = "escalated"  # nobody decided for so long that the backup people are asked, too
+    OPENED = "opened"  # somebody has read all details of a card
+    REVEALED = "revealed"  # somebody was shown what only looks like a secret
+    REFUSED = "refused"  # a click, a form or a reply that decided nothing
+    EDITED = "edited"  # a person changed the call, and others are asked about it now
+    DECIDED = "decided"  # by a person
+    EXPIRED = "expired"  # nobody decided in time
+    CANCELLED = "cancelled"  # nobody has to decide any more
+    WITHDRAWN = "withdrawn"  # whoever asked took it back; once also what is now `unusable`
+    UNDECIDABLE = "undecidable"  # there was nobody who could decide, and nobody was asked
+    UNUSABLE = "unusable"  # a decision that the run could not use
+    RESUMED = "resumed"  # the run was told of it
+    LAPSED = "lapsed"  # a decision did not start its call: people are asked anew
+    STARTED = "started"  # a gated call is about to run
+    EXECUTED = "executed"  # a call has run
+    ANSWERED_TOOL = "answered_tool"  # a call has its result without having run
+    TURN_FAILED = "turn_failed"
+    RESTORED = "restored"  # the database went back to a copy: what came after is not on record
+    FORGOTTEN = "forgotten"  # the thread was deleted; its audit lost its content
+
+
+_ORDER = {act: place for place, act in enumerate(Act)}
+
+
+async def note(  # noqa: PLR0913 - the parts of one fact, given by name
+    store: AuditStore,
+    act: Act,
+    *,
+    key: str,
+    at_ms: int,
+    about: Approval | str,
+    by: str = "",
+    masks: Names = NO_NAMES,
+    **evidence: object,
+) -> None:
+    """Put something on record; the same act under the same key is kept once.
+
+    Args:
+        store: The audit.
+        act: What happened.
+        key: Tells apart acts of one kind: the id of the record it is about, and more if need be.
+        at_ms: When.
+        about: The approval, or the id of the thread.
+        by: Who: a Slack user id; empty for the program itself.
+        masks: What the author of a tool says of the arguments in the evidence.
+        evidence: JSON data; masked here, and long texts are cut.
+    """
+    thread_id, approval_id = (
+        (about.thread_id, about.approval_id) if isinstance(about, Approval) else (about, "")
+    )
+    given = {name: item for name, item in evidence.items() if item != ""}
+    if masks.shown:  # for who reads it: it is masked once more then
+        given["declared_shown"] = list(masks.shown)
+    # Masked before it is cut: half of a secret would not be recognised.
+    detail = _short(_masked(json.loads(json.dumps(given, default=str)), masks))
+    await store.append(
+        AuditEntry(
+            entry_id=f"{key}:{act}",
+            at_ms=at_ms,
+            action=str(act),
+            thread_id=thread_id,
+            approval_id=approval_id,
+            actor_id=by,
+            detail=detail if isinstance(detail, dict) else {},
+        )
+    )
+
+
+async def note_request(store: AuditStore, approval: Approval) -> None:
+    """Put on record what people are asked."""
+    await note(
+        store,
+        Act.REQUESTED,
+        key=approval.approval_id,
+        at_ms=approval.created_ms,
+        about=approval,
+        by=approval.requester_id,
+        kind=str(approval.kind),
+        tool=approval.tool,
+        masks=ask_of(approval).masks,
+        arguments=_parsed(approval.arguments_json),
+        rule=approval.rule,
+        ruling=_parsed(approval.ruling_json),
+        digest=approval.digest,
+        asked_again=approval.asked_again,
+        edited_by=approval.edited_by,
+        counted=_parsed(approval.counted_json) or "",
+        requesters=_parsed(approval.requesters_json) or "",
+        deciders=_parsed(approval.approvers_json),
+        backups=_parsed(approval.backups_json) or "",
+        escalates_ms=approval.escalate_ms or "",
+        expires_ms=approval.expires_ms,
+    )
+
+
+async def note_decision(store: AuditStore, approval: Approval, decision: Decision) -> None:
+    """Put on record how an approval ended: by whom, and what exactly the decision covers.
+
+    After an edit it says once more whose that was: a crash may have kept `note_edit` from it.
+    """
+    is_edited = bool(approval.edited_by)
+    await note(
+        store,
+        _act_of(decision),
+        key=f"{approval.approval_id}:{decision.at_ms}",
+        at_ms=decision.at_ms,
+        about=approval,
+        by=decision.by,
+        status=str(decision.status),
+        kind=str(approval.kind),
+        tool=approval.tool,
+        shown=approval.digest,
+        digest=decision.digest,
+        reason=decision.reason,
+        title=decision.title,
+        masks=ask_of(approval).masks,
+        edited=_parsed(decision.arguments_json),
+        edited_by=approval.edited_by,
+        arguments=_parsed(approval.arguments_json) if is_edited else "",
+        rule=approval.rule if is_edited else "",
+        deciders=_parsed(approval.approvers_json) if is_edited else "",
+        answer=_parsed(decision.answer_json),
+    )
+
+
+def _act_of(decision: Decision) -> Act:
+    match decision.status:
+        case Status.EXPIRED:
+            return Act.EXPIRED
+        case Status.WITHDRAWN:
+            return Act.WITHDRAWN
+        case Status.UNDECIDABLE:
+            return Act.UNDECIDABLE
+        case Status.CANCELLED if not decision.by:
+            return Act.CANCELLED
+        case _:
+            return Act.DECIDED
+
+
+async def note_edit(store: AuditStore, before: Approval, after: Approval, at_ms: int) -> None:
+    """Put on record that a call was changed while it waits, and who is asked about it from then."""
+    await note(
+        store,
+        Act.EDITED,
+        key=f"{after.approval_id}:{after.revision}",
+        at_ms=at_ms,
+        about=after,
+        by=after.edited_by,
+        masks=ask_of(after).masks,
+        before=_parsed(before.arguments_json),
+        arguments=_parsed(after.arguments_json),
+        shown=before.digest,
+        digest=after.digest,
+        rule=after.rule,
+        ruling=_parsed(after.ruling_json),
+        deciders=_parsed(after.approvers_json),
+        backups=_parsed(after.backups_json) or "",
+        expires_ms=after.expires_ms,
+    )
+
+
+async def note_lapse(store: AuditStore, approval: Approval, at_ms: int, *, why: str) -> None:
+    """Put on record that what was decided started nothing, and people are asked anew."""
+    await note(store, Act.LAPSED, key=approval.approval_id, at_ms=at_ms, about=approval, why=why)
+
+
+async def note_escalation(store: AuditStore, approval: Approval, at_ms: int) -> None:
+    """Put on record who may decide, too, from when on."""
+    await note(
+        store,
+        Act.ESCALATED,
+        key=approval.approval_id,
+        at_ms=at_ms,
+        about=approval,
+        backups=_parsed(approval.backups_json),
+    )
+
+
+async def note_reminder(store: AuditStore, approval: Approval, at_ms: int) -> None:
+    """Put on record that people are told again; the approval is as it was before."""
+    number = approval.reminders + 1
+    key = f"{approval.approval_id}:{number}"
+    await note(store, Act.REMINDED, key=key, at_ms=at_ms, about=approval, number=number)
+
+
+async def note_opened(
+    store: AuditStore, approval: Approval, at_ms: int, *, by: str, fields: Sequence[str] = ()
+) -> None:
+    """Put on record who opened what a card does not show, and never what it is.
+
+    Args:
+        store: The audit.
+        approval: As it was opened.
+        at_ms: When.
+        by: Who.
+        fields: Names of what was masked and is shown; none where only details are read.
+    """
+    await note(
+        store,
+        Act.REVEALED if fields else Act.OPENED,
+        key=f"{approval.approval_id}:{by}:{at_ms}",
+        at_ms=at_ms,
+        about=approval,
+        by=by,
+        digest=approval.digest,
+        fields=list(fields) or "",
+    )
+
+
+async def note_refusal(
+    store: AuditStore, approval: Approval, at_ms: int, *, by: str, why: str
+) -> None:
+    """Put on record that somebody's click or form decided nothing."""
+    key = f"{approval.approval_id}:{by}:{at_ms}"
+    await note(store, Act.REFUSED, key=key, at_ms=at_ms, about=approval, by=by, why=why)
+
+
+async def note_undeliverable(
+    store: AuditStore, approval: Approval, at_ms: int, *, method: str, why: str
+) -> None:
+    """Put on record that Slack does not take a card."""
+    await note(
+        store,
+        Act.UNDELIVERABLE,
+        key=f"{approval.approval_id}:{approval.revision}:{why}",
+        at_ms=at_ms,
+        about=approval,
+        method=method,
+        why=why,
+    )
+
+
+_CALLS = frozenset({"arguments", "before", "edited", "asked", "answer"})
+"""Evidence that says what ran: masked like a card, so that a reviewer sees what people saw."""
+
+
+def _masked(detail: object, masks: Names) -> dict[str, object]:
+    """Mask evidence: what ran like a card, all else as strictly as the log."""
+    if not isinstance(detail, dict):
+        return {}
+    return {
+        name: mask_data(item, masks) if name in _CALLS else mask(name, item)
+        for name, item in detail.items()
+    }
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(str(one) for one in value) if isinstance(value, list) else ()
+
+
+def _parsed(text: str) -> object:
+    """JSON data; empty for an empty text, and the text itself when it is damaged."""
+    try:
+        return json.loads(text) if text else ""
+    except (ValueError, RecursionError):
+        return text
+
+
+def _short(value: object) -> object:
+    match value:
+        case str() if len(value) > _LONGEST:
+            return f"{value[:_LONGEST]}… {len(value) - _LONGEST:,} more characters"
+        case dict():
+            return {str(name): _short(item) for name, item in value.items()}
+        case list():
+            return [_short(item) for item in value]
+        case _:
+            return value
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedCheckpoints:
+    """A checkpoint store that puts the start of each gated call on record before the call runs.
+
+    The entry comes before the mark in the journal: when it cannot be written, the call does not
+    start, and nobody is in doubt about it.
+
+    Args:
+        checkpoints: Where checkpoints are kept.
+        audit: Where the start is noted.
+        clock: The time now.
+    """
+
+    checkpoints: AmendingStore
+    audit: AuditStore
+    clock: Clock
+
+    async def load(self, checkpoint_id: str) -> StoredCheckpoint | None:
+        """See `CheckpointStore.load`."""
+        return await self.checkpoints.load(checkpoint_id)
+
+    async def save(
+        self, checkpoint_id: str, data: str, *, status: CheckpointStatus, expected_version: int
+    ) -> int:
+        """See `CheckpointStore.save`."""
+        return await self.checkpoints.save(
+            checkpoint_id, data, status=status, expected_version=expected_version
+        )
+
+    async def claim(self, checkpoint_id: str, claim: str, *, expected_version: int) -> int:
+        """See `CheckpointStore.claim`."""
+        return await self.checkpoints.claim(checkpoint_id, claim, expected_version=expected_version)
+
+    async def amend(self, checkpoint_id: str, change: str, *, expected_version: int) -> int:
+        """See `AmendingStore.amend`."""
+        return await self.checkpoints.amend(
+            checkpoint_id, change, expected_version=expected_version
+        )
+
+    async def append(self, checkpoint_id: str, entry: str, *, base: int, index: int) -> None:
+        """See `CheckpointStore.append`."""
+        if '"started"' in entry:
+            await self._note_start(checkpoint_id, json.loads(entry), base)
+        await self.checkpoints.append(checkpoint_id, entry, base=base, index=index)
+
+    async def close(self, checkpoint_id: str, *, expected_version: int) -> None:
+        """See `CheckpointStore.close`."""
+        await self.checkpoints.close(checkpoint_id, expected_version=expected_version)
+
+    async def _note_start(self, checkpoint_id: str, entry: dict[str, object], base: int) -> None:
+        if entry.get("kind") != "started":
+            return
+        at = str(entry.get("at"))
+        await note(
+            self.audit,
+            Act.STARTED,
+            key=f"{checkpoint_id}:{at}:{base}",
+            at_ms=self.clock(),
+            about=checkpoint_id.rpartition("#")[0],
+            checkpoint=checkpoint_id,
+            address=at,
+            masks=Names(secret=_texts(entry.get("secret")), shown=_texts(entry.get("shown"))),
+            arguments=entry.get("arguments", ""),
+        )
+
+
+async def story(
+    storage: Storage, *, thread_id: str = "", approval_id: str = ""
+) -> list[AuditEntry]:
+    """Read what is on record of a thread, or of one approval, in the order in which it happened.
+
+    Args:
+        storage: Open.
+        thread_id: Of which thread.
+        approval_id: Of which approval; its gated call is part of it.
+
+    Raises:
+        RecordNotFoundError: There is no such approval.
+    """
+    if not approval_id:
+        return _in_order(await storage.audit.of_thread(thread_id, limit=MOST))
+    approval = await storage.approvals.get(approval_id)
+    entries = await storage.audit.of_thread(approval.thread_id, limit=MOST)
+    return _in_order(one for one in entries if _concerns(one, approval))
+
+
+def _concerns(entry: AuditEntry, approval: Approval) -> bool:
+    if entry.approval_id:
+        return entry.approval_id == approval.approval_id
+    here = (approval.checkpoint_id, approval.address)
+    return (entry.detail.get("checkpoint"), entry.detail.get("address")) == here
+
+
+def _in_order(entries: Iterable[AuditEntry]) -> list[AuditEntry]:
+    """By time; within a millisecond, in the order in which such things follow each other."""
+    last = len(_ORDER)
+    return sorted(
+        entries,
+        key=lambda one: (
+            one.at_ms,
+            _ORDER.get(Act(one.action), last) if one.action in set(Act) else last,
+            one.entry_id,
+        ),
+    )
+
+
+def line(entry: AuditEntry) -> str:
+    """Write an entry for a terminal: when, what, who, what about, and the evidence."""
+    words = [_when(entry.at_ms), entry.action]
+    if entry.actor_id:
+        words.append(f"by {entry.actor_id}")
+    if entry.approval_id:
+        words.append(entry.approval_id)
+    words += [f"{name}={_dump(item)}" for name, item in _evidence(entry).items()]
+    if entry.erased:
+        words.append("(content deleted)")
+    return "  ".join(words)
+
+
+def json_line(entry: AuditEntry) -> str:
+    """Write an entry as one JSON object on one line."""
+    return json.dumps(
+        {
+            "at": _when(entry.at_ms),
+            "action": entry.action,
+            "thread_id": entry.thread_id,
+            "approval_id": entry.approval_id,
+            "by": entry.actor_id,
+            "evidence": _evidence(entry),
+            **({"erased": True} if entry.erased else {}),
+        }
+    )
+
+
+def _evidence(entry: AuditEntry) -> dict[str, object]:
+    """Masked again: with the rules of today."""
+    return _masked(entry.detail, Names(shown=_texts(entry.detail.get("declared_shown"))))
+
+
+def _when(at_ms: int) -> str:
+    at = datetime.fromtimestamp(at_ms / 1000, UTC)
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _dump(item: object) -> str:
+    """Write a value so that nothing in it can forge a line, or move the terminal's cursor."""
+    text = item if isinstance(item, str) and item else json.dumps(item, ensure_ascii=False)
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
+        for char in text
+    )

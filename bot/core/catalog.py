@@ -1,0 +1,195 @@
+"""Which agent works where: by channel, and for as long as a turn lasts."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from typing import Any, cast
+
+from cachetools import LRUCache
+
+from agents import Address, Agent, AgentEvent, AgentInput, CheckpointStore, Runner, make_message
+from agents.agent import function_agent
+from agents.core.errors import CheckpointError, ResumeError
+from agents.gates.rulings import Judgement
+from agents.runs.document import RunDocument
+from agents.runs.topology import Component, Described, Key, agent_component
+from agents.tools.base import Tool
+from bot.config.agents import EVERYWHERE
+from bot.ports import CheckedCall
+from bot.redaction.call import Names, mask_title
+from storage.records import Approval, Thread
+
+logger = logging.getLogger(__name__)
+
+ChannelName = Callable[[str], Awaitable[str]]
+"""Finds the name of a channel by its id, without `#`; empty for a direct message."""
+
+_KEPT = 10_000
+"""How many turns are remembered at most."""
+_DIRECT = 2
+"""Length of the address of a call of the root agent itself: `agent:A;tool:pay:c1`."""
+
+
+class Catalog:
+    """The agents, and where they work.
+
+    A turn stays with the agent that began it, also when its channel gets another name meanwhile,
+    and in whichever process it goes on. The next turn asks anew.
+
+    Args:
+        agents: By channel: its id, `#` and its name, or `*` for all others. Checked by
+            `bot.config.agents`: agents that are not the same have different names.
+        make_runner: Makes the runner of an agent.
+        checkpoints: Tells which agent has begun a turn.
+        channel_name: Finds the names of channels; only asked when an entry has one.
+    """
+
+    def __init__(
+        self,
+        agents: Mapping[str, Agent],
+        *,
+        make_runner: Callable[[Agent], Runner],
+        checkpoints: CheckpointStore,
+        channel_name: ChannelName,
+    ) -> None:
+        self._agents = agents
+        self._default = agents.get(EVERYWHERE) or nobody()
+        self._by_name = {agent.name: agent for agent in [*agents.values(), self._default]}
+        self._runners = {name: make_runner(agent) for name, agent in self._by_name.items()}
+        self._checkpoints = checkpoints
+        self._channel_name = channel_name
+        self._begun: LRUCache[str, str] = LRUCache(_KEPT)
+
+    async def runner(self, thread: Thread) -> Runner:
+        """The runner that works in a thread, in its newest turn.
+
+        Raises:
+            DirectoryError: The channel's name could not be looked up.
+            CheckpointError: What the turn has stored cannot be read.
+        """
+        agent = await self._agent(thread.checkpoint_id, thread.channel_id)
+        return self._runners[agent.name]
+
+    async def check_call(self, approval: Approval, arguments: dict[str, Any]) -> CheckedCall:
+        """Bring arguments that a person edited into the canonical form of their tool.
+
+        What is shown of the call from then on is in the tool's own words for these arguments.
+
+        What is no call of a tool, such as the state of a graph, and what belongs to an agent that
+        does not say what it is made of, is checked by the runtime alone, with the resume.
+
+        Args:
+            approval: The call that was edited.
+            arguments: All of its arguments.
+
+        Raises:
+            InvalidArgumentsError: They do not fit.
+            DirectoryError: The channel's name could not be looked up.
+            CheckpointError: What the turn has stored cannot be read.
+        """
+        if not approval.tool:
+            return CheckedCall(arguments=arguments)
+        agent = await self._agent(approval.checkpoint_id, approval.channel_id)
+        address = Address.parse(approval.address)
+        tool = tool_at(agent, address)
+        if tool is not None:
+            return _described(tool, tool.validate(arguments))
+        validate = getattr(agent, "validate_call", None)
+        if callable(validate) and len(address) == _DIRECT:
+            return CheckedCall(arguments=cast("dict[str, Any]", validate(approval.tool, arguments)))
+        return CheckedCall(arguments=arguments)
+
+    async def judge(self, approval: Approval, arguments: dict[str, Any]) -> Judgement | None:
+        """Work out what the rules demand of a waiting call with other arguments.
+
+        Args:
+            approval: The call.
+            arguments: All of its arguments, canonical.
+
+        Returns:
+            None when the runtime alone finds out, with the resume: what is no call, or belongs to
+            an agent that does not say what it is made of.
+
+        Raises:
+            InvalidArgumentsError: They do not fit.
+            DirectoryError: The channel's name could not be looked up.
+        """
+        if not approval.tool:
+            return None
+        try:
+            agent = await self._agent(approval.checkpoint_id, approval.channel_id)
+            runner = self._runners[agent.name]
+            return await runner.judge(approval.checkpoint_id, approval.interrupt_id, arguments)
+        except (CheckpointError, ResumeError):
+            return None  # it goes on already, or cannot be read; the gate judges, or nothing runs
+
+    async def _agent(self, checkpoint_id: str, channel_id: str) -> Agent:
+        if len(self._by_name) == 1:
+            return self._default
+        name = self._begun.get(checkpoint_id) or await self._began(checkpoint_id)
+        agent = self._by_name.get(name) or await self._of_channel(channel_id)
+        self._begun[checkpoint_id] = agent.name
+        return agent
+
+    async def _began(self, checkpoint_id: str) -> str:
+        """Name of the agent that began a turn; empty when nobody has."""
+        stored = await self._checkpoints.load(checkpoint_id)
+        return RunDocument.from_text(stored.data).agent if stored is not None else ""
+
+    async def _of_channel(self, channel_id: str) -> Agent:
+        by_id = self._agents.get(channel_id)
+        if by_id is not None:
+            return by_id
+        if not any(key.startswith("#") for key in self._agents):
+            return self._default
+        return self._agents.get(f"#{await self._channel_name(channel_id)}", self._default)
+
+
+def tool_at(agent: Agent, address: Address) -> Tool | None:
+    """Find the tool at an address, without its gates; None where agents do not say what they are.
+
+    Args:
+        agent: The root agent.
+        address: Of a call: `agent:Boss;agent:Worker;tool:pay:c1`.
+    """
+    key, root = agent_component(agent)
+    parts: Mapping[Key, Component] = {key: root}
+    found: Component | None = None
+    for segment in address.segments:
+        found = parts.get((segment.type, segment.id))
+        if found is None:
+            return None
+        parts = found.inner.components() if isinstance(found.inner, Described) else {}
+    is_tool = found is not None and address.segments[-1].type == "tool"
+    return cast("Tool", found.inner) if found is not None and is_tool else None
+
+
+def _described(tool: Tool, arguments: dict[str, Any]) -> CheckedCall:
+    """The tool's words for arguments; without them where its author's code fails."""
+    try:
+        told = tool.describe(arguments)
+    except Exception as error:  # noqa: BLE001 - code of a tool's author; the card says less then
+        logger.warning(
+            "an edited call of %r has no title: %s",
+            tool.definition.name,
+            type(error).__name__,
+            extra={"action": "describe_failed"},
+        )
+        return CheckedCall(arguments=arguments)
+    spec = tool.definition
+    masks = Names(secret=spec.secret, shown=spec.shown)
+    return CheckedCall(
+        arguments=arguments,
+        title=mask_title(told.title, arguments, masks),
+        preview=mask_title(told.preview, arguments, masks),
+    )
+
+
+def nobody() -> Agent:
+    """Make the agent that says that no agent works here."""
+
+    async def say(_: AgentInput) -> AsyncGenerator[AgentEvent, None]:
+        yield make_message("No agent works in this channel. Whoever runs me can put one here.")
+
+    return function_agent("nobody", say, description="Says that no agent works in this channel.")

@@ -1,0 +1,250 @@
+"""What the bot says, on record until it is said: the agents' texts, and private answers.
+
+A text belongs to its thread, whose lease it is shown under; a private answer is due work of its
+own. Both are recorded first. What Slack will never take is marked as such, once, and not tried
+again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from bot.clock import backoff, milliseconds
+from bot.core.audit import Act, note
+from bot.errors import DeliveryError
+from bot.ports import Clock, Notifier, Spawn, Stream
+from storage.base import Storage
+from storage.errors import RecordFormatError, RecordNotFoundError, StorageError
+from storage.records import Approval, Post, Thread, Whisper
+
+logger = logging.getLogger(__name__)
+
+LEASE = timedelta(seconds=15)
+RETRY = timedelta(seconds=5)
+LONGEST_RETRY = timedelta(minutes=2)
+LIFETIME = timedelta(minutes=10)
+"""An answer to a click that comes later than this confuses more than it helps."""
+RECORD_PATIENCE = timedelta(milliseconds=400)
+"""Somebody waits for an acknowledgement: an answer that cannot be recorded is told without."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outbox:
+    """Says things, and sees to it that they are said.
+
+    Args:
+        storage: Where records are kept.
+        notifier: How things are shown.
+        clock: The time now.
+        owner: Name of this process in leases.
+        spawn: Starts the telling of private answers.
+    """
+
+    storage: Storage
+    notifier: Notifier
+    clock: Clock
+    owner: str
+    spawn: Spawn
+
+    async def say(self, thread: Thread, post: Post, *, stream: Stream | None = None) -> None:
+        """Put a text on record, and show it; nothing when it is shown already.
+
+        Args:
+            thread: As claimed; nobody else says anything in it.
+            post: The whole text.
+            stream: What has been growing while the text was made.
+
+        Raises:
+            DeliveryError: Slack did not take it now; to be repeated.
+        """
+        known = None if await self.storage.posts.add(post) else await self._known(post)
+        if known is not None and (known.posted or known.failure):
+            return
+        if known is not None:
+            post = replace(post, ts=known.ts)
+        await self._show(thread, post, stream=stream, look_first=known is not None)
+
+    async def finish(self, thread: Thread, posts: Sequence[Post]) -> None:
+        """Show texts that were kept back; one that was still growing comes with its run.
+
+        Raises:
+            DeliveryError: Slack did not take one now; to be repeated.
+        """
+        for post in posts:
+            if post.text:
+                await self._show(thread, post, look_first=True)
+
+    async def drop(self, thread: Thread) -> None:
+        """End texts that were growing when their turn ended: the rest of them will never come."""
+        for post in await self.storage.posts.unfinished(thread.thread_id):
+            if not post.text:
+                if post.ts:
+                    await self.notifier.end_stream(thread, post.ts, post.post_id)
+                await self.storage.posts.fail(post.post_id, reason="its turn was ended")
+
+    async def whisper(  # noqa: PLR0913 - what is told to whom, all given by keyword
+        self,
+        *,
+        channel_id: str,
+        thread_ts: str,
+        user_id: str,
+        text: str,
+        key: str,
+        on_record: bool = True,
+        address: str = "",
+        withdraw: Sequence[Approval] = (),
+    ) -> None:
+        """Tell one person something that nobody else sees. Returns before it is told.
+
+        Args:
+            channel_id: Where.
+            thread_ts: In which thread; empty for the channel itself.
+            user_id: Whom.
+            text: What.
+            key: What it answers, such as the id of a message: the same text is told once.
+            on_record: False when the database is known not to answer.
+            address: Where a click can be answered without a token; empty when there is none.
+            withdraw: What the person asked for and can take back, with a button for each.
+        """
+        now = self.clock()
+        until_ms = now + milliseconds(LEASE)
+        mark = zlib.crc32(text.encode(errors="replace"))
+        whisper = Whisper(
+            whisper_id=f"{channel_id}:{thread_ts}:{user_id}:{key[:80]}:{mark:08x}",
+            channel_id=channel_id,
+            thread_ts=thread_ts,
+            user_id=user_id,
+            text=text,
+            created_ms=now,
+            due_ms=until_ms,
+            leased_by=self.owner,  # ours from its birth: no claim is needed
+            leased_until_ms=until_ms,
+            fence=1,
+            withdraw_json=json.dumps([approval.approval_id for approval in withdraw]),
+        )
+        kept = await self._record(whisper) if on_record else None
+        if kept is not False:
+            self.spawn(self._tell(whisper, withdraw, is_kept=bool(kept), address=address))
+
+    async def respond(self, address: str, text: str, *, thread_ts: str = "") -> bool:
+        """Tell whoever clicked, by the address that came with the click; whether it was told."""
+        if not address:
+            return False
+        try:
+            await self.notifier.respond(address, text, thread_ts=thread_ts)
+        except DeliveryError as error:
+            logger.warning("click not answered: %s", error, extra={"action": "whisper_failed"})
+            return False
+        return True
+
+    async def tell(self, whisper_id: str) -> None:
+        """Tell a private answer that another process left; nothing when somebody has it."""
+        now = self.clock()
+        whisper = await self.storage.whispers.claim(
+            whisper_id, owner=self.owner, now_ms=now, until_ms=now + milliseconds(LEASE)
+        )
+        if whisper is not None:
+            await self._tell(whisper, await self._offered(whisper), is_kept=True)
+
+    async def _offered(self, whisper: Whisper) -> list[Approval]:
+        """Read what its reader can take back; what is gone or cannot be read has no button."""
+        found: list[Approval] = []
+        for approval_id in json.loads(whisper.withdraw_json):
+            try:
+                found.append(await self.storage.approvals.get(str(approval_id)))
+            except (RecordNotFoundError, RecordFormatError) as error:
+                logger.info("no button: %s", error, extra={"action": "whisper_without_button"})
+        return found
+
+    async def _known(self, post: Post) -> Post:
+        return await self.storage.posts.get(post.post_id) or post
+
+    async def _show(
+        self, thread: Thread, post: Post, *, look_first: bool, stream: Stream | None = None
+    ) -> None:
+        try:
+            if stream is not None:
+                ts = await stream.finish(post.text)
+            else:
+                ts = await self.notifier.say(thread, post, look_first=look_first)
+        except DeliveryError as error:
+            if not error.is_permanent:
+                raise
+            await self._fail(thread, post, error)
+            return
+        await self.storage.posts.finish(post.post_id, ts=ts)
+
+    async def _fail(self, thread: Thread, post: Post, error: DeliveryError) -> None:
+        logger.error(
+            "a text cannot be shown in Slack: %s",
+            error,
+            extra={"action": "post_undeliverable", "thread_id": thread.thread_id},
+        )
+        await note(
+            self.storage.audit,
+            Act.UNDELIVERABLE,
+            key=post.post_id,
+            at_ms=self.clock(),
+            about=thread.thread_id,
+            post=post.post_id,
+            method=error.method,
+            why=error.reason,
+        )
+        await self.storage.posts.fail(post.post_id, reason=error.reason)
+
+    async def _record(self, whisper: Whisper) -> bool | None:
+        """Keep it; False when it is known, None when it cannot be kept."""
+        try:
+            async with asyncio.timeout(RECORD_PATIENCE.total_seconds()):
+                return await self.storage.whispers.add(whisper)
+        except (StorageError, TimeoutError) as error:
+            logger.warning("not on record: %s", error, extra={"action": "whisper_unrecorded"})
+            return None
+
+    async def _tell(
+        self,
+        whisper: Whisper,
+        withdraw: Sequence[Approval],
+        *,
+        is_kept: bool,
+        address: str = "",
+    ) -> None:
+        due_ms: int | None = None
+        try:
+            await self.notifier.whisper(
+                whisper.channel_id,
+                whisper.user_id,
+                whisper.text,
+                thread_ts=whisper.thread_ts,
+                withdraw=withdraw,
+            )
+        except DeliveryError as error:
+            logger.warning(
+                "private answer not shown: %s", error, extra={"action": "whisper_failed"}
+            )
+            due_ms = self._again(whisper, error)
+            # Only what certainly was not shown: else it would stand there twice.
+            if (error.is_refusal or error.is_permanent) and await self.respond(
+                address, whisper.text, thread_ts=whisper.thread_ts
+            ):
+                due_ms = None
+        if is_kept:
+            await self.storage.whispers.release(
+                whisper.whisper_id, fence=whisper.fence, due_ms=due_ms
+            )
+
+    def _again(self, whisper: Whisper, error: DeliveryError) -> int | None:
+        if error.is_permanent:
+            return None
+        now = self.clock()
+        wait = backoff(whisper.fence - 1, first=RETRY, most=LONGEST_RETRY, key=whisper.whisper_id)
+        if error.retry_after is not None:
+            wait = max(wait, milliseconds(error.retry_after))
+        later = now + wait
+        return later if later < whisper.created_ms + milliseconds(LIFETIME) else None

@@ -1,0 +1,1 @@
+"""Calls that people let run: whether they may start, and how they ended."""

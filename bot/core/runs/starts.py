@@ -1,0 +1,164 @@
+"""Whether what people decided still lets a call start: how old it is, and who they are by now.
+
+Asked by the runtime right before a gated call starts. A decision belongs to a moment: long after
+it, or when whoever made it may no longer decide, nothing runs, and people are asked anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+
+from agents.core.codec import Json
+from agents.core.scope import AskAgain, StartingCall
+from bot.clock import milliseconds
+from bot.config.durations import format_duration
+from bot.core.audit import note_lapse
+from bot.core.runs.outcome import Run, RunState, run_of
+from bot.errors import DirectoryError, NotApproverError
+from bot.people.access import Access
+from bot.ports import Actor, Clock
+from bot.questions.record import approval_id_of, deciders_of
+from storage.base import Storage
+from storage.errors import RecordNotFoundError
+from storage.records import Approval, Kind, Status
+
+logger = logging.getLogger(__name__)
+
+FRESH = timedelta(seconds=60)
+"""For so long after a decision, whoever made it need not be looked up again."""
+RETRY = timedelta(seconds=5)
+"""From one attempt to look somebody up to the next."""
+_LETTING_RUN = frozenset({Status.APPROVED, Status.ANSWERED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Starts:
+    """Looks at each gated call before it starts; see `agents.BeforeStart`.
+
+    Args:
+        storage: Where records are kept.
+        access: Who may decide.
+        clock: The time now.
+        max_age: How long after a decision its call may start.
+        attend: Has a card drawn again, without waiting for it.
+        sleep: Waits, in seconds.
+    """
+
+    storage: Storage
+    access: Access
+    clock: Clock
+    max_age: timedelta
+    attend: Callable[[str], None]
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+    async def __call__(self, call: StartingCall) -> Mapping[str, Json] | AskAgain:
+        """Give what is frozen of the deciders when the call may start; else why it may not."""
+        decided = [await self._found(name) for name in call.decisions]
+        approvals = [approval for approval in decided if approval is not None]
+        if not decided:
+            return {}  # a rule allows it; nobody was asked
+        if call.goes_on:  # to stop it in its middle would be to run its beginning twice
+            return deciders_of(_strictest(approvals)) if approvals else {}
+        why = await self._why_not(approvals, is_whole=len(approvals) == len(decided))
+        if not why:
+            return deciders_of(_strictest(approvals))
+        logger.warning(
+            "a decision has lapsed: %s",
+            why,
+            extra={"action": "lapsed", "thread_id": call.checkpoint_id.rpartition("#")[0]},
+        )
+        for approval in approvals:
+            await note_lapse(self.storage.audit, approval, self.clock(), why=why)
+            if not _has_run(approval):
+                await self._tell(approval, why)
+        return AskAgain(why)
+
+    async def _found(self, interrupt_id: str) -> Approval | None:
+        with suppress(RecordNotFoundError):
+            return await self.storage.approvals.get(approval_id_of(interrupt_id))
+        return None
+
+    async def _why_not(self, approvals: list[Approval], *, is_whole: bool) -> str:
+        times = [one.decision.at_ms for one in approvals if one.decision and _lets_run(one)]
+        if not is_whole or len(times) < len(approvals):
+            return "there is no record that it was approved"
+        if any(_has_run(one) for one in approvals):  # part of the database is older than the rest
+            return "it has run once with that decision"
+        decided_ms = max(times)
+        wait = RETRY
+        while True:
+            now = self.clock()
+            if _age(now, decided_ms) > milliseconds(self.max_age):
+                return f"it was decided, and could not start within {format_duration(self.max_age)}"
+            try:
+                return await self._gone(approvals, now)
+            except DirectoryError:
+                # Nobody knows whether they still may decide: it waits, and lapses if need be.
+                logger.warning("who approved cannot be looked up", extra={"action": "start_waits"})
+                await self.sleep(wait.total_seconds())
+                wait = min(wait * 2, timedelta(minutes=1))
+
+    async def _gone(self, approvals: list[Approval], now: int) -> str:
+        """Who may not decide any more, in words; empty when all still may.
+
+        Raises:
+            DirectoryError: It could not be looked up.
+        """
+        for approval in approvals:
+            decision = approval.decision
+            is_fresh = decision is None or _age(now, decision.at_ms) <= milliseconds(FRESH)
+            if decision is None or is_fresh or approval.kind is Kind.QUESTION:
+                continue  # whoever fills in what is missing approves nothing
+            actor = Actor(user_id=decision.by, team_id=approval.team_id)
+            try:
+                await self.access.check_decider(approval, actor)
+            except NotApproverError:
+                return "who had approved it may not decide it any more"
+        return ""
+
+    async def _tell(self, approval: Approval, why: str) -> None:
+        """Let the card of the decision say that nothing came of it."""
+        told = Run(state=RunState.STOPPED, at_ms=self.clock(), text=f"Asked again: {why}.")
+        if await self.storage.approvals.mark_run(
+            approval.approval_id,
+            was=approval.run_json,
+            run_json=told.to_text(),
+            now_ms=self.clock(),
+        ):
+            self.attend(approval.approval_id)
+
+
+def _age(now: int, at_ms: int) -> int:
+    """One that seems to come was made when the clock was wrong: nobody knows how old it is."""
+    return abs(now - at_ms)
+
+
+def _has_run(approval: Approval) -> bool:
+    run = run_of(approval)
+    return run is not None and run.state is RunState.RAN
+
+
+def _lets_run(approval: Approval) -> bool:
+    return approval.decision is not None and approval.status in _LETTING_RUN
+
+
+def _strictest(approvals: list[Approval]) -> Approval:
+    """Whose deciders also decide about a doubt: of several gates, those that a rule names."""
+    named = [one for one in approvals if _names_people(one)]
+    return (named or approvals)[-1]
+
+
+def _names_people(approval: Approval) -> bool:
+    if approval.kind is Kind.DOUBT:
+        return True
+    try:
+        found = json.loads(approval.ruling_json) if approval.ruling_json else {}
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(found, dict) and bool(found.get("approvers"))

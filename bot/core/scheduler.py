@@ -1,0 +1,108 @@
+"""The tick: finds due work that nobody handles, and hands it to the use cases.
+
+APScheduler holds one job; the due times are in the records. A record is claimed by a conditional
+write, so any number of processes may tick at once.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import timedelta
+
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+
+from bot.core.approvals import Approvals
+from bot.core.outbox import Outbox
+from bot.core.threads import Threads
+from bot.core.upkeep.forgetting import Retention
+from bot.ports import Clock, Spawn
+from storage.base import Storage
+from storage.errors import StorageError
+
+logger = logging.getLogger(__name__)
+
+BETWEEN_TICKS = timedelta(seconds=5)
+BATCH = 100
+"""How many due records of a kind one tick starts on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """One look for due work.
+
+    Args:
+        storage: Where records are kept.
+        approvals: Attends to approvals: reminders, expiries, cards.
+        threads: Works on threads.
+        outbox: Tells private answers.
+        clock: The time now.
+        spawn: Starts the work.
+        retention: Forgets what is too old; None keeps all.
+    """
+
+    storage: Storage
+    approvals: Approvals
+    threads: Threads
+    outbox: Outbox
+    clock: Clock
+    spawn: Spawn
+    retention: Retention | None = None
+
+    async def tick(self) -> int:
+        """Start on what is due; return how much that was.
+
+        Raises:
+            StorageError: The database did not answer; the next tick tries again.
+        """
+        now = self.clock()
+        approvals = await self.storage.approvals.due(now_ms=now, limit=BATCH)
+        for approval in approvals:
+            self.spawn(self.approvals.attend(approval.approval_id))
+        threads = await self.storage.threads.due(now_ms=now, limit=BATCH)
+        for thread in threads:
+            self.spawn(self.threads.work(thread.thread_id))
+        whispers = await self.storage.whispers.due(now_ms=now, limit=BATCH)
+        for whisper in whispers:
+            self.spawn(self.outbox.tell(whisper.whisper_id))
+        if self.retention is not None:
+            self.spawn(self.retention.step())
+        return len(approvals) + len(threads) + len(whispers)
+
+
+class Scheduler:
+    """Ticks until it is stopped.
+
+    Args:
+        sweep: What a tick does.
+        every: From one tick to the next.
+    """
+
+    def __init__(self, sweep: Sweep, *, every: timedelta = BETWEEN_TICKS) -> None:
+        self._sweep = sweep
+        self._scheduler = AsyncIOScheduler(timezone="UTC")
+        self._scheduler.add_job(
+            self._tick,
+            "interval",
+            seconds=every.total_seconds(),
+            max_instances=1,
+            coalesce=True,
+            misfire_grace_time=None,
+        )
+
+    def start(self) -> None:
+        """Begin to tick in the running event loop."""
+        self._scheduler.start()
+
+    def stop(self) -> None:
+        """Tick no more; work that was started goes on."""
+        if self._scheduler.running:
+            self._scheduler.shutdown(wait=False)
+
+    async def _tick(self) -> None:
+        try:
+            await self._sweep.tick()
+        except StorageError as error:
+            logger.warning("tick failed: %s", error, extra={"action": "tick_failed"})
+        except Exception:  # a tick must never end the ticking
+            logger.exception("tick failed", extra={"action": "tick_failed"})

@@ -1,0 +1,180 @@
+"""What becomes of approvals whose interrupts no longer wait, or whose decisions cannot be used."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from agents import ResumeDataError, ResumeError
+from bot.core.approvals import Approvals
+from bot.core.audit import Act, note
+from bot.ports import Clock, Spawn
+from bot.questions.record import answer_from
+from storage.base import Storage
+from storage.errors import RecordConflictError
+from storage.records import Approval, Decision, Status, Thread
+
+logger = logging.getLogger(__name__)
+
+_BY_PEOPLE = (Status.APPROVED, Status.REJECTED, Status.ANSWERED)
+_TO_BE_USED = (Status.APPROVED, Status.ANSWERED)
+"""What is untrue when a turn ends without it; a rejection stays one, and may be what ended it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """Closes, cancels and withdraws approvals, and has their cards drawn again.
+
+    Args:
+        storage: Where records are kept.
+        approvals: Draws cards.
+        clock: The time now.
+        spawn: Starts the drawing.
+    """
+
+    storage: Storage
+    approvals: Approvals
+    clock: Clock
+    spawn: Spawn
+
+    async def close(
+        self, thread: Thread, *, pending: frozenset[str], unused: frozenset[str] = frozenset()
+    ) -> None:
+        """Close approvals whose interrupt no longer waits; cancel those that nobody decided.
+
+        Args:
+            thread: Whose.
+            pending: Interrupts that wait on.
+            unused: Interrupts that will never have their answer, though there may be one.
+        """
+        for approval in await self.storage.approvals.open_of(thread.thread_id):
+            # A process that was asleep must not end what a later turn has asked meanwhile.
+            if approval.interrupt_id in pending or _turn_of(approval) > thread.turn:
+                continue
+            await self._end(approval, is_unused=approval.interrupt_id in unused)
+            await self.storage.approvals.close(approval.approval_id)
+
+    async def _end(self, approval: Approval, *, is_unused: bool) -> None:
+        """Cancel what nobody decided; take back a yes that lets nothing run any more."""
+        while approval.status is Status.PENDING:
+            if await self._cancel(approval):
+                return
+            # Somebody was quicker: with an edit, or with a decision that nobody will pass on.
+            approval, is_unused = await self.storage.approvals.get(approval.approval_id), True
+        if is_unused and approval.status in _TO_BE_USED:
+            with contextlib.suppress(ResumeError):
+                await self._withdraw(approval, ResumeError("the turn was ended"))
+
+    async def answers(
+        self, decided: Sequence[Approval], infos: Mapping[str, object]
+    ) -> dict[str, object] | None:
+        """Build the answers that decisions give, by interrupt.
+
+        Args:
+            decided: Decided approvals.
+            infos: What their interrupts ask, by interrupt.
+
+        Returns:
+            None when a decision had to be withdrawn: look again.
+
+        Raises:
+            ResumeError: A record that nobody decided does not fit; nothing can be withdrawn.
+        """
+        answers: dict[str, object] = {}
+        for approval in decided:
+            try:
+                answer = checked_answer(approval, infos[approval.interrupt_id])
+            except ResumeDataError as error:
+                await self._withdraw(approval, error)
+            else:
+                answers[approval.interrupt_id] = answer
+        return answers if len(answers) == len(decided) else None
+
+    async def withdraw(
+        self, decided: Sequence[Approval], waiting: frozenset[str], error: ResumeError
+    ) -> None:
+        """Cancel decisions that the run refused; the others stay as they are.
+
+        Args:
+            decided: What the run was told.
+            waiting: Interrupts that still wait: their answers were not used.
+            error: Why not; it may name one that was withdrawn and asked anew.
+
+        Raises:
+            ResumeError: The same, when there is no decision of people that can be withdrawn.
+        """
+        asked_anew = getattr(error, "target", "")  # under another id: this one waits no more
+        unused = waiting | {asked_anew}
+        refused = [a for a in decided if a.interrupt_id in unused and a.status in _BY_PEOPLE]
+        if not refused:
+            raise error
+        for approval in refused:
+            await self._withdraw(approval, error)
+
+    async def _withdraw(self, approval: Approval, error: ResumeError) -> None:
+        decision = Decision(
+            status=Status.CANCELLED,
+            by="",
+            at_ms=self.clock(),
+            reason=f"It was {approval.status}, but that could not be used: {error}",
+        )
+        try:
+            await self.storage.approvals.withdraw(approval.approval_id, decision)
+        except RecordConflictError:
+            raise error from None
+        logger.warning(
+            "decision withdrawn: %s",
+            error,
+            extra={"action": "unusable", "approval_id": approval.approval_id},
+        )
+        await note(
+            self.storage.audit,
+            Act.UNUSABLE,
+            key=approval.approval_id,
+            at_ms=decision.at_ms,
+            about=approval,
+            was=str(approval.status),
+            why=str(error),
+        )
+        self.spawn(self.approvals.attend(approval.approval_id))
+
+    async def _cancel(self, approval: Approval) -> bool:
+        """Whether it was cancelled as it was read."""
+        decision = Decision(
+            status=Status.CANCELLED,
+            by="",
+            at_ms=min(self.clock(), approval.expires_ms - 1),
+            reason="The agent no longer waits for this.",
+        )
+        try:
+            await self.storage.approvals.decide(
+                approval.approval_id, decision, digest=approval.digest
+            )
+        except RecordConflictError:
+            return False
+        self.spawn(self.approvals.attend(approval.approval_id))
+        return True
+
+
+def checked_answer(approval: Approval, info: object) -> object:
+    """Build the answer from a decision on record, and see whether its question takes it.
+
+    Args:
+        approval: A decided approval.
+        info: What its interrupt asks.
+
+    Raises:
+        ResumeDataError: It does not, or the record does not say what was decided.
+    """
+    answer = answer_from(approval, info)
+    check = getattr(info, "check_answer", None)
+    if callable(check):
+        check(answer)
+    return answer
+
+
+def _turn_of(approval: Approval) -> int:
+    number = approval.checkpoint_id.rpartition("#")[2]
+    return int(number) if number.isdecimal() else 0

@@ -1,0 +1,351 @@
+"""The use cases of threads: keep a message, and let the thread's agent work.
+
+A thread is worked on by whoever holds its lease. All of what is done here starts from records, so
+any process can go on where another one was cut off.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+from agents import (
+    AgentError,
+    CheckpointBusyError,
+    CheckpointClosedError,
+    CheckpointConflictError,
+    CheckpointVersionError,
+    ModelError,
+    ModelRefusedError,
+    NothingPendingError,
+    UnknownInterruptError,
+)
+from agents.core.errors import ModelFault
+from bot.clock import backoff, milliseconds
+from bot.core.audit import Act, note
+from bot.core.inbox import Inbox
+from bot.core.outbox import Outbox
+from bot.core.turns import Progress, Turns
+from bot.core.upkeep.comeback import Comeback
+from bot.errors import DeliveryError, DirectoryError
+from bot.observability.context import about
+from bot.ports import Clock
+from storage.base import Storage
+from storage.errors import RecordFormatError, RecordRefusedError, StoreUnavailableError
+from storage.records import Post, Thread
+
+logger = logging.getLogger(__name__)
+
+LEASE = timedelta(seconds=15)
+"""Prolonged while the work lasts; another process takes over when it ends."""
+RETRY = timedelta(seconds=5)
+LONGEST_RETRY = timedelta(minutes=5)
+MAX_ATTEMPTS = 6
+MAX_LOOKS = 60
+"""Of a run that others go on with. Slack's failures count as attempts, too, and may be many."""
+UNREADABLE = "unreadable"
+"""Part of the key of the post that says that a thread stands still."""
+CANNOT_READ = (
+    "I cannot read something that is on record of this conversation, so I stopped: nothing more "
+    "runs here. Nothing is lost. Please tell whoever runs me; `countersign doctor` says what it is."
+)
+_OVERTAKEN = (
+    CheckpointBusyError,
+    CheckpointClosedError,
+    CheckpointConflictError,
+    NothingPendingError,
+    UnknownInterruptError,
+)
+"""Another process has gone on with the run: look again, do not end its turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Threads:
+    """Works on threads, one lease at a time.
+
+    Args:
+        storage: Where records are kept.
+        inbox: Sorts people's messages.
+        turns: Runs and resumes the agent.
+        outbox: How people are told.
+        clock: The time now.
+        owner: Name of this process in leases.
+        lease: How long a thread is taken for; prolonged while the work lasts.
+        sleep: Waits for some seconds.
+    """
+
+    storage: Storage
+    inbox: Inbox
+    turns: Turns
+    outbox: Outbox
+    clock: Clock
+    owner: str
+    lease: timedelta = LEASE
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    _refused: set[str] = field(default_factory=set)
+
+    async def catch_up(self) -> list[str]:
+        """Wake the threads whose work stopped here as Slack refused the app: it lets it in again.
+
+        Returns:
+            Their ids.
+
+        Raises:
+            StoreUnavailableError: They are due again by themselves.
+        """
+        waiting = list(self._refused)
+        self._refused.clear()
+        for thread_id in waiting:
+            await self.storage.threads.wake(thread_id, now_ms=self.clock())
+        return waiting
+
+    @property
+    def _comeback(self) -> Comeback:
+        return Comeback(self.storage, self.turns, self.clock, self.turns.spawn)
+
+    async def work(self, thread_id: str) -> None:
+        """Do all that is due in a thread; nothing when another process has it.
+
+        Raises:
+            StoreUnavailableError: The lease ends by itself, and the work is due again.
+        """
+        while True:
+            now = self.clock()
+            thread = await self.storage.threads.claim(
+                thread_id, owner=self.owner, now_ms=now, until_ms=now + milliseconds(self.lease)
+            )
+            if thread is None:
+                return
+            with about(thread_id=thread_id):
+                retry_ms = await self._work_on_what_is_read(thread)
+            if await self.storage.threads.release(
+                thread_id,
+                fence=thread.fence,
+                wakes=thread.wakes,
+                now_ms=self.clock(),
+                retry_ms=retry_ms,
+            ):
+                return
+
+    async def _work_on_what_is_read(self, thread: Thread) -> int | None:
+        """Work under the lease; when something of the thread cannot be read, it stands still."""
+        try:
+            return await self._work_claimed(thread)
+        except (RecordFormatError, CheckpointVersionError) as error:
+            try:
+                await self._set_aside(thread, error)
+            except DeliveryError as failure:
+                return await self._retry(thread, failure)
+        return None
+
+    async def _set_aside(self, thread: Thread, error: Exception) -> None:
+        """Say that nothing more runs here, and leave the thread to a release that can read it.
+
+        To go on without what cannot be read would be to ask twice, to lose what people decided, or
+        to act without their words.
+        """
+        post = Post(
+            post_id=f"{thread.checkpoint_id}/{UNREADABLE}",
+            thread_id=thread.thread_id,
+            text=CANNOT_READ,
+            created_ms=self.clock(),
+        )
+        with suppress(RecordFormatError):  # said before, and that cannot be read either
+            await self.outbox.say(thread, post)
+        logger.error(
+            "a thread is set aside: %s; `countersign doctor` names it",
+            error,
+            extra={"action": "thread_set_aside", "thread_id": thread.thread_id},
+        )
+        await self.storage.threads.set_aside(thread.thread_id, fence=thread.fence, why=str(error))
+
+    async def _work_claimed(self, thread: Thread) -> int | None:
+        """Work under the lease; return when to try again, None when nothing is left to do."""
+        beat = asyncio.create_task(self._keep_lease(thread, asyncio.current_task()))
+        try:
+            await self._advance(thread)
+        except ModelRefusedError as error:
+            await self._give_up(thread, error)  # asking again does not help
+        except (DeliveryError, DirectoryError, ModelError, *_OVERTAKEN) as error:
+            return await self._retry(thread, error)
+        except (StoreUnavailableError, RecordFormatError, CheckpointVersionError):
+            raise  # it is due again: when the lease ends, or when somebody can read it
+        except (AgentError, RecordRefusedError) as error:
+            await self._give_up(thread, error)
+        except Exception as error:  # noqa: BLE001 (a fault of ours must not stop a thread for ever)
+            return await self._retry(thread, error)
+        finally:
+            beat.cancel()
+        return None
+
+    async def _keep_lease(self, thread: Thread, worker: asyncio.Task[None] | None) -> None:
+        """Prolong the lease while the work lasts; stop the work when the lease is lost or ends."""
+        held_until_ms = thread.leased_until_ms
+        step_ms = milliseconds(self.lease) // 3
+        pause_ms = step_ms
+        is_kept: bool | None = True
+        while is_kept is not False and (left_ms := held_until_ms - self.clock()) > 0:
+            await self.sleep(min(pause_ms, left_ms) / 1_000)
+            until_ms = self.clock() + milliseconds(self.lease)
+            is_kept = await self._extend(thread, until_ms, patience=held_until_ms - self.clock())
+            if is_kept:
+                held_until_ms = until_ms
+            # When nobody knows, ask again soon: the lease may still be had.
+            pause_ms = step_ms if is_kept else max(step_ms // 10, 1)
+        if worker is not None:
+            worker.cancel("the lease was lost")
+
+    async def _extend(self, thread: Thread, until_ms: int, *, patience: int) -> bool | None:
+        """Prolong the lease; None when it is not known whether that was done.
+
+        Args:
+            thread: As claimed.
+            until_ms: The new end.
+            patience: Milliseconds until the end of the lease.
+        """
+        if patience <= 0:
+            return None
+        try:
+            async with asyncio.timeout(patience / 1_000):
+                return await self.storage.threads.extend(
+                    thread.thread_id, fence=thread.fence, until_ms=until_ms
+                )
+        except Exception as error:  # noqa: BLE001 (whatever it is, the lease has its end)
+            logger.warning(
+                "lease not prolonged: %s",
+                error,
+                extra={"action": "lease_failed", "thread_id": thread.thread_id},
+            )
+            return None
+
+    async def _advance(self, thread: Thread) -> None:
+        thread = await self._comeback.settle(thread)
+        thread = await self._finish_posts(thread)
+        while True:
+            admitted = await self.inbox.sort(thread)
+            if not thread.turn_open:
+                thread = await self.turns.close_answered(thread)
+                if not admitted:
+                    return
+                thread = await self.turns.begin(thread)
+            progress = await self.turns.step(thread, admitted)
+            if progress is Progress.WAITING:
+                return
+            if progress is Progress.ENDED:
+                thread = await self.turns.end(thread)
+
+    async def _finish_posts(self, thread: Thread) -> Thread:
+        """Do what a crash left: end a turn that was given up, show texts that were kept back."""
+        posts = await self.storage.posts.unfinished(thread.thread_id)
+        for post in posts:
+            if self.turns.is_given_up(thread, post):
+                await self.turns.abandon(thread, post.text)
+                thread = replace(thread, turn_open=False)
+        await self.outbox.finish(thread, posts)
+        return thread
+
+    async def _retry(self, thread: Thread, error: Exception) -> int | None:
+        logger.warning(
+            "thread work failed, will be repeated: %s",
+            error,
+            extra={"action": "thread_failed", "thread_id": thread.thread_id},
+        )
+        is_slack = isinstance(error, DeliveryError | DirectoryError)
+        most = MAX_LOOKS if isinstance(error, _OVERTAKEN) else MAX_ATTEMPTS
+        if not is_slack and thread.attempts + 1 >= most:
+            await self._give_up(thread, error)
+            return None
+        if isinstance(error, DeliveryError) and error.is_refusal:
+            self._refused.add(thread.thread_id)
+        wait = backoff(thread.attempts, first=RETRY, most=LONGEST_RETRY, key=thread.thread_id)
+        if isinstance(error, DeliveryError) and error.retry_after is not None:
+            wait = milliseconds(error.retry_after)
+        return self.clock() + wait
+
+    async def _give_up(self, thread: Thread, error: Exception) -> None:
+        """End the turn in which the error came, and say so in the thread."""
+        logger.error(
+            "turn ended by an error: %s",
+            error,
+            extra={"action": "turn_failed", "thread_id": thread.thread_id},
+        )
+        newest = await self.storage.threads.get(thread.thread_id)
+        current = replace(newest, fence=thread.fence)  # ours: not that of who may have taken over
+        if not current.turn_open and not await self._has_new(thread):
+            return  # nobody waits for anything
+        await note(
+            self.storage.audit,
+            Act.TURN_FAILED,
+            key=f"{current.checkpoint_id}:{self.clock()}",
+            at_ms=self.clock(),
+            about=thread.thread_id,
+            checkpoint=current.checkpoint_id,
+            why=explain(error),
+            error=type(error).__name__,
+        )
+        text = f"I could not finish this, and nothing more will run. {explain(error)}"
+        try:
+            if not await self.turns.give_up(current, text):
+                await self.inbox.set_aside(current)
+        except CheckpointConflictError:
+            return
+        if await self._has_last_word(thread) or await self._has_new(thread):
+            await self.storage.threads.wake(thread.thread_id, now_ms=self.clock())
+
+    async def _has_new(self, thread: Thread) -> bool:
+        """Whether people wrote something that nobody has read."""
+        return bool(await self.storage.inbox.new(thread.thread_id, limit=1))
+
+    async def _has_last_word(self, thread: Thread) -> bool:
+        """Say what is left to be said; whether some of it has to be said later."""
+        posts = await self.storage.posts.unfinished(thread.thread_id)
+        try:
+            await self.outbox.finish(thread, posts)
+        except DeliveryError as error:
+            logger.warning("not told: %s", error, extra={"action": "post_failed"})
+            return True
+        return False
+
+
+_REFUSED: Mapping[ModelFault, str] = {
+    "key": (
+        "The model's provider does not accept my key, or does not let it use the model{model}. "
+        "Waiting does not help: please tell whoever runs me to check both."
+    ),
+    "model": (
+        "The model{model} that I am set up with does not exist at its provider. Waiting does not "
+        "help: please tell whoever runs me to check its name."
+    ),
+    "quota": (
+        "The model's provider says that my account may use no more of it. Please tell whoever runs "
+        "me to raise the limit, or to pay the bill."
+    ),
+    "length": (
+        "This conversation has become too long for the model{model}. Please start a new thread, "
+        "and ask for less at once."
+    ),
+    "request": (
+        "The model{model} refuses what I send it. Waiting does not help: please tell whoever runs "
+        "me; the log says more."
+    ),
+}
+
+
+def explain(error: Exception) -> str:
+    """An error in words for the thread: what happened, and what to do."""
+    if isinstance(error, ModelRefusedError):
+        return _REFUSED[error.fault].format(model=f" “{error.model}”" if error.model else "")
+    if isinstance(error, ModelError):
+        return "The model did not answer, also when asked again. Please try later."
+    if isinstance(error, RecordRefusedError):
+        return (
+            "It has become too large to be kept, or has characters that cannot be kept. Please ask "
+            "for less at once."
+        )
+    if not isinstance(error, AgentError):
+        return "Something is wrong on my side; the log says what. Please tell whoever runs me."
+    return f"What happened: {error}"

@@ -1,0 +1,1 @@
+"""The database's upkeep: forgetting, restoring, and threads that come back."""

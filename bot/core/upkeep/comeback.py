@@ -1,0 +1,118 @@
+"""A thread after the database went back to a copy: nothing in it goes on by itself.
+
+What waits for people goes on waiting; they are asked again, also where the copy has a decision that
+was not passed on. What was in the middle of something is ended, and the thread says so. Messages
+that no turn had read may have been worked on since, and are left alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from agents import CheckpointConflictError, CheckpointStatus
+from bot.core.inbox import NO_TURN
+from bot.core.turns import Turns
+from bot.core.upkeep.restoring import ask_anew, cut_text, unread_text
+from bot.ports import Clock, Spawn
+from bot.questions.record import approval_id_of, asks_people
+from storage.base import Storage
+from storage.errors import RecordNotFoundError
+from storage.records import Approval, Post, Status, Thread
+
+_PAGE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Comeback:
+    """Looks at threads that were not at rest in the copy.
+
+    Args:
+        storage: Where records are kept.
+        turns: Ends turns, and knows what waits.
+        clock: The time now.
+        spawn: Starts the drawing of cards.
+    """
+
+    storage: Storage
+    turns: Turns
+    clock: Clock
+    spawn: Spawn
+
+    async def settle(self, thread: Thread) -> Thread:
+        """Bring a thread to where it can go on; nothing when it was not marked. May be repeated.
+
+        Args:
+            thread: As claimed.
+
+        Raises:
+            CheckpointConflictError: The lease was lost.
+        """
+        if not thread.restored_ms:
+            return thread
+        status = await self._status(thread)
+        waits = status is CheckpointStatus.PENDING
+        is_cut = thread.turn_open and status in {None, CheckpointStatus.RUNNING}
+        if waits:
+            await self._ask_anew(thread)
+        elif is_cut:
+            await self._cut(thread)
+            thread = replace(thread, turn_open=False)
+        await self._leave_alone(thread, is_told=is_cut)
+        turn = thread.turn if waits else 0
+        if not await self.storage.restoring.settle(thread.thread_id, fence=thread.fence, turn=turn):
+            raise CheckpointConflictError(thread.checkpoint_id)
+        return replace(thread, restored_ms=0, restored_turn=turn)
+
+    async def _status(self, thread: Thread) -> CheckpointStatus | None:
+        if not thread.turn_open:
+            return None
+        stored = await self.storage.checkpoints.load(thread.checkpoint_id)
+        return None if stored is None else stored.status
+
+    async def _ask_anew(self, thread: Thread) -> None:
+        """Ask again what the copy has as decided: the call may have run since."""
+        runner = await self.turns.runners(thread)
+        for context in await runner.pending(thread.checkpoint_id):
+            if not asks_people(context):
+                continue
+            try:
+                approval = await self.storage.approvals.get(approval_id_of(context.id))
+            except RecordNotFoundError:
+                continue  # it is made by the next step of the turn, which knows of the copy
+            if not _is_of_copy(approval, thread.restored_ms):
+                continue
+            to_ms, now_ms = thread.restored_to_ms, self.clock()
+            if await ask_anew(self.storage, approval, to_ms=to_ms, now_ms=now_ms):
+                self.spawn(self.turns.approvals.attend(approval.approval_id))
+
+    async def _cut(self, thread: Thread) -> None:
+        """End the turn; whether what people had let run has run is not known."""
+        for approval in await self.storage.approvals.of_turn(thread.checkpoint_id):
+            if approval.open and approval.status is not Status.PENDING:
+                await self.turns.witness.doubted(thread.checkpoint_id, approval.address)
+        await self.turns.give_up(thread, cut_text(thread.restored_to_ms))
+
+    async def _leave_alone(self, thread: Thread, *, is_told: bool) -> None:
+        """Take messages out of the way that stood unread in the copy; those since then stay."""
+        while True:
+            new = await self.storage.inbox.new(thread.thread_id, limit=_PAGE)
+            old = [one.message_id for one in new if one.received_ms < thread.restored_ms]
+            if not old:
+                return
+            if not is_told:
+                await self.storage.posts.add(self._post(thread))
+            await self.storage.inbox.take(old, turn=NO_TURN)
+
+    def _post(self, thread: Thread) -> Post:
+        return Post(
+            post_id=f"{thread.checkpoint_id}:restored:{thread.restored_ms}",
+            thread_id=thread.thread_id,
+            text=unread_text(thread.restored_to_ms),
+            created_ms=self.clock(),
+        )
+
+
+def _is_of_copy(approval: Approval, restored_ms: int) -> bool:
+    """Whether it was decided before the database went back: people may be as quick as we are."""
+    decision = approval.decision
+    return decision is not None and decision.at_ms < restored_ms

@@ -1,0 +1,213 @@
+"""The log: text or lines of JSON, secrets masked, one line for each record whatever it contains.
+
+Every record of ours has an `action` (the table is in docs/operations.md), and the ids of what it is
+about where they are known (see `context.py`). What people and models write is not logged; an error
+that quotes its input is logged without it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import traceback
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any, TextIO
+
+from pydantic import ValidationError
+
+from agents.core.errors import ModelError, ToolError
+from bot.config.values import Log
+from bot.observability.context import context
+from bot.redaction.active import with_secrets
+from bot.redaction.mask import mask, mask_text
+from bot.redaction.rules import NO_RULES, Rules
+
+OUR_PACKAGES = ("agents", "bot", "storage")
+"""Only these log below INFO: libraries put whole messages, and tokens, into their debug records."""
+
+_QUIET = ("apscheduler", "asyncio", "httpx", "httpx2", "aiohttp.access")
+"""Libraries that have something to say at every tick or call."""
+
+_ADVICE = "As you gave `client` as well, `token` will be unused."
+
+_LONGEST_ERROR = 300
+"""Characters of the text of an error: it says what is wrong, it does not repeat what came in."""
+
+_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+
+def configure(log: Log, *, secrets: Sequence[str] = (), stream: TextIO | None = None) -> None:
+    """Set up logging for this process; what was set up before is replaced.
+
+    Args:
+        log: Level and form.
+        secrets: Values to be masked wherever they turn up.
+        stream: Where the log goes; standard error when None.
+    """
+    handler = logging.StreamHandler(stream)
+    masker = _Masker(with_secrets(NO_RULES, secrets))
+    handler.setFormatter(_JsonFormatter(masker) if log.as_json else _TextFormatter(masker))
+    handler.addFilter(_without_bodies)
+    handler.addFilter(_without_advice)
+    handler.addFilter(_with_action_and_ids)
+    level = logging.getLevelNamesMapping()[log.level]
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(max(level, logging.INFO))
+    for name in OUR_PACKAGES:
+        logging.getLogger(name).setLevel(level)
+    # Bolt and its SDK copy the level of this logger when they start, and ignore the root's.
+    for name in ("slack_bolt", "slack_sdk"):
+        logging.getLogger(name).setLevel(max(level, logging.INFO))
+    for name in _QUIET:
+        logging.getLogger(name).setLevel(max(level, logging.WARNING))
+
+
+class _Masker:
+    """Masks the secrets of the rules, and whatever looks like one.
+
+    The log outlives what is in force in the process: it is written until the very end.
+    """
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+
+    def text(self, text: str) -> str:
+        return mask_text(self._rules.mask_values(text))
+
+    def value(self, key: str, value: object) -> object:
+        known = value if isinstance(value, bool | int | float | None) else self.text(str(value))
+        return mask(key, known)
+
+
+def _without_bodies(record: logging.LogRecord) -> bool:
+    """Replace the text of records that quote what a stranger has sent; let all records pass."""
+    if record.name.startswith("slack_bolt.") and "RequestVerification" in record.name:
+        record.msg, record.args = "a request with a wrong signature or time was refused", None
+    return True
+
+
+def _without_advice(record: logging.LogRecord) -> bool:
+    """Leave out that Bolt found a token in the environment, and took ours, which is the same."""
+    return not (record.name.startswith("slack_bolt") and record.msg == _ADVICE)
+
+
+def _with_action_and_ids(record: logging.LogRecord) -> bool:
+    """Say what a record is about where its writer did not; let all records pass."""
+    package = record.name.partition(".")[0]
+    if package in OUR_PACKAGES and "action" not in vars(record):
+        record.action = package  # the runtime and the stores know nothing of the bot's actions
+    for name, value in context().items():
+        vars(record).setdefault(name, value)
+    return True
+
+
+def error_text(error: BaseException) -> str:
+    """The text of an error, without the input that it may quote, and not longer than a line or two.
+
+    Args:
+        error: Any error; one of pydantic's is told by places and kinds alone, one of a model or a
+            tool by the kind of its cause.
+    """
+    if isinstance(error, ValidationError):
+        places = (
+            f"{'.'.join(map(str, one['loc'])) or 'all'}: {one['type']}"
+            for one in error.errors(include_url=False, include_context=False, include_input=False)
+        )
+        text = f"{error.title}: {'; '.join(places)}"
+    elif isinstance(error, ModelError | ToolError) and error.__cause__ is not None:
+        # What a provider or a tool says may repeat the conversation.
+        status = getattr(error.__cause__, "status_code", "")
+        text = f"{type(error).__name__}: {type(error.__cause__).__name__} {status}".rstrip()
+    else:
+        text = str(error)
+    return text if len(text) <= _LONGEST_ERROR else f"{text[:_LONGEST_ERROR]}…"
+
+
+def _message(record: logging.LogRecord) -> str:
+    if not isinstance(record.args, tuple):
+        return record.getMessage()
+    told = (error_text(one) if isinstance(one, BaseException) else one for one in record.args)
+    return str(record.msg) % tuple(told) if record.args else str(record.msg)
+
+
+def _extras(record: logging.LogRecord) -> dict[str, Any]:
+    return {key: value for key, value in vars(record).items() if key not in _STANDARD}
+
+
+def _at(record: logging.LogRecord) -> str:
+    at = datetime.fromtimestamp(record.created, UTC)
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _trace(record: logging.LogRecord) -> str:
+    error = record.exc_info[1] if record.exc_info else None
+    parts = "".join(_told(error)).rstrip() if error is not None else ""
+    return "\n".join(part for part in (parts, record.stack_info) if part)
+
+
+def _told(error: BaseException) -> Iterator[str]:
+    """Where an error came from, and what it says; what caused it first."""
+    cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    if cause is not None:
+        yield from _told(cause)
+        yield "which led to:\n"
+    yield from traceback.format_tb(error.__traceback__)
+    yield f"{type(error).__qualname__}: {error_text(error)}\n"
+    if isinstance(error, BaseExceptionGroup):
+        for part in error.exceptions:
+            yield from _told(part)
+
+
+class _TextFormatter(logging.Formatter):
+    """`time LEVEL logger [action] message key=value`; further lines are indented."""
+
+    def __init__(self, masker: _Masker) -> None:
+        super().__init__()
+        self._masker = masker
+
+    def format(self, record: logging.LogRecord) -> str:
+        extras = _extras(record)
+        action = extras.pop("action", None)
+        pairs = (f"{key}={self._masker.value(key, value)}" for key, value in extras.items())
+        words = (
+            _at(record),
+            record.levelname,
+            record.name,
+            f"[{action}]" if action else "",
+            self._masker.text(_message(record)),
+            *pairs,
+        )
+        line = _one_line(" ".join(word for word in words if word))
+        trace = self._masker.text(_trace(record))
+        return "\n".join([line, *(f"  {_one_line(part)}" for part in trace.splitlines())])
+
+
+class _JsonFormatter(logging.Formatter):
+    """One object for each record: at, level, logger, message, then the extras."""
+
+    def __init__(self, masker: _Masker) -> None:
+        super().__init__()
+        self._masker = masker
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields: dict[str, object] = {
+            "at": _at(record),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": self._masker.text(_message(record)),
+        }
+        for key, value in _extras(record).items():
+            fields.setdefault(key, self._masker.value(key, value))
+        if trace := _trace(record):
+            fields["trace"] = self._masker.text(trace)
+        return json.dumps(fields, ensure_ascii=True)
+
+
+def _one_line(text: str) -> str:
+    """Make line ends and control characters visible, so that no text can forge a record."""
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
+        for char in text
+    )

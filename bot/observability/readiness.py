@@ -1,0 +1,59 @@
+"""Whether the database does what the bot needs: it answers, and it takes writes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from bot.clock import steady_clock
+from storage.base import Storage
+from storage.errors import Fault, StorageError, StoreBrokenError
+
+FRESH_MS = 1_000
+"""An answer holds for so long: probes, whoever sends them, are no load."""
+
+FAULTS: Mapping[Fault, str] = {
+    Fault.DAMAGED: "the database file is damaged",
+    Fault.FOREIGN: "the database file is not one of ours",
+    Fault.FULL: "no room is left for the database",
+    Fault.READ_ONLY: "the database cannot be written",
+    Fault.REFUSED: "the database refuses the login, or what it asks",
+    Fault.REPLACED: "the database file was deleted or replaced",
+    Fault.ADDRESS: "the address of the database cannot be used",
+    Fault.UNSUITED: "the database server lacks what is needed",
+}
+"""What a probe is told; whoever may ask sees no path and no host."""
+
+
+@dataclass
+class Readiness:
+    """Looks at the database, at most once a second.
+
+    Args:
+        storage: The database; open.
+        now: Milliseconds since some moment.
+    """
+
+    storage: Storage
+    now: Callable[[], float] = steady_clock
+    _looked_ms: float = field(default=float("-inf"), init=False)
+    _fault: str = field(default="", init=False)
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+
+    async def fault(self) -> str:
+        """Say what is wrong, in words that anybody may read; empty when all is well."""
+        async with self._lock:
+            if self.now() - self._looked_ms >= FRESH_MS:
+                self._fault = await self._look()
+                self._looked_ms = self.now()
+            return self._fault
+
+    async def _look(self) -> str:
+        try:
+            await self.storage.ping()
+        except StoreBrokenError as error:
+            return FAULTS[error.fault]
+        except StorageError:
+            return "the database does not answer"
+        return ""

@@ -1,0 +1,1 @@
+"""Who may decide, who asked, and whether anybody can decide at all."""

@@ -1,0 +1,157 @@
+"""Who may do what: asked at every click, and again when a modal is submitted. Fails closed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bot.config.values import CHANNEL
+from bot.errors import NotApproverError
+from bot.people.requesters import editors_of, is_requester
+from bot.ports import EXCLUDED, Actor, Directory, Person
+from storage.records import Approval, Decision, Kind, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Answers whether a person may decide, answer, or ask.
+
+    Args:
+        directory: Where people are looked up.
+    """
+
+    directory: Directory
+
+    async def check_decider(self, approval: Approval, actor: Actor) -> None:
+        """Refuse anybody who may not decide this approval.
+
+        Raises:
+            NotApproverError: With the reason, in words that the person may read.
+            DirectoryError: The look-up failed; nobody may decide now.
+        """
+        person = await self.check_person(actor, team_id=approval.team_id)
+        if approval.kind is Kind.QUESTION:
+            await self._check_answerer(approval, person)
+            return
+        if is_requester(approval, actor.user_id) and not approval.self_approval:
+            raise NotApproverError("you asked for this, so somebody else has to decide it")
+        if not await self._is_among(decider_names(approval), approval, actor.user_id):
+            raise NotApproverError(await self._why_not(approval, actor.user_id))
+
+    async def check_person(self, actor: Actor, *, team_id: str) -> Person:
+        """Refuse apps, guests, deactivated people, and people of other workspaces.
+
+        Raises:
+            NotApproverError: With the reason, in words that the person may read.
+            DirectoryError: The look-up failed.
+        """
+        return _checked(await self.directory.person(actor.user_id), actor, team_id)
+
+    async def check_writer(self, actor: Actor, *, team_id: str) -> Person:
+        """Refuse messages of the same people; what is known of them may be a minute old.
+
+        Raises:
+            NotApproverError: With the reason, in words that the person may read.
+            DirectoryError: The look-up failed.
+        """
+        return _checked(await self.directory.writer(actor.user_id), actor, team_id)
+
+    async def _check_answerer(self, approval: Approval, person: Person) -> None:
+        if person.user_id == approval.requester_id:
+            return
+        if person.user_id not in await self.directory.channel_members(approval.channel_id):
+            raise NotApproverError("only members of this channel can answer here")
+
+    async def _why_not(self, approval: Approval, user_id: str) -> str:
+        if approval.escalate_ms is not None and await self._is_among(
+            backup_names(approval), approval, user_id
+        ):
+            return "it is not your turn yet; you will be asked if nobody else decides it in time"
+        return "you are not among the people who may decide this"
+
+    async def _is_among(self, names: Sequence[str], approval: Approval, user_id: str) -> bool:
+        for name in names:
+            if name == user_id:
+                return True
+            if name == CHANNEL:
+                # Who joined since does not count: whoever asks could choose who decides.
+                if approval.members_json and user_id not in _names(approval.members_json):
+                    continue
+                found = await self.directory.channel_members(approval.channel_id)
+            elif name.startswith("S"):
+                found = await self.directory.group_members(name)
+            else:
+                continue
+            if user_id in found:
+                return True
+        return False
+
+
+def approver_names(approval: Approval) -> tuple[str, ...]:
+    """Who is asked first, as frozen in the record: user ids, user group ids, or `channel`."""
+    asked = _names(approval.approvers_json)
+    return tuple(name for name in asked if not name.startswith(EXCLUDED))
+
+
+def backup_names(approval: Approval) -> tuple[str, ...]:
+    """Who is asked, too, once it has escalated; as frozen in the record."""
+    return tuple(_names(approval.backups_json))
+
+
+def decider_names(approval: Approval) -> tuple[str, ...]:
+    """Who may decide now: whom it asked first and, once it has escalated, the backup people."""
+    asked = approver_names(approval)
+    if approval.escalated_ms is None:
+        return asked
+    return tuple(dict.fromkeys((*asked, *backup_names(approval))))
+
+
+def check_agreement(approval: Approval, decision: Decision) -> None:
+    """Refuse a yes of somebody who has had their say in this call; a no is always taken.
+
+    Raises:
+        NotApproverError: They were counted in another gate of the call, or have edited it and the
+            rule wants somebody else to approve.
+    """
+    if decision.status not in {Status.APPROVED, Status.ANSWERED}:
+        return
+    check_agreed_once(approval, decision.by)
+    if approval.editors_excluded and decision.by in editors_of(approval):
+        raise NotApproverError("you have edited this, so somebody else has to approve it")
+
+
+def check_agreed_once(approval: Approval, user_id: str) -> None:
+    """Refuse somebody who was counted for this call already.
+
+    Raises:
+        NotApproverError: They were.
+    """
+    if user_id in _names(approval.counted_json):
+        raise NotApproverError(
+            "you have already agreed to this call, and it needs two people: "
+            "somebody else has to decide here"
+        )
+
+
+def _checked(person: Person, actor: Actor, team_id: str) -> Person:
+    if person.is_deleted:
+        raise NotApproverError("this account is deactivated")
+    if person.is_bot:
+        raise NotApproverError("apps cannot do this; a person has to")
+    if person.is_external or not _is_home(actor, person, team_id):
+        raise NotApproverError("this is only for people of this workspace")
+    if person.is_guest:
+        raise NotApproverError("guests cannot do this")
+    return person
+
+
+def _names(text: str) -> list[str]:
+    return [name for name in json.loads(text) if isinstance(name, str)]
+
+
+def _is_home(actor: Actor, person: Person, team_id: str) -> bool:
+    if actor.team_id and actor.team_id == team_id:
+        return True
+    # On Enterprise Grid a payload may name no team; then what Slack says of the user counts.
+    return not actor.team_id and person.team_id == team_id

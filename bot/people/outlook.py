@@ -1,0 +1,174 @@
+"""Whether anybody can decide: found out before people are asked, and again while it waits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from bot.config.values import CHANNEL
+from bot.errors import DirectoryError, NobodyError, NotApproverError
+from bot.people.access import Access, approver_names, backup_names, decider_names
+from bot.people.requesters import editors_of, requesters_of
+from bot.ports import Actor, Directory
+from storage.records import Approval, Decision, Kind, Status
+
+MOST_MEMBERS = 500
+"""Of a larger channel, nobody decides: membership says nothing about a person there."""
+_MOST_LOOKED_UP = 25
+"""People whom one look asks about; with more, some are taken to be able to decide."""
+
+_DIRECT = "D"
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """Sees to it that nobody is asked what nobody can decide.
+
+    Args:
+        directory: Where people are looked up.
+        channels: Ids of the only channels where approval is asked for; empty for everywhere.
+    """
+
+    directory: Directory
+    channels: tuple[str, ...] = ()
+
+    async def prepare(self, approval: Approval, *, unknown: Sequence[str] = ()) -> Approval:
+        """Complete a new approval: who is a member of its channel; and that nobody can decide it.
+
+        Args:
+            approval: As made from its interrupt.
+            unknown: What a policy names that is no id of anybody.
+
+        Returns:
+            The approval to be put on record: pending, or undecidable, with the reason.
+
+        Raises:
+            DirectoryError: The channel decides, and its members could not be looked up.
+        """
+        if approval.kind is Kind.QUESTION:
+            return approval
+        if approval.kind is Kind.APPROVAL and not self._is_place(approval):
+            return _undecidable(approval, NobodyError.elsewhere(self.channels))
+        approval = await self._with_members(approval)
+        missing = await self.missing(approval, unknown=unknown)
+        if missing is None:
+            return approval
+        later = await self.missing(approval, names=backup_names(approval))
+        if approval.escalate_ms is not None and later is None:
+            return replace(approval, stuck=str(missing))
+        return _undecidable(approval, missing)
+
+    async def missing(
+        self,
+        approval: Approval,
+        *,
+        names: Sequence[str] | None = None,
+        unknown: Sequence[str] = (),
+    ) -> NobodyError | None:
+        """Why nobody can decide it now; None when somebody can, or when that is not known.
+
+        Args:
+            approval: With its members.
+            names: Whom to look at; whoever may decide now when None.
+            unknown: What a policy names that is no id of anybody.
+        """
+        obstacles = [(name, "is not the id of a person or a group") for name in unknown]
+        looked = decider_names(approval) if names is None else names
+        asked = () if approval.self_approval else requesters_of(approval)
+        excluded = {*asked, *_spent(approval)}
+        try:
+            for name in looked:
+                people = await self._people(name, approval)
+                if not people:
+                    obstacles.append((name, _why_empty(name, approval)))
+                able = [one for one in people if one not in excluded]
+                if people and not able:
+                    obstacles.append((name, _why_excluded(name, approval)))
+                if len(able) > _MOST_LOOKED_UP:
+                    return None
+                for user_id in able:
+                    why = await self._why_not(user_id, approval)
+                    if not why:
+                        return None
+                    obstacles.append((user_id, why))
+        except DirectoryError:
+            return None
+        return NobodyError(obstacles, is_direct=_is_direct(approval))
+
+    def _is_place(self, approval: Approval) -> bool:
+        return not self.channels or approval.channel_id in self.channels
+
+    async def _with_members(self, approval: Approval) -> Approval:
+        if approval.members_json:
+            return approval  # of a call in doubt, or one that was edited: as it was first asked
+        if CHANNEL not in {*approver_names(approval), *backup_names(approval)}:
+            return approval
+        members: Iterable[str] = ()
+        if approval.channel_id in self.channels and not _is_direct(approval):
+            members = await self.directory.channel_members(approval.channel_id)
+            members = sorted(members) if len(members) <= MOST_MEMBERS else ()
+        return replace(approval, members_json=json.dumps([*members]))
+
+    async def _people(self, name: str, approval: Approval) -> list[str]:
+        """Whom a name stands for, as far as they can see the card."""
+        if name == CHANNEL:
+            found = json.loads(approval.members_json or "[]")
+        elif name.startswith("S"):
+            found = sorted(await self.directory.group_members(name))
+        else:
+            found = [name]
+        if _is_direct(approval):  # nobody else is there
+            found = [one for one in found if one in requesters_of(approval)]
+        return [*islice(found, MOST_MEMBERS)]
+
+    async def _why_not(self, user_id: str, approval: Approval) -> str:
+        try:
+            actor = Actor(user_id=user_id, team_id="")
+            await Access(self.directory).check_person(actor, team_id=approval.team_id)
+        except NotApproverError as error:
+            return error.reason
+        return ""
+
+
+def _spent(approval: Approval) -> set[str]:
+    """Who has had their say in this call: in another gate of it, or by an edit."""
+    counted = json.loads(approval.counted_json)
+    edited = editors_of(approval) if approval.editors_excluded else ()
+    return {*counted, *edited}
+
+
+def _why_excluded(name: str, approval: Approval) -> str:
+    if name == CHANNEL or name.startswith("S"):
+        return "has only people who asked for it, or have had their say in it"
+    return "has had their say in it" if name in _spent(approval) else "asked for it"
+
+
+def _why_empty(name: str, approval: Approval) -> str:
+    if _is_direct(approval):
+        return "cannot see this direct message"
+    if name == CHANNEL:
+        return f"has more than {MOST_MEMBERS} members, or is not one where its members decide"
+    return "has no members" if name.startswith("S") else "is nobody"
+
+
+def _is_direct(approval: Approval) -> bool:
+    return approval.channel_id.startswith(_DIRECT)
+
+
+def _undecidable(approval: Approval, why: NobodyError) -> Approval:
+    decision = Decision(
+        status=Status.UNDECIDABLE,
+        by="",
+        at_ms=approval.created_ms,
+        reason=str(why),
+        digest=approval.digest,
+    )
+    return replace(
+        approval,
+        status=Status.UNDECIDABLE,
+        decision=decision,
+        remind_ms=None,
+        escalate_ms=None,
+    )

@@ -1,0 +1,241 @@
+"""How the card of an approval is answered: kept in the record, beside what is asked.
+
+The record's `schema_json` holds it. A bare JSON schema there is that of a call's arguments, which
+people may edit; nothing there is the plain form of the record's kind. Everything else is an object
+with the key `countersign.form/1`. What cannot be read is answered by nobody.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from typing import cast
+
+from agents.core.codec import Json
+from bot.redaction.call import Names
+from storage.records import Approval, Kind
+
+FORM = "countersign.form/1"
+"""Stored: version 1, must stay readable."""
+
+
+class Form(StrEnum):
+    """The ways to answer. Stored: version 1, must stay readable."""
+
+    CALL = "call"  # may it run: approve, reject, edit
+    HUMAN = "human"  # the same with the answers that the agent allows: see `Ask.allowed`
+    STEP = "step"  # may it go on: continue, stop, edit
+    TEXTS = "texts"  # a text for each question
+    FEEDBACK = "feedback"  # a text about a text, or nothing to say
+    CHOICE = "choice"  # one of the options, or several
+    FIELDS = "fields"  # values by JSON schema
+    PROGRAM = "program"  # not by people
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """Something to choose.
+
+    Attributes:
+        id: Unique among the options.
+        label: What people read; untrusted.
+        description: More about it; may be empty. Untrusted.
+        value: What it stands for.
+    """
+
+    id: str
+    label: str
+    description: str = ""
+    value: Json = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """How an approval is answered.
+
+    Attributes:
+        form: The way.
+        schema: JSON schema of what people may edit, or give; None when they may not. One that is
+            not a schema of an object makes no form.
+        is_wrapped: Whether the answer is the one field `answer` of that schema.
+        question: What is to be chosen; empty for other forms.
+        options: What there is to choose.
+        multiple: Whether several can be chosen.
+        parameter: Of a call, the argument that is chosen; else empty.
+        can_decline: Whether none can be chosen.
+        allowed: Answers that are taken, of `accept`, `ignore`, `response`, `edit`.
+        reason: Why people are asked, in the words of a policy; may be empty.
+        label: What stands above the arguments; empty for `Arguments`.
+        program: Why people cannot answer, and what a program would.
+        secret: Names of arguments that nobody is shown.
+        shown: Names of arguments that are no secrets, whatever they look like.
+    """
+
+    form: Form
+    schema: dict[str, Json] | None = None
+    is_wrapped: bool = False
+    question: str = ""
+    options: tuple[Option, ...] = ()
+    multiple: bool = False
+    parameter: str = ""
+    can_decline: bool = False
+    allowed: tuple[str, ...] = ()
+    reason: str = ""
+    label: str = ""
+    program: str = ""
+    secret: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
+
+    def to_text(self) -> str:
+        """Write it as a record keeps it: see `ask_of`."""
+        fields: dict[str, Json] = {
+            "schema": self.schema,
+            "is_wrapped": self.is_wrapped,
+            "question": self.question,
+            "options": [_option_fields(option) for option in self.options],
+            "multiple": self.multiple,
+            "parameter": self.parameter,
+            "can_decline": self.can_decline,
+            "allowed": list(self.allowed),
+            "reason": self.reason,
+            "label": self.label,
+            "program": self.program,
+            "secret": list(self.secret),
+            "shown": list(self.shown),
+        }
+        told = {name: value for name, value in fields.items() if value not in (None, False, "", [])}
+        if self.form in {Form.CALL, Form.TEXTS} and set(told) <= {"schema"}:
+            return _dump(self.schema) if self.schema is not None else ""
+        return _dump({FORM: str(self.form), **told})
+
+    @property
+    def masks(self) -> Names:
+        """What the tool's author says of its arguments."""
+        return Names(secret=self.secret, shown=self.shown)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the fields that people fill in."""
+        found = (self.schema or {}).get("properties")
+        return tuple(found) if isinstance(found, dict) else ()
+
+
+def ask_of(approval: Approval) -> Ask:
+    """Read how an approval is answered; the schema in it is shared, and changed by nobody."""
+    return _ask_in(approval.schema_json, approval.kind is Kind.QUESTION)
+
+
+@lru_cache(maxsize=256)
+def _ask_in(text: str, is_question: bool) -> Ask:  # noqa: FBT001 - the key of a cache
+    plain = Form.TEXTS if is_question else Form.CALL
+    if not text:
+        return Ask(form=plain)
+    data = _read(text)
+    if FORM not in data:
+        return Ask(form=plain, schema=data if plain is Form.CALL else None)
+    try:
+        return _ask_from(data)
+    except (TypeError, ValueError, KeyError):
+        return Ask(form=Form.PROGRAM, program="This program does not know how it is answered.")
+
+
+def form_values(approval: Approval, ask: Ask) -> dict[str, object]:
+    """The values that the form of an approval starts with.
+
+    Of a call that is the arguments; of a step, what can be edited of its state. What people give
+    starts with nothing.
+    """
+    match ask.form:
+        case Form.CALL | Form.HUMAN:
+            return arguments_of(approval)
+        case Form.STEP:
+            known = arguments_of(approval)
+            return {name: known[name] for name in ask.names if name in known}
+        case _:
+            return {}
+
+
+def is_yes_or_no(ask: Ask) -> bool:
+    """Whether this is a choice that may be a decision: only buttons answer it."""
+    return any(isinstance(option.value, bool) for option in ask.options)
+
+
+def arguments_of(approval: Approval) -> dict[str, object]:
+    """Read the arguments of a record; empty when they cannot be read."""
+    return cast("dict[str, object]", _read(approval.arguments_json))
+
+
+def _ask_from(data: Mapping[str, Json]) -> Ask:
+    options = tuple(_option_from(one) for one in _list(data.get("options", [])))
+    if len({option.id for option in options}) < len(options):
+        raise ValueError("two options have one id")
+    schema = data.get("schema")
+    return Ask(
+        form=Form(_text(data, FORM)),
+        schema=_object(schema) if schema is not None else None,
+        is_wrapped=data.get("is_wrapped") is True,
+        question=_text(data, "question"),
+        options=options,
+        multiple=data.get("multiple") is True,
+        parameter=_text(data, "parameter"),
+        can_decline=data.get("can_decline") is True,
+        allowed=tuple(str(one) for one in _list(data.get("allowed", []))),
+        reason=_text(data, "reason"),
+        label=_text(data, "label"),
+        program=_text(data, "program"),
+        secret=tuple(str(one) for one in _list(data.get("secret", []))),
+        shown=tuple(str(one) for one in _list(data.get("shown", []))),
+    )
+
+
+def _option_fields(option: Option) -> Json:
+    return {
+        "id": option.id,
+        "label": option.label,
+        "description": option.description,
+        "value": option.value,
+    }
+
+
+def _option_from(data: Json) -> Option:
+    fields = _object(data)
+    return Option(
+        id=_text(fields, "id"),
+        label=_text(fields, "label"),
+        description=_text(fields, "description"),
+        value=fields.get("value"),
+    )
+
+
+def _text(data: Mapping[str, Json], name: str) -> str:
+    found = data.get(name, "")
+    if not isinstance(found, str):
+        raise TypeError(f"{name} is no text")
+    return found
+
+
+def _list(data: Json) -> list[Json]:
+    if not isinstance(data, list):
+        raise TypeError("not a list")
+    return data
+
+
+def _object(data: Json) -> dict[str, Json]:
+    if not isinstance(data, dict):
+        raise TypeError("not an object")
+    return data
+
+
+def _read(text: str) -> dict[str, Json]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _dump(data: Json) -> str:
+    return json.dumps(data, separators=(",", ":"), ensure_ascii=False)

@@ -1,0 +1,332 @@
+"""From an interrupt to the approval that people see; see `resume.py` for the way back."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+from agents import InterruptContext, call_digest
+from agents.core.codec import Json
+from agents.core.infos import CallInfo, DoubtInfo
+from bot.clock import milliseconds
+from bot.people.requesters import requesters_of
+from bot.ports import EXCLUDED
+from bot.questions.infos import asks_people, kind_of, shown_of
+from bot.questions.resume import answer_from, answer_text
+from bot.redaction.call import mask_title
+from bot.redaction.mask import mask_words
+from storage.records import Approval, Kind, Thread
+
+__all__ = [
+    "Asked",
+    "Rules",
+    "answer_from",
+    "answer_text",
+    "approval_from",
+    "approval_id_of",
+    "asks_people",
+    "canonical",
+    "deciders_from",
+    "deciders_of",
+    "edited_digest",
+    "in_order",
+    "rebound",
+    "unknown_names",
+]
+
+_APPROVER = re.compile(r"channel|[UWS][A-Z0-9]{1,30}")
+"""Whom a policy may name; anything else in its place is nobody."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """Who decides, and how long it may take.
+
+    Attributes:
+        approvers: User ids, user group ids, or `channel`; never empty.
+        channels: Ids of the only channels where approval is asked for, and where `channel` names
+            somebody; empty when it is asked for everywhere, and `channel` is nobody.
+        self_approval: Whether the requester may decide.
+        remind_after: From the request to the first reminder.
+        expire_after: From the request to its expiry.
+        escalate_after: From the request to its escalation; None for none.
+        escalate_to: Who may decide, too, from then on: as `approvers`, and may be empty.
+        max_age: How long after a decision its call may start.
+        exclude_editors: Whether who edits a call cannot approve it, too, whatever its rule says.
+    """
+
+    approvers: tuple[str, ...]
+    self_approval: bool
+    remind_after: timedelta
+    expire_after: timedelta
+    escalate_after: timedelta | None = None
+    escalate_to: tuple[str, ...] = ()
+    max_age: timedelta = timedelta(minutes=15)
+    exclude_editors: bool = False
+    channels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Askers:
+    """Those who asked.
+
+    Attributes:
+        requesters: User ids of all whose words led to it, who wrote last first; never empty.
+    """
+
+    requesters: tuple[str, ...]
+
+    def deciders(self, rules: Rules, named: tuple[str, ...] = ()) -> list[str]:
+        """Who may decide: those whom a policy names, or else the rules; less everybody who asked.
+
+        Args:
+            rules: The settings.
+            named: Whom a policy names; names that are no ids let nobody decide.
+        """
+        approvers = _valid(named)
+        if not named:
+            approvers = list(rules.approvers)
+        if rules.self_approval:
+            return approvers
+        return [*approvers, *(f"{EXCLUDED}{user}" for user in self.requesters)]
+
+    def backups(self, rules: Rules, info: object) -> list[str]:
+        """Who may decide, too, once it has escalated; less everybody who asked.
+
+        Where a policy names who decides, the backup people of the settings are strangers: then
+        only those whom a policy names are asked.
+
+        Args:
+            rules: The settings.
+            info: What waits; a policy may name backup people in it.
+        """
+        names = list(rules.escalate_to)
+        if isinstance(info, CallInfo) and (info.backups or info.approvers):
+            names = _valid(info.backups)
+        if not rules.self_approval:
+            names = [name for name in names if name not in self.requesters]
+        return list(dict.fromkeys(names))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked(_Askers):
+    """Who asked for what now waits.
+
+    Attributes:
+        thread: Where.
+    """
+
+    thread: Thread
+
+
+def approval_id_of(interrupt_id: str) -> str:
+    """The approval's id: one per interrupt, and as hard to guess."""
+    return f"apr_{uuid.UUID(interrupt_id).hex}"
+
+
+def approval_from(
+    context: InterruptContext, asked: Asked, rules: Rules, *, position: int, now_ms: int
+) -> Approval:
+    """Build the approval of an interrupt that waits for people: see `asks_people`.
+
+    Args:
+        context: What waits.
+        asked: Where it waits, and who asked for it.
+        rules: Frozen into the record; a policy may name approvers and backup people, and shorten
+            the escalation and the expiry.
+        position: Its order in the turn; the first is 0.
+        now_ms: The time of the request.
+    """
+    shown, thread, info = shown_of(context.info), asked.thread, context.info
+    remind_ms, expires_ms = _times(info, rules, now_ms)
+    kind, masks = kind_of(context, shown), shown.ask.masks
+    # The whole channel can answer a question: nobody is left who could be asked, too.
+    backups = [] if kind is Kind.QUESTION else asked.backups(rules, info)
+    approval = Approval(
+        approval_id=approval_id_of(context.id),
+        kind=kind,
+        thread_id=thread.thread_id,
+        checkpoint_id=thread.checkpoint_id,
+        interrupt_id=context.id,
+        position=position,
+        team_id=thread.team_id,
+        channel_id=thread.channel_id,
+        thread_ts=thread.thread_ts,
+        requester_id=asked.requesters[0],
+        address=str(context.address),
+        tool=shown.tool,
+        rule=shown.rule,
+        # A title like “Rotate {name} with {password}” has values of the arguments in it.
+        title=mask_title(shown.title, shown.arguments, masks),
+        why=mask_words(mask_title(shown.why, shown.arguments, masks), shown.arguments),
+        preview=mask_title(shown.preview, shown.arguments, masks),
+        arguments_json=in_order(shown.arguments),
+        schema_json=shown.ask.to_text(),
+        digest=shown.digest_at(thread.checkpoint_id, str(context.address)),
+        approvers_json=json.dumps(asked.deciders(rules, _named(info))),
+        self_approval=rules.self_approval,
+        requesters_json=json.dumps(asked.requesters),
+        created_ms=now_ms,
+        expires_ms=expires_ms,
+        remind_ms=remind_ms if remind_ms < expires_ms else None,
+        backups_json=json.dumps(backups),
+        escalate_ms=_escalation(info, rules, now_ms, expires_ms) if backups else None,
+        due_ms=now_ms,
+    )
+    match info:
+        case CallInfo():
+            return replace(approval, **_under_ruling(info, rules))
+        case DoubtInfo(frozen=frozen, asked_again=why):
+            return replace(deciders_from(approval, frozen), asked_again=why)
+        case _:
+            return approval
+
+
+def rebound(approval: Approval, info: CallInfo, rules: Rules, *, by: str, now_ms: int) -> Approval:
+    """The same approval after an edit that brought its call under another ruling.
+
+    Reminders and the escalation begin anew, and people are told at once; the deadline is never
+    later than it was.
+
+    Args:
+        approval: Pending, as it was shown to who edited.
+        info: What people have to be asked now.
+        rules: The settings.
+        by: Who edited.
+        now_ms: The time of the edit.
+    """
+    shown, asked = shown_of(info), _Askers(requesters=requesters_of(approval))
+    _, expires_ms = _times(info, rules, now_ms)
+    expires_ms = min(expires_ms, approval.expires_ms)
+    backups = asked.backups(rules, info)
+    changed = replace(
+        approval,
+        rule=shown.rule,
+        title=mask_title(shown.title, shown.arguments, shown.ask.masks),
+        preview=mask_title(shown.preview, shown.arguments, shown.ask.masks),
+        arguments_json=in_order(shown.arguments),
+        schema_json=shown.ask.to_text(),
+        digest=shown.digest,
+        approvers_json=json.dumps(asked.deciders(rules, _named(info))),
+        self_approval=rules.self_approval,
+        backups_json=json.dumps(backups),
+        expires_ms=expires_ms,
+        remind_ms=now_ms,
+        escalate_ms=_escalation(info, rules, now_ms, expires_ms) if backups else None,
+        **_under_ruling(info, rules),
+    )
+    original = approval.original_json or approval.arguments_json
+    return replace(changed, edited_by=by, original_json=original)
+
+
+def deciders_of(approval: Approval) -> dict[str, Json]:
+    """Who decides about a call, as it is noted when the call starts."""
+    return {
+        "approvers": approval.approvers_json,
+        "backups": approval.backups_json,
+        "members": approval.members_json,
+        "requesters": json.dumps(requesters_of(approval)),
+        "self_approval": approval.self_approval,
+    }
+
+
+def deciders_from(approval: Approval, frozen: Mapping[str, Json]) -> Approval:
+    """The same approval, decided by those who were noted when the call started.
+
+    Where nothing was, or what was noted is damaged, it stays with the people of the settings.
+    """
+    texts = [frozen.get(name) for name in ("approvers", "backups", "members", "requesters")]
+    approvers, backups, members, requesters = texts
+    if not (
+        isinstance(approvers, str)
+        and isinstance(backups, str)
+        and isinstance(members, str)
+        and isinstance(requesters, str)
+    ):
+        return approval
+    known = [*json.loads(requesters), *requesters_of(approval)]
+    return replace(
+        approval,
+        approvers_json=approvers,
+        backups_json=backups,
+        members_json=members,
+        requesters_json=json.dumps(list(dict.fromkeys(known))),
+        self_approval=frozen.get("self_approval") is True,
+        escalate_ms=approval.escalate_ms if json.loads(backups) else None,
+    )
+
+
+def edited_digest(approval: Approval, arguments: dict[str, object]) -> str:
+    """The digest of the same call with other arguments: what the executor will compare."""
+    return call_digest(
+        thread=approval.checkpoint_id,
+        address=approval.address,
+        tool=approval.tool,
+        arguments=arguments,
+        rule=approval.rule,
+        ruling=approval.ruling_json,
+    )
+
+
+def canonical(data: object) -> str:
+    """JSON text with sorted keys and no spare spaces."""
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def in_order(data: object) -> str:
+    """JSON text with the keys in their order: the one in which the tool's author wrote them."""
+    return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+
+
+def _times(info: object, rules: Rules, now_ms: int) -> tuple[int, int]:
+    """When to remind, and when it expires; a policy can only make the wait shorter."""
+    remind, expire = rules.remind_after, rules.expire_after
+    if isinstance(info, CallInfo):
+        remind = info.remind_in if info.remind_in is not None else remind
+        expire = min(expire, info.expires_in) if info.expires_in is not None else expire
+    nothing = timedelta()
+    return (
+        now_ms + milliseconds(max(remind, nothing)),
+        now_ms + milliseconds(max(expire, nothing)),
+    )
+
+
+def _escalation(info: object, rules: Rules, now_ms: int, expires_ms: int) -> int | None:
+    """When the backup people are asked; None when they never are. A policy can make it sooner."""
+    found = [rules.escalate_after, info.escalate_in if isinstance(info, CallInfo) else None]
+    waits = [max(wait, timedelta()) for wait in found if wait is not None]
+    escalate_ms = now_ms + milliseconds(min(waits)) if waits else expires_ms
+    return escalate_ms if escalate_ms < expires_ms else None
+
+
+def _named(info: object) -> tuple[str, ...]:
+    return info.approvers if isinstance(info, CallInfo) else ()
+
+
+def _under_ruling(info: CallInfo, rules: Rules) -> dict[str, Any]:
+    """What a record keeps of the ruling that people are asked under, and of what led there."""
+    return {
+        "ruling_json": info.ruling,
+        "counted_json": json.dumps(info.counted),
+        "editors_excluded": info.exclude_editors or rules.exclude_editors,
+        "edited_by": info.edited_by,
+        "editors_json": json.dumps(info.editors),
+        "original_json": in_order(info.original) if info.original is not None else "",
+        "asked_again": info.asked_again,
+    }
+
+
+def unknown_names(info: object) -> list[str]:
+    """What a policy gives in place of people who may decide, and is no id of anybody."""
+    named = info.approvers if isinstance(info, CallInfo) else ()
+    return [name for name in named if name not in _valid(named)]
+
+
+def _valid(names: Sequence[str]) -> list[str]:
+    """Those of the names that a policy gives that can be somebody."""
+    return [name for name in names if _APPROVER.fullmatch(name)]

@@ -1,0 +1,1 @@
+"""Masks: secrets by name, by form, and by the operator's rules."""

@@ -1,0 +1,417 @@
+"""Masks in what people agree to: a call's arguments, its title, what will happen, an edit.
+
+Elsewhere `mask.py` masks whatever may be secret. Here something runs, and a mask must not
+hide what: only one unbroken plain token is masked, with its length and a fingerprint. All that has
+a space, a quote or a sign of a shell in it is shown. What a tool declares secret is masked whole.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from bot.redaction.mask import (
+    REDACTED,
+    Search,
+    is_harmless,
+    is_secret_key,
+    own_spans,
+    print_of,
+    searches,
+)
+from bot.redaction.names import secret_fields
+
+PLAIN = re.compile(r"[A-Za-z0-9_.+/=-]{1,200}")
+"""What may be masked by a guess."""
+INLINE = 120
+"""Longer objects and lists are written over several lines."""
+_RUN = re.compile(r"[A-Za-z0-9_.+/=-]+")
+_KEY_BEGINS = ("-----BEGIN", "---- BEGIN", "----BEGIN", "----- BEGIN", "PuTTY-")
+_KEY_LINE = re.compile(r"[A-Za-z0-9+/=]{32,200}")
+"""A line of a private key; nothing that runs is written like this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mask:
+    """What stands in the place of something that is not shown.
+
+    Attributes:
+        size: Characters that it hides.
+        fingerprint: Equal for equal texts; empty when no key is in force.
+        is_guess: Whether it only looks like a secret: then who agrees has to open it before.
+        clear: What it hides.
+    """
+
+    size: int
+    fingerprint: str
+    is_guess: bool
+    clear: str = field(repr=False, compare=False)
+
+    def __str__(self) -> str:
+        told = [] if self.is_guess else ["secret"]
+        told.append(f"{self.size:,} character{'' if self.size == 1 else 's'}")
+        told += [f"#{self.fingerprint}"] if self.fingerprint else []
+        return f"{REDACTED} ({', '.join(told)})"
+
+    @classmethod
+    def of(cls, clear: str, *, is_guess: bool) -> Mask:
+        """Mask a text."""
+        return cls(len(clear), print_of(clear), is_guess, clear)
+
+
+Words: TypeAlias = tuple[str | Mask, ...]
+"""A text with masks in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What the author of a tool says of its arguments.
+
+    Attributes:
+        secret: Names of those that nobody is shown.
+        shown: Names of those that are no secrets, whatever they look like.
+        is_open: Whether guesses are shown, for who opens them in private.
+    """
+
+    secret: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
+    is_open: bool = False
+
+
+NO_NAMES = Names()
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A text of JSON data in which something is masked."""
+
+    words: Words
+
+
+@dataclass(frozen=True, slots=True)
+class _Object:
+    """An object of JSON data in which something is masked."""
+
+    pairs: tuple[tuple[Words, object], ...]
+
+
+def mask_call(text: str, *, is_open: bool = False) -> Words:
+    """Mask what looks like a secret in a text about a call.
+
+    Args:
+        text: Any text.
+        is_open: Whether guesses are shown.
+    """
+    words = _cut((text,), own_spans, is_guess=False)
+    if is_open:
+        return words
+    for search in searches(text):
+        words = _cut(words, search, is_guess=True)
+    return words
+
+
+def mask_value(name: str, value: object, names: Names = NO_NAMES) -> Words:
+    """Write an argument for people: a text as it is, the rest as JSON; secrets masked.
+
+    Args:
+        name: Of the argument.
+        value: JSON data of any depth.
+        names: What the tool's author says of its arguments.
+    """
+    masked = _masked_argument(name, value, names)
+    if isinstance(masked, str):
+        return (_quoted(masked),)
+    if isinstance(masked, _Text):
+        return masked.words
+    inline = tuple(_written(masked, indent=None))
+    if not isinstance(masked, dict | list | tuple | _Object) or length(inline) <= INLINE:
+        return inline
+    return tuple(_written(masked, indent=2))
+
+
+def mask_data(data: object, names: Names = NO_NAMES) -> object:
+    """Mask arguments as cards do, as JSON data.
+
+    Args:
+        data: An object of arguments, or other JSON data.
+        names: What the tool's author says of the arguments.
+    """
+    if not isinstance(data, dict):
+        return _plain(_masked_argument("", data, names))
+    pairs = ((mask_call(key), _masked_argument(key, item, names)) for key, item in data.items())
+    return _plain(_Object(tuple(pairs)))
+
+
+def mask_title(text: str, data: object, names: Names = NO_NAMES) -> str:
+    """Mask a text that was made from the arguments of a call, such as its title.
+
+    Args:
+        text: May have values of the arguments in it, where no name says that they are secret.
+        data: The arguments.
+        names: What the tool's author says of them.
+    """
+    found = dict(_hidden_in(data, names))
+    words: Words = (text,)
+    for clear in sorted(found, key=len, reverse=True):
+        words = tuple(new for old in words for new in _replaced(old, clear, found[clear]))
+    return "".join(
+        str(part) if isinstance(part, Mask) else written(mask_call(part)) for part in words
+    )
+
+
+def _hidden_in(data: object, names: Names) -> Iterator[tuple[str, Mask]]:
+    """What is masked in arguments, in all forms in which it may stand in a title."""
+    for name, item in data.items() if isinstance(data, dict) else [("", data)]:
+        leaves = [*_leaves(item)] if str(name) in names.secret else []
+        for mask in masks_in(mask_value(str(name), item, names)):
+            for clear in leaves or [mask.clear]:
+                line = " ".join(clear.split())
+                # A title shows the beginning of a long value.
+                forms = (clear, *clear.splitlines(), line, line[:79])
+                yield from ((form, mask) for form in forms if len(form) > 2)
+
+
+def _leaves(value: object) -> Iterator[str]:
+    match value:
+        case dict():
+            yield from (leaf for item in value.values() for leaf in _leaves(item))
+        case list() | tuple():
+            yield from (leaf for item in value for leaf in _leaves(item))
+        case _:
+            yield value if isinstance(value, str) else json.dumps(value)
+
+
+def written(words: Words) -> str:
+    """Write a text with its masks."""
+    return "".join(map(str, words))
+
+
+def length(words: Words) -> int:
+    """Characters of a text, with its masks as they are written."""
+    return sum(len(str(part)) for part in words)
+
+
+def masks_in(words: Iterable[str | Mask]) -> Iterator[Mask]:
+    """The masks of a text."""
+    return (part for part in words if isinstance(part, Mask))
+
+
+def has_guess(words: Iterable[str | Mask]) -> bool:
+    """Tell whether something is masked that is not surely secret."""
+    return any(mask.is_guess for mask in masks_in(words))
+
+
+# ---- data --------------------------------------------------------------------------------------
+
+
+def _masked_argument(name: str, value: object, names: Names) -> object:
+    if name in names.secret:
+        return value if is_empty(value) else _Text((_declared(value),))
+    if name in names.shown or names.is_open:
+        return _masked(value, "", is_open=True)
+    return _masked(value, name)
+
+
+def is_empty(value: object) -> bool:
+    """Tell whether there is nothing that could be secret."""
+    return value is None or value in ("", [], {})
+
+
+def _declared(value: object) -> Mask:
+    clear = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+    # A text and a number that look alike are two values.
+    fingerprint = print_of(clear if isinstance(value, str) else f"json:{clear}")
+    return Mask(len(clear), fingerprint, is_guess=False, clear=clear)
+
+
+def _masked(value: object, key: str, *, is_open: bool = False) -> object:
+    """Mask JSON data; what has nothing to mask is given back as it is."""
+    match value:
+        case str():
+            return _masked_text(value, key, is_open=is_open)
+        case dict():
+            return _masked_object(value, key, is_open=is_open)
+        case list() | tuple():
+            return _masked_list(value, key, is_open=is_open)
+        case bool() | None:
+            return value
+        case _ if is_open:
+            return value
+        case _:
+            return _masked_number(value, key)
+
+
+def _masked_text(value: str, key: str, *, is_open: bool) -> object:
+    if not is_open and _names_secret(key, value) and PLAIN.fullmatch(value):
+        return _Text((Mask.of(value, is_guess=True),))
+    words = mask_call(value, is_open=is_open)
+    return value if words == (value,) else _Text(words)
+
+
+def _names_secret(key: str, value: object) -> bool:
+    return is_secret_key(key) and not is_harmless(key, value)
+
+
+def _masked_number(value: object, key: str) -> object:
+    clear = json.dumps(value)
+    if _names_secret(key, value) and PLAIN.fullmatch(clear):
+        return _Text((Mask.of(clear, is_guess=True),))
+    words = mask_call(clear) if isinstance(value, int) and len(clear) < 30 else (clear,)
+    return value if words == (clear,) else _Text(words)
+
+
+def _masked_object(value: dict[str, object], key: str, *, is_open: bool) -> object:
+    # {"name": "DB_PASSWORD", "value": "…"}: a list of variables or headers
+    given = next((value[name] for name in ("name", "key", "Name", "Key") if name in value), "")
+    named = given if isinstance(given, str) and is_secret_key(given) else ""
+    inherited = key if is_secret_key(key) else ""
+    fields = secret_fields(value)
+    pairs: list[tuple[Words, object]] = []
+    is_same = True
+    for name, item in value.items():
+        shown = (name,) if is_open else mask_call(name)
+        about = named if named and name.lower() == "value" else name
+        about = "secret" if name in fields else about
+        if inherited and not is_secret_key(about):
+            about = inherited
+        masked = _masked(item, about, is_open=is_open)
+        is_same = is_same and masked is item and shown == (name,)
+        pairs.append((shown, masked))
+    return value if is_same else _Object(tuple(pairs))
+
+
+def _masked_list(items: Sequence[object], key: str, *, is_open: bool) -> object:
+    masked: list[object] = []
+    option = ""
+    for item in items:
+        masked.append(_masked(item, option or key, is_open=is_open))
+        # ["--password", "…"]: the arguments of a command
+        is_option = isinstance(item, str) and item.startswith("-") and is_secret_key(item)
+        option = str(item) if is_option else ""
+    is_same = all(one is item for one, item in zip(masked, items, strict=True))
+    return items if is_same else masked
+
+
+# ---- texts -------------------------------------------------------------------------------------
+
+
+def _cut(words: Words, search: Search, *, is_guess: bool) -> Words:
+    """Mask what a search finds in the parts of a text that are not masked yet."""
+    made: list[str | Mask] = []
+    is_same = True
+    for part in words:
+        if isinstance(part, Mask):
+            made.append(part)
+            continue
+        end = 0
+        for first, last in _tokens(part, search(part)) if is_guess else search(part):
+            made += [part[end:first], Mask.of(part[first:last], is_guess=is_guess)]
+            end, is_same = last, False
+        made.append(part[end:] if end else part)
+    return words if is_same else tuple(part for part in made if part != "")
+
+
+def _tokens(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """What of the findings may be masked: plain tokens, and the lines of a private key."""
+    for first, last in spans:
+        found = text[first:last]
+        if _RUN.fullmatch(found):
+            yield from ((at, min(at + 200, last)) for at in range(first, last, 200))
+        elif found.startswith(_KEY_BEGINS):
+            for line in _KEY_LINE.finditer(text, first, last):
+                yield line.span()
+
+
+def _replaced(word: str | Mask, clear: str, mask: Mask) -> Iterator[str | Mask]:
+    if isinstance(word, Mask):
+        yield word
+        return
+    whole = re.escape(clear)
+    if len(clear) < 6:  # not inside of other words
+        whole = rf"(?<!\w){whole}(?!\w)"
+    for number, part in enumerate(re.split(whole, word)):
+        if number:
+            yield mask
+        if part:
+            yield part
+
+
+# ---- writing -----------------------------------------------------------------------------------
+
+
+def _quoted(text: str) -> str:
+    """Put a text in quotes that would be taken for another value, or for nothing at all."""
+    return json.dumps(text, ensure_ascii=False) if _needs_quotes(text) else text
+
+
+_SCALAR = re.compile(
+    r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false|null|-?Infinity|NaN|\".*\"", re.DOTALL
+)
+
+
+def _needs_quotes(text: str) -> bool:
+    return text != text.strip() or text == "" or _SCALAR.fullmatch(text) is not None
+
+
+def _written(value: object, indent: int | None, depth: int = 1) -> Iterator[str | Mask]:
+    """Write masked JSON data as `json.dumps` does, with the masks in it."""
+    match value:
+        case _Text(words=words):
+            yield from _between('"', words) if any(isinstance(w, str) for w in words) else words
+        case _Object(pairs=pairs):
+            items = [
+                (*_between('"', name), ": ", *_written(item, indent, depth + 1))
+                for name, item in pairs
+            ]
+            yield from _joined(items, "{}", indent, depth)
+        case list() | tuple() if any(
+            isinstance(one, _Text | _Object | list | tuple) for one in value
+        ):
+            items = [tuple(_written(item, indent, depth + 1)) for item in value]
+            yield from _joined(items, "[]", indent, depth)
+        case _:
+            text = json.dumps(value, ensure_ascii=False, indent=indent)
+            yield text.replace("\n", "\n" + " " * (indent or 0) * (depth - 1))
+
+
+def _joined(
+    items: Sequence[Words], brackets: str, indent: int | None, depth: int
+) -> Iterator[str | Mask]:
+    if not items:
+        yield brackets
+        return
+    gap = "" if indent is None else "\n" + " " * indent * depth
+    yield brackets[0]
+    for number, item in enumerate(items):
+        yield ("," + (gap or " ") if number else gap) or ""
+        yield from item
+    yield ("" if indent is None else "\n" + " " * indent * (depth - 1)) + brackets[1]
+
+
+def _between(quote: str, words: Words) -> Iterator[str | Mask]:
+    yield quote
+    for part in words:
+        yield part if isinstance(part, Mask) else json.dumps(part, ensure_ascii=False)[1:-1]
+    yield quote
+
+
+def _plain(value: object) -> object:
+    """Masked data as JSON data, with masks as texts."""
+    match value:
+        case _Text(words=words):
+            return written(words)
+        case _Object(pairs=pairs):
+            made: dict[str, object] = {}
+            for words, item in pairs:
+                name = key = written(words)
+                while key in made:
+                    key = f"{name} ({len(made) + 1})"
+                made[key] = _plain(item)
+            return made
+        case list() | tuple():
+            return [_plain(item) for item in value]
+        case _:
+            return value

@@ -1,0 +1,156 @@
+"""Masks secrets by the name of their key and by their look: the one choke point.
+
+Whatever goes to Slack, logs, audit or metrics and comes from a model, a tool or a person passes
+here. When in doubt, it masks. What the operator adds (`COUNTERSIGN_REDACT`) and the bot's own
+secrets are put in force for the whole process, like the set-up of the log: a place that forgot to
+ask for them would be a leak.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TypeAlias
+
+from bot.redaction.active import SHORTEST_VALUE, in_force, own_spans, print_key, print_of, rules_now
+from bot.redaction.names import is_harmless, is_secret_key, secret_fields
+from bot.redaction.patterns import REDACTED, is_card, looks_for, mask_looks
+from bot.redaction.places import ALL_PLACES, CURL, CURL_GATE, NAMES_GATE
+from bot.redaction.rules import joined
+
+__all__ = [
+    "REDACTED",
+    "Search",
+    "in_force",
+    "is_harmless",
+    "is_secret_key",
+    "mask",
+    "mask_text",
+    "mask_words",
+    "own_spans",
+    "print_key",
+    "print_of",
+    "searches",
+]
+
+
+def mask(key: str, value: object) -> object:
+    """Mask what is secret in a value of JSON data.
+
+    Args:
+        key: The name that the value has; empty when it has none.
+        value: JSON data of any depth.
+
+    Returns:
+        The value with `REDACTED` in place of secrets; equal to the value when there are none.
+    """
+    if is_secret_key(key) and not is_harmless(key, value):
+        return REDACTED
+    match value:
+        case str():
+            return mask_text(value)
+        case dict():
+            return _mask_object(value)
+        case list() | tuple():
+            return _mask_list(key, value)
+        case int() if not isinstance(value, bool) and value.bit_length() < 80:
+            return REDACTED if is_card(str(value)) else value
+        case _:
+            return value
+
+
+def mask_text(text: str) -> str:
+    """Mask what is, or looks like, a secret inside a text."""
+    text = mask_looks(rules_now().mask_values(text))
+    if rules_now().keys or NAMES_GATE.finds(text):
+        for place in ALL_PLACES:
+            text = place.mask(text)
+    if CURL_GATE.finds(text):
+        text = CURL.sub(rf"\g<keep>{REDACTED}", text)
+    return rules_now().mask_patterns(text)
+
+
+Search: TypeAlias = Callable[[str], Iterable[tuple[int, int]]]
+"""Finds begin and end of what looks like a secret, in order."""
+
+
+def searches(text: str) -> Iterator[Search]:
+    """Yield what guesses at secrets, one form after the other; only what may be in this text."""
+    yield from (look.spans for look in looks_for(text))
+    if rules_now().keys or NAMES_GATE.finds(text):
+        yield from (place.plain_spans for place in ALL_PLACES)
+    if CURL_GATE.finds(text):
+        yield _curl_spans
+    yield from (partial(joined, pattern) for pattern in rules_now().patterns)
+
+
+def _curl_spans(text: str) -> Iterator[tuple[int, int]]:
+    return ((found.end("keep"), found.end()) for found in CURL.finditer(text))
+
+
+def mask_words(text: str, data: object) -> str:
+    """Mask what is, or looks like, a secret in a text that was made from data, such as a title.
+
+    Args:
+        text: May have values of the data in it, where no name says that they are secret.
+        data: JSON data.
+    """
+    for value in sorted(set(_secrets_in(data, mask("", data))), key=len, reverse=True):
+        whole = re.escape(value)
+        if len(value) < SHORTEST_VALUE:  # not inside of other words
+            whole = rf"(?<!\w){whole}(?!\w)"
+        text = re.sub(whole, REDACTED, text)
+    return mask_text(text)
+
+
+def _secrets_in(value: object, masked: object) -> Iterator[str]:
+    """The values of data that are masked as a whole."""
+    match value, masked:
+        case dict(), dict():
+            for item, shown in zip(value.values(), masked.values(), strict=True):
+                yield from _secrets_in(item, shown)
+        case list() | tuple(), list():
+            for item, shown in zip(value, masked, strict=True):
+                yield from _secrets_in(item, shown)
+        case _ if masked == REDACTED:
+            yield from (leaf for leaf in _leaves(value) if len(leaf) > 2)
+
+
+def _leaves(value: object) -> Iterator[str]:
+    match value:
+        case dict():
+            yield from (leaf for item in value.values() for leaf in _leaves(item))
+        case list() | tuple():
+            yield from (leaf for item in value for leaf in _leaves(item))
+        case str():
+            yield value
+            yield from value.splitlines()
+        case _:
+            yield str(value)
+
+
+def _mask_object(value: Mapping[str, object]) -> dict[str, object]:
+    # {"name": "DB_PASSWORD", "value": "…"}: a list of variables or headers
+    given = next((value[name] for name in ("name", "key", "Name", "Key") if name in value), "")
+    named = given if isinstance(given, str) and is_secret_key(given) else ""
+    secret = secret_fields(value)
+    masked: dict[str, object] = {}
+    for key, item in value.items():
+        name = shown = mask_text(str(key))
+        while shown in masked:  # two secret names must not become one, or a value would vanish
+            shown = f"{name} ({len(masked) + 1})"
+        about = named if named and str(key).lower() == "value" else str(key)
+        masked[shown] = mask("secret" if key in secret else about, item)
+    return masked
+
+
+def _mask_list(key: str, items: Sequence[object]) -> list[object]:
+    masked: list[object] = []
+    option = ""
+    for item in items:
+        masked.append(mask(option, item) if option else mask(key, item))
+        # ["--password", "…"]: the arguments of a command
+        is_option = isinstance(item, str) and item.startswith("-") and is_secret_key(item)
+        option = str(item) if is_option else ""
+    return masked

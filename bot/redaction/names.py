@@ -1,0 +1,124 @@
+"""Names that say that a value is a secret: `db_password`, `X-Api-Key`, `PGPASSWORD`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from itertools import pairwise
+
+from bot.redaction.active import rules_now
+from bot.redaction.patterns import is_login
+from bot.redaction.rules import words_of
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_SECRET_WORDS = _set(
+    """
+    apikey authorization bearer cookie credential credentials cvc cvv jwt otp passphrase passcode
+    kennwort mdp mnemonic motdepasse passwd passwort password passwords pin pwd secret secrets senha
+    token tokens totp wachtwoord
+    """
+)
+_SECRET_LAST = _set("pass pw")
+"""Words that name a secret as the last ones of a name: `DB_PASS`, but not `pass_rate`."""
+_SECRET_PAIRS = frozenset(
+    (first, second)
+    for first, seconds in {
+        "api": "key keys",
+        "access": "key keys",
+        "account": "key",
+        "auth": "key",
+        "contrase": "ñ na",
+        "de": "passe",
+        "encryption": "key",
+        "key": "data",
+        "master": "key",
+        "private": "key keys lines",
+        "recovery": "phrase",
+        "secret": "key keys",
+        "seed": "phrase",
+        "signing": "key",
+        "ssh": "key",
+    }.items()
+    for second in seconds.split()
+)
+_SECRET_ENDS = (
+    *("password", "passwd", "passphrase", "passcode", "apikey", "authtoken", "accesstoken"),
+    *("secret", "credentials", "privatekey", "accesskey", "secretkey", "accountkey"),
+)
+"""Of words that are written as one: `PGPASSWORD`."""
+_HARMLESS_NAMES = frozenset({("image", "pull", "secret"), ("image", "pull", "secrets")})
+"""They refer to secrets that are elsewhere."""
+_HARMLESS_ENDS = _set(
+    """
+    alg algorithm at audience banner budget consent count counts days enabled endpoint expires
+    expiry file hours issuer kind label length limit minutes name notice path policy ref refs
+    required scope scopes seconds size status ttl type uri url usage used version weeks
+    """
+)
+
+
+def is_secret_key(key: str) -> bool:
+    """Tell whether the name of a key says that its value is a secret."""
+    words = words_of(key)
+    if rules_now().has_key(words):
+        return True
+    if words and (words[-1] in _HARMLESS_ENDS or tuple(words) in _HARMLESS_NAMES):
+        return False
+    return (
+        not _SECRET_WORDS.isdisjoint(words)
+        or not _SECRET_LAST.isdisjoint(words[-1:])
+        or any(word.endswith(_SECRET_ENDS) for word in words)
+        or any(pair in _SECRET_PAIRS for pair in pairwise(words))
+    )
+
+
+_PLACE = re.compile(r"[/~$.].*", re.DOTALL)
+_RELEASE = re.compile(r"[0-9]{1,4}(?:\.[0-9]{1,6}){1,3}(?:-[a-z0-9.]{1,20})?")
+_PIN = re.compile(r"[0-9]{4,8}")
+
+
+def is_harmless_text(key: str, value: str) -> bool:
+    """Tell whether a text under a secret name is something else that has such a name.
+
+    `PWD` is a directory for a shell, `OTP` a release of Erlang, and a pin may be one of a chip.
+    """
+    if rules_now().has_key(words_of(key)):
+        return False
+    match words_of(key)[-1:]:
+        case ["pwd"]:
+            return _PLACE.fullmatch(value) is not None
+        case ["otp"]:
+            return _RELEASE.fullmatch(value) is not None
+        case ["pin"]:
+            return _PIN.fullmatch(value) is None
+        case _:
+            return False
+
+
+def secret_fields(value: Mapping[str, object]) -> frozenset[str]:
+    """Name the fields of an object that are secret for what the object is, not by their names."""
+    fields = {"data", "stringData"} if value.get("kind") == "Secret" else set()
+    login = value.get("auth")  # of a registry
+    if isinstance(login, str) and is_login(login):
+        fields.add("auth")
+    return frozenset(fields)
+
+
+def is_harmless(key: str, value: object) -> bool:
+    """Tell whether a value under a secret name says nothing: nothing at all, yes or no, a count."""
+    if value is None or isinstance(value, bool) or value in ("", [], {}):
+        return True
+    if not isinstance(value, int | float):
+        return is_harmless_text(key, value if isinstance(value, str) else "")
+    return is_harmless_text(key, str(value)) or is_counted(key, "pass", "token", "tokens")
+
+
+def is_counted(key: str, *counted: str) -> bool:
+    """Tell whether a key is secret for nothing but words of things that are counted, too."""
+    words = words_of(key)
+    found = {word for word in words if word in _SECRET_WORDS or word in _SECRET_LAST}
+    return bool(found) and found <= set(counted) and not rules_now().has_key(words)

@@ -1,0 +1,219 @@
+"""Places in a text where a name says what the value after it is: `password: …`, `--token …`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from agents.policy.patterns import Pattern
+from bot.redaction.names import is_counted, is_harmless_text, is_secret_key
+from bot.redaction.patterns import REDACTED, is_random, mask_spans
+
+NAMES_GATE = Pattern(
+    "(?i)pass|pw|secret|token|key|cookie|credential|authorization|bearer|jwt|otp|cvc|cvv|kennwort"
+    "|contrase|mdp|senha|wachtwoord|mnemonic|phrase|pin[ :='\"]"
+)
+"""A text in which it finds nothing has no value that a name makes secret."""
+
+_NO_SECRETS = """
+    a an and are at been being bool boolean by changed correct empty encrypted expired false hashed
+    here hidden if in incorrect int integer invalid kept known masked missing needed never no none
+    not now null of off ok old on only optional or out redacted required reset rotated secret sent
+    set shown str stored string strong that the there to too true unchanged undefined unknown unset
+    up used valid weak what wrong falsch leer nicht richtig correcta incorrecta incorrect vide faux
+"""
+_UNSAID = frozenset(_NO_SECRETS.split())
+"""Words after “password is” and the like that are not the password."""
+
+_BEGINS = r"(?:(?<![\w.$@\\])|(?<=\\[nrt])|(?<=\\)(?![nrt]))"
+_SCHEME = r"(?:(?:bearer|basic|token|digest|negotiate|apikey)[ \t]{1,3})?"
+_QUOTED = (
+    r"\\\"(?:[^\"\\\n]|\\[^\"\n]){0,4000}+(?:\\\")?"
+    r"|\"(?:[^\"\\\n]|\\.){0,4000}+\"?"
+    r"|'(?:[^'\\\n]|\\.){0,4000}+'?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in a text where a name says what the value after it is.
+
+    Attributes:
+        before: Matches the name, as a group, and what stands between it and the value.
+        value: Matches the value.
+        follow: What has to follow a value that is one plain token.
+        is_prose: Whether it is a sentence: its end is kept, and the value has to look secret.
+    """
+
+    before: re.Pattern[str]
+    value: re.Pattern[str]
+    follow: re.Pattern[str]
+    is_prose: bool = False
+
+    def mask(self, text: str) -> str:
+        """Mask the values with secret names; a value without one may have names in it."""
+        pieces: list[str] = []
+        done = at = 0
+        while (before := self.before.search(text, at)) is not None:
+            at = before.end()
+            found = self.value.match(text, at) if is_secret_key(before["name"]) else None
+            if found is None or not self._tells(before["name"], found[0]):
+                continue
+            pieces += [text[done:at], REDACTED]
+            done = at = found.end() - (len(_end_of(found[0])) if self.is_prose else 0)
+        return "".join([*pieces, text[done:]])
+
+    def plain_spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield begin and end of the values with secret names that are one plain token."""
+        at = 0
+        while (before := self.before.search(text, at)) is not None:
+            at = before.end()
+            if not is_secret_key(before["name"]):
+                continue
+            found = _PLAIN_VALUE.match(text, at)
+            if found is None or not self._ends(text, before, found):
+                continue
+            end = found.end("plain") - (len(_end_of(found["plain"])) if self.is_prose else 0)
+            if self._tells(before["name"], found["plain"]) and end > found.start("plain"):
+                yield found.start("plain"), end
+                at = found.end()
+
+    def _ends(self, text: str, before: re.Match[str], found: re.Match[str]) -> bool:
+        """Tell whether the value ends with a token: what comes after is no part of it."""
+        if found["quote"]:
+            return text.startswith(found["quote"], found.end())
+        follow = _END_OF_FIELD if before[0].rstrip()[-1:] == ":" else self.follow
+        return follow.match(text, found.end()) is not None
+
+    def _tells(self, name: str, value: str) -> bool:
+        """Tell whether a value can be the secret itself."""
+        core = value.strip(_AROUND)
+        if not core or core in _MASKED or core.lower() in _UNSAID or _FILE.search(name):
+            return False
+        if "." in name and _PORT.match(value):  # a host, such as password.example.com:8443
+            return False
+        if is_harmless_text(name, core):
+            return False
+        if self.is_prose and name.lower().startswith("pin"):
+            return _PIN.fullmatch(core) is not None
+        if self.is_prose and not name.lower().startswith(_PASSWORDS):
+            return is_random(core) and len(core) >= 8
+        return not (_NUMBER.fullmatch(core) and is_counted(name, "pass", "tokens"))
+
+
+_PLAIN_VALUE = re.compile(
+    r"(?P<quote>\\?[\"'])?(?P<plain>[A-Za-z0-9_.+/=-]{1,200}+)(?![A-Za-z0-9_.+/=-])"
+)
+_END_OF_WORD = re.compile(r"[\s\"',;&|<>)\]}]|\\[\"'nrt]|\Z")
+_END_OF_FIELD = re.compile(r"[ \t]*+(?:[\n\"',;&>)\]}]|\\[\"'nrt]|\Z)")
+"""A colon gives its whole line a name: more words after the first are a part of the value."""
+_END_OF_LINE = re.compile(r"[ \t]*+(?:\n|\Z)")
+_END_OF_SENTENCE = re.compile(r"[,;:!?)\]]*+(?:\s|\Z)")
+_END_OF_ELEMENT = re.compile("<")
+_PIN = re.compile(r"[0-9]{4,8}")
+_PASSWORDS = ("pass", "pwd", "kennwort", "contrase", "mot de passe", "senha")
+_AROUND = "\"'\\.,;:!?()[]{}` "
+_MASKED = {REDACTED, REDACTED.split(" ", maxsplit=1)[0]}
+_FILE = re.compile(r"\.(?:css|go|html|js|json|log|md|py|rs|sh|toml|ts|txt|ya?ml)\Z")
+_PORT = re.compile(r"[0-9]{1,5}(?:[/?#]|\Z)")
+_NUMBER = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,12})?")
+
+
+def _end_of(sentence: str) -> str:
+    return sentence[len(sentence.rstrip(".,;:!?")) :]
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The values of a Secret of Kubernetes, written as YAML."""
+
+    def mask(self, text: str) -> str:
+        """Mask the values."""
+        return mask_spans(text, self._spans(text))
+
+    def plain_spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield begin and end of the values that are one plain token."""
+        for first, last in self._spans(text):
+            if _PLAIN_VALUE.fullmatch(text, first, last):
+                yield first, last
+
+    def _spans(self, text: str) -> Iterator[tuple[int, int]]:
+        begins = [0, *(found.start() for found in _NEXT.finditer(text)), len(text)]
+        for begin, end in pairwise(begins):
+            if _IS_SECRET.search(text, begin, end) is not None:
+                yield from self._values(text, begin, end)
+
+    def _values(self, text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
+        is_data = False
+        for found in _LINE.finditer(text, begin, end):
+            if found["top"]:
+                is_data = found["top"] in {"data", "stringData"}
+            elif is_data and found["value"] not in _MASKED:
+                yield found.span("value")
+
+
+_NEXT = re.compile(r"^---", re.MULTILINE)
+_IS_SECRET = re.compile(r"^kind:[ \t]{0,9}[\"']?Secret[\"']?[ \t]{0,9}$", re.MULTILINE)
+_LINE = re.compile(
+    r"^(?:(?P<top>[\w-]{1,63}+):"
+    r"|[ \t]{1,32}+(?:[\w.-]{1,253}+:[ \t]{1,9}+)?(?P<value>[^\s#|>][^\n]*+))",
+    re.MULTILINE,
+)
+
+PLACES = (
+    Place(  # the line of a file or of a header; a passphrase has spaces
+        re.compile(
+            r"^[ \t>*-]{0,16}+[\"']?"
+            r"(?P<name>[\w.-]{0,64}?(?:passwords?|passwd|passphrase|passcode|cookie|mnemonic"
+            r"|(?:seed|recovery)[ _-]?phrase))"
+            r"[\"']?[ \t]{0,3}:[ \t]{1,3}",
+            re.IGNORECASE | re.MULTILINE,
+        ),
+        re.compile(r"\S[^\n]{0,4000}+"),
+        _END_OF_LINE,
+    ),
+    Place(  # the password for the database is …
+        re.compile(
+            r"(?<!\w)(?P<name>(?:api|access|secret|auth)[ -](?:key|token)|password|passwd"
+            r"|passphrase|passcode|pwd|secret|token"
+            r"|passwort|kennwort|contraseña|mot de passe|senha|pin)"
+            r"(?:\s(?:for|of|to|on|für|de|del|du|pour)(?:\s(?!(?:is|was|ist|es|est)\b)\S{1,64}+){1,3})?"
+            r"\s{1,3}(?:is|was|ist|lautet|es|est|é)(?: now)?:?\s{1,3}",
+            re.IGNORECASE,
+        ),
+        re.compile(r"\"[^\"\n]{1,200}+\"?|'[^'\n]{1,200}+'?|[^\s\"']\S{0,200}+"),
+        _END_OF_SENTENCE,
+        is_prose=True,
+    ),
+    Place(  # --password …
+        re.compile(r"(?<![\w-])--?(?!no-)(?P<name>[A-Za-z][\w-]{1,63}+)[ \t]{1,3}"),
+        re.compile(rf"{_QUOTED}|[^\s\"'-]\S{{0,2000}}+"),
+        _END_OF_WORD,
+    ),
+    Place(
+        re.compile(r"<(?P<name>[\w:.-]{1,64}+)>"),
+        re.compile(r"[^<\n]{1,2000}+"),
+        _END_OF_ELEMENT,
+    ),
+    Place(
+        re.compile(
+            rf"{_BEGINS}(?P<name>(?:(?:api|access|account|auth|private|secret|signing|mot de|seed"
+            r"|recovery)[ ])?"
+            r"[A-Za-z_$@][\w.$@-]{0,127}+)"
+            rf"(?:\\?[\"'])?\]?[ \t]{{0,3}}(?:=>|:=|[:=])\s{{0,3}}{_SCHEME}",
+            re.IGNORECASE,
+        ),
+        re.compile(rf"{_QUOTED}|[^\s\"',;&]{{1,4000}}+"),
+        _END_OF_WORD,
+    ),
+)
+ALL_PLACES: tuple[Place | Manifest, ...] = (Manifest(), *PLACES)
+
+CURL_GATE = Pattern("(?i)curl")
+CURL = re.compile(
+    r"(?<![\w-])(?P<keep>(?:-u|--user)[ =]{1,3}[\"']?"
+    r"(?![0-9]{1,10}+:[0-9]{1,10}+\b)[^\s:\"']{1,128}+:)"
+    r"(?!//|••••)[^\s\"']{1,500}+"
+)

@@ -1,0 +1,142 @@
+"""What the operator wants masked beside what is masked anyway: read, checked, applied."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from agents.policy.patterns import Pattern, PatternError
+from bot.redaction.patterns import REDACTED, mask_spans
+
+MOST_RULES = 50
+MOST_CHARACTERS = 200
+"""Of one rule."""
+
+_KEY = re.compile(r"[^\W\d_][\w-]*")
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
+
+
+class RuleError(ValueError):
+    """A rule that cannot be used.
+
+    Attributes:
+        fault: What is wrong, as a clause.
+        remedy: What would be right, as a clause.
+    """
+
+    def __init__(self, fault: str, remedy: str) -> None:
+        super().__init__(f"{fault}; {remedy}")
+        self.fault = fault
+        self.remedy = remedy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What is masked beside what is masked anyway.
+
+    Attributes:
+        keys: Names of keys, each as its words in lower case: a value under such a key is secret.
+        patterns: What they match is secret.
+        values: Texts that are secret wherever they stand, the longest first.
+    """
+
+    keys: tuple[tuple[str, ...], ...] = ()
+    patterns: tuple[Pattern, ...] = ()
+    values: tuple[str, ...] = ()
+
+    def has_key(self, words: Sequence[str]) -> bool:
+        """Tell whether the words of a key's name hold one of `keys`, side by side."""
+        return any(
+            key == tuple(words[start : start + len(key)])
+            for key in self.keys
+            for start in range(len(words) - len(key) + 1)
+        )
+
+    def mask_values(self, text: str) -> str:
+        """Mask the texts that are secret wherever they stand."""
+        for value in self.values:
+            text = text.replace(value, REDACTED)
+        return text
+
+    def mask_patterns(self, text: str) -> str:
+        """Mask what the patterns match, but never what is masked already."""
+        for pattern in self.patterns:
+            parts = [mask_spans(part, joined(pattern, part)) for part in text.split(REDACTED)]
+            text = REDACTED.join(parts)
+        return text
+
+
+NO_RULES = Rules()
+
+
+def words_of(name: str) -> list[str]:
+    """The words of a key's name, in lower case: `dbPassword` and `DB-PASSWORD` have the same."""
+    return [word.lower() for word in _WORDS.findall(name)]
+
+
+def read_rules(text: str) -> Rules:
+    """Read rules, separated by line ends, or by commas that are in no brackets.
+
+    What consists of letters, digits, `_` and `-` alone is the name of a key; all else is a regular
+    expression.
+
+    Args:
+        text: The rules.
+
+    Raises:
+        RuleError: There are too many, or one is too long, broken, or matches nothing.
+    """
+    entries = list(dict.fromkeys(entry for entry in map(str.strip, _split(text)) if entry))
+    if not entries:
+        raise RuleError("it has no rule", "write key names or regular expressions, or unset it")
+    if len(entries) > MOST_RULES:
+        raise RuleError(f"it has {len(entries)} rules", f"write at most {MOST_RULES}")
+    keys = [entry for entry in entries if _KEY.fullmatch(entry)]
+    patterns = [_compiled(entry) for entry in entries if not _KEY.fullmatch(entry)]
+    return Rules(keys=tuple(tuple(words_of(key)) for key in keys), patterns=tuple(patterns))
+
+
+def _split(text: str) -> Iterator[str]:
+    entry, depth, in_class, is_escaped = "", 0, False, False
+    for char in text:
+        if char == "\n" or (char == "," and not (depth or in_class or is_escaped)):
+            yield entry
+            entry, depth, in_class, is_escaped = "", 0, False, False
+            continue
+        entry += char
+        if is_escaped or char == "\\":
+            is_escaped = not is_escaped
+            continue
+        if char in "[]":
+            in_class = char == "[" or (in_class and entry.endswith(("[]", "[^]")))
+        elif not in_class:
+            depth = max(depth + (char in "({") - (char in ")}"), 0)
+    yield entry
+
+
+def _compiled(entry: str) -> Pattern:
+    named = f"{entry[:40]!r}{'…' if len(entry) > 40 else ''}"
+    if len(entry) > MOST_CHARACTERS:
+        fault = f"{named} has {len(entry)} characters"
+        raise RuleError(fault, f"write at most {MOST_CHARACTERS} for each rule")
+    try:
+        pattern = Pattern(entry)
+    except PatternError as error:
+        raise RuleError(
+            f"{named} cannot be used: {error}", "see docs/configuration.md, Secrets"
+        ) from error
+    if pattern.matches("") or all(pattern.matches(char) for char in "a0 -"):
+        raise RuleError(f"{named} matches nothing, or everything", "say what the secret looks like")
+    return pattern
+
+
+def joined(pattern: Pattern, text: str) -> list[tuple[int, int]]:
+    """Begin and end of all that a pattern finds; what touches is one."""
+    spans: list[tuple[int, int]] = []
+    for first, last in pattern.spans(text):
+        if spans and first <= spans[-1][1]:
+            spans[-1] = (spans[-1][0], last)
+        else:
+            spans.append((first, last))
+    return spans

@@ -1,0 +1,329 @@
+"""Joins the use cases and Slack: builds the Bolt app, its listeners, and the tick."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from slack_bolt.async_app import AsyncApp
+from slack_bolt.authorization import AuthorizeResult
+from slack_sdk.web.async_client import AsyncWebClient
+
+from agents import Agent, Runner
+from bot.clock import steady_clock
+from bot.core.approvals import Approvals
+from bot.core.audit import AuditedCheckpoints
+from bot.core.catalog import Catalog
+from bot.core.edits import Edits
+from bot.core.inbox import Inbox
+from bot.core.outbox import Outbox
+from bot.core.runs.starts import Starts
+from bot.core.runs.witness import Witness, WitnessedCheckpoints
+from bot.core.scheduler import Sweep
+from bot.core.threads import Threads
+from bot.core.turns import Turns
+from bot.core.upkeep.forgetting import Forgetting, Retention
+from bot.errors import SettingsError
+from bot.observability.instrument import MeteredClient, MeteredStorage
+from bot.observability.telemetry import NO_TELEMETRY, Telemetry, Time
+from bot.people.access import Access
+from bot.ports import Clock
+from bot.questions.record import Rules
+from bot.slack.cards.choose import is_folded
+from bot.slack.directory import SlackDirectory
+from bot.slack.http import Answering
+from bot.slack.listeners import Desk, FrontApp, register
+from bot.slack.notifier import SlackNotifier
+from bot.slack.ratelimit import SLACK_LIMITS, Limits, Pacer
+from bot.tasks import Tasks
+from storage.base import Storage
+
+QUICK_S = 2
+"""Seconds that a call may take while a person waits for the answer to a click."""
+PATIENT_S = 10
+"""Seconds that a call may take otherwise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Who the bot is, as `auth.test` says.
+
+    Attributes:
+        team_id: The workspace where the app is installed.
+        bot_user_id: Its user id, the one that people mention.
+        bot_id: Its bot id.
+        enterprise_id: The organisation on Enterprise Grid; empty without one.
+    """
+
+    team_id: str
+    bot_user_id: str
+    bot_id: str
+    enterprise_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slack:
+    """How Slack is reached.
+
+    Attributes:
+        token: The bot token.
+        signing_secret: Signs requests in HTTP mode; empty in Socket Mode.
+        api_url: Base address of the Web API, with a slash at the end.
+        identity: Who the bot is.
+    """
+
+    token: str
+    signing_secret: str
+    api_url: str
+    identity: Identity
+
+    def __repr__(self) -> str:
+        return f"Slack(api_url={self.api_url!r}, identity={self.identity!r})"
+
+    def client(self, *, timeout_s: int, telemetry: Telemetry = NO_TELEMETRY) -> AsyncWebClient:
+        """A client that never repeats a call by itself, whatever became of it."""
+        made = MeteredClient(
+            token=self.token, base_url=self.api_url, timeout=timeout_s, retry_handlers=[]
+        )
+        made.telemetry = telemetry
+        return made
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Countersign:
+    """The bot, joined together.
+
+    Attributes:
+        bolt: Takes Slack's payloads.
+        desk: The use cases behind the listeners.
+        sweep: Finds due work.
+        tasks: Work that runs.
+        answering: Entered while somebody at Slack waits for an answer.
+    """
+
+    bolt: AsyncApp
+    desk: Desk
+    sweep: Sweep
+    tasks: Tasks
+    answering: Answering
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Process:
+    """Where the bot runs.
+
+    Attributes:
+        owner: Name of this process in leases.
+        clock: The time now.
+        telemetry: Is told what happens.
+        limits: What Slack allows, by method.
+        retention: How long threads are kept; None for ever.
+        era: Which life of the database this is, by `RestoreStore.era`; empty in the first.
+    """
+
+    owner: str
+    clock: Clock
+    telemetry: Telemetry = NO_TELEMETRY
+    limits: Limits = field(default_factory=lambda: SLACK_LIMITS)
+    retention: timedelta | None = None
+    era: str = ""
+
+
+def build(
+    *, slack: Slack, storage: Storage, agents: Mapping[str, Agent], rules: Rules, process: Process
+) -> Countersign:
+    """Join everything.
+
+    Args:
+        slack: How Slack is reached.
+        storage: Where records are kept; open.
+        agents: Work in the threads, by channel; see `Catalog`.
+        rules: Who decides, and how long it may take.
+        process: Where all this runs.
+
+    Raises:
+        SettingsError: The environment would make Slack's library ignore the bot token.
+    """
+    clock, owner, telemetry = process.clock, process.owner, process.telemetry
+    storage = MeteredStorage.around(storage, telemetry, clock)
+    tasks = Tasks()
+    quick = slack.client(timeout_s=QUICK_S, telemetry=telemetry)
+    patient = slack.client(timeout_s=PATIENT_S, telemetry=telemetry)
+    directory = SlackDirectory(quick, team_id=slack.identity.team_id, clock=clock)
+    notifier = SlackNotifier(
+        patient,
+        team_id=slack.identity.team_id,
+        clock=clock,
+        pacer=Pacer(steady_clock, asyncio.sleep, process.limits),
+        healed=lambda: tasks.spawn(catch_up()),
+    )
+    outbox = Outbox(storage=storage, notifier=notifier, clock=clock, owner=owner, spawn=tasks.spawn)
+    waker = _Waker()
+    approvals = Approvals(
+        storage=storage,
+        access=Access(directory),
+        notifier=notifier,
+        clock=clock,
+        owner=owner,
+        wake=waker,
+        remind_after=rules.remind_after,
+        folded=is_folded,
+    )
+    witness = Witness(
+        storage.approvals, clock, lambda approval_id: tasks.spawn(approvals.attend(approval_id))
+    )
+    starts = Starts(
+        storage=storage,
+        access=approvals.access,
+        clock=clock,
+        max_age=rules.max_age,
+        attend=lambda approval_id: tasks.spawn(approvals.attend(approval_id)),
+    )
+    catalog = Catalog(
+        agents,
+        make_runner=lambda agent: Runner(
+            agent,
+            checkpoint_store=WitnessedCheckpoints(
+                AuditedCheckpoints(storage.checkpoints, storage.audit, clock), witness
+            ),
+            message_log=storage.log,
+            durability="step",
+            streaming=True,
+            before_start=starts,
+            era=process.era,
+        ),
+        checkpoints=storage.checkpoints,
+        channel_name=directory.channel_name,
+    )
+    turns = Turns(
+        storage=storage,
+        runners=catalog.runner,
+        approvals=approvals,
+        notifier=notifier,
+        outbox=outbox,
+        rules=rules,
+        clock=clock,
+        spawn=tasks.spawn,
+        witness=witness,
+    )
+    inbox = Inbox(
+        storage=storage,
+        access=approvals.access,
+        approvals=approvals,
+        outbox=outbox,
+        clock=clock,
+    )
+    threads = Threads(
+        storage=storage, inbox=inbox, turns=turns, outbox=outbox, clock=clock, owner=owner
+    )
+
+    async def catch_up() -> None:
+        await approvals.catch_up()
+        for thread_id in await threads.catch_up():
+            waker(thread_id)
+
+    waker.work = lambda thread_id: tasks.spawn(threads.work(thread_id))
+    desk = Desk(
+        storage=storage,
+        approvals=approvals,
+        inbox=inbox,
+        threads=threads,
+        check_call=catalog.check_call,
+        judge=catalog.judge,
+        edits=Edits(storage, approvals, rules, clock),
+        outbox=outbox,
+        client=quick,
+        clock=clock,
+        spawn=tasks.spawn,
+    )
+    bolt = _bolt(slack)
+    register(bolt, desk)
+    sweep = Sweep(
+        storage=storage,
+        approvals=approvals,
+        threads=threads,
+        outbox=outbox,
+        clock=clock,
+        spawn=tasks.spawn,
+        retention=_retention(storage, process),
+    )
+    return Countersign(
+        bolt=bolt,
+        desk=desk,
+        sweep=sweep,
+        tasks=tasks,
+        answering=lambda: _Answering(telemetry),
+    )
+
+
+def _retention(storage: Storage, process: Process) -> Retention | None:
+    if process.retention is None:
+        return None
+    forgetting = Forgetting(storage=storage, clock=process.clock, owner=process.owner)
+    return Retention(forgetting=forgetting, keep=process.retention)
+
+
+class _Answering:
+    """Measures how long somebody at Slack waits for an answer."""
+
+    def __init__(self, telemetry: Telemetry) -> None:
+        self._telemetry = telemetry
+        self._begin = 0
+
+    def __enter__(self) -> None:
+        self._begin = steady_clock()
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            took = (steady_clock() - self._begin) / 1000
+            self._telemetry.observe(Time.ACKNOWLEDGEMENT, took)
+
+
+class _Waker:
+    """Lets approvals start the work of threads, which are built after them."""
+
+    work: Callable[[str], None]
+
+    def __call__(self, thread_id: str) -> None:
+        self.work(thread_id)
+
+
+def _bolt(slack: Slack) -> AsyncApp:
+    identity = slack.identity
+
+    async def authorize(**_: Any) -> AuthorizeResult:
+        return AuthorizeResult(
+            enterprise_id=identity.enterprise_id or None,
+            team_id=identity.team_id,
+            bot_token=slack.token,
+            bot_id=identity.bot_id,
+            bot_user_id=identity.bot_user_id,
+        )
+
+    app = FrontApp(
+        name="countersign",
+        # Its token comes with each request, from `authorize`.
+        client=AsyncWebClient(base_url=slack.api_url, timeout=PATIENT_S, retry_handlers=[]),
+        signing_secret=slack.signing_secret,
+        authorize=authorize,
+        # The listener has recorded before it acknowledges, and the answer leaves at once.
+        process_before_response=True,
+        raise_error_for_unhandled_request=True,
+        attaching_conversation_kwargs_enabled=False,
+        logger=logging.getLogger("slack_bolt"),
+    )
+    if app.oauth_flow is not None:
+        raise SettingsError(
+            "SLACK_CLIENT_ID",
+            "together with SLACK_CLIENT_SECRET it makes Slack's library ignore SLACK_BOT_TOKEN",
+            "unset both; Countersign does not use them",
+        )
+    return app
+
+
+STOP_PATIENCE = timedelta(seconds=4)
+"""For work that goes on when the bot is told to stop; all in all it stops within ten seconds."""

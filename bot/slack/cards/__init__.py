@@ -1,0 +1,23 @@
+"""Cards and modals: pure functions from records to Block Kit. No Slack client, no clock."""
+
+from bot.slack.cards.choose import (
+    approvers_words,
+    card_for,
+    concluded_text,
+    escalation_text,
+    reminder_text,
+)
+from bot.slack.cards.reply import reply_cards
+from bot.slack.cards.withdrawal import withdrawal_card
+from bot.slack.layout.blocks import Card
+
+__all__ = [
+    "Card",
+    "approvers_words",
+    "card_for",
+    "concluded_text",
+    "escalation_text",
+    "reminder_text",
+    "reply_cards",
+    "withdrawal_card",
+]

@@ -1,0 +1,53 @@
+"""What a card says that asks people about something else than at first, or once more."""
+
+from __future__ import annotations
+
+from bot.mrkdwn import escape, mention
+from bot.questions.form import ask_of
+from bot.redaction.call import NO_NAMES, Names
+from bot.slack.layout.arguments import Budget, list_changes, read_object
+from bot.slack.layout.blocks import Block, context, line, literal, mrkdwn, rich, section
+from bot.slack.layout.text import clip
+from storage.records import Approval
+
+CHANGES = Budget(whole=1_600, value=300)
+_REASON = 300
+
+
+def anew(approval: Approval) -> list[Block]:
+    """Say why people are asked anew, who edited what they are asked about, and what they changed.
+
+    What runs is the arguments of the card; of the old ones there is as much as there is room for.
+
+    Args:
+        approval: Pending.
+    """
+    blocks: list[Block] = []
+    if approval.asked_again:
+        why = escape(clip(approval.asked_again, _REASON))
+        nothing = "" if approval.restored_to_ms else " Nothing has run."
+        blocks.append(section(f"*You are asked again:* {why}.{nothing}"))
+    if approval.edited_by:
+        blocks.append(section(f"*Edited by {mention(approval.edited_by)}.* {_whose(approval)}"))
+    masks = ask_of(approval).masks
+    return [*blocks, *changes(approval.original_json, approval.arguments_json, masks)]
+
+
+def changes(before: str, after: str, masks: Names = NO_NAMES) -> list[Block]:
+    """Show what an edit changed, old and new; nothing when there is nothing to compare."""
+    old, new = read_object(before), read_object(after)
+    if not before or not after or old is None or new is None:
+        return []
+    listed = list_changes(old, new, CHANGES, masks)
+    if not listed.elements:
+        return []
+    blocks = [rich(line(literal("Changes", "bold")), *listed.elements)]
+    if listed.hidden:
+        blocks.append(context(mrkdwn(f"{listed.hidden:,} characters of changes are not shown.")))
+    return blocks
+
+
+def _whose(approval: Approval) -> str:
+    if approval.editors_excluded:
+        return "Somebody else has to agree to what it says now."
+    return "It needs agreement to what it says now."

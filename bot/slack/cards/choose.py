@@ -1,0 +1,150 @@
+"""Picks the card of a record by its kind, and writes reminders and escalations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import assert_never
+
+from bot.config.values import CHANNEL
+from bot.mrkdwn import date, is_person, mention
+from bot.slack.cards.approval import approval_card, describe
+from bot.slack.cards.doubt import doubt_card
+from bot.slack.cards.final import what_runs
+from bot.slack.cards.question import describe_question, question_card
+from bot.slack.cards.restored import restored
+from bot.slack.layout.blocks import Card, literal, quote, rich, section
+from bot.slack.layout.parts import MEMBERS, approvers_words, spoken_title, title_of
+from bot.slack.layout.text import clip
+from storage.records import Approval, Kind, Status
+
+__all__ = [
+    "approvers_words",
+    "card_for",
+    "concluded_text",
+    "escalation_text",
+    "is_folded",
+    "reminder_text",
+]
+
+MOST_MENTIONS = 20
+
+
+def card_for(approval: Approval, *, approvers_text: str) -> Card:
+    """Draw the card of any record as it stands.
+
+    Args:
+        approval: The record.
+        approvers_text: Who may decide, in our own words.
+
+    Returns:
+        The card.
+    """
+    match approval.kind:
+        case Kind.APPROVAL:
+            draw = approval_card
+        case Kind.QUESTION:
+            # What is missing of a call: the card of that call, with other deciders.
+            draw = approval_card if approval.tool.strip() else question_card
+        case Kind.DOUBT:
+            draw = doubt_card
+        case _:
+            assert_never(approval.kind)
+    card = draw(approval, approvers_text=approvers_text)
+    return restored(card, approval)
+
+
+def is_folded(approval: Approval) -> bool:
+    """Tell whether the card of a pending record leaves out something that is in Details."""
+    is_question = approval.kind is Kind.QUESTION and not approval.tool.strip()
+    about = describe_question(approval) if is_question else describe(approval)
+    return about.hidden > 0
+
+
+def reminder_text(approval: Approval, mentions: Sequence[str], *, link: str = "") -> Card:
+    """Write a reminder for the thread of a pending approval.
+
+    Args:
+        approval: The record.
+        mentions: Ids of people and user groups, each mentioned once; others are left out.
+        link: Address of the card; empty when it is not known.
+
+    Returns:
+        The message.
+    """
+    people = _people(mentions)
+    what = "an answer" if approval.kind is Kind.QUESTION else "a decision"
+    until = date(approval.expires_ms)
+    waits = f"This still waits for {what}, until {until}. {_where(link)}"
+    if approval.edited_by and not approval.reminders:
+        waits = f"{mention(approval.edited_by)} has edited this, and now you are asked. {waits}"
+    title = quote(literal(clip(title_of(approval), 300)))
+    spoken = f"{people} Reminder: {spoken_title(approval)} still waits for {what}.".strip()
+    return Card(text=spoken, blocks=[section(f"{people} {waits}".strip()), rich(title)])
+
+
+def escalation_text(approval: Approval, backups: Sequence[str], *, link: str = "") -> Card:
+    """Ask the backup people in the thread of a pending approval.
+
+    Args:
+        approval: The record.
+        backups: As frozen in the record: user ids, user group ids, or `channel`. Each is mentioned
+            once, but for the channel, which is named in words.
+        link: Address of the card; empty when it is not known.
+
+    Returns:
+        The message.
+    """
+    people = _people(backups)
+    who = " and ".join(["you"] * bool(people) + [MEMBERS] * (CHANNEL in backups))
+    waits = (
+        f"Nobody has decided this yet, so {who} may decide it now, too, until "
+        f"{date(approval.expires_ms)}. {_where(link)}"
+    )
+    title = quote(literal(clip(title_of(approval), 300)))
+    spoken = f"{people} Nobody has decided this yet, and you may, too: {spoken_title(approval)}."
+    return Card(text=spoken.strip(), blocks=[section(f"{people} {waits}".strip()), rich(title)])
+
+
+def concluded_text(approval: Approval, *, link: str = "") -> Card:
+    """Write what a reminder, or the message to backup people, says when all is over.
+
+    It stays true whatever becomes of the decision later: how it ended, the card says.
+
+    Args:
+        approval: The record, not pending any more.
+        link: Address of the card; empty when it is not known.
+
+    Returns:
+        The message, without mentions of those who were asked.
+    """
+    decision = approval.decision
+    when = f", {date(decision.at_ms)}" if decision is not None else ""
+    match approval.status:
+        case Status.EXPIRED:
+            words = f"This has expired{when}: nobody answered in time."
+        case _ if decision is not None and is_person(decision.by):
+            words = f"This waits no longer: {mention(decision.by)} has decided{when}."
+        case _:
+            words = f"This waits no longer{when}."
+    final = what_runs(approval)
+    title = quote(literal(clip(title_of(final), 300)))
+    said = f"{words} {_where(link, end=' says how it ended')}" if link else words
+    spoken = f"No decision is needed any more: {spoken_title(final)}."
+    return Card(text=spoken, blocks=[section(said), rich(title)])
+
+
+def _where(link: str, *, end: str = "") -> str:
+    """Where the card is; only an address that cannot be taken for anything else is written."""
+    if not _LINK.fullmatch(link):
+        return "The card is above."
+    return f"<{link}|The card>{end}." if end else f"<{link}|Open the card>."
+
+
+_LINK = re.compile(r"https?://[^\s<>|]{1,500}", re.ASCII)
+
+
+def _people(names: Sequence[str]) -> str:
+    """Mention people and user groups, each once; other names are left out."""
+    made = [mention(name) for name in dict.fromkeys(names)]
+    return " ".join([tag for tag in made if tag.startswith("<")][:MOST_MENTIONS])

@@ -1,0 +1,183 @@
+"""Text of the agent as messages: ordinary markdown is shown, but nothing in it is obeyed.
+
+Everything ends in rich text, where Slack parses nothing: no mention, no broadcast, no link whose
+words say something else than its address.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from bot.mrkdwn import escape
+from bot.redaction.mask import mask_text
+from bot.slack.layout.blocks import Block, Card, line, literal, preformatted, quote, rich
+from bot.slack.layout.text import chunks, width
+
+MOST = 3_500
+"""Characters of one message, below the limit of chat.update."""
+_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
+_HEADING = re.compile(r"^ {0,3}#{1,6} {1,3}(\S.*)$")
+_BULLET = re.compile(r"^(\s{0,12})[-*+•]\s+(.+)$")
+_NUMBER = re.compile(r"^(\s{0,12})(\d{1,4})[.)]\s+(.+)$")
+_QUOTE = re.compile(r"^ {0,3}>\s?(.*)$")
+_INLINE = re.compile(
+    r"`(?P<code>[^`\n]+)`"
+    r"|\*\*(?P<bold>[^*\n]+)\*\*"
+    r"|~~(?P<strike>[^~\n]+)~~"
+    r"|(?<![\w*])\*(?P<star>[^*\s](?:[^*\n]*[^*\s])?)\*(?![\w*])"
+    r"|(?<!\w)_(?P<under>[^_\s](?:[^_\n]*[^_\s])?)_(?!\w)"
+    r"|(?P<url>https?://[A-Za-z0-9][A-Za-z0-9.-]{0,250}(?::\d{1,5})?"
+    r"(?:[/?#][A-Za-z0-9\-._~/?#&=%+,;:!$*]{0,1500})?)"
+)
+_STYLES = {"code": "code", "bold": "bold", "strike": "strike", "star": "italic", "under": "italic"}
+
+
+def reply_cards(text: str) -> list[Card]:
+    """Turn a text of the agent into messages, each short enough to be posted and updated.
+
+    Args:
+        text: Markdown of any length; untrusted.
+
+    Returns:
+        The messages in order, at least one.
+    """
+    return [
+        Card(text=escape(part).strip() or "…", blocks=[rich(*_elements(part))])
+        for part in split_text(mask_text(text)) or ["…"]
+    ]
+
+
+def split_text(text: str, most: int = MOST) -> list[str]:
+    """Make a text visible and split it, between lines where that is possible.
+
+    A fence of code that is split is closed and opened again.
+    """
+    parts: list[str] = []
+    kept: list[str] = []
+    used = 0
+    fence = ""
+    for piece in _lines(text, most - 40):
+        size = width(piece) + 1
+        if kept and used + size + len(fence) + 1 > most:
+            parts.append("\n".join([*kept, fence] if fence else kept))
+            kept = [fence] if fence else []
+            used = len(fence) + 1 if fence else 0
+        kept.append(piece)
+        used += size
+        fence = _fence_after(fence, piece)
+    parts.append("\n".join(kept))
+    return [part for part in parts if part.strip()]
+
+
+def _lines(text: str, most: int) -> Iterator[str]:
+    """Yield lines that can be seen, each of at most so many characters."""
+    for chunk in chunks(text, 1_000_000):
+        for whole in chunk.split("\n"):
+            if width(whole) <= most:
+                yield whole
+                continue
+            yield from _cut(whole, most)
+
+
+def _cut(whole: str, most: int) -> Iterator[str]:
+    kept: list[str] = []
+    used = 0
+    for character in whole:
+        size = width(character)
+        if used + size > most:
+            yield "".join(kept)
+            kept, used = [], 0
+        kept.append(character)
+        used += size
+    yield "".join(kept)
+
+
+def _fence_after(fence: str, piece: str) -> str:
+    found = _FENCE.match(piece)
+    if found is None:
+        return fence
+    if not fence:
+        return found[1][:10]
+    return "" if piece.strip().startswith(fence) else fence
+
+
+def _elements(text: str) -> list[Block]:
+    """Read the lines of a part as rich text elements."""
+    made: list[Block] = []
+    code: list[str] = []
+    fence = ""
+    for piece in text.split("\n"):
+        before, fence = fence, _fence_after(fence, piece)
+        if before and fence:
+            code.append(piece)
+        elif before:
+            made.extend(_box(code))
+            code = []
+        elif not fence:
+            _add_line(made, piece)
+    made.extend(_box(code))
+    return made or [line(literal("…"))]
+
+
+def _box(code: list[str]) -> list[Block]:
+    """A box of code; none around nothing: Slack refuses empty texts."""
+    text = "\n".join(code)
+    return [preformatted(text)] if text else []
+
+
+def _add_line(made: list[Block], piece: str) -> None:
+    """Add a line of text, or join it to the element before when both are of one kind."""
+    if found := _HEADING.match(piece):
+        made.append(line(literal(found[1].rstrip(" #") or found[1], "bold")))
+    elif found := _BULLET.match(piece):
+        _add_item(made, "bullet", len(found[1]) // 2, found[2], 0)
+    elif found := _NUMBER.match(piece):
+        _add_item(made, "ordered", len(found[1]) // 2, found[3], max(int(found[2]) - 1, 0))
+    elif found := _QUOTE.match(piece):
+        _join(made, "rich_text_quote", quote, found[1])
+    else:
+        _join(made, "rich_text_section", line, piece)
+
+
+def _add_item(made: list[Block], style: str, indent: int, text: str, offset: int) -> None:
+    item = line(*_inline(text))
+    last = made[-1] if made else {}
+    if last.get("style") == style and last.get("indent", 0) == indent:
+        last["elements"].append(item)
+        return
+    block: Block = {"type": "rich_text_list", "style": style, "elements": [item], "indent": indent}
+    if offset:
+        block["offset"] = offset
+    made.append(block)
+
+
+def _join(made: list[Block], kind: str, build: Callable[..., Block], text: str) -> None:
+    parts = _inline(text)
+    last = made[-1] if made else {}
+    if last.get("type") == kind:
+        last["elements"].extend([literal("\n"), *parts])
+    elif parts:
+        made.append(build(*parts))
+
+
+def _inline(text: str) -> list[Block]:
+    parts: list[Block] = []
+    end = 0
+    for found in _INLINE.finditer(text):
+        if found.start() > end:
+            parts.append(literal(text[end : found.start()]))
+        parts.append(_marked(found))
+        end = found.end()
+    if end < len(text):
+        parts.append(literal(text[end:]))
+    return parts
+
+
+def _marked(found: re.Match[str]) -> Block:
+    kind = found.lastgroup or ""
+    words = found[kind]
+    if kind == "url":
+        # Its words are its address, so that it leads where it says.
+        return {"type": "link", "url": words, "text": words}
+    return literal(words, _STYLES[kind])

@@ -1,0 +1,37 @@
+"""The private answer to one who wants to stop what they asked for: words, and the button itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.slack.action_ids import ActionId, encode
+from bot.slack.layout.blocks import Block, Card, button, context, mrkdwn, plain, section
+from bot.slack.layout.parts import title_of
+from bot.slack.layout.text import clip
+from storage.records import Approval
+
+MOST_OFFERED = 5
+"""Requests with a button of their own; the others are taken back on their cards."""
+_TITLE = 300
+
+
+def withdrawal_card(text: str, approvals: Sequence[Approval]) -> Card:
+    """Draw an answer with a *Withdraw…* button for each request; the card may be far above.
+
+    Args:
+        text: Escaped mrkdwn, our own words.
+        approvals: Records that the reader asked for, at least one.
+    """
+    blocks = [section(text), *(_offer(approval) for approval in approvals[:MOST_OFFERED])]
+    if left := len(approvals) - MOST_OFFERED:
+        verb = "waits" if left == 1 else "wait"
+        words = f"{left} more {verb}. Please press *Withdraw…* on the card of the one you mean."
+        blocks += [context(mrkdwn(words))] if left > 0 else []
+    return Card(text=text, blocks=blocks)
+
+
+def _offer(approval: Approval) -> Block:
+    title = title_of(approval)
+    value = encode(approval.approval_id, approval.digest)
+    offer = button("Withdraw…", ActionId.WITHDRAW, value, of=title)
+    return {"type": "section", "text": plain(clip(title, _TITLE)), "accessory": offer}

@@ -1,0 +1,348 @@
+"""Which input each argument gets in the edit form, and with what in it.
+
+The fields are made from the tool's JSON schema and the current arguments alone, so that the same
+fields are made again when the form comes back.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from enum import Enum, StrEnum
+from typing import Any
+
+from bot.redaction.call import NO_NAMES, Names, mask_value
+from bot.slack.forms.schema import Schema, check_schema, resolve
+from bot.slack.layout.arguments import is_masked, same
+from bot.slack.layout.text import clip, is_plain, width
+
+MOST_FIELDS = 90
+MOST_TEXT = 3_000
+MOST_FIXED = 300
+"""Characters that are shown of a value that stays as it is."""
+MOST_CHOICES = 100
+MOST_CHECKS = 10
+OPTION = 75
+NOTHING = "nothing"
+"""The value of the choice that stands for null."""
+_LONG = 80
+_SAFE_INTEGER = 2**53
+
+
+class FieldKind(StrEnum):
+    """How an argument is edited."""
+
+    FIXED = "fixed"  # a secret: not shown, stays as it is
+    TEXT = "text"
+    LINES = "lines"
+    LIST = "list"  # one entry per line
+    INTEGER = "integer"
+    NUMBER = "number"
+    DECIMAL = "decimal"
+    BOOLEAN = "boolean"
+    CHOICE = "choice"
+    CHOICES = "choices"
+    DATE = "date"
+    DATETIME = "datetime"
+    JSON = "json"
+
+
+EMPTY_LISTS = frozenset({FieldKind.CHOICES, FieldKind.LIST})
+"""Kinds of which nothing is a value: the empty list."""
+
+
+class Missing(Enum):
+    """Stands for an argument that was not given; never taken for a text."""
+
+    MISSING = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotEditable:
+    """The arguments have no form.
+
+    Attributes:
+        reason: Why, as the end of a sentence, in words for people.
+    """
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """One argument in the form.
+
+    Attributes:
+        block_id: Of its block.
+        name: Of the argument.
+        kind: How it is edited.
+        schema: What applies to values other than null.
+        nullable: Whether null is allowed.
+        required: Whether the argument must be given.
+        value: The current value, or `Missing.MISSING`.
+        initial: What the input has in it at first: text, position of a choice, time in seconds;
+            empty for nothing.
+        choices: The values of a choice or of several.
+    """
+
+    block_id: str
+    name: str
+    kind: FieldKind
+    schema: Mapping[str, Any]
+    nullable: bool
+    required: bool
+    value: object
+    initial: str = ""
+    choices: tuple[object, ...] = ()
+
+    @property
+    def may_be_empty(self) -> bool:
+        """Whether the input may be left empty."""
+        if self.nullable or not self.required or self.kind in EMPTY_LISTS:
+            return True
+        return self.takes_empty_text
+
+    @property
+    def takes_empty_text(self) -> bool:
+        """Whether an empty text is a value of its own."""
+        if self.kind not in {FieldKind.TEXT, FieldKind.LINES}:
+            return False
+        if self.required and self.value is Missing.MISSING:
+            return False  # people are asked for it: nothing is no answer
+        plain = not self.schema.get("minLength") and "pattern" not in self.schema
+        return (plain and "format" not in self.schema) or self.value == ""
+
+
+def fields_of(
+    schema: Schema, current: Mapping[str, Any], masks: Names = NO_NAMES
+) -> tuple[Field, ...] | NotEditable:
+    """Make the fields of a form, in the order of the schema, then of the arguments.
+
+    Args:
+        schema: The tool's JSON schema.
+        current: The arguments as asked for.
+        masks: What the tool's author says of them.
+
+    Returns:
+        The fields, or why there is no form.
+    """
+    if not check_schema(schema):
+        return NotEditable(reason="the tool does not say what its arguments may be.")
+    names = tuple(dict.fromkeys((*schema.get("properties", {}), *current)))
+    if len(names) > MOST_FIELDS:
+        return NotEditable(reason=f"there are more than {MOST_FIELDS} arguments.")
+    fields = tuple(_field(index, name, schema, current, masks) for index, name in enumerate(names))
+    for field in fields:
+        if len(field.initial) > MOST_TEXT or width(field.initial) > 5 * MOST_TEXT:
+            label = clip(field.name, 60)
+            return NotEditable(reason=f"“{label}” is longer than {MOST_TEXT:,} characters.")
+    if all(field.kind is FieldKind.FIXED for field in fields):
+        return NotEditable(reason="there is no argument that could be changed.")
+    return fields
+
+
+def option_label(value: object) -> str:
+    """Write a choice for people."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def plain_number(value: float | Decimal) -> str:
+    """Write a number without an exponent, exactly; empty when that is long or impossible."""
+    number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+    if not number.is_finite() or number.adjusted() > 20 or number.adjusted() < -20:
+        return ""
+    text = format(number, "f")
+    return text if len(text) <= 30 else ""
+
+
+def _field(
+    index: int, name: str, schema: Schema, current: Mapping[str, Any], masks: Names
+) -> Field:
+    node, nullable = resolve(schema.get("properties", {}).get(name), schema)
+    value = current.get(name, Missing.MISSING)
+    required = name in schema.get("required", ())
+    if value is not Missing.MISSING and is_masked(name, value, masks):
+        words = clip(mask_value(name, value, masks), MOST_FIXED)
+        kind, initial, choices = FieldKind.FIXED, words, tuple[object, ...]()
+    else:
+        kind, initial, choices = _shape(node, schema, value)
+    return Field(
+        block_id=f"argument_{index}",
+        name=name,
+        kind=kind,
+        schema=node,
+        nullable=nullable,
+        required=required,
+        value=value,
+        initial=initial,
+        choices=choices,
+    )
+
+
+_Shape = tuple[FieldKind, str, tuple[object, ...]]
+
+
+def _shape(node: Schema, root: Schema, value: object) -> _Shape:
+    for shape in _shapes(node, root, value):
+        return shape
+    return FieldKind.JSON, _json_text(value), ()
+
+
+def _shapes(node: Schema, root: Schema, value: object) -> Iterator[_Shape]:
+    """Yield the inputs that would fit, best first."""
+    empty = value is Missing.MISSING or value is None
+    choices = _choices_in(node)
+    if choices:
+        position = _position(choices, value)
+        if empty or position:
+            yield FieldKind.CHOICE, position, choices
+        return
+    kinds = _kinds(node)
+    if kinds == {"array"}:
+        yield from _several(node, root, value)
+    elif kinds == {"boolean"} and (empty or isinstance(value, bool)):
+        yield FieldKind.BOOLEAN, "" if empty else _json_text(value), (True, False)
+    elif kinds & {"integer", "number"}:
+        yield from _numeric(kinds, value)
+    elif kinds == {"string"} and (empty or isinstance(value, str)):
+        yield from _textual(node, value if isinstance(value, str) else "")
+
+
+def _kinds(node: Schema) -> set[str]:
+    """Names of the types that a part of a schema allows; empty when it does not say."""
+    kind = node.get("type")
+    if isinstance(kind, str):
+        return {kind}
+    branches = node.get("anyOf", ())
+    kinds = [branch.get("type") if isinstance(branch, Mapping) else None for branch in branches]
+    return {kind for kind in kinds if isinstance(kind, str)} if all(kinds) else set()
+
+
+def _numeric(kinds: set[str], value: object) -> Iterator[_Shape]:
+    empty = value is Missing.MISSING or value is None
+    if kinds == {"number", "string"}:
+        yield from _decimal(value)
+        return
+    text = _number_text(value)
+    if kinds == {"integer"} and (empty or (text and isinstance(value, int))):
+        yield FieldKind.INTEGER, text, ()
+    elif kinds in ({"number"}, {"number", "integer"}) and (empty or text):
+        yield FieldKind.NUMBER, text, ()
+
+
+def _decimal(value: object) -> Iterator[_Shape]:
+    """Pydantic's decimals: a number, or a text with a pattern. Texts keep their digits."""
+    if value is Missing.MISSING or value is None:
+        yield FieldKind.DECIMAL, "", ()
+    elif isinstance(value, str) and value and is_plain(value) and "\n" not in value:
+        yield FieldKind.DECIMAL, value, ()
+    elif text := _number_text(value):
+        yield FieldKind.DECIMAL, text, ()
+
+
+def _number_text(value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return ""
+    if isinstance(value, int):
+        return str(value) if abs(value) <= _SAFE_INTEGER else ""
+    return plain_number(value) if math.isfinite(value) else ""
+
+
+def _textual(node: Schema, value: str) -> Iterator[_Shape]:
+    form = node.get("format")
+    if form == "decimal":
+        yield from _decimal(value or Missing.MISSING)
+    if form == "date" and (not value or _is_day(value)):
+        yield FieldKind.DATE, value, ()
+    if form == "date-time" and (not value or _seconds(value)):
+        yield FieldKind.DATETIME, _seconds(value), ()
+    if not is_plain(value):
+        return  # as JSON, where characters that cannot be seen are spelled out
+    many = form in {"multiline", "textarea"} or "\n" in value or len(value) > _LONG
+    yield FieldKind.LINES if many else FieldKind.TEXT, value, ()
+
+
+def _is_day(value: str) -> bool:
+    try:
+        return date.fromisoformat(value).isoformat() == value
+    except ValueError:
+        return False
+
+
+def _seconds(value: str) -> str:
+    """A time as Slack's picker has it; empty when it has no time zone or cannot be read."""
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:
+        return ""
+    if moment.tzinfo is None:
+        return ""
+    seconds = math.floor(moment.timestamp())
+    return str(seconds) if 10**9 <= seconds < 10**10 else ""
+
+
+def _several(node: Schema, root: Schema, value: object) -> Iterator[_Shape]:
+    inner, nullable = resolve(node.get("items"), root)
+    choices = _choices_in(inner)
+    if nullable:
+        return
+    if not choices:
+        yield from _listed(inner, value)
+        return
+    if value is Missing.MISSING or value is None:
+        yield FieldKind.CHOICES, "", choices
+    elif isinstance(value, list):
+        places = [_position(choices, item) for item in value]
+        if all(places) and len(set(places)) == len(places):
+            yield FieldKind.CHOICES, ",".join(places), choices
+
+
+def _listed(node: Schema, value: object) -> Iterator[_Shape]:
+    """Texts or whole numbers, one per line; what would not come back as it was is JSON."""
+    if _kinds(node) not in ({"string"}, {"integer"}) or set(node) & {"format", "contentEncoding"}:
+        return
+    if value is Missing.MISSING or value is None:
+        yield FieldKind.LIST, "", ()
+    elif isinstance(value, list):
+        lines = [item if isinstance(item, str) else _number_text(item) for item in value]
+        wanted = str if _kinds(node) == {"string"} else int
+        fits = all(type(item) is wanted for item in value)
+        if fits and all(line and line == " ".join(line.split()) for line in lines):
+            text = "\n".join(lines)
+            if is_plain(text):
+                yield FieldKind.LIST, text, ()
+
+
+def _choices_in(node: Schema) -> tuple[object, ...]:
+    """The values of an enumeration that fits a menu; empty when there is none."""
+    found = [node["const"]] if "const" in node else node.get("enum")
+    if not isinstance(found, list):
+        return ()
+    choices = tuple(item for item in found if item is not None)
+    labels = [option_label(item) for item in choices]
+    fits = all(label.strip() and width(label) <= OPTION and is_plain(label) for label in labels)
+    few = 0 < len(choices) < MOST_CHOICES and len(set(labels)) == len(labels)
+    scalar = all(isinstance(item, str | int | float) for item in choices)
+    return choices if fits and few and scalar and None not in found else ()
+
+
+def _position(choices: tuple[object, ...], value: object) -> str:
+    for index, choice in enumerate(choices):
+        if same(choice, value):
+            return str(index)
+    return ""
+
+
+def _json_text(value: object) -> str:
+    if value is Missing.MISSING:
+        return ""
+    texts = [json.dumps(value, ensure_ascii=False, indent=2)]
+    if not is_plain(texts[0]):
+        texts = [json.dumps(value, indent=2)]
+    if len(texts[0]) > MOST_TEXT:
+        return json.dumps(value, ensure_ascii=not is_plain(texts[0]))
+    return texts[0]

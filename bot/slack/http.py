@@ -1,0 +1,140 @@
+"""The HTTP server: Slack's requests in HTTP mode, and the probes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
+
+from aiohttp import web
+from slack_bolt.async_app import AsyncApp
+
+from bot.errors import SettingsError
+from bot.slack.door import Door, Patience, only_complete, room_for_connections
+from bot.slack.listeners.reading import read_request, write_response
+
+logger = logging.getLogger(__name__)
+
+Answering = Callable[[], AbstractContextManager[None]]
+"""Makes what is entered while somebody waits for an answer."""
+
+SLACK_PATH = "/slack/events"
+
+BACKLOG = 1024
+"""Connections that the system keeps for us until we take them."""
+
+UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
+"""What Bolt raises over a body that is not as Slack's are."""
+
+_STAMP = "X-Slack-Request-Timestamp"
+
+
+def web_app(
+    bolt: AsyncApp | None,
+    is_ready: Callable[[], Awaitable[str]],
+    *,
+    answering: Answering = nullcontext,
+) -> web.Application:
+    """Build the server's application.
+
+    Args:
+        bolt: Takes Slack's requests; None in Socket Mode, where the path does not exist.
+        is_ready: Says what is missing; empty when the bot can work.
+        answering: Entered while somebody at Slack waits for an answer.
+    """
+    app = web.Application()
+
+    async def on_slack(request: web.Request) -> web.Response:
+        assert bolt is not None  # noqa: S101 (the route exists only with it)
+        # Bolt reads the time before it checks the signature, and stumbles when it is no number.
+        if not request.headers.get(_STAMP, "").isdecimal():
+            return web.Response(status=401)
+        try:
+            received = await read_request(request)
+        except UNREADABLE as error:
+            return _unreadable(error, status=400)
+        try:
+            with answering():
+                answer = await bolt.async_dispatch(received)
+        except UNREADABLE as error:
+            # The signature was right. Sent again, it would be no better: it is taken, as over a
+            # socket.
+            return _unreadable(error, status=200)
+        return await write_response(answer)
+
+    async def on_health(_: web.Request) -> web.Response:
+        return web.json_response({"ok": True})
+
+    async def on_ready(_: web.Request) -> web.Response:
+        missing = await is_ready()
+        status = 503 if missing else 200
+        return web.json_response({"ok": not missing, "missing": missing}, status=status)
+
+    app.router.add_get("/healthz", on_health)
+    app.router.add_get("/readyz", on_ready)
+    if bolt is not None:
+        app.router.add_post(SLACK_PATH, on_slack)
+    return app
+
+
+def _unreadable(error: Exception, *, status: int) -> web.Response:
+    logger.warning(
+        "a request that cannot be read: %s",
+        type(error).__name__,
+        extra={"action": "request_refused"},
+    )
+    return web.Response(status=status)
+
+
+async def serve(
+    app: web.Application,
+    *,
+    host: str,
+    port: int,
+    stack: AsyncExitStack,
+    variable: str = "COUNTERSIGN_PORT",
+    patience: Patience | None = None,
+) -> int:
+    """Listen until the stack closes; return the port (a free one when 0 was asked for).
+
+    Args:
+        app: What answers.
+        host: Where to listen.
+        port: Where to listen.
+        stack: Stops listening when it closes.
+        variable: The setting that the port comes from, for the error.
+        patience: How long connections may take; the usual when None.
+
+    Raises:
+        SettingsError: The port is taken, or the host is not an address of this machine.
+    """
+    # What is not read within a second of the answer is not read any more.
+    runner = web.AppRunner(
+        app, access_log=None, shutdown_timeout=2, auto_decompress=False, lingering_time=1.0
+    )
+    door = Door(lambda: _protocol(runner), most=room_for_connections(), patience=patience)
+    app.middlewares.insert(0, only_complete(door))
+    await runner.setup()
+    stack.push_async_callback(runner.cleanup)
+    loop = asyncio.get_running_loop()
+    try:
+        server = await loop.create_server(door, host, port)
+    except (OSError, socket.gaierror) as error:
+        raise SettingsError(
+            variable,
+            f"cannot listen on {host}:{port} ({error.strerror or error})",
+            "stop the program that uses it, or choose another port",
+        ) from error
+    for listening in server.sockets:
+        # Not by an argument: asyncio would also take so many at once, before it reads from any.
+        with listening.dup() as known:
+            known.listen(BACKLOG)
+    stack.callback(server.close)
+    return int(server.sockets[0].getsockname()[1])
+
+
+def _protocol(runner: web.AppRunner) -> asyncio.Protocol:
+    assert runner.server is not None  # noqa: S101 (it is there from the set-up on)
+    return runner.server()

@@ -1,0 +1,1 @@
+"""The parts that cards and forms are made of: text, arguments, blocks."""

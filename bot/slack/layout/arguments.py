@@ -1,0 +1,295 @@
+"""Arguments as people read them: each value shown as it is, with its hidden rest counted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from bot.redaction.call import (
+    INLINE,
+    NO_NAMES,
+    Mask,
+    Names,
+    Words,
+    has_guess,
+    length,
+    mask_call,
+    mask_value,
+    masks_in,
+)
+from bot.slack.layout.blocks import Block, line, literal, preformatted
+from bot.slack.layout.text import Shown, clip, more, show, width
+
+NAME = 80
+_MISSING = object()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """Rich text elements, and what they do not show.
+
+    Attributes:
+        elements: Elements of a rich text block.
+        hidden: Characters that were cut away.
+        masked: Whether a secret was masked.
+        guessed: Whether something is masked that only looks like one.
+        altered: Whether characters that cannot be seen, or look like others, were spelled out.
+        turned: Whether something is written from right to left.
+    """
+
+    elements: tuple[Block, ...] = ()
+    hidden: int = 0
+    masked: bool = False
+    guessed: bool = False
+    altered: bool = False
+    turned: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """How much room there is.
+
+    Attributes:
+        whole: Characters of all names and values.
+        value: Characters of one value.
+        names: How many arguments at most.
+    """
+
+    whole: int
+    value: int
+    names: int = 30
+
+
+def read_object(text: str) -> dict[str, object] | None:
+    """Read a JSON object; None when it is damaged, too deep, or something else."""
+    try:
+        found = json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _refuse(name: str) -> object:
+    raise ValueError(name)
+
+
+def read_pairs(text: str) -> list[tuple[str, object]]:
+    """Read arguments as pairs of name and value; what cannot be read is one pair, whole."""
+    found = read_object(text)
+    return [("arguments", text)] if found is None else list(found.items())
+
+
+def is_masked(name: str, value: object, names: Names = NO_NAMES) -> bool:
+    """Tell whether a value would not be shown as it is."""
+    return any(masks_in(mask_value(name, value, names)))
+
+
+def same(left: object, right: object) -> bool:
+    """Tell whether two JSON values are equal; unlike in Python, true is not 1 and 1 is not 1.0."""
+    if left is right:
+        return True
+    return type(left) is type(right) and _dump(left) == _dump(right)
+
+
+def list_arguments(
+    pairs: Iterable[tuple[str, object]], budget: Budget, names: Names = NO_NAMES
+) -> Listed:
+    """Show arguments one below the other, as far as there is room.
+
+    Args:
+        pairs: Names and values.
+        budget: How much room there is.
+        names: What the tool's author says of them.
+    """
+    listing = _Listing(budget.whole)
+    left = budget.names
+    for name, value in pairs:
+        text = _Text.of(name, value, names)
+        if left <= 0 or listing.room < 2 * NAME:
+            listing.leave_out(name, text)
+            continue
+        listing.put(name, text.cut(min(budget.value, listing.room - NAME)))
+        left -= 1
+    return listing.whole()
+
+
+def list_changes(
+    before: Mapping[str, object],
+    after: Mapping[str, object],
+    budget: Budget,
+    names: Names = NO_NAMES,
+) -> Listed:
+    """Show what an edit changed, old and new, as far as there is room."""
+    changed = [
+        name
+        for name in dict.fromkeys((*before, *after))
+        if not same(before.get(name, _MISSING), after.get(name, _MISSING))
+    ]
+    listing = _Listing(budget.whole)
+    for count, name in enumerate(changed):
+        sides = [_side(name, side, names) for side in (before, after)]
+        if count >= budget.names or listing.room < 3 * NAME:
+            listing.leave_out(name, *sides)
+            continue
+        most = min(budget.value, (listing.room - NAME) // 2)
+        listing.put(name, *(side.cut(most) for side in sides))
+    return listing.whole()
+
+
+def short_text(pairs: Iterable[tuple[str, object]], most: int, names: Names = NO_NAMES) -> str:
+    """Write arguments on one line, for notifications. Not escaped."""
+    words: list[str | Mask] = []
+    for name, value in pairs:
+        words += ["; "] if words else []
+        words += [*mask_call(name), ": ", *mask_value(name, value, names)]
+    return clip(tuple(words), most)
+
+
+def text_width(elements: Iterable[Block]) -> int:
+    """Characters of all texts in rich text elements, after Slack escaped them."""
+    total = 0
+    for element in elements:
+        total += width(str(element.get("text", "")))
+        total += text_width(element.get("elements", ()))
+    return total
+
+
+def is_ambiguous(value: object) -> bool:
+    """Tell whether a text would be taken for the object or the list that it writes down."""
+    if not isinstance(value, str) or value.lstrip()[:1] not in {"{", "["}:
+        return False
+    try:
+        json.loads(value)
+    except RecursionError:
+        return True
+    except ValueError:
+        return False
+    return True
+
+
+AS_TEXT = "as text "
+"""Stands before such a text."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A masked value, whole.
+
+    Attributes:
+        words: The value.
+        is_ambiguous: Whether it has to be said that it is a text.
+    """
+
+    words: Words
+    is_ambiguous: bool = False
+
+    @classmethod
+    def of(cls, name: str, value: object, names: Names) -> _Text:
+        return cls(mask_value(name, value, names), is_ambiguous(value))
+
+    def cut(self, most: int) -> _Value:
+        shown = show(self.words, most, lines=25)
+        inline = "\n" not in shown.text and width(shown.text) <= INLINE and not shown.hidden
+        return _Value(self, shown, inline)
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """A value on its way into rich text: in the line when it is short, else in a box."""
+
+    whole: _Text
+    shown: Shown
+    inline: bool
+
+    @property
+    def notes(self) -> list[Block]:
+        return [literal(AS_TEXT, "italic")] if self.whole.is_ambiguous else []
+
+    def in_line(self) -> Block:
+        if len(self.whole.words) == 1 and isinstance(self.whole.words[0], Mask):
+            return literal(self.shown.text, "italic")
+        text = self.shown.text
+        return literal(text, "code") if text else literal("not given", "italic")
+
+    def in_box(self) -> Iterator[Block]:
+        yield preformatted(self.shown.text or " ")
+        if self.shown.hidden:
+            yield line(literal(more(self.shown.hidden), "italic"))
+
+
+class _Listing:
+    """Arguments below each other, while they are put there.
+
+    Args:
+        room: Characters that are left.
+    """
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+        self._elements: list[Block] = []
+        self._hidden = 0
+        self._shown: list[Shown] = []
+        self._masks: list[Mask] = []
+
+    def leave_out(self, name: str, *texts: _Text) -> None:
+        """Count what there is no room for."""
+        self._hidden += len(name)
+        for text in texts:
+            self._hidden += length(text.words)
+            self._masks += masks_in(text.words)
+
+    def put(self, name: str, *values: _Value) -> None:
+        """Show a value, or an old and a new one."""
+        words = mask_call(name)
+        label = show(words, NAME - 2, one_line=True)
+        self._hidden += label.hidden
+        made = [*_labelled(_label(words), *values)]
+        self._elements += made
+        self.room -= text_width(made)
+        self._hidden += sum(value.shown.hidden for value in values)
+        self._shown += [label, *(value.shown for value in values)]
+        self._masks += [*masks_in(words)]
+        self._masks += [mask for value in values for mask in masks_in(value.whole.words)]
+
+    def whole(self) -> Listed:
+        """What was put."""
+        return Listed(
+            elements=tuple(self._elements),
+            hidden=self._hidden,
+            masked=bool(self._masks),
+            guessed=has_guess(self._masks),
+            altered=any(shown.altered for shown in self._shown),
+            turned=any(shown.turned for shown in self._shown),
+        )
+
+
+def _label(words: Words) -> Block:
+    name = clip(words, NAME - 2)
+    # What is our own word must not look like a name.
+    return literal(f"{name}: ", "bold") if name else literal("(no name): ", "italic")
+
+
+def _labelled(label: Block, *values: _Value) -> Iterator[Block]:
+    first, last = values[0], values[-1]
+    if len(values) > 1 and first.inline and last.inline:
+        old, new = [*first.notes, first.in_line()], [*last.notes, last.in_line()]
+        yield line(label, *old, literal(" → "), *new)
+    elif len(values) > 1:
+        yield line(label, literal("was "), *first.notes)
+        yield from first.in_box()
+        yield line(label, literal("is now "), *last.notes)
+        yield from last.in_box()
+    elif first.inline:
+        yield line(label, *first.notes, first.in_line())
+    else:
+        yield line(label, *first.notes)
+        yield from first.in_box()
+
+
+def _side(name: str, side: Mapping[str, object], names: Names) -> _Text:
+    return _Text.of(name, side[name], names) if name in side else _Text(())
+
+
+def _dump(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,254 @@
+"""The parts that all cards have in common: why, what, small print, notes, outcome."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from bot.config.values import CHANNEL
+from bot.core.withdrawals import said_of
+from bot.mrkdwn import date, mention, utc
+from bot.people.requesters import requesters_of
+from bot.redaction.call import has_guess, mask_call, written
+from bot.redaction.mask import REDACTED, mask_text
+from bot.slack.layout.arguments import Listed
+from bot.slack.layout.blocks import (
+    HEADER,
+    Block,
+    context,
+    line,
+    literal,
+    mrkdwn,
+    plain,
+    quote,
+    rich,
+    section,
+)
+from bot.slack.layout.text import clip, clip_mrkdwn, more, own_words, show
+from storage.records import Approval, Decision, Kind, Status
+
+WHY = 900
+PREVIEW = 1_200
+REASON = 500
+APPROVERS = 400
+SAID = 400
+MOST_PEOPLE = 10
+"""Mentions of those who asked; what is more is a number."""
+MEMBERS = "the members of this channel"
+TEXT = 1_200
+"""Characters of the text for notifications."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Body:
+    """The part of a card that says what it is about.
+
+    Attributes:
+        blocks: In order.
+        hidden: Characters that are not shown.
+        masked: Whether a secret was masked.
+        altered: Whether characters that cannot be seen, or look like others, were spelled out.
+        guessed: Whether something is masked that only looks like a secret.
+        turned: Whether something is written from right to left.
+    """
+
+    blocks: tuple[Block, ...]
+    hidden: int
+    masked: bool
+    altered: bool
+    guessed: bool = False
+    turned: bool = False
+
+
+def said(label: str, text: str, most: int) -> Listed:
+    """Somebody's words below a label; nothing when there are none."""
+    return worded(label, mask_text(text), most)
+
+
+def agreed(label: str, text: str, most: int) -> Listed:
+    """The same, of what people agree to: no mask hides what it is."""
+    words = mask_call(text)
+    return replace(worded(label, written(words), most), guessed=has_guess(words))
+
+
+def told(label: str, text: str, most: int) -> Listed:
+    """The same, of words about a call, such as what will happen; its arguments say what runs."""
+    return worded(label, written(mask_call(text)), most)
+
+
+def worded(label: str, clean: str, most: int) -> Listed:
+    """A masked text below a label; nothing when there is none."""
+    if not clean.strip():
+        return Listed()
+    shown = show(clean, most, lines=30)
+    parts = [literal(shown.text or "…")]
+    if shown.hidden:
+        parts.append(literal(f" {more(shown.hidden)}", "italic"))
+    return Listed(
+        elements=(line(literal(label, "bold")), quote(*parts)),
+        hidden=shown.hidden,
+        masked=REDACTED in clean,
+        altered=shown.altered,
+        turned=shown.turned,
+    )
+
+
+def body(parts: Iterable[Listed]) -> Body:
+    """Put parts below each other, one rich text block each."""
+    kept = list(parts)
+    return Body(
+        blocks=tuple(rich(*part.elements) for part in kept if part.elements),
+        hidden=sum(part.hidden for part in kept),
+        masked=any(part.masked for part in kept),
+        altered=any(part.altered for part in kept),
+        guessed=any(part.guessed for part in kept),
+        turned=any(part.turned for part in kept),
+    )
+
+
+def notes(about: Body, *, can_open: bool) -> list[Block]:
+    """Say what the reader does not see, and why."""
+    words: list[Block] = []
+    if about.hidden:
+        count = (
+            f"{about.hidden:,} character{'s are' if about.hidden > 1 else ' is'} not shown here."
+        )
+        rest = " Please open *Details* before you decide." if can_open else ""
+        words.append(mrkdwn(f"*{count}*{rest}"))
+    if about.masked:
+        masked = "What looks like a secret is masked as “•••• redacted”."
+        rest = " Please open *Reveal…* before you decide; only you will see it."
+        words.append(mrkdwn(masked + (rest if about.guessed and can_open else "")))
+    if about.altered:
+        odd = "Characters that cannot be seen, or look like others, are written as ⟨U+…⟩."
+        words.append(mrkdwn(odd))
+    if about.turned:
+        turned = "Something here is written from right to left and may be drawn in another order."
+        words.append(mrkdwn(turned))
+    return [context(*words)] if words else []
+
+
+def small_print(approval: Approval, who: str) -> Block:
+    """Who asked, until when, who may decide, who was asked later, and which rule says so."""
+    words = [
+        mrkdwn(f"Asked for by {asked_by(approval)}"),
+        mrkdwn(f"Expires {date(approval.expires_ms)}"),
+        mrkdwn(who),
+    ]
+    asked = json.loads(approval.approvers_json)
+    backups = dict.fromkeys(json.loads(approval.backups_json))
+    later = [name for name in backups if name not in asked]
+    if approval.escalated_ms is not None and later:
+        names = own_words(approvers_words(later), APPROVERS)
+        words.append(mrkdwn(f"Also asked since {date(approval.escalated_ms)}: {names}"))
+    if approval.rule.strip():
+        words.append(plain(f"Rule: {clip(approval.rule, 100)}"))
+    if approval.tool.strip():
+        words.append(plain(f"Tool: {clip(approval.tool, 100)}"))
+    return context(*words)
+
+
+def wrote_since(approval: Approval) -> list[Block]:
+    """What requesters wrote while it waits: whoever decides reads it first."""
+    blocks: list[Block] = []
+    for one in said_of(approval):
+        words = f"*{mention(one.by)} wrote since*, {date(one.at_ms)}; the agent has not read it:"
+        text = show(mask_text(one.text), SAID, lines=10)
+        blocks += [section(words), rich(quote(literal(text.text or "…")))]
+    return blocks
+
+
+def stuck_words(approval: Approval) -> str:
+    """Why nobody can decide it now, and who can later."""
+    words = f"*Nobody can decide this now.* {own_words(approval.stuck, REASON * 2)}"
+    if approval.escalate_ms is None:
+        return words
+    names = own_words(approvers_words(json.loads(approval.backups_json)), APPROVERS)
+    return f"{words} From {date(approval.escalate_ms)} on: {names}."
+
+
+def asked_by(approval: Approval) -> str:
+    """Mention all whose words led to it, who wrote last first."""
+    people = [mention(one) for one in requesters_of(approval)]
+    if len(people) > MOST_PEOPLE:
+        people[MOST_PEOPLE:] = [f"{len(people) - MOST_PEOPLE} more"]
+    return " and ".join(part for part in (", ".join(people[:-1]), people[-1]) if part)
+
+
+def deciders(approval: Approval, approvers_text: str) -> str:
+    """Say who may decide, and why the reader may be one of them."""
+    who = own_words(approvers_text, APPROVERS).strip() or "the people named in the settings"
+    if approval.kind is Kind.QUESTION:
+        return f"Who can answer: {who}"
+    if approval.self_approval:
+        return f"Who can decide: {who}"
+    return f"Who can decide: {who}, but not who asked for this"
+
+
+def approvers_words(names: Sequence[str]) -> str:
+    """Say in words who may decide.
+
+    Args:
+        names: As frozen in a record: user ids, user group ids, or `channel`.
+
+    Returns:
+        Words with mentions, for `approvers_text`.
+    """
+    return ", ".join(MEMBERS if name == CHANNEL else mention(name) for name in names) or "nobody"
+
+
+def outcome(approval: Approval, decision: Decision | None, words: str) -> list[Block]:
+    """Say how it ended: what, who, when, and the reason."""
+    if decision is None:
+        return [section(f"*{words}*")]
+    by = f" by {mention(decision.by)}" if decision.by else ""
+    if approval.status is Status.EXPIRED:
+        by = ": nobody answered in time"
+    blocks = [section(f"*{words}*{by}, {date(decision.at_ms)}")]
+    if approval.status is Status.UNDECIDABLE:
+        return [*blocks, section(own_words(decision.reason, REASON * 2) or "…")]
+    reason = said("Reason", decision.reason, REASON)
+    return [*blocks, rich(*reason.elements)] if reason.elements else blocks
+
+
+def final_print(approval: Approval) -> Block:
+    """The small print of a card that nobody can act on any more."""
+    words = [mrkdwn(f"Asked for by {asked_by(approval)}")]
+    if approval.tool.strip():
+        words.append(plain(f"Tool: {clip(approval.tool, 100)}"))
+    return context(*words)
+
+
+def spoken(*sentences: str) -> str:
+    """Join sentences for notifications and screen readers."""
+    return " ".join(sentence for sentence in sentences if sentence)
+
+
+def title_of(approval: Approval) -> str:
+    """The title, with secrets masked; never empty."""
+    return written(mask_call(approval.title.strip())) or approval.tool.strip() or "Untitled"
+
+
+def title_hidden(approval: Approval) -> int:
+    """How many characters of the title the header does not show."""
+    return show(title_of(approval), HEADER, one_line=True).hidden
+
+
+def spoken_title(approval: Approval) -> str:
+    """The title inside a sentence."""
+    return clip_mrkdwn(title_of(approval), 300)
+
+
+def spoken_outcome(approval: Approval, words: str) -> str:
+    """The outcome as a sentence."""
+    decision = approval.decision
+    if decision is None:
+        return f"{words}."
+    by = f" by {mention(decision.by)}" if decision.by else ""
+    if approval.status is Status.EXPIRED:
+        by = " (nobody answered in time)"
+    if approval.status is Status.UNDECIDABLE:
+        return f"{words}. {own_words(decision.reason, REASON)}"
+    reason = clip_mrkdwn(mask_text(decision.reason), 300)
+    return f"{words}{by} on {utc(decision.at_ms)}." + (f" Reason: {reason}" if reason else "")

@@ -1,0 +1,263 @@
+"""Untrusted text made fit to be read: nothing hidden in it, and cut where the reader can tell.
+
+Slack is never trusted to parse such text. Here it only becomes visible and short enough; `blocks`
+puts it where nothing is parsed.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bot.mrkdwn import escape
+from bot.redaction.call import Mask, Words
+from bot.redaction.mask import REDACTED
+from bot.slack.layout.characters import foreign_letters, is_turned, is_unseen
+
+_MARKS_IN_A_ROW = 3
+_BREAKS_IN_A_ROW = 3
+_SPACES_IN_A_ROW = 40
+_BLANKS = re.compile(r"[ \t]+")
+_OF_ONE_KIND = re.compile(r" +|\t+")
+_NOTE = re.compile(r"⟨(?:U\+|[0-9])")
+"""How our own notes begin: in somebody's text they are spelled out."""
+_BULLETS = REDACTED.split(" ", maxsplit=1)[0]
+_MENTION = re.compile(r"(<@[UW][A-Z0-9]{1,30}>|<!subteam\^S[A-Z0-9]{1,30}>|<#[CG][A-Z0-9]{1,30}>)")
+_NOTE_ROOM = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """A text as people see it.
+
+    Attributes:
+        text: What is shown. Not escaped.
+        hidden: How many characters of the original are not shown.
+        altered: Whether characters that cannot be seen, or look like others, were spelled out.
+        turned: Whether something is written from right to left.
+    """
+
+    text: str
+    hidden: int = 0
+    altered: bool = False
+    turned: bool = False
+
+
+def width(text: str) -> int:
+    """Characters of a text after Slack escaped it."""
+    return len(text) + 4 * text.count("&") + 3 * (text.count("<") + text.count(">"))
+
+
+def show(text: str | Words, most: int, *, one_line: bool = False, lines: int = 10_000) -> Shown:
+    """Make a text visible, and cut it.
+
+    Args:
+        text: Any text; secrets are masked before. With masks in it, what only looks like a mask is
+            spelled out.
+        most: Characters of the result, measured on the escaped text.
+        one_line: Write line breaks as a sign.
+        lines: Lines of the result at most.
+
+    Returns:
+        The beginning of the text that fits, cut between two characters.
+    """
+    pieces: list[str] = []
+    taken = used = breaks = 0
+    altered = False
+    for piece, size, odd in _pieces(text, one_line=one_line):
+        used += width(piece)
+        breaks += piece.count("\n")
+        if used > most or breaks >= lines:
+            break
+        pieces.append(piece)
+        taken += size
+        altered = altered or odd
+    made = "".join(pieces)
+    hidden = _size(text) - taken
+    return Shown(text=made, hidden=hidden, altered=altered, turned=is_turned(made))
+
+
+def _size(text: str | Words) -> int:
+    """Characters of the original."""
+    if isinstance(text, str):
+        return len(text)
+    return sum(part.size if isinstance(part, Mask) else len(part) for part in text)
+
+
+def clip(text: str | Words, most: int) -> str:
+    """Make a text visible on one line, with a note of how much was cut away. Not escaped."""
+    shown = show(text, most, one_line=True)
+    if not shown.hidden:
+        return shown.text
+    shown = show(text, max(most - _NOTE_ROOM, most // 2), one_line=True)
+    cut = f"{shown.text}{more(shown.hidden)}"
+    return cut if width(cut) <= most else f"{shown.text}…"
+
+
+def clip_mrkdwn(text: str, most: int) -> str:
+    """Escape a text, made visible and cut; the result has at most so many characters."""
+    return escape(clip(text, most))
+
+
+def more(hidden: int) -> str:
+    """Say how much is not shown."""
+    return f"… {hidden:,} more character{'' if hidden == 1 else 's'}"
+
+
+def chunks(text: str | Words, most: int) -> Iterator[str]:
+    """Make a text visible, whole, in pieces of at most so many escaped characters."""
+    pieces: list[str] = []
+    used = 0
+    for piece, _, _ in _pieces(text, one_line=False):
+        size = 1 if len(piece) == 1 and piece not in "&<>" else width(piece)
+        if used + size > most:
+            yield "".join(pieces)
+            pieces, used = [], 0
+        pieces.append(piece)
+        used += size
+    if pieces:
+        yield "".join(pieces)
+
+
+def own_words(text: str, most: int) -> str:
+    """Escape our own words, but keep the mentions of people and user groups in them."""
+    kept: list[str] = []
+    room = most
+    for part in _MENTION.split(text):
+        if _MENTION.fullmatch(part):
+            piece, cut = (part, False) if len(part) <= room else ("", True)
+        else:
+            shown = show(part, room, one_line=True)
+            piece, cut = escape(shown.text), bool(shown.hidden)
+        kept.append(piece)
+        room -= len(piece)
+        if cut:
+            kept.append("…")
+            break
+    return "".join(kept)
+
+
+def is_plain(text: str) -> bool:
+    """Tell whether all of a text can be seen as it is."""
+    return all(not odd for _, _, odd in _pieces(text, one_line=False))
+
+
+_Piece = tuple[str, int, bool]
+"""What is shown, how many characters it stands for, and whether they are spelled out."""
+
+
+def _pieces(text: str | Words, *, one_line: bool) -> Iterator[_Piece]:
+    if isinstance(text, str):
+        yield from _Reader(text, one_line=one_line, has_masks=False).pieces()
+        return
+    for part in text:
+        if isinstance(part, Mask):
+            yield str(part), part.size, False
+        else:
+            yield from _Reader(part, one_line=one_line, has_masks=True).pieces()
+
+
+class _Reader:
+    """Reads a text character by character.
+
+    Args:
+        text: The text.
+        one_line: Whether line breaks are written as a sign.
+        has_masks: Whether masks stand beside the text, so that nothing in it may look like one.
+    """
+
+    def __init__(self, text: str, *, one_line: bool, has_masks: bool) -> None:
+        self._text = text
+        self._one_line = one_line
+        self._has_masks = has_masks
+        self._is_ascii = text.isascii()
+        self._word_end = 0
+        self._foreign = frozenset[str]()
+        self._blank_end = 0
+        self._marks = 0
+
+    def pieces(self) -> Iterator[_Piece]:
+        """Yield the pieces."""
+        index, text, size = 0, self._text, len(self._text)
+        while index < size:
+            character = text[index]
+            if "!" <= character <= "~" and self._is_ascii:  # nearly all characters
+                index += 1
+                yield character, 1, False
+                continue
+            if character in " \t" and index >= self._blank_end:
+                self._blank_end, notes = self._blanks(index)
+                yield from notes
+                index = self._blank_end if notes else index
+                if notes:
+                    continue
+            if character == "\n":
+                run = _run_of_breaks(text, index)
+                self._marks = 0
+                yield _breaks(run, one_line=self._one_line), run, run > _BREAKS_IN_A_ROW
+                index += run
+                continue
+            odd = self._is_odd(character, index)
+            yield (f"⟨U+{ord(character):04X}⟩" if odd else character), 1, odd
+            index += 1
+
+    def _is_odd(self, character: str, index: int) -> bool:
+        if index >= self._word_end:
+            self._word_end, self._foreign = foreign_letters(self._text, index)
+        if character.isascii():
+            self._marks = 0
+            return (
+                character in self._foreign
+                or (character < " " and is_unseen(character))
+                or (character == "\x7f")
+            )
+        is_mark = unicodedata.category(character) in {"Mn", "Me"}
+        self._marks = self._marks + 1 if is_mark else 0
+        return (
+            self._marks > _MARKS_IN_A_ROW
+            or character in self._foreign
+            or is_unseen(character)
+            or self._is_ours(character, index)
+        )
+
+    def _is_ours(self, character: str, index: int) -> bool:
+        """Tell whether it would be taken for a note or a mask of ours."""
+        match character:
+            case "⟨":
+                return _NOTE.match(self._text, index) is not None
+            case "↵":
+                return self._one_line
+            case "•":
+                return self._has_masks and self._text.startswith(_BULLETS, index)
+            case _:
+                return False
+
+    def _blanks(self, index: int) -> tuple[int, list[_Piece]]:
+        """Read a run of spaces: its end, and notes in its place when it is long."""
+        run = _BLANKS.match(self._text, index)
+        if run is None or len(run[0]) <= _SPACES_IN_A_ROW:
+            return (run.end() if run else index), []
+        kinds = [found[0] for found in _OF_ONE_KIND.finditer(run[0])]
+        return run.end(), [(_blank_note(kind), len(kind), True) for kind in kinds]
+
+
+def _blank_note(run: str) -> str:
+    what = "space" if run[0] == " " else "tab"
+    return f"⟨{len(run):,} {what}{'' if len(run) == 1 else 's'}⟩"
+
+
+def _run_of_breaks(text: str, start: int) -> int:
+    end = start
+    while end < len(text) and text[end] == "\n":
+        end += 1
+    run = end - start
+    return run if run > _BREAKS_IN_A_ROW else 1
+
+
+def _breaks(run: int, *, one_line: bool) -> str:
+    note = f"⟨{run:,} line breaks⟩"
+    if one_line:
+        return "↵" if run == 1 else note
+    return "\n" if run == 1 else f"\n{note}\n"

@@ -1,0 +1,27 @@
+"""One function per kind of Slack payload: read it, call a use case, answer. No business here."""
+
+from __future__ import annotations
+
+from slack_bolt.async_app import AsyncApp
+
+from bot.slack.listeners import actions, errors, events, views
+from bot.slack.listeners.context import CheckCall, Desk, Judge
+from bot.slack.listeners.front import FrontApp
+
+EVENTS = ("app_mention", "message")
+"""The events that the app subscribes to; manifest.yml names the same (`message.*` by place)."""
+
+__all__ = ["EVENTS", "CheckCall", "Desk", "FrontApp", "Judge", "register"]
+
+
+def register(app: AsyncApp, desk: Desk) -> None:
+    """Bind all listeners.
+
+    They are few and dispatch by themselves: with many, Bolt asks each one at every payload.
+    """
+    events.register(app, desk)
+    actions.register(app, desk)
+    views.register(app, desk)
+    errors.register(app, desk)
+    if isinstance(app, FrontApp):
+        app.take_clicks(desk)

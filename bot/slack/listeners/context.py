@@ -1,0 +1,168 @@
+"""What listeners need: the use cases, and a way to start work that outlives the payload."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from aiohttp import ClientError
+from slack_bolt.context.async_context import AsyncBoltContext
+from slack_sdk.errors import SlackClientError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from agents import AgentError
+from agents.gates.rulings import Judgement
+from bot.core.approvals import Approvals
+from bot.core.edits import Edits
+from bot.core.inbox import Inbox
+from bot.core.outbox import Outbox
+from bot.core.threads import Threads
+from bot.errors import DeliveryError, DirectoryError, NotRecordedError
+from bot.ports import Actor, CheckedCall, Clock, Spawn
+from bot.questions.record import canonical
+from bot.questions.validate import chosen_arguments
+from bot.slack.calls import slack_fault
+from storage.base import Storage
+from storage.records import Approval, Decision, Status
+
+T = TypeVar("T")
+
+CheckCall = Callable[[Approval, dict[str, Any]], Awaitable[CheckedCall]]
+"""Takes a call and its new arguments; raises `InvalidArgumentsError` where they do not fit."""
+
+Judge = Callable[[Approval, dict[str, Any]], Awaitable[Judgement | None]]
+"""Takes a call and its new arguments; says what the rules demand of it, when that is known."""
+
+OURS = re.compile(r"^countersign:")
+"""The buttons and modals that are ours."""
+
+RECORDED = (
+    "Your decision is on record and counts. Slack does not let me change the card now; I will as "
+    "soon as it does."
+)
+
+PATIENCE = timedelta(seconds=2.5)
+"""How long a click may take in all: Slack gives up after three seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """The use cases behind the listeners.
+
+    Attributes:
+        storage: Where records are kept.
+        approvals: Decisions.
+        inbox: Messages.
+        threads: The agents' work.
+        check_call: Brings edited arguments of a call into their canonical form, and words it.
+        judge: Says what the rules demand of an edited call.
+        edits: What becomes of an edited call.
+        outbox: Private answers.
+        client: Opens modals; never waits long.
+        clock: The time now.
+        spawn: Starts work that outlives the payload.
+    """
+
+    storage: Storage
+    approvals: Approvals
+    inbox: Inbox
+    threads: Threads
+    check_call: CheckCall
+    judge: Judge
+    edits: Edits
+    outbox: Outbox
+    client: AsyncWebClient
+    clock: Clock
+    spawn: Spawn
+
+    async def in_time(self, work: Awaitable[T]) -> T:
+        """Wait for the database, but not longer than Slack waits for us.
+
+        Raises:
+            NotRecordedError: It took too long; whether the write took place is not known.
+        """
+        try:
+            async with asyncio.timeout(PATIENCE.total_seconds()):
+                return await work
+        except TimeoutError as error:
+            raise NotRecordedError from error
+
+    async def open_view(self, trigger_id: str, view: dict[str, Any]) -> None:
+        """Open a modal for the person who clicked.
+
+        Raises:
+            DeliveryError: Slack refused, most often because the click is too old.
+        """
+        try:
+            await self.client.views_open(trigger_id=trigger_id, view=view)
+        except (SlackClientError, ClientError, OSError, TimeoutError) as error:
+            raise DeliveryError("views.open", slack_fault(error)) from error
+
+    async def follow_up(self, approval: Approval, *, address: str, thread_ts: str) -> None:
+        """Do what follows a decision; say so where the card cannot.
+
+        Args:
+            approval: As decided.
+            address: Where the click can be answered without a token; empty when there is none.
+            thread_ts: The thread of the card.
+        """
+        await self.approvals.follow_up(approval)
+        if self.is_refused:
+            await self.outbox.respond(address, RECORDED, thread_ts=thread_ts)
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether Slack refuses the app, so that no card changes now."""
+        return self.outbox.notifier.is_refused
+
+
+def address_of(body: Mapping[str, Any]) -> str:
+    """Where a click can be answered without a token, for half an hour; empty when there is none.
+
+    Source:
+        https://docs.slack.dev/interactivity/handling-user-interaction#message_responses
+    """
+    found = body.get("response_url")
+    return found if isinstance(found, str) else ""
+
+
+def actor_of(context: AsyncBoltContext) -> Actor:
+    """Who sent the payload: what Bolt read from the verified request, never a name in it."""
+    return Actor(
+        user_id=context.actor_user_id or context.user_id or "",
+        team_id=context.actor_team_id or "",
+        enterprise_id=context.actor_enterprise_id or "",
+    )
+
+
+async def chosen_call(desk: Desk, approval: Approval, ids: Sequence[str]) -> CheckedCall | None:
+    """The call with the options that people chose; None where it is no call.
+
+    Without words of its tool the choice is taken all the same: the runtime checks it.
+    """
+    arguments = chosen_arguments(approval, ids)
+    if not approval.tool or not arguments:
+        return None
+    with suppress(AgentError, DirectoryError):
+        return await desk.check_call(approval, arguments)
+    return None
+
+
+async def settle_doubt(
+    desk: Desk, approval: Approval, actor: Actor, *, choice: str, result: str = ""
+) -> Approval:
+    """Record what people say about a call that may have run or not; return it as decided."""
+    status = {"ran": Status.ANSWERED, "again": Status.APPROVED, "give_up": Status.REJECTED}[choice]
+    decision = Decision(
+        status=status,
+        by=actor.user_id,
+        at_ms=desk.clock(),
+        answer_json=canonical({"choice": choice, "result": result}),
+        digest=approval.digest,
+    )
+    return await desk.approvals.decide(approval, decision)

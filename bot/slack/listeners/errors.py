@@ -1,0 +1,269 @@
+"""The one error handler: every click is answered, and nobody ever sees a traceback."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from slack_bolt.async_app import AsyncApp
+from slack_bolt.context.async_context import AsyncBoltContext
+from slack_bolt.error import BoltUnhandledRequestError
+from slack_bolt.request.async_request import AsyncBoltRequest
+from slack_bolt.response import BoltResponse
+
+from bot.core.audit import Act, note
+from bot.errors import (
+    ApprovalClosedError,
+    DeliveryError,
+    InvalidInputError,
+    NotRecordedError,
+    OutdatedCardError,
+    UnknownApprovalError,
+    UserFacingError,
+)
+from bot.slack.cards import modals
+from bot.slack.listeners.context import Desk, address_of
+from storage.errors import (
+    RecordFormatError,
+    RecordNotFoundError,
+    RecordRefusedError,
+    StorageError,
+    StoreBrokenError,
+    StoreUnavailableError,
+)
+
+logger = logging.getLogger(__name__)
+
+LAST_RETRY = 3
+
+_TELL = "Please tell whoever runs me."
+
+_WORDS: Mapping[type[Exception], str] = {
+    RecordNotFoundError: "This request is not known here any more. Nothing was done.",
+    RecordFormatError: (
+        "I cannot read what is on record of this request, so nothing was done. It is kept as it "
+        f"is. {_TELL}"
+    ),
+    StoreBrokenError: (
+        "My database has a fault that does not pass by itself, so this may not be on record. "
+        f"{_TELL} When it is mended, look at the card; if it still has its buttons, try again."
+    ),
+    StoreUnavailableError: (
+        "I cannot reach my database now. Please look at the card in a moment; if it still has its "
+        "buttons, try again."
+    ),
+    RecordRefusedError: (
+        "This is too large, or has characters that I cannot keep. Nothing was done; please make it "
+        "shorter."
+    ),
+    DeliveryError: (
+        "Slack did not open the form, most often because it was late. Please try again."
+    ),
+}
+"""What a person is told; the first that fits."""
+
+_OTHERWISE = (
+    "Something went wrong on my side. Please look at the card; if it still has its buttons, try "
+    "again."
+)
+
+_JSON: dict[str, str | Sequence[str]] = {"content-type": "application/json"}
+
+
+def register(app: AsyncApp, desk: Desk) -> None:
+    """Bind the handler."""
+
+    @app.error
+    async def on_error(error: Exception, request: AsyncBoltRequest) -> BoltResponse:
+        return await answer(desk, error, request)
+
+
+async def answer(desk: Desk, error: Exception, request: AsyncBoltRequest) -> BoltResponse:
+    """Answer a payload whose listener failed; tell the person why.
+
+    Args:
+        desk: The use cases.
+        error: What happened.
+        request: The payload, and what Bolt read from it.
+    """
+    if isinstance(error, BoltUnhandledRequestError):
+        return BoltResponse(status=200)
+    body, context = request.body, request.context
+    kind = body.get("type")
+    _log(error, kind, context.user_id)
+    telling = Telling(body, context)
+    if kind == "event_callback":
+        return await _answer_event(desk, error, telling, request)
+    if isinstance(error, InvalidInputError | UnknownApprovalError):
+        await _note_refusal(desk, error, telling)
+    if stale := _stale_card(error):
+        desk.spawn(desk.approvals.refresh(stale))
+    if kind == "view_submission":
+        view = modals.notice_modal("Please check the card", explain(error))
+        text = json.dumps({"response_action": "update", "view": view})
+        return BoltResponse(status=200, body=text, headers=_JSON)
+    await _answer_privately(desk, error, telling, explain(error))
+    return BoltResponse(status=200)
+
+
+def _stale_card(error: Exception) -> str:
+    """Id of the approval whose card may show what is no longer so; empty for none."""
+    match error:
+        case ApprovalClosedError():
+            return error.approval.approval_id
+        case OutdatedCardError():
+            return error.approval_id
+        case _:
+            return ""
+
+
+def _log(error: Exception, kind: object, user_id: str | None) -> None:
+    """Say in the log what happened; what a person may read is no fault."""
+    if isinstance(error, StoreBrokenError | RecordFormatError):
+        logger.error(
+            "a %s failed: %s",
+            kind,
+            error,
+            extra={"action": "listener_failed", "user_id": user_id},
+        )
+    elif isinstance(error, StoreUnavailableError | DeliveryError):
+        # A database that is away, a refusal of Slack's: the trace would say nothing.
+        logger.warning(
+            "a %s failed: %s",
+            kind,
+            error if isinstance(error, DeliveryError) else type(error).__name__,
+            extra={"action": "listener_failed", "user_id": user_id},
+        )
+    elif not isinstance(error, UserFacingError):
+        logger.error(
+            "a %s failed: %s",
+            kind,
+            type(error).__name__,
+            exc_info=error,
+            extra={"action": "listener_failed", "user_id": user_id},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """What a private answer needs to know of its payload."""
+
+    body: dict[str, Any]
+    context: AsyncBoltContext
+
+    @property
+    def thread_ts(self) -> str:
+        """The thread of the card, or of the message; empty without one."""
+        for name in ("container", "event"):
+            part = self.body.get(name)
+            found = part.get("thread_ts") if isinstance(part, dict) else None
+            if isinstance(found, str):
+                return found
+        return ""
+
+    @property
+    def key(self) -> str:
+        """The same for a payload that is sent twice."""
+        names = ("trigger_id", "event_id")
+        found = [self.body.get(name) for name in names]
+        return next((value for value in found if isinstance(value, str) and value), "?")
+
+
+async def _note_refusal(desk: Desk, error: UserFacingError, telling: Telling) -> None:
+    """Put on record what was refused before any approval was looked at, or for its form.
+
+    A database that does not answer keeps nobody from the answer: nothing was done.
+    """
+    context, now = telling.context, desk.clock()
+    place = (context.team_id, context.channel_id, telling.thread_ts)
+    with suppress(StorageError):
+        await note(
+            desk.storage.audit,
+            Act.REFUSED,
+            key=f"{telling.key}:{context.user_id}:{now}",
+            at_ms=now,
+            about=":".join(part or "?" for part in place),
+            by=context.user_id or "",
+            why=str(error),
+        )
+
+
+async def _answer_event(
+    desk: Desk, error: Exception, telling: Telling, request: AsyncBoltRequest
+) -> BoltResponse:
+    """An event that is not stored is not acknowledged, so that Slack sends it again.
+
+    What can never be stored is said at once; what could not be stored so far, with the last try.
+    """
+    if isinstance(error, RecordRefusedError):
+        await _answer_privately(desk, error, telling, explain(error))
+        return BoltResponse(status=200)
+    if not _is_event(telling.body):  # sent again, it would be no better
+        return BoltResponse(status=200)
+    if _is_last_try(request):
+        await _answer_privately(desk, error, telling, _explain_message(error))
+    return BoltResponse(status=503)
+
+
+def _is_event(body: dict[str, Any]) -> bool:
+    """Whether a payload holds an event in the form that Slack documents."""
+    event = body.get("event")
+    names = ("type", "subtype", "user", "channel", "ts", "thread_ts", "text")
+    return isinstance(event, dict) and all(
+        isinstance(event.get(name), str | None) for name in names
+    )
+
+
+def _is_last_try(request: AsyncBoltRequest) -> bool:
+    """Whether Slack will not send this event again.
+
+    Source:
+        https://docs.slack.dev/apis/events-api (three retries: at once, after 1 and 5 minutes)
+    """
+    number = (request.headers.get("x-slack-retry-num") or [""])[0]
+    return number.isdigit() and int(number) >= LAST_RETRY
+
+
+def _explain_message(error: Exception) -> str:
+    """What the writer of a message is told that was never acknowledged.
+
+    Only of what was never begun is it known that it is not kept: an answer of the database may have
+    been lost on its way, and the message be on record.
+    """
+    if isinstance(error, RecordFormatError):
+        return (
+            "I cannot read what is on record of this conversation, so I did not act on this "
+            f"message. {_TELL}"
+        )
+    text = (
+        "I may not have kept this message. If nothing happens here within a minute, please write "
+        "it again."
+    )
+    return f"{text} {_TELL}" if isinstance(error, StoreBrokenError) else text
+
+
+def explain(error: Exception) -> str:
+    """What a person is told: what happened, and what to do."""
+    if isinstance(error, UserFacingError):
+        return str(error)
+    found = (text for kind, text in _WORDS.items() if isinstance(error, kind))
+    return next(found, _OTHERWISE)
+
+
+async def _answer_privately(desk: Desk, error: Exception, telling: Telling, text: str) -> None:
+    channel_id, user_id = telling.context.channel_id, telling.context.user_id
+    if channel_id and user_id:
+        is_away = isinstance(error, NotRecordedError | StoreUnavailableError)
+        await desk.outbox.whisper(
+            channel_id=channel_id,
+            thread_ts=telling.thread_ts,
+            user_id=user_id,
+            text=text,
+            key=telling.key,
+            on_record=not is_away,
+            address=address_of(telling.body),
+        )

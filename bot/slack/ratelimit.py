@@ -1,0 +1,186 @@
+"""Slack's rate limits, kept before Slack has to remind us of them.
+
+Each call waits for a slot of its method, and a post also for one of its channel. Slots are given in
+the order in which they are asked for. A slot that is too far away is not waited for: the caller
+learns when to come back, and keeps its work on record until then. What a person waits for (an
+acknowledgement, a modal, an answer by a response_url) never comes through here.
+
+Source:
+    https://docs.slack.dev/apis/web-api/rate-limits (tiers per method and workspace; posting about
+    once a second in each channel, with short bursts)
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from bot.clock import milliseconds
+from bot.ports import Clock
+
+Key = tuple[str, str]
+"""A method, and a channel or nothing."""
+
+MARGIN = timedelta(milliseconds=100)
+"""Calls that leave far enough from each other can arrive a little closer."""
+
+_MANY = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """At most so many calls within some time, wherever that time begins.
+
+    Attributes:
+        most: Calls.
+        within: The time.
+        per_channel: Counted for each channel by itself.
+    """
+
+    most: int
+    within: timedelta = timedelta(minutes=1)
+    per_channel: bool = False
+
+
+Limits = Mapping[str, tuple[Limit, ...]]
+"""By method."""
+
+_TIER_2, _TIER_3, _TIER_4 = (Limit(most=most) for most in (20, 50, 100))
+_IN_A_CHANNEL = Limit(most=3, within=timedelta(seconds=3), per_channel=True)
+
+SLACK_LIMITS: Limits = {
+    "chat.postMessage": (_IN_A_CHANNEL, Limit(most=300)),
+    "chat.update": (_TIER_3,),
+    "chat.delete": (_TIER_3,),
+    "chat.getPermalink": (_TIER_4,),
+    "chat.postEphemeral": (_TIER_4,),
+    "chat.startStream": (_TIER_2,),
+    "chat.appendStream": (_TIER_4,),
+    "chat.stopStream": (_TIER_2,),
+    "conversations.replies": (_TIER_3,),
+}
+"""What Slack allows one app in one workspace. Methods that are not here are not paced."""
+
+
+class TooSoonError(Exception):
+    """The next slot is farther away than the caller can wait. Nothing was sent.
+
+    Attributes:
+        wait: Until then.
+    """
+
+    def __init__(self, wait: timedelta) -> None:
+        super().__init__(f"the next slot is {wait.total_seconds():.1f} s away")
+        self.wait = wait
+
+
+@dataclass
+class Pacer:
+    """Gives slots for calls.
+
+    Args:
+        clock: Milliseconds; only differences count, so it should never be set back.
+        sleep: Waits for some seconds.
+        limits: By method.
+    """
+
+    clock: Clock
+    sleep: Callable[[float], Awaitable[None]]
+    limits: Limits = field(default_factory=lambda: SLACK_LIMITS)
+    _given: dict[tuple[Key, Limit], list[int]] = field(default_factory=dict)
+    _held: dict[Key, int] = field(default_factory=dict)
+
+    async def slot(self, method: str, channel_id: str, *, patience: timedelta) -> None:
+        """Wait until a call may leave.
+
+        Args:
+            method: The Web API method.
+            channel_id: Where it acts; empty when it acts nowhere.
+            patience: The longest wait.
+
+        Raises:
+            TooSoonError: It would take longer; no slot was taken.
+        """
+        until_ms = self.clock() + milliseconds(patience)
+        at_ms = self._take(method, channel_id, until_ms)
+        while (now := self.clock()) < at_ms:
+            try:
+                await self.sleep((at_ms - now) / 1_000)
+            except BaseException:
+                self._give_back(method, channel_id, at_ms)
+                raise
+            if self._held_until(method, channel_id) > at_ms:  # Slack asked for a pause meanwhile
+                self._give_back(method, channel_id, at_ms)
+                at_ms = self._take(method, channel_id, until_ms)
+
+    def hold(self, method: str, channel_id: str, wait: timedelta) -> None:
+        """Stop calls, because Slack asked for it: of this method, and of a post in this channel.
+
+        Args:
+            method: The method that was refused.
+            channel_id: Where.
+            wait: For how long, as Slack said.
+        """
+        key = self._key(method, channel_id)
+        until_ms = self.clock() + milliseconds(wait)
+        self._held[key] = max(until_ms, self._held.get(key, 0))
+
+    def _take(self, method: str, channel_id: str, until_ms: int) -> int:
+        """Reserve the next slot; return its time."""
+        now = self.clock()
+        self._forget(now)
+        at_ms = max(now, self._held_until(method, channel_id))
+        windows = [
+            (limit, self._window(method, channel_id, limit, now)) for limit in self._of(method)
+        ]
+        for limit, window in windows:
+            if len(window) >= limit.most:
+                at_ms = max(at_ms, window[-limit.most] + _whole(limit))
+        if at_ms > until_ms:
+            raise TooSoonError(timedelta(milliseconds=at_ms - now))
+        for _, window in windows:
+            insort(window, at_ms)
+        return at_ms
+
+    def _give_back(self, method: str, channel_id: str, at_ms: int) -> None:
+        """Free a slot that nobody used."""
+        for limit in self._of(method):
+            window = self._window(method, channel_id, limit, self.clock())
+            if at_ms in window:
+                window.remove(at_ms)
+
+    def _window(self, method: str, channel_id: str, limit: Limit, now: int) -> list[int]:
+        """The slots that count, in their order; the oldest leave as time goes by."""
+        key = (method, channel_id if limit.per_channel else "")
+        window = self._given.setdefault((key, limit), [])
+        del window[: bisect_right(window, now - _whole(limit))]
+        return window
+
+    def _forget(self, now: int) -> None:
+        """Drop what no longer counts, when there is much of it."""
+        if len(self._given) > _MANY:
+            old = [
+                key
+                for key, window in self._given.items()
+                if not window or window[-1] + _whole(key[1]) <= now
+            ]
+            for key in old:
+                del self._given[key]
+        if len(self._held) > _MANY:
+            self._held = {key: until for key, until in self._held.items() if until > now}
+
+    def _of(self, method: str) -> tuple[Limit, ...]:
+        return self.limits.get(method, ())
+
+    def _held_until(self, method: str, channel_id: str) -> int:
+        return self._held.get(self._key(method, channel_id), 0)
+
+    def _key(self, method: str, channel_id: str) -> Key:
+        per_channel = any(limit.per_channel for limit in self._of(method))
+        return method, channel_id if per_channel else ""
+
+
+def _whole(limit: Limit) -> int:
+    return milliseconds(limit.within + MARGIN)

@@ -1,0 +1,50 @@
+"""Socket Mode: Bolt's handler, which answers also what Bolt cannot read."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import nullcontext
+
+from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
+from slack_bolt.async_app import AsyncApp
+from slack_sdk.socket_mode.aiohttp import SocketModeClient
+from slack_sdk.socket_mode.request import SocketModeRequest
+from slack_sdk.socket_mode.response import SocketModeResponse
+
+from bot.slack.http import UNREADABLE, Answering
+
+logger = logging.getLogger(__name__)
+
+PING_S = 4
+"""Seconds between pings. The client also waits so long before it connects anew after a break."""
+
+
+class SocketMode(AsyncSocketModeHandler):
+    """One connection to Slack.
+
+    Args:
+        bolt: Takes the payloads.
+        app_token: Opens the connection.
+        answering: Entered while somebody at Slack waits for an answer.
+    """
+
+    def __init__(
+        self, bolt: AsyncApp, app_token: str, *, answering: Answering = nullcontext
+    ) -> None:
+        super().__init__(bolt, app_token, ping_interval=PING_S)
+        self._answering = answering
+
+    async def handle(  # type: ignore[override] # as in Bolt's own
+        self, client: SocketModeClient, req: SocketModeRequest
+    ) -> None:
+        """Pass an envelope to Bolt; acknowledge one that nobody can read, or it comes again."""
+        try:
+            with self._answering():
+                await super().handle(client, req)
+        except UNREADABLE as error:
+            logger.warning(
+                "an envelope that cannot be read: %s",
+                type(error).__name__,
+                extra={"action": "request_refused"},
+            )
+            await client.send_socket_mode_response(SocketModeResponse(req.envelope_id))

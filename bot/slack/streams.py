@@ -1,0 +1,265 @@
+"""Texts that grow: Slack's own streaming where the workspace has it, else post and update."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Protocol
+
+from bot.clock import milliseconds
+from bot.errors import DeliveryError
+from bot.mrkdwn import escape
+from bot.ports import Began, Clock
+from bot.redaction.mask import mask_text
+
+logger = logging.getLogger(__name__)
+
+BETWEEN_UPDATES = timedelta(milliseconds=1500)
+BETWEEN_APPENDS = timedelta(milliseconds=700)
+MAX_STREAMED = 3500
+"""Characters that one streamed message may have; the rest of a text follows in further messages."""
+
+_NOT_HERE = frozenset(
+    {
+        "unknown_method",
+        "missing_scope",
+        "not_allowed_token_type",
+        "feature_not_enabled",
+        "method_not_supported_for_channel_type",
+        "team_not_found",
+        "invalid_arguments",
+    }
+)
+
+
+class Call(Protocol):
+    """Calls a method of Slack."""
+
+    async def __call__(self, method: str, **arguments: Any) -> dict[str, Any]:
+        """Return Slack's answer; raises `DeliveryError`."""
+        ...
+
+
+@dataclass
+class Streaming:
+    """Whether this workspace has Slack's own streaming; learnt from its first refusal."""
+
+    is_native: bool
+
+
+def settled(text: str) -> str:
+    """The part of a growing text that may be shown: whole words only, with secrets masked.
+
+    A secret is recognised when it is complete, so the last word is kept back, and with it the words
+    that may be the beginning of a longer secret.
+    """
+    end = _last_space(text, len(text))
+    if (found := _BEGUN.search(text, max(end - _LONGEST, 0), end)) is not None:
+        end = _last_space(text, found.start())
+    return mask_text(text[:end])
+
+
+_BEGUN = re.compile(
+    r"(?:(?:pass|pwd|secret|key|token)[^\n=:]{0,12}[=:]\s{0,3}(?:\"[^\"\n]*|'[^'\n]*)|\d[\d -]*)\Z",
+    re.IGNORECASE,
+)
+"""A quoted value that is not closed yet, or groups of digits that may become a card's number."""
+_LONGEST = 500
+
+
+def _last_space(text: str, end: int) -> int:
+    """The place behind the last space before `end`; 0 without one."""
+    return max(text.rfind(" ", 0, end), text.rfind("\n", 0, end)) + 1
+
+
+def safe_markdown(text: str) -> str:
+    """Markdown in which nothing mentions, links, or draws an image; applies per character."""
+    return escape(text).translate(_INERT)
+
+
+_INERT = str.maketrans({character: f"\\{character}" for character in "\\[]!"})
+
+
+class FinishWith(Protocol):
+    """Shows a whole text in place of a part of it."""
+
+    async def __call__(self, ts: str, text: str, *, look_first: bool) -> str:
+        """Return the `ts`; an empty one was not known. Raises `DeliveryError`.
+
+        With `look_first`, an earlier call may have made a message whose `ts` is not known.
+        """
+        ...
+
+
+@dataclass
+class GrowingMessage:
+    """A message that is posted with its first words and updated now and then.
+
+    Args:
+        post: Posts a text; returns its `ts`.
+        update: Replaces the text of the message `ts`.
+        finish_with: Shows the whole text.
+        began: Told the `ts`.
+        clock: The time now; paces the updates.
+    """
+
+    post: Callable[[str], Awaitable[str]]
+    update: Callable[[str, str], Awaitable[None]]
+    finish_with: FinishWith
+    began: Began
+    clock: Clock
+    _ts: str = ""
+    _text: str = ""
+    _next_ms: int = 0
+    _is_unsure: bool = False
+
+    async def append(self, text: str) -> None:
+        self._text += text
+        now = self.clock()
+        shown = settled(self._text)[:MAX_STREAMED]
+        if now < self._next_ms or self._is_unsure or not shown.strip():
+            return
+        self._next_ms = now + milliseconds(BETWEEN_UPDATES)
+        try:
+            await self._show(shown)
+        except DeliveryError as error:
+            logger.info("piece not shown: %s", error, extra={"action": "stream_failed"})
+
+    async def finish(self, text: str) -> str:
+        return await self.finish_with(self._ts, text, look_first=self._is_unsure)
+
+    async def abandon(self) -> None:
+        return None
+
+    async def _show(self, shown: str) -> None:
+        if self._ts:
+            await self.update(self._ts, shown)
+            return
+        try:
+            self._ts = await self.post(shown)
+        except DeliveryError as error:
+            self._is_unsure = not error.took_no_effect  # a second post would stand beside it
+            raise
+        await self.began(self._ts)
+
+
+@dataclass
+class NativeStream:
+    """A message that grows by Slack's own streaming.
+
+    Args:
+        call: Calls a method of Slack.
+        target: The arguments of `chat.startStream` that say where.
+        metadata: Marks the finished message as ours.
+        fallback: Takes over when Slack refuses before anything was shown.
+        streaming: Where a refusal is remembered.
+        began: Told the `ts`.
+        clock: The time now; paces the pieces.
+    """
+
+    call: Call
+    target: dict[str, str]
+    metadata: dict[str, Any]
+    fallback: GrowingMessage
+    streaming: Streaming
+    began: Began
+    clock: Clock
+    _ts: str = ""
+    _text: str = ""
+    _shown: str = ""
+    _is_broken: bool = False
+    _next_ms: int = 0
+
+    async def append(self, text: str) -> None:
+        if not self.streaming.is_native and not self._ts:
+            await self.fallback.append(text)
+            return
+        self._text += text
+        now = self.clock()
+        if now < self._next_ms or self._is_broken:
+            return
+        ready = settled(self._text)[:MAX_STREAMED]
+        if not ready.startswith(self._shown):
+            self._is_broken = True  # a secret came to light; the whole text comes at the end
+        elif ready[len(self._shown) :].strip():
+            self._next_ms = now + milliseconds(BETWEEN_APPENDS)
+            await self._show(ready)
+
+    async def finish(self, text: str) -> str:
+        if not self._ts:
+            if not self._is_broken:
+                return await self.fallback.finish(text)
+            return await self.fallback.finish_with("", text, look_first=True)
+        whole = mask_text(text)
+        if self._is_broken or len(whole) > MAX_STREAMED or not whole.startswith(self._shown):
+            await self.abandon()
+            return await self.fallback.finish_with(self._ts, text, look_first=False)
+        rest = safe_markdown(whole[len(self._shown) :])
+        more = {"markdown_text": rest} if rest else {}
+        try:
+            await self._stop(metadata=self.metadata, **more)
+        except DeliveryError:
+            # Whether it took effect or not: this very message gets the whole text.
+            return await self.fallback.finish_with(self._ts, text, look_first=False)
+        await self._tidy(whole, text)
+        return self._ts
+
+    async def abandon(self) -> None:
+        if not self._ts:
+            return
+        try:
+            await self._stop(metadata=self.metadata)  # or nobody would know it any more
+        except DeliveryError as error:
+            logger.info("stream not ended: %s", error, extra={"action": "stream_failed"})
+
+    async def _stop(self, **more: Any) -> None:
+        await self.call("chat.stopStream", channel=self.target["channel"], ts=self._ts, **more)
+
+    async def _tidy(self, whole: str, text: str) -> None:
+        """Draw the text once more where code shows the escapes that a stream needs.
+
+        Source:
+            https://docs.slack.dev/reference/methods/chat.update (a stream that has ended is an
+            ordinary message; while it goes on, the error is streaming_state_conflict)
+        """
+        if "`" not in whole or safe_markdown(whole) == whole:
+            return
+        try:
+            await self.fallback.update(self._ts, text)
+        except DeliveryError as error:
+            logger.info("text not tidied: %s", error, extra={"action": "stream_failed"})
+
+    async def _show(self, ready: str) -> None:
+        piece = safe_markdown(ready[len(self._shown) :])
+        try:
+            if self._ts:
+                await self.call(
+                    "chat.appendStream",
+                    channel=self.target["channel"],
+                    ts=self._ts,
+                    markdown_text=piece,
+                )
+                self._shown = ready
+                return
+            answer = await self.call("chat.startStream", **self.target, markdown_text=piece)
+        except DeliveryError as error:
+            await self._refused(error)
+            return
+        self._ts, self._shown = str(answer["ts"]), ready
+        await self.began(self._ts)
+
+    async def _refused(self, error: DeliveryError) -> None:
+        logger.info("piece not shown: %s", error, extra={"action": "stream_failed"})
+        if error.retry_after is not None:
+            self._next_ms = self.clock() + milliseconds(error.retry_after)
+        elif self._ts:
+            self._is_broken = True
+        elif error.reason in _NOT_HERE:
+            self.streaming.is_native = False
+            text, self._text = self._text, ""
+            await self.fallback.append(text)
+        else:
+            self._is_broken = True  # it may have begun: a second one would stand beside it
