@@ -23,7 +23,7 @@ from bot.slack.cards.choose import card_for, is_folded
 from bot.slack.cards.details import details_modal, fits_details
 from bot.slack.layout.characters import is_unseen
 from storage.records import Approval
-from tests.unit.bot.card_samples import an_approval
+from tests.unit.bot.slack.cards.samples import an_approval
 
 ADA = "U0ADA"
 NAMES = ["token", "password", "command", "to_account", "note", "a", "b", "data", "", "(no name)"]

@@ -22,7 +22,7 @@ from bot.errors import (
 )
 from bot.mrkdwn import date, escape, is_person, mention, utc
 from storage.records import Status
-from tests.unit.bot.card_samples import DECIDED, an_approval, decided
+from tests.unit.bot.slack.cards.samples import DECIDED, an_approval, decided
 
 DATE = "<!date^1764000120^{date_short_pretty} {time}|2025-11-24 16:02 UTC>"
 

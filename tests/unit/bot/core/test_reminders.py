@@ -1,0 +1,295 @@
+"""Reminders and messages to backup people: one at a time, and none that is no longer so."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from agents.models import call, say
+from bot.errors import DeliveryError
+from bot.slack.cards.choose import concluded_text, escalation_text, reminder_text
+from storage.records import UNKNOWN_TS, Approval, Status
+from storage.sqlite import SqliteStorage
+from tests.unit.bot.office import ADA, BEN, RULES, KilledError, Office
+from tests.unit.bot.slack.cards.samples import an_approval, decided
+from tests.unit.bot.slack.cards.test_words import shown
+
+PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
+ASK = "<@UBOT> pay Mia"
+LADDER = replace(RULES, escalate_after=timedelta(hours=1), escalate_to=(BEN,))
+LINK = "https://acme.slack.com/archives/C1/p1800000000000001?thread_ts=1.0&cid=C1"
+GONE = DeliveryError("chat.update", "is_archived", took_no_effect=True)
+
+
+async def asked(storage: SqliteStorage, **changes: object) -> tuple[Office, Approval]:
+    office = Office(storage, [PAY, say("It is over.")], **{"rules": LADDER, **changes})  # type: ignore[arg-type]
+    await office.hear(ASK)
+    return office, await office.the_approval()
+
+
+async def later(office: Office, **forward: float) -> None:
+    office.clock.forward(**forward)
+    await office.sweep.tick()
+    await office.queue.run()
+
+
+def kinds(office: Office) -> list[tuple[str, str]]:
+    """What stands beside the card: kind, and whether it asks, or how it ended."""
+    return [(kind, state) for kind, _, state in office.notifier.nudges.values()]
+
+
+async def test_the_next_reminder_takes_the_place_of_the_one_before(storage: SqliteStorage) -> None:
+    office, approval = await asked(storage)
+    await later(office, minutes=15)
+    first = (await office.the_approval()).reminder_ts
+    await later(office, minutes=30)
+    second = (await office.the_approval()).reminder_ts
+    assert office.notifier.reminders == [approval.approval_id] * 2
+    assert [*office.notifier.nudges] == [second]
+    assert first != second
+
+
+async def test_after_a_decision_no_message_asks_any_more(storage: SqliteStorage) -> None:
+    office, approval = await asked(storage)
+    await later(office, minutes=15)
+    await later(office, hours=1)
+    assert kinds(office) == [("escalation", "asks"), ("reminder", "asks")]
+    await office.decide(approval, by=ADA)
+    assert kinds(office) == [("escalation", "approved"), ("reminder", "approved")]
+    done = await storage.approvals.get(approval.approval_id)
+    assert (done.reminder_ts, done.escalation_ts, done.due_ms) == ("", "", None)
+
+
+async def test_after_the_expiry_no_message_asks_any_more(storage: SqliteStorage) -> None:
+    office, _ = await asked(storage)
+    for _ in range(9):
+        await later(office, hours=1)
+    assert {state for _, state in kinds(office)} == {"expired"}
+    assert len(kinds(office)) == 2
+
+
+@pytest.mark.parametrize("fault", [DeliveryError("x", "fatal_error"), GONE])
+async def test_a_message_that_cannot_be_edited_now_is_edited_later(
+    storage: SqliteStorage, fault: DeliveryError
+) -> None:
+    office, approval = await asked(storage)
+    await later(office, minutes=15)
+    office.notifier.failing.add("conclude")
+    office.notifier.faults["conclude"] = fault
+    await office.decide(approval, by=ADA)
+    assert kinds(office) == [("reminder", "asks")]
+    assert office.notifier.cards[approval.approval_id].status is Status.APPROVED
+    office.notifier.failing.clear()
+    await later(office, minutes=5)
+    assert kinds(office) == [("reminder", "asks" if fault is GONE else "approved")]
+    done = await storage.approvals.get(approval.approval_id)
+    assert (done.reminder_ts, done.due_ms) == ("", None)
+
+
+Step = Callable[..., Awaitable[object]]
+
+
+def dying(step: Step, *, after: bool) -> Step:
+    async def die(*args: object, **options: object) -> object:
+        if after:
+            await step(*args, **options)
+        raise KilledError
+
+    return die
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("step", ["remind", "mark_messages"])
+async def test_a_crash_around_a_reminder_leaves_one(
+    storage: SqliteStorage, step: str, *, after: bool
+) -> None:
+    first, approval = await asked(storage)
+    thing = first.notifier if step == "remind" else storage.approvals
+    setattr(thing, step, dying(getattr(thing, step), after=after))
+    with pytest.raises(KilledError):
+        await later(first, minutes=15)
+    first.queue.drop()
+    vars(thing).pop(step)
+    second = Office(
+        storage,
+        [],
+        rules=LADDER,
+        clock=first.clock,
+        notifier=first.notifier,
+        owner="second",
+    )
+    second.model = first.model
+    await later(second, seconds=16)
+    assert kinds(second) == [("reminder", "asks")]
+    assert second.notifier.reminders == [approval.approval_id]
+    assert (await second.the_approval()).reminders == 1
+    await second.decide(approval, by=ADA)
+    assert kinds(second) == [("reminder", "approved")]
+
+
+async def test_a_reminder_that_a_crash_left_unknown_is_found_when_it_is_decided(
+    storage: SqliteStorage,
+) -> None:
+    first, approval = await asked(storage)
+    mark, storage.approvals.mark_messages = (  # type: ignore[method-assign]
+        storage.approvals.mark_messages,
+        dying(storage.approvals.mark_messages, after=False),  # type: ignore[assignment]
+    )
+    with pytest.raises(KilledError):
+        await later(first, minutes=15)
+    first.queue.drop()
+    storage.approvals.mark_messages = mark  # type: ignore[method-assign]
+    assert (await first.the_approval()).reminder_ts == UNKNOWN_TS
+    first.clock.forward(seconds=16)
+    await first.decide(approval, by=ADA)
+    assert kinds(first) == [("reminder", "approved")]
+
+
+async def test_a_message_to_backup_people_that_was_not_recorded_is_edited(
+    storage: SqliteStorage,
+) -> None:
+    first, approval = await asked(storage)
+    mark, storage.approvals.mark_escalation_told = (  # type: ignore[method-assign]
+        storage.approvals.mark_escalation_told,
+        dying(storage.approvals.mark_escalation_told, after=False),  # type: ignore[assignment]
+    )
+    await later(first, minutes=15)
+    with pytest.raises(KilledError):
+        await later(first, hours=1)
+    first.queue.drop()
+    storage.approvals.mark_escalation_told = mark  # type: ignore[method-assign]
+    first.clock.forward(seconds=16)
+    await first.decide(approval, by=BEN)
+    assert dict(kinds(first))["escalation"] == "approved"
+
+
+async def test_a_decision_in_the_moment_of_the_reminder(storage: SqliteStorage) -> None:
+    office, approval = await asked(storage)
+    remind = office.notifier.remind
+
+    async def decided_meanwhile(*args: object, **options: object) -> str:
+        await office.decide(approval, by=ADA)
+        return await remind(*args, **options)  # type: ignore[arg-type]
+
+    office.notifier.remind = decided_meanwhile  # type: ignore[method-assign]
+    await later(office, minutes=15)
+    assert office.notifier.reminders == []
+    assert (await storage.approvals.get(approval.approval_id)).reminder_ts == ""
+
+
+async def test_when_an_edit_asks_other_people_the_old_messages_go(storage: SqliteStorage) -> None:
+    office, approval = await asked(storage)
+    await later(office, minutes=15)
+    await later(office, hours=1)
+    assert len(kinds(office)) == 2
+    waiting = await office.the_approval()
+    changed = replace(waiting, digest="e" * 64, escalate_ms=None, remind_ms=None)
+    await storage.approvals.rebind(changed, digest=waiting.digest, now_ms=office.clock())
+    await office.approvals.attend(approval.approval_id)
+    assert kinds(office) == []
+    after = await office.the_approval()
+    assert (after.reminder_ts, after.escalation_ts) == ("", "")
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("step", ["remind", "escalate"])
+async def test_an_edit_in_the_moment_of_a_message_has_the_new_people_told(
+    storage: SqliteStorage, step: str, *, after: bool
+) -> None:
+    office, _ = await asked(storage)
+    await later(office, minutes=14)
+    wait = {"minutes": 2} if step == "remind" else {"hours": 1}
+    send = getattr(office.notifier, step)
+    about: list[str] = []
+
+    async def told(approval: Approval, **options: object) -> object:
+        ts = await send(approval, **options)
+        if ts:
+            about.append(approval.digest)
+        return ts
+
+    async def edited_meanwhile(approval: Approval, **options: object) -> object:
+        setattr(office.notifier, step, told)
+        ts = await send(approval, **options) if after else None
+        waiting = await office.the_approval()
+        now = office.clock()
+        changed = replace(waiting, digest="e" * 64, remind_ms=now, escalate_ms=now + 60_000)
+        await storage.approvals.rebind(changed, digest=waiting.digest, now_ms=now)
+        return ts if after else await told(approval, **options)
+
+    setattr(office.notifier, step, edited_meanwhile)
+    await later(office, **wait)
+    assert kinds(office) == [("reminder", "asks")]  # the new people's, and no other
+    await later(office, minutes=2)
+    assert dict(kinds(office))["escalation"] == "asks"
+    now = await office.the_approval()
+    assert (now.reminders, now.escalation_told) == (1, True)
+    assert about == ["e" * 64]
+
+
+async def test_without_a_card_nobody_is_reminded_and_the_number_goes_on(
+    storage: SqliteStorage,
+) -> None:
+    office, _ = await asked(storage, rules=RULES)
+    waiting = await office.the_approval()
+    now = office.clock()
+    await storage.approvals.redraw(waiting.approval_id, now_ms=now)
+    office.notifier.failing.add("update")
+    office.notifier.faults["update"] = GONE
+    await later(office, minutes=15)
+    approval = await office.the_approval()
+    assert (approval.reminders, approval.undeliverable) == (1, "is_archived")
+    assert office.notifier.reminders == []
+
+
+def test_a_reminder_links_to_the_card() -> None:
+    for card in (
+        reminder_text(an_approval(), ["U0BEN"], link=LINK),
+        escalation_text(an_approval(), ["U0BEN"], link=LINK),
+    ):
+        assert f"<{LINK}|Open the card>" in shown(card.blocks)
+        assert "above" not in shown(card.blocks)
+
+
+@pytest.mark.parametrize(
+    "link", ["", "javascript:alert(1)", "https://x|y>", "https://x y", "http://x<!channel>"]
+)
+def test_only_an_address_is_a_link(link: str) -> None:
+    said = shown(reminder_text(an_approval(), [], link=link).blocks)
+    assert "The card is above." in said
+    assert "Open the card" not in said
+
+
+@pytest.mark.parametrize(
+    ("status", "by", "words"),
+    [
+        (Status.APPROVED, "U0BEN", "This waits no longer: <@U0BEN> has decided, <!date"),
+        (Status.REJECTED, "U0BEN", "This waits no longer: <@U0BEN> has decided, <!date"),
+        (Status.EXPIRED, "", "This has expired, <!date"),
+        (Status.CANCELLED, "", "This waits no longer, <!date"),
+    ],
+)
+def test_what_is_over_says_so_and_where(status: Status, by: str, words: str) -> None:
+    card = concluded_text(decided(an_approval(), status, by=by), link=LINK)
+    said = shown(card.blocks)
+    assert said.startswith(words)
+    assert f"<{LINK}|The card> says how it ended." in said
+    assert "still waits" not in said
+    assert card.text == "No decision is needed any more: Deploy payments 1.4.2 to production."
+
+
+def test_what_is_over_needs_neither_link_nor_decision() -> None:
+    said = shown(concluded_text(replace(an_approval(), status=Status.CANCELLED)).blocks)
+    assert said.startswith("This waits no longer.\n")
+
+
+def test_what_was_edited_is_named_as_it_ran() -> None:
+    edited = decided(
+        an_approval(), Status.APPROVED, arguments_json='{"version": "9.9.9"}', title="Deploy 9.9.9"
+    )
+    card = concluded_text(edited, link=LINK)
+    assert "Deploy 9.9.9" in shown(card.blocks)
+    assert "1.4.2" not in f"{card.text}{shown(card.blocks)}"

@@ -1,0 +1,115 @@
+"""What the patterns have in common: hints, channels, rules in place of a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+import pytest
+from pydantic_ai.direct import model_request, model_request_stream
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, UserPromptPart
+
+from agents import (
+    ChatModelAgent,
+    MessageEvent,
+    Runner,
+    ScriptedModel,
+)
+from agents.models import call, say
+from bot.commands.demo import welcome
+from bot.demo import PATTERNS, DemoModel, channels
+from bot.demo.commands import Call
+from bot.demo.patterns import approval, graphs
+from bot.demo.patterns.rules import Reply, RuleModel, Seen, read
+from bot.sandbox.workspace.people import first_cast
+from tests.unit.bot.demo.pattern_room import EXAMPLES, Room
+
+
+@pytest.mark.parametrize("channel", [*EXAMPLES])
+@pytest.mark.parametrize("text", ["hello", "?", "plan", "to", "analyse", "delete", "project"])
+async def test_other_words_get_a_hint(channel: str, text: str) -> None:
+    room = Room(channel)
+    await room.play(text=text)
+    assert EXAMPLES[channel] in room.texts[-1]
+
+
+@pytest.mark.parametrize("channel", [*EXAMPLES])
+def test_the_sandbox_has_the_channel_and_says_what_to_write(channel: str) -> None:
+    cast = first_cast("countersign")
+    (room,) = [one for one in cast.channels if f"#{one.name}" == channel]
+    others = [f", or: {text}" for text in graphs.EXAMPLES[1:]] if channel == "#graph" else []
+    assert room.topic == "".join([f"Write: @countersign {EXAMPLES[channel]}", *others])
+    assert len(room.topic) <= 250
+    assert set(room.members) == {person.id for person in cast.people}
+
+
+def test_the_welcome_and_the_page_about_patterns_name_every_channel() -> None:
+    told = welcome("http://127.0.0.1:8900")
+    page = (Path(__file__).parents[4] / "docs" / "patterns.md").read_text(encoding="utf-8")
+    assert max(len(line) for line in told.splitlines()) <= 80
+    for pattern in PATTERNS:
+        assert pattern.channel in told
+        assert f"| {pattern.channel} | @countersign {pattern.example} |" in page
+    for example in graphs.EXAMPLES:
+        assert f"| #graph | @countersign {example} |" in page
+
+
+def test_ids_and_names_are_unique() -> None:
+    rooms = first_cast("countersign").channels
+    assert len({room.id for room in rooms}) == len(rooms)
+    agents = channels(DemoModel())
+    assert len({agent.name for agent in agents.values()}) == len(agents)
+
+
+@pytest.mark.parametrize("channel", [*EXAMPLES])
+def test_every_agent_says_what_it_does(channel: str) -> None:
+    assert channels(DemoModel())[channel].description
+
+
+async def test_a_real_model_is_used_as_it_is() -> None:
+    model = ScriptedModel([call("book_ticket", {"location": "Rome"}, id="c1"), say("Sorry.")])
+    agent = approval.build(model)
+    assert isinstance(agent, ChatModelAgent)
+    events = [event async for event in Runner(agent).query("hello")]
+    assert (model.calls, model.tools[0]) == (2, ("book_ticket",))
+    assert cast("MessageEvent", events[-1]).text == "Sorry."
+
+
+async def test_a_rule_streams_what_it_says() -> None:
+    def rule(seen: Seen) -> Reply:
+        return Reply(f"You said {seen.request}", (Call("f", {}, ""),))
+
+    model, messages = RuleModel(rule), [user("a"), user("b")]
+    whole = await model_request(model, messages)
+    async with model_request_stream(model, messages) as stream:
+        async for _ in stream:
+            pass
+    assert stream.get().text == whole.text == "You said a\nb"
+    assert [one.tool_call_id for one in whole.tool_calls] == ["demo-1"]
+
+
+def user(*texts: str) -> ModelMessage:
+    return ModelRequest(parts=[UserPromptPart(text) for text in texts])
+
+
+def test_only_what_came_since_the_last_request_counts() -> None:
+    seen = read(
+        [
+            user("first"),
+            ModelResponse(parts=[TextPart("done")]),
+            user("second", "For context: [A] said: hello."),
+            user("It is your turn again. Go on with the task."),
+        ]
+    )
+    assert (seen.request, seen.heard, seen.done) == ("second", [("A", "hello.")], [])
+    assert (seen.words_of("A"), seen.words_of("B")) == ("hello.", "")
+
+
+def test_the_welcome_of_your_own_agent_names_it_and_warns_of_the_rules() -> None:
+    url = "http://127.0.0.1:8900"
+    told = welcome(url, agent="wifi:build", model="openai:gpt-5")
+    assert "wifi:build" in told
+    assert url in told
+    assert "#approval" not in told
+    assert "COUNTERSIGN_MODEL" not in told
+    assert "COUNTERSIGN_MODEL is not set" in welcome(url, agent="wifi:build")

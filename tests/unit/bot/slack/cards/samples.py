@@ -1,0 +1,413 @@
+"""Sample cards and modals, kept as JSON files beside this one.
+
+Run `python -m tests.unit.bot.slack.cards.samples` to write the files again; read the difference.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from bot.core.runs.outcome import Run, RunState
+from bot.questions.form import Ask, Form, Option
+from bot.slack.cards import modals
+from bot.slack.cards.approval import approval_card
+from bot.slack.cards.choose import card_for, concluded_text, escalation_text, reminder_text
+from bot.slack.cards.reply import reply_cards
+from bot.slack.layout.blocks import Card
+from storage.records import Approval, Decision, Kind, Status
+
+FOLDER = Path(__file__).parent / "golden"
+APPROVERS = "the members of this channel, <@U0BEN>"
+LINK = "https://acme.slack.com/archives/C1/p1764000000000100?thread_ts=1764000000.0001&cid=C1"
+CREATED = 1_764_000_000_000
+DECIDED = CREATED + 120_000
+ARGUMENTS = {
+    "service": "payments",
+    "version": "1.4.2",
+    "environment": "production",
+    "replicas": 3,
+    "amount": "120.50",
+    "notify": True,
+    "channels": ["ops"],
+    "day": "2026-12-01",
+    "at": "2026-12-01T09:30:00Z",
+    "note": "First line\nSecond line",
+    "options": {"drain": True, "wait": [1, 2]},
+    "api_key": "sk-abcdefghijklmnopqrstuvwxyz",
+}
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["service", "version", "environment", "replicas"],
+    "properties": {
+        "service": {"type": "string", "description": "What to deploy.", "minLength": 1},
+        "version": {"type": "string", "pattern": r"^\d+\.\d+\.\d+$"},
+        "environment": {"$ref": "#/$defs/Environment"},
+        "replicas": {"type": "integer", "minimum": 1, "maximum": 20},
+        "amount": {"type": "string", "format": "decimal", "minimum": 0, "maximum": 500},
+        "notify": {"type": "boolean", "default": False},
+        "channels": {"type": "array", "items": {"enum": ["ops", "dev", "all"]}},
+        "day": {"anyOf": [{"type": "string", "format": "date"}, {"type": "null"}]},
+        "at": {"type": "string", "format": "date-time"},
+        "note": {"type": "string", "format": "multiline", "title": "Note"},
+        "options": {"type": "object"},
+        "api_key": {"type": "string"},
+        "limit": {"anyOf": [{"type": "number"}, {"type": "null"}], "default": None},
+    },
+    "$defs": {"Environment": {"enum": ["staging", "production"], "type": "string"}},
+}
+
+
+def an_approval(**changes: Any) -> Approval:
+    """A pending approval of a deployment, to be changed by keyword."""
+    approval = Approval(
+        approval_id="apr_" + "0123456789abcdef" * 2,
+        kind=Kind.APPROVAL,
+        thread_id="T1:C1:1700000000.000100",
+        checkpoint_id="T1:C1:1700000000.000100#1",
+        interrupt_id="01234567-89ab-cdef-0123-456789abcdef",
+        position=0,
+        team_id="T1",
+        channel_id="C1",
+        thread_ts="1700000000.000100",
+        requester_id="U0ROSA",
+        address="agent:demo;tool:deploy:1",
+        tool="deploy",
+        rule="default",
+        title="Deploy payments 1.4.2 to production",
+        why="You asked me to bring 1.4.2 to production.",
+        preview="Replaces payments 1.4.1 on 3 replicas.",
+        arguments_json=json.dumps(ARGUMENTS),
+        schema_json=json.dumps(SCHEMA),
+        digest="d1" * 32,
+        approvers_json='["channel"]',
+        self_approval=False,
+        created_ms=CREATED,
+        expires_ms=CREATED + 8 * 3_600_000,
+        remind_ms=CREATED + 900_000,
+        due_ms=CREATED,
+    )
+    return replace(approval, **changes)
+
+
+def decided(approval: Approval, status: Status, **changes: Any) -> Approval:
+    """The same approval after a decision."""
+    decision = Decision(status=status, by="U0BEN", at_ms=DECIDED, digest=approval.digest)
+    return replace(approval, status=status, decision=replace(decision, **changes))
+
+
+def a_question(**changes: Any) -> Approval:
+    """A pending question."""
+    fields: dict[str, Any] = {
+        "kind": Kind.QUESTION,
+        "title": "Some questions for you",
+        "tool": "",
+        "rule": "",
+        "preview": "",
+        "schema_json": "",
+        "arguments_json": json.dumps({"questions": ["Which version?", "Which environment?"]}),
+    }
+    return an_approval(**{**fields, **changes})
+
+
+def a_doubt(**changes: Any) -> Approval:
+    """A pending doubt."""
+    fields: dict[str, Any] = {"kind": Kind.DOUBT, "title": "Did deploy run?", "schema_json": ""}
+    return an_approval(**{**fields, **changes})
+
+
+def an_escalated(**changes: Any) -> Approval:
+    """A pending approval that went to the backup people, too."""
+    backups = '["U0BEN", "S0OPS", "channel"]'
+    fields = {"backups_json": backups, "escalated_ms": CREATED + 3_600_000, **changes}
+    return an_approval(**fields)
+
+
+def asking(ask: Ask, **changes: Any) -> Approval:
+    """A pending approval that is answered in another way."""
+    make = a_question if changes.pop("kind", Kind.APPROVAL) is Kind.QUESTION else an_approval
+    return make(schema_json=ask.to_text(), **changes)
+
+
+OPTIONS = (
+    Option(id="a", label="Rome", description="Warm; <@U0EVIL> lives there.", value="rome"),
+    Option(id="b", label="Oslo", value="oslo"),
+    Option(id="c", label="Lima", description="Far.", value="lima"),
+)
+CITIES = tuple(
+    Option(id=str(number), label=f"City {number}", description="x" * 90 if number == 2 else "")
+    for number in range(1, 9)
+)
+TRIP: dict[str, Any] = {
+    "type": "object",
+    "required": ["place", "days", "who"],
+    "properties": {
+        "place": {"type": "string", "description": "Where to."},
+        "days": {"type": "integer", "minimum": 1},
+        "who": {"type": "array", "items": {"type": "string"}},
+        "direct": {"type": "boolean", "default": True},
+    },
+}
+REASON = "Deployments to production need a second pair of eyes."
+CHOICE = Ask(form=Form.CHOICE, question="Where to?", options=OPTIONS, can_decline=True)
+STATE = {"amount": 5, "place": "Rome", "tags": ["a", "b"]}
+STATE_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "required": ["amount", "place"],
+    "properties": {"amount": {"type": "integer"}, "place": {"enum": ["Rome", "Oslo"]}},
+}
+
+
+def a_choice(ask: Ask = CHOICE) -> Approval:
+    """A pending question with options."""
+    listed = json.dumps({"question": "Where to?", "options": [], "multiple": False})
+    return asking(ask, kind=Kind.QUESTION, title="A choice for you", arguments_json=listed)
+
+
+def a_feedback() -> Approval:
+    """A pending request for feedback."""
+    return asking(
+        Ask(form=Form.FEEDBACK),
+        kind=Kind.QUESTION,
+        title="Review this text",
+        arguments_json=json.dumps({"content": "# Plan\n*First* <!channel>\n```code```"}),
+    )
+
+
+def a_call_choice() -> Approval:
+    """A pending call of which an argument is chosen."""
+    ask = replace(CHOICE, parameter="place", reason=REASON)
+    return asking(ask, arguments_json='{"seats": 2}', title="Book")
+
+
+def a_form(**changes: Any) -> Approval:
+    """A pending call with missing arguments."""
+    fields = {"tool": "book", "title": "Book", "arguments_json": '{"seats": 2}', **changes}
+    return asking(Ask(form=Form.FIELDS, schema=TRIP), kind=Kind.QUESTION, **fields)
+
+
+def a_typed_question() -> Approval:
+    """A pending question of a graph, with a typed answer."""
+    shown = {"questions": ["Which trip?"], "shown": {"draft": "Rome", "token": "hunter2"}}
+    ask = Ask(form=Form.FIELDS, schema=TRIP)
+    return asking(
+        ask, kind=Kind.QUESTION, title="A question for you", arguments_json=json.dumps(shown)
+    )
+
+
+def a_human(*allowed: str) -> Approval:
+    """A pending call with the answers that an agent allows."""
+    return asking(
+        Ask(form=Form.HUMAN, allowed=allowed, schema=SCHEMA if "edit" in allowed else None)
+    )
+
+
+def a_step(**changes: Any) -> Approval:
+    """A graph that stopped before a node."""
+    fields: dict[str, Any] = {
+        "tool": "",
+        "rule": "before pay",
+        "title": "The graph stopped before “pay”",
+        "why": "",
+        "preview": "",
+        "arguments_json": json.dumps(STATE),
+        **changes,
+    }
+    return asking(Ask(form=Form.STEP, label="State", schema=STATE_SCHEMA), **fields)
+
+
+def a_program() -> Approval:
+    """A question that only a program can answer."""
+    ask = Ask(form=Form.PROGRAM, program="Machine: expected a Measurement, got a text")
+    return asking(
+        ask,
+        kind=Kind.QUESTION,
+        title="A question for you",
+        arguments_json=json.dumps({"questions": ["Measure the temperature."]}),
+    )
+
+
+def _edited() -> Approval:
+    after = {**ARGUMENTS, "version": "1.4.3", "replicas": 5, "note": "One\nTwo\nThree"}
+    del after["day"]
+    return decided(
+        an_approval(),
+        Status.APPROVED,
+        arguments_json=json.dumps(after),
+        title="Deploy payments 1.4.3 to production",
+        preview="Replaces payments 1.4.1 on 5 replicas.",
+    )
+
+
+def _run(state: str, text: str = "") -> Approval:
+    run = Run(state=RunState(state), at_ms=DECIDED + 1_000, text=text)
+    return replace(decided(an_approval(), Status.APPROVED), run_json=run.to_text())
+
+
+def _card(approval: Approval, **changes: Any) -> Card:
+    return card_for(approval, approvers_text=APPROVERS, **changes)
+
+
+LONG = an_approval(
+    schema_json="",
+    arguments_json=json.dumps({"script": "echo <!channel> & go\n" * 1_000}),
+    why="Because `*bold*` <@U0EVIL> \u202ereversed",
+)
+GAVE_UP = {"choice": "give_up", "result": ""}
+RAN = {"choice": "ran", "result": "All 3 replicas run 1.4.2."}
+REPLY = """# Status
+**payments** runs *well*, `1.4.2`, ~~1.4.1~~ <!channel> [click](https://evil.example)
+See https://status.example/payments?x=1
+
+- first
+- second
+  - inner
+1. one
+2. two
+> quoted
+```python
+print("hi")
+```
+done"""
+
+CARDS: dict[str, Callable[[], Card]] = {
+    "approval_pending": lambda: _card(an_approval()),
+    "approval_pending_long": lambda: _card(LONG),
+    "approval_pending_self": lambda: approval_card(
+        an_approval(self_approval=True, arguments_json="{}", schema_json="", preview="", why=""),
+        approvers_text=APPROVERS,
+    ),
+    "approval_running": lambda: _card(_run("running")),
+    "approval_ran": lambda: _card(_run("ran", "search 3.0.1 in *staging* <!here>\n" * 9)),
+    "approval_failed": lambda: _card(_run("failed", "OSError: the disk is full")),
+    "approval_stopped": lambda: _card(_run("stopped", "Rejected by a person; it did not run.")),
+    "approval_doubt": lambda: _card(_run("doubt")),
+    "approval_approved": lambda: _card(decided(an_approval(), Status.APPROVED)),
+    "approval_rejected": lambda: _card(
+        decided(an_approval(), Status.REJECTED, reason="Not today.\nApproved by <@U0CFO>")
+    ),
+    "approval_edited": lambda: _card(_edited()),
+    "approval_expired": lambda: _card(decided(an_approval(), Status.EXPIRED, by="")),
+    "approval_cancelled": lambda: _card(decided(an_approval(), Status.CANCELLED)),
+    "question_pending": lambda: _card(a_question()),
+    "question_answered": lambda: _card(
+        decided(a_question(), Status.ANSWERED, answer_json='["1.4.2", "production"]')
+    ),
+    "approval_pending_reason": lambda: _card(asking(Ask(form=Form.CALL, reason=REASON))),
+    "choice_pending": lambda: _card(a_choice()),
+    "choice_chosen": lambda: _card(
+        decided(a_choice(), Status.ANSWERED, answer_json='{"selected": ["b"]}')
+    ),
+    "choice_none": lambda: _card(decided(a_choice(), Status.REJECTED, reason="All too far.")),
+    "choice_pending_yes": lambda: _card(
+        a_choice(
+            ask=Ask(
+                form=Form.CHOICE,
+                question="Shall I?",
+                options=(
+                    Option(id="1", label="Yes", value=True),
+                    Option(id="2", label="No", value=False),
+                ),
+            )
+        )
+    ),
+    "choice_pending_many": lambda: _card(a_choice(ask=replace(CHOICE, options=CITIES))),
+    "call_choice_pending": lambda: _card(a_call_choice()),
+    "call_choice_chosen": lambda: _card(
+        decided(a_call_choice(), Status.APPROVED, answer_json='{"selected": ["a"]}')
+    ),
+    "feedback_pending": lambda: _card(a_feedback()),
+    "feedback_given": lambda: _card(
+        decided(a_feedback(), Status.ANSWERED, answer_json='{"feedback": "Shorter <!here>."}')
+    ),
+    "feedback_accepted": lambda: _card(
+        decided(a_feedback(), Status.ANSWERED, answer_json='{"accepted": true}')
+    ),
+    "form_pending": lambda: _card(a_form()),
+    "form_filled": lambda: _card(
+        decided(
+            a_form(),
+            Status.ANSWERED,
+            answer_json='{"values": {"place": "Rome", "days": 2, "who": ["Mia"]}}',
+        )
+    ),
+    "form_cancelled": lambda: _card(decided(a_form(), Status.CANCELLED, reason="I do not know.")),
+    "human_pending": lambda: _card(a_human("accept", "ignore", "response", "edit")),
+    "human_pending_strict": lambda: _card(a_human("response")),
+    "human_responded": lambda: _card(
+        decided(a_human("response"), Status.ANSWERED, answer_json='["Use staging."]')
+    ),
+    "human_ignored": lambda: _card(decided(a_human("ignore"), Status.REJECTED)),
+    "step_pending": lambda: _card(a_step()),
+    "step_continued": lambda: _card(decided(a_step(), Status.APPROVED)),
+    "step_edited": lambda: _card(
+        decided(a_step(), Status.APPROVED, arguments_json=json.dumps({**STATE, "amount": 7}))
+    ),
+    "step_stopped": lambda: _card(decided(a_step(), Status.REJECTED, reason="Too much.")),
+    "typed_pending": lambda: _card(a_typed_question()),
+    "typed_answered": lambda: _card(
+        decided(
+            a_typed_question(),
+            Status.ANSWERED,
+            answer_json='{"values": {"place": "Oslo", "days": 1, "who": []}}',
+        )
+    ),
+    "program_pending_nothing": lambda: _card(a_program()),
+    "program_expired": lambda: _card(decided(a_program(), Status.EXPIRED, by="")),
+    "doubt_pending": lambda: _card(a_doubt()),
+    "doubt_ran": lambda: _card(decided(a_doubt(), Status.ANSWERED, answer_json=json.dumps(RAN))),
+    "doubt_given_up": lambda: _card(
+        decided(a_doubt(), Status.REJECTED, answer_json=json.dumps(GAVE_UP))
+    ),
+    "approval_pending_escalated": lambda: _card(an_escalated()),
+    "doubt_pending_escalated": lambda: _card(replace(an_escalated(), kind=Kind.DOUBT)),
+    "escalation": lambda: escalation_text(an_approval(), ["U0BEN", "S0OPS", "U0BEN"]),
+    "escalation_channel": lambda: escalation_text(an_approval(), ["channel"]),
+    "reminder": lambda: reminder_text(an_approval(), ["U0BEN", "S0OPS", "U0BEN", "channel"]),
+    "reminder_link": lambda: reminder_text(an_approval(), ["U0BEN"], link=LINK),
+    "reminder_done": lambda: concluded_text(decided(an_approval(), Status.APPROVED), link=LINK),
+    "reminder_expired": lambda: concluded_text(decided(an_approval(), Status.EXPIRED, by="")),
+    "reply": lambda: reply_cards(REPLY)[0],
+}
+MODALS: dict[str, Callable[[], dict[str, Any]]] = {
+    "modal_reject": lambda: modals.reject_modal(an_approval()),
+    "modal_edit": lambda: modals.edit_modal(an_approval()),
+    "modal_answer": lambda: modals.answer_modal(a_question()),
+    "modal_feedback": lambda: modals.answer_modal(a_feedback()),
+    "modal_fill": lambda: modals.answer_modal(a_form()),
+    "modal_typed": lambda: modals.answer_modal(a_typed_question()),
+    "modal_choose": lambda: modals.choose_modal(a_choice(ask=replace(CHOICE, options=CITIES))),
+    "modal_choose_several": lambda: modals.choose_modal(
+        a_choice(ask=replace(CHOICE, multiple=True))
+    ),
+    "modal_respond": lambda: modals.respond_modal(a_human("response")),
+    "modal_edit_step": lambda: modals.edit_modal(a_step()),
+    "modal_stop": lambda: modals.reject_modal(a_step()),
+    "modal_none": lambda: modals.reject_modal(a_choice()),
+    "modal_cancel": lambda: modals.reject_modal(a_form()),
+    "modal_details_choice": lambda: modals.details_modal(a_call_choice()),
+    "modal_details_form": lambda: modals.details_modal(a_form()),
+    "modal_details": lambda: modals.details_modal(an_approval()),
+    "modal_ran": lambda: modals.ran_modal(a_doubt()),
+}
+
+
+def samples() -> dict[str, Any]:
+    """All samples as JSON data."""
+    cards = {name: asdict(make()) for name, make in CARDS.items()}
+    return {**cards, **{name: make() for name, make in MODALS.items()}}
+
+
+def write_all() -> None:
+    """Write all files again."""
+    for name, made in samples().items():
+        text = json.dumps(made, indent=2, ensure_ascii=False)
+        (FOLDER / f"{name}.json").write_text(f"{text}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_all()

@@ -1,0 +1,69 @@
+"""What a card says that asks about something else than at first, or once more."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bot.slack.cards.anew import anew, changes
+from bot.slack.cards.approval import approval_card
+from bot.slack.cards.choose import reminder_text
+from bot.slack.cards.doubt import doubt_card
+from storage.records import Approval, Decision, Kind, Status
+from tests.unit.bot.slack.cards.samples import an_approval
+
+EDITED = replace(
+    an_approval(),
+    arguments_json='{"amount":500}',
+    original_json='{"amount":5}',
+    edited_by="UADA",
+)
+
+
+def text_of(approval: Approval) -> str:
+    return str(approval_card(approval, approvers_text="Mia").blocks)
+
+
+def test_card_that_was_never_edited_says_nothing_of_it() -> None:
+    assert anew(an_approval()) == []
+
+
+def test_f1_card_names_who_edited_and_what() -> None:
+    told = text_of(EDITED)
+    assert "*Edited by <@UADA>.* It needs agreement to what it says now." in told
+    assert "Changes" in told
+    assert "Edited by <@UADA>" in approval_card(EDITED, approvers_text="Mia").text
+    assert "Somebody else has to agree" in text_of(replace(EDITED, editors_excluded=True))
+
+
+def test_final_card_tells_all_that_was_changed() -> None:
+    decision = Decision(status=Status.APPROVED, by="UMIA", at_ms=2, digest=EDITED.digest)
+    final = replace(EDITED, status=Status.APPROVED, decision=decision)
+    assert "Changes" in text_of(final)
+    again = replace(final, decision=replace(decision, arguments_json='{"amount":7}'))
+    told = text_of(again)
+    assert "'5'" in told
+    assert "'7'" in told
+
+
+def test_f7_card_says_why_people_are_asked_again() -> None:
+    told = text_of(replace(an_approval(), asked_again="it is <!channel> too old"))
+    assert "*You are asked again:* it is &lt;!channel&gt; too old. Nothing has run." in told
+    doubt = replace(an_approval(), kind=Kind.DOUBT, asked_again="too old")
+    assert "asked again:* too old" in str(doubt_card(doubt, approvers_text="Mia").blocks)
+
+
+def test_first_message_after_an_edit_says_that_it_is_one() -> None:
+    assert "<@UADA> has edited this, and now you are asked." in str(
+        reminder_text(EDITED, ["UMIA"]).blocks
+    )
+    assert "has edited" not in str(reminder_text(replace(EDITED, reminders=1), ["UMIA"]).blocks)
+
+
+def test_changes_need_two_sides_that_can_be_read() -> None:
+    for before, after in (("", "{}"), ("{}", ""), ("[", "{}"), ('{"a":1}', '{"a":1}')):
+        assert changes(before, after) == []
+
+
+def test_changes_without_room_are_counted() -> None:
+    long = '{"text":"' + "x" * 5_000 + '"}'
+    assert "characters of changes are not shown" in str(changes('{"text":"a"}', long))

@@ -1,0 +1,105 @@
+"""After an edit a card shows what runs; what was asked for first stands in its changes alone."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from bot.slack.cards.choose import card_for
+from bot.slack.cards.details import details_modal
+from bot.slack.cards.final import what_runs
+from bot.slack.layout.arguments import read_object
+from storage.records import Approval, Status
+from tests.unit.bot.slack.cards.samples import a_call_choice, a_form, a_step, an_approval, decided
+from tests.unit.bot.slack.cards.test_words import shown
+
+OLD = "Deploy payments 1.4.2 to production"
+NEW = "Deploy payments 9.9.9 to staging"
+
+
+def edited(**changes: str) -> Approval:
+    """Approved with another version."""
+    asked = an_approval(arguments_json='{"version": "1.4.2"}')
+    fields = {"title": NEW, "preview": "Replaces 1.4.1 with 9.9.9.", **changes}
+    return decided(asked, Status.APPROVED, arguments_json='{"version": "9.9.9"}', **fields)
+
+
+def card_of(approval: Approval) -> str:
+    card = card_for(approval, approvers_text="")
+    return f"{card.text}\n{shown(card.blocks)}"
+
+
+def test_an_edited_card_shows_what_ran_everywhere_but_in_its_changes() -> None:
+    card = card_for(edited(), approvers_text="")
+    header = card.blocks[0]["text"]["text"]
+    assert header == NEW
+    assert card.text.startswith(f"{NEW}: Edited and approved by <@U0BEN>")
+    said = card_of(edited())
+    assert OLD not in said
+    assert "Replaces payments 1.4.1 on 3 replicas." not in said
+    assert "Replaces 1.4.1 with 9.9.9." in said
+    assert said.count("1.4.2") == 2  # in the agent's own words, and in the changes
+    changes = next(block for block in card.blocks if "Changes" in json.dumps(block))
+    assert "1.4.2" in json.dumps(changes)
+    assert "9.9.9" in json.dumps(changes)
+
+
+def test_without_words_of_the_tool_the_old_title_is_never_shown() -> None:
+    said = card_of(edited(title="", preview=""))
+    assert OLD not in said
+    assert "Replaces payments 1.4.1" not in said
+    assert said.startswith("Run deploy with other arguments: Edited and approved")
+
+
+def test_details_of_an_edited_call_are_those_of_what_ran() -> None:
+    said = shown(details_modal(edited())["blocks"])
+    assert NEW in said
+    assert "1.4.2" not in said.replace("You asked me to bring 1.4.2 to production.", "")
+
+
+def test_the_title_of_a_step_holds_whatever_its_state_became() -> None:
+    step = decided(a_step(), Status.APPROVED, arguments_json='{"amount": 7}')
+    assert what_runs(step).title == a_step().title
+    assert what_runs(step).arguments_json == '{"amount": 7}'
+
+
+@pytest.mark.parametrize("status", [Status.REJECTED, Status.EXPIRED, Status.CANCELLED])
+def test_what_did_not_run_stays_what_was_asked_for(status: Status) -> None:
+    approval = decided(an_approval(), status, arguments_json='{"version": "9.9.9"}')
+    assert what_runs(approval) == approval
+
+
+def test_a_pending_approval_stays_what_is_asked_for() -> None:
+    assert what_runs(an_approval()) == an_approval()
+
+
+def test_a_choice_that_the_model_had_made_itself_is_replaced() -> None:
+    asked = replace(
+        a_call_choice(), arguments_json='{"place": "lima", "seats": 2}', title="Book Lima"
+    )
+    chosen = decided(asked, Status.APPROVED, answer_json='{"selected": ["a"]}', title="Book Rome")
+    assert read_object(what_runs(chosen).arguments_json) == {"place": "rome", "seats": 2}
+    assert what_runs(chosen).title == "Book Rome"
+    untold = decided(asked, Status.APPROVED, answer_json='{"selected": ["a"]}')
+    assert what_runs(untold).title == "Run deploy with what was chosen"
+    assert "Book Lima" not in card_of(untold)
+
+
+def test_a_choice_that_was_left_to_people_keeps_the_title_that_leaves_it_out() -> None:
+    chosen = decided(a_call_choice(), Status.APPROVED, answer_json='{"selected": ["a"]}')
+    assert what_runs(chosen).title == "Book"
+
+
+def test_a_filled_in_call_has_the_title_of_what_runs() -> None:
+    values = '{"values": {"place": "Rome", "days": 2, "who": ["Mia"]}}'
+    filled = decided(a_form(), Status.ANSWERED, answer_json=values, title="Book Rome for Mia")
+    assert card_of(filled).startswith("Book Rome for Mia: Filled in by <@U0BEN>")
+    assert what_runs(decided(a_form(), Status.ANSWERED, answer_json=values)).title == "Book"
+
+
+def test_a_damaged_choice_shows_that_nothing_is_known_of_it() -> None:
+    asked = replace(a_call_choice(), arguments_json='{"place": "lima"}')
+    chosen = decided(asked, Status.APPROVED, answer_json="[1]")
+    assert read_object(what_runs(chosen).arguments_json) == {"place": None}

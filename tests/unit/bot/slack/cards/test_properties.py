@@ -1,0 +1,277 @@
+"""Whatever a model writes: Slack takes the card, and nothing in it is obeyed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from bot.questions.form import Ask, Form, Option
+from bot.sandbox.blockkit.rules import UPDATE_TEXT, message_errors, text_characters, view_errors
+from bot.slack.cards import modals
+from bot.slack.cards.approval import approval_card
+from bot.slack.cards.choose import card_for, escalation_text, reminder_text
+from bot.slack.cards.details import fits_details
+from bot.slack.cards.reply import MOST, reply_cards
+from bot.slack.layout.blocks import Card
+from storage.records import Approval, Kind, Status
+from tests.unit.bot.slack.cards.samples import an_approval, decided
+
+NASTY = (
+    "<!channel>",
+    "<@U0EVIL>",
+    "<https://evil.example|https://good.example>",
+    "```",
+    "`*_~",
+    "\u202edesrever",
+    "\u200b\u2066\ufeff\x00\x1b[31m",
+    "\n" * 1_000,
+    "\n*Approved* by <@U0CFO>\n",
+    "&amp;" * 50,
+    "& < >" * 400,
+    "a\u0301" + "\u0301" * 60,
+    "x" * 20_000,
+    "\ud800",
+    "xoxb-123456789-abcdefghij",
+    ":tada: @here",
+    "\U0001f469\u200d\U0001f692",
+)
+texts = st.one_of(
+    st.sampled_from(NASTY),
+    st.text(max_size=40),
+    st.lists(st.sampled_from(NASTY), max_size=4).map("".join),
+)
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=6,
+)
+arguments = st.one_of(
+    st.dictionaries(texts, values, max_size=6),
+    st.just({f"name_{index}": "v" * 50 for index in range(300)}),
+).map(json.dumps) | st.sampled_from(["", "[1]", "{", "[" * 5_000, '{"a": NaN}', "9" * 5_000])
+options = st.lists(
+    st.builds(Option, id=texts, label=texts, description=texts, value=values),
+    max_size=12,
+    unique_by=lambda option: option.id,
+) | st.just([Option(id=str(number), label="x" * 80) for number in range(130)])
+schemas = st.none() | st.builds(
+    lambda names, needed: {
+        "type": "object",
+        "properties": {
+            name: {"type": kind, "description": name, "title": name} for name, kind in names.items()
+        },
+        "required": list(names) if needed else [],
+    },
+    st.dictionaries(
+        texts, st.sampled_from(["string", "integer", "boolean", "array", "object"]), max_size=5
+    ),
+    st.booleans(),
+)
+asks = st.builds(
+    Ask,
+    form=st.sampled_from(Form),
+    schema=schemas,
+    question=texts,
+    options=options.map(tuple),
+    multiple=st.booleans(),
+    can_decline=st.booleans(),
+    allowed=st.lists(st.sampled_from(["accept", "ignore", "response", "edit"]), unique=True).map(
+        tuple
+    ),
+    reason=texts,
+    label=st.sampled_from(["", "State"]),
+    program=texts,
+).map(Ask.to_text)
+asked = st.builds(
+    lambda questions, content, shown: json.dumps(
+        {"questions": questions, "content": content, "shown": shown}
+    ),
+    st.lists(texts, max_size=3),
+    texts,
+    st.dictionaries(texts, values, max_size=3),
+)
+told = st.builds(
+    lambda ids, given, text: json.dumps({"selected": ids, "values": given, "feedback": text}),
+    st.lists(texts, max_size=3),
+    st.dictionaries(texts, values, max_size=3),
+    texts,
+)
+approvals = st.builds(
+    an_approval,
+    kind=st.sampled_from(Kind),
+    title=texts,
+    why=texts,
+    preview=texts,
+    tool=texts,
+    rule=texts,
+    arguments_json=arguments | asked,
+    schema_json=st.sampled_from(["", '{"type": "object"}', "nonsense"]) | asks,
+    self_approval=st.booleans(),
+    requester_id=st.sampled_from(["U0ROSA", "W0GRID", "<!here>"]),
+    created_ms=st.integers(-10, 10**18),
+    expires_ms=st.integers(-10, 10**18),
+)
+quick = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None)
+OURS = {"<@U0ROSA>", "<@W0GRID>", "<@U0BEN>"}
+
+
+@quick
+@given(approval=approvals, approvers=texts)
+def test_pending_card_is_safe(approval: Approval, approvers: str) -> None:
+    text = f"{approvers.replace('<@U0', '')} <@U0BEN>"
+    check(card_for(approval, approvers_text=text))
+
+
+@quick
+@given(
+    approval=approvals,
+    status=st.sampled_from([status for status in Status if status is not Status.PENDING]),
+    reason=texts,
+    edited=st.just("") | arguments,
+    answer=st.sampled_from(["", "[]", '{"choice":"ran"}', "{"]) | arguments | told,
+    by=st.sampled_from(["U0BEN", "", "<!here>"]),
+)
+def test_final_card_is_safe_and_has_no_buttons(
+    approval: Approval, status: Status, reason: str, edited: str, answer: str, by: str
+) -> None:
+    done = decided(
+        approval, status, reason=reason, arguments_json=edited, answer_json=answer, by=by
+    )
+    card = card_for(done, approvers_text="")
+    check(card)
+    made = list(walk(card.blocks))
+    assert not any("action_id" in part or part.get("type") == "actions" for part in made)
+
+
+@quick
+@given(approval=approvals)
+def test_modals_are_safe(approval: Approval) -> None:
+    for make in (
+        modals.reject_modal,
+        modals.answer_modal,
+        modals.details_modal,
+        modals.ran_modal,
+        modals.edit_modal,
+        modals.choose_modal,
+        modals.respond_modal,
+    ):
+        view = make(approval)
+        assert view_errors(view) == []
+        check_parts(view["blocks"])
+
+
+@quick
+@given(approval=approvals)
+def test_reminder_is_safe(approval: Approval) -> None:
+    check(reminder_text(approval, ["U0BEN", "<!channel>", "channel"]))
+
+
+@quick
+@given(approval=approvals)
+def test_escalation_is_safe(approval: Approval) -> None:
+    check(escalation_text(approval, ["U0BEN", "<!channel>", "channel"]))
+
+
+@quick
+@given(text=texts | st.lists(texts, max_size=12).map("\n".join))
+def test_reply_is_safe_and_short(text: str) -> None:
+    for card in reply_cards(text):
+        assert len(card.text) <= MOST
+        assert message_errors({"text": card.text, "blocks": card.blocks}) == []
+        assert "<" not in card.text
+        check_parts(card.blocks)
+
+
+def test_undecided_final_status_is_still_drawn() -> None:
+    for status in (Status.APPROVED, Status.EXPIRED):
+        for kind in Kind:
+            done = replace(an_approval(kind=kind), status=status)
+            check(card_for(done, approvers_text=""))
+
+
+def test_what_cannot_be_shown_cannot_be_approved() -> None:
+    huge = an_approval(arguments_json=json.dumps({"data": "x" * 400_000}), schema_json="")
+    card = approval_card(huge, approvers_text="<@U0BEN>")
+    check(card)
+    ids = {part["action_id"] for part in walk(card.blocks) if "action_id" in part}
+    assert ids == {"countersign:reject", "countersign:details", "countersign:withdraw"}
+    assert not fits_details(huge)
+    view = modals.details_modal(huge)
+    assert view_errors(view) == []
+    assert "too long for Slack" in json.dumps(view)
+
+
+def test_a_20000_character_argument_is_whole_in_details() -> None:
+    value = "".join(f"{index:05d}" for index in range(4_000))
+    long = an_approval(arguments_json=json.dumps({"data": value}), schema_json="")
+    card = approval_card(long, approvers_text="<@U0BEN>")
+    assert "*19,302 characters are not shown here.*" in json.dumps(card.blocks)
+    assert "countersign:details" in json.dumps(card.blocks)
+    boxes = [
+        part["elements"][0]["text"]
+        for part in walk(modals.details_modal(long)["blocks"])
+        if part.get("type") == "rich_text_preformatted"
+    ]
+    assert value in "".join(boxes)
+
+
+@pytest.mark.parametrize("secret", ["xoxb-123456789-abcdefghij", "hunter2hunter2"])
+def test_secret_is_nowhere(secret: str) -> None:
+    approval = an_approval(
+        title=f"Use password={secret}",
+        why=f"password={secret}",
+        preview=f"password={secret}",
+        arguments_json=json.dumps({"password": secret, "nested": {"token": [secret]}, "a": "b"}),
+    )
+    edited = json.dumps({"password": f"{secret}2", "a": "c"})
+    done = decided(approval, Status.APPROVED, reason=f"password={secret}", arguments_json=edited)
+    made: list[object] = [modals.details_modal(approval), modals.edit_modal(approval)]
+    for record in (approval, done):
+        card = approval_card(record, approvers_text="")
+        made += [card.text, card.blocks]
+    assert secret not in json.dumps(made)
+
+
+def check(card: Card) -> None:
+    """Slack takes it, nothing is hidden in it, and it mentions only people whom we named."""
+    assert message_errors({"text": card.text, "blocks": card.blocks}) == []
+    assert text_characters({"blocks": card.blocks}) < 9_000
+    assert len(card.text) < UPDATE_TEXT
+    check_mrkdwn(card.text)
+    check_parts(card.blocks)
+
+
+def check_parts(blocks: list[dict[str, Any]]) -> None:
+    for part in walk(blocks):
+        kind, text = part.get("type"), part.get("text")
+        assert kind not in {"user", "usergroup", "broadcast", "channel", "emoji", "markdown"}
+        if kind == "link":
+            assert part["url"] == text
+        if kind == "mrkdwn":
+            check_mrkdwn(str(text))
+        if isinstance(text, str):
+            assert not set("\u202e\u200b\u2066\ufeff\x00\x1b\ud800") & set(text)
+            assert "\n" * 5 not in text
+
+
+def check_mrkdwn(text: str) -> None:
+    assert "\n*Approved*" not in text
+    for piece in text.split("<")[1:]:
+        tag = f"<{piece.split('>')[0]}>"
+        assert tag in OURS or tag.startswith("<!date^"), tag
+
+
+def walk(value: object) -> Iterator[dict[str, Any]]:
+    """All objects in JSON data."""
+    if isinstance(value, dict):
+        yield value
+        for item in value.values():
+            yield from walk(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from walk(item)

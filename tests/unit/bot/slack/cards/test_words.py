@@ -1,0 +1,371 @@
+"""What cards and modals say in the cases that the samples leave out."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from bot.sandbox.blockkit.rules import message_errors, view_errors
+from bot.slack.action_ids import Reference, decode
+from bot.slack.cards import modals
+from bot.slack.cards.approval import approval_card
+from bot.slack.cards.choose import approvers_words, card_for, escalation_text, reminder_text
+from bot.slack.cards.doubt import DoubtChoice, doubt_answer, doubt_card, doubt_words
+from bot.slack.cards.outcomes import answers_of, outcome_words, questions_of
+from bot.slack.cards.question import question_card
+from bot.slack.cards.reply import MOST, reply_cards, split_text
+from bot.slack.layout.arguments import Budget, list_arguments, list_changes, same
+from storage.records import Approval, Kind, Status
+from tests.unit.bot.slack.cards.samples import (
+    a_doubt,
+    a_question,
+    an_approval,
+    an_escalated,
+    decided,
+)
+from tests.unit.bot.slack.cards.test_properties import walk
+
+
+def shown(blocks: object) -> str:
+    """All texts below each other."""
+    texts = [part["text"] for part in walk(blocks) if isinstance(part.get("text"), str)]
+    return "\n".join(texts)
+
+
+def test_buttons_carry_id_and_digest_and_nothing_else() -> None:
+    approval = an_approval()
+    card = approval_card(approval, approvers_text="")
+    buttons = [part for part in walk(card.blocks) if part.get("type") == "button"]
+    assert [part["text"]["text"] for part in buttons] == [
+        "Approve",
+        "Reject…",
+        "Edit…",
+        "Withdraw…",
+        "Reveal…",
+    ]
+    about = Reference(approval_id=approval.approval_id, shown=approval.digest[:32])
+    assert {decode(part["value"]) for part in buttons} == {about}
+    assert len({part["accessibility_label"] for part in buttons}) == 5
+
+
+def test_edit_is_offered_only_with_a_schema() -> None:
+    card = approval_card(an_approval(schema_json=""), approvers_text="")
+    assert "Edit…" not in shown(card.blocks)
+
+
+def test_obstacle_to_editing_is_named() -> None:
+    long = an_approval(
+        arguments_json=json.dumps({"note": "x" * 3_001}),
+        schema_json='{"type":"object","properties":{"note":{"type":"string"}}}',
+    )
+    said = shown(approval_card(long, approvers_text="").blocks)
+    assert "cannot be edited here: “note” is longer than 3,000 characters." in said
+    assert "Edit…" not in said
+
+
+def test_hidden_characters_are_counted_and_can_be_opened() -> None:
+    long = an_approval(title="t" * 300, why="w" * 2_000, arguments_json='{"a":"b"}', schema_json="")
+    said = shown(approval_card(long, approvers_text="").blocks)
+    assert "*1,250 characters are not shown here.* Please open *Details*" in said
+    one = an_approval(why="w" * 901, arguments_json='{"a":"b"}')
+    assert "*1 character is not shown here.*" in shown(approval_card(one, approvers_text="").blocks)
+
+
+def test_final_card_has_no_word_of_details() -> None:
+    done = decided(an_approval(why="w" * 2_000), Status.APPROVED)
+    said = shown(approval_card(done, approvers_text="").blocks)
+    assert "*1,100 characters are not shown here.*" in said
+    assert "Details" not in said
+
+
+def test_damaged_arguments_are_shown_whole() -> None:
+    said = shown(approval_card(an_approval(arguments_json='{"a"'), approvers_text="").blocks)
+    assert '{"a"' in said
+
+
+def test_edit_that_hides_changes_says_so() -> None:
+    done = decided(
+        an_approval(arguments_json=json.dumps({"a": "x" * 900, "b": 1})),
+        Status.APPROVED,
+        arguments_json=json.dumps({"a": "y" * 900, "b": 1}),
+    )
+    assert "1,200 characters of changes are not shown." in shown(
+        approval_card(done, approvers_text="").blocks
+    )
+
+
+def test_edit_without_a_change_lists_none() -> None:
+    approval = an_approval()
+    done = decided(approval, Status.APPROVED, arguments_json=approval.arguments_json)
+    assert "Changes" not in shown(approval_card(done, approvers_text="").blocks)
+    assert outcome_words(done) == "Edited and approved"
+
+
+def test_many_arguments_are_counted() -> None:
+    budget = Budget(whole=10_000, value=100, names=2)
+    listed = list_arguments([("a", "1"), ("b", "x"), ("cc", "yyy")], budget)
+    assert len(listed.elements) == 2
+    assert listed.hidden == 5
+    before, after = {"a": "r", "b": "s", "c": "t"}, {"a": "x", "b": "y", "c": "z"}
+    assert list_changes(before, after, budget).hidden == 3
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("", '""'),
+        ("true", '"true"'),
+        (" a", '" a"'),
+        ("5", '"5"'),
+        (True, "true"),
+        (None, "null"),
+        (5, "5"),
+        ("5.", "5."),
+        ("1.4.2", "1.4.2"),
+        ("-1e5", '"-1e5"'),
+        ('"5"', '"\\"5\\""'),
+        ("NaN", '"NaN"'),
+    ],
+)
+def test_texts_that_look_like_other_values_have_quotes(value: object, text: str) -> None:
+    listed = list_arguments([("a", value)], Budget(whole=1_000, value=100))
+    assert listed.elements[0]["elements"][1]["text"] == text
+
+
+def test_long_nested_values_are_laid_out() -> None:
+    listed = list_arguments([("a", {"b": ["x" * 60, "y" * 60]})], Budget(whole=1_000, value=500))
+    assert listed.elements[1]["elements"][0]["text"].startswith('{\n  "b": [\n')
+
+
+def test_same_is_strict() -> None:
+    assert same([1], [1])
+    assert not same([1], [True])
+    assert not same(1, 1.0)
+    assert not same({"a": 0}, {"a": False})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "questions"),
+    [
+        ('{"questions": ["a", 5, ""]}', ["a", "5", '""']),
+        ('{"questions": []}', ["Some questions for you"]),
+        ('{"questions": "a"}', ["Some questions for you"]),
+        ("{", ["Some questions for you"]),
+    ],
+)
+def test_questions_are_read_carefully(arguments: str, questions: list[str]) -> None:
+    assert questions_of(a_question(arguments_json=arguments)) == questions
+
+
+@pytest.mark.parametrize(
+    ("answer", "answers"),
+    [("", []), ('["a", 1]', ["a", "1"]), ('"a"', ["a"]), ("{", []), ("[]", [])],
+)
+def test_answers_are_read_carefully(answer: str, answers: list[str]) -> None:
+    assert answers_of(decided(a_question(), Status.ANSWERED, answer_json=answer)) == answers
+    assert answers_of(a_question()) == []
+
+
+def test_long_question_can_be_opened_and_answered() -> None:
+    long = a_question(arguments_json=json.dumps({"questions": ["q" * 6_000]}))
+    said = shown(question_card(long, approvers_text="").blocks)
+    assert "Details" in said
+    assert "more characters" in said
+    view = modals.answer_modal(long)
+    assert view_errors(view) == []
+    assert "Question 1" in shown(view["blocks"])
+
+
+def test_cut_answer_is_counted() -> None:
+    done = decided(a_question(), Status.ANSWERED, answer_json=json.dumps(["a" * 3_000, "b"]))
+    assert "2,040 more characters" in shown(question_card(done, approvers_text="").blocks)
+
+
+@pytest.mark.parametrize(
+    ("answer", "choice", "result", "words"),
+    [
+        ('{"choice":"again","result":""}', DoubtChoice.AGAIN, "", "To be run again"),
+        ('{"choice":"ran","result":5}', DoubtChoice.RAN, "", "It ran"),
+        ('{"choice":"maybe"}', None, "", "Decided"),
+        ("", None, "", "Decided"),
+    ],
+)
+def test_doubt_is_read_carefully(
+    answer: str, choice: DoubtChoice | None, result: str, words: str
+) -> None:
+    done = decided(a_doubt(), Status.APPROVED, answer_json=answer)
+    assert doubt_answer(done) == (choice, result)
+    assert doubt_words(done) == words
+
+
+def test_expired_doubt_says_that_nobody_answered() -> None:
+    card = doubt_card(decided(a_doubt(), Status.EXPIRED, by=""), approvers_text="")
+    assert "*Expired*: nobody answered in time, <!date" in shown(card.blocks)
+
+
+def test_long_doubt_has_details() -> None:
+    card = doubt_card(a_doubt(why="w" * 2_000), approvers_text="")
+    assert "Details" in shown(card.blocks)
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"), [(Kind.QUESTION, "an answer"), (Kind.DOUBT, "a decision")]
+)
+def test_reminder_without_people(kind: Kind, words: str) -> None:
+    card = reminder_text(an_approval(kind=kind), [])
+    assert shown(card.blocks).startswith(f"This still waits for {words}, until <!date^")
+    assert card.text.startswith("Reminder: Deploy")
+
+
+def test_escalation_mentions_each_once_and_names_the_channel_in_words() -> None:
+    both = escalation_text(an_approval(), ["U0BEN", "S0OPS", "U0BEN", "channel", "<!here>"])
+    assert shown(both.blocks).startswith(
+        "<@U0BEN> <!subteam^S0OPS> Nobody has decided this yet, so you and the members of this "
+        "channel may decide it now, too, until <!date^"
+    )
+    wide = escalation_text(an_approval(), ["channel"])
+    assert shown(wide.blocks).startswith(
+        "Nobody has decided this yet, so the members of this channel may decide it now, too"
+    )
+    assert wide.text.startswith("Nobody has decided this yet, and")
+
+
+def test_card_says_who_else_was_asked_and_since_when() -> None:
+    words = "Also asked since <!date^"
+    assert words not in shown(_drawn(an_approval(backups_json='["U0BEN"]')))
+    drawn = shown(_drawn(an_escalated()))
+    assert drawn.count(words) == 1
+    assert f"{words}1764003600^{{date_short_pretty}} {{time}}|2025-11-24 17:00 UTC>: " in drawn
+    assert "UTC>: <@U0BEN>, <!subteam^S0OPS>\n" in drawn  # the channel was asked from the start
+    assert words not in shown(_drawn(an_escalated(backups_json='["channel"]')))
+    many = an_escalated(backups_json=json.dumps([f"U0BEN{number:04}" for number in range(200)]))
+    assert not message_errors({"text": "x", "blocks": _drawn(many)})
+
+
+def _drawn(approval: Approval) -> list[dict[str, Any]]:
+    return card_for(approval, approvers_text="<@U0ADA>").blocks
+
+
+def test_card_is_chosen_by_kind() -> None:
+    for record, word in (
+        (an_approval(), "Approve"),
+        (a_question(), "Answer…"),
+        (a_doubt(), "Give up"),
+    ):
+        assert word in shown(card_for(record, approvers_text="").blocks)
+
+
+def test_approvers_in_words() -> None:
+    assert approvers_words(["channel", "U1", "S1", "x"]) == (
+        "the members of this channel, <@U1>, <!subteam^S1>, x"
+    )
+    assert approvers_words([]) == "nobody"
+
+
+def test_record_without_title_or_tool_has_a_title() -> None:
+    bare = an_approval(title=" ", tool="", rule="", arguments_json="{}")
+    card = approval_card(bare, approvers_text="")
+    assert card.blocks[0]["text"]["text"] == "Untitled"
+
+
+def test_details_show_long_names_and_texts_whole() -> None:
+    name = "n" * 5_000
+    view = modals.details_modal(an_approval(arguments_json=json.dumps({name: "v", "w": "x" * 200})))
+    assert view_errors(view) == []
+    said = shown(view["blocks"]).replace("\n", "")
+    assert name in said
+    assert "x" * 200 in said
+
+
+def test_details_pack_many_arguments() -> None:
+    many = json.dumps({f"name_{index}": index for index in range(500)})
+    view = modals.details_modal(an_approval(arguments_json=many))
+    assert view_errors(view) == []
+    assert "name_499: " in shown(view["blocks"])
+
+
+@pytest.mark.parametrize("text", ["", " \n ", "```\n```"])
+def test_empty_reply_is_still_a_message(text: str) -> None:
+    [card] = reply_cards(text)
+    assert shown(card.blocks) == "…"
+
+
+def test_long_reply_is_split_between_lines() -> None:
+    lines = [f"line {index} & more" for index in range(600)]
+    cards = reply_cards("\n".join(lines))
+    assert len(cards) > 2
+    assert all(len(card.text) <= MOST for card in cards)
+    said = "\n".join(card.text for card in cards)
+    assert said.split("\n") == [line.replace("&", "&amp;") for line in lines]
+
+
+def test_line_that_is_too_long_is_split_inside() -> None:
+    cards = reply_cards("<" * 5_000)
+    assert all(len(card.text) <= MOST for card in cards)
+    assert sum(shown(card.blocks).count("<") for card in cards) == 5_000
+
+
+def test_split_code_is_opened_again() -> None:
+    parts = split_text("```\n" + "x = 1\n" * 1_200 + "```\nend")
+    assert len(parts) > 2
+    assert all(part.startswith("```") for part in parts)
+    assert all(part.count("```") == 2 for part in parts)
+    kinds = [card.blocks[0]["elements"][0]["type"] for card in reply_cards("\n\n".join(parts))]
+    assert set(kinds) == {"rich_text_preformatted"}
+
+
+def test_open_code_ends_with_the_reply() -> None:
+    [card] = reply_cards("before\n~~~\ncode *not bold*\n``` not the end")
+    kinds = [part["type"] for part in card.blocks[0]["elements"]]
+    assert kinds == ["rich_text_section", "rich_text_preformatted"]
+    assert "*not bold*" in shown(card.blocks)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("2 * 3 * 4", [{"type": "text", "text": "2 * 3 * 4"}]),
+        ("snake_case_name", [{"type": "text", "text": "snake_case_name"}]),
+        (
+            "a `*b*`",
+            [
+                {"type": "text", "text": "a "},
+                {"type": "text", "text": "*b*", "style": {"code": True}},
+            ],
+        ),
+        (
+            "https://good.example@evil.example",
+            [
+                {"type": "link", "url": "https://good.example", "text": "https://good.example"},
+                {"type": "text", "text": "@evil.example"},
+            ],
+        ),
+        (
+            "<https://evil.example|good>",
+            [
+                {"type": "text", "text": "<"},
+                {"type": "link", "url": "https://evil.example", "text": "https://evil.example"},
+                {"type": "text", "text": "|good>"},
+            ],
+        ),
+    ],
+)
+def test_inline_marks(text: str, parts: list[dict[str, Any]]) -> None:
+    [card] = reply_cards(text)
+    assert card.blocks[0]["elements"] == [{"type": "rich_text_section", "elements": parts}]
+
+
+def test_quotes_join_and_an_empty_one_is_left_out() -> None:
+    [card] = reply_cards(">\n> a\n>\n> b\n5. five")
+    first, second = card.blocks[0]["elements"]
+    assert shown(first) == "a\n\n\n\n\nb"
+    assert second["offset"] == 4
+
+
+@pytest.mark.parametrize(
+    "text", ["*" * 30_000, "_a" * 15_000, "`" * 30_000, "# " + " " * 9_000, "[" * 9_000]
+)
+def test_marks_take_no_time(text: str) -> None:
+    assert reply_cards(text)
