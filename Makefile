@@ -4,7 +4,7 @@
 # make check   format, lint, types, and who imports whom
 # make bench   the benchmarks; QUICK=1 smaller ones
 # make trace   the way of one click through our files, from the payload to the tool's first line
-# make mutants  small wrong changes in what decides, which tests must notice; ONLY=bot/access.py
+# make mutants  small wrong changes in what decides, which tests must notice; ONLY=agents/gates
 # make chaos   bots that die, a Slack that misbehaves, people who click; SEEDS=20 THREADS=200
 #
 # The set-up happens by itself in .venv, and again when pyproject.toml or constraints.txt change.

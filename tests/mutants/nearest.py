@@ -4,21 +4,21 @@ from __future__ import annotations
 
 _SQLITE = ("-k", "sqlite-memory or unit", "-m", "not mongo")
 _MONGO = ("-k", "mongo-pymongo")
-_POLICY = ("tests/unit/agents/test_policy.py", "tests/unit/agents/test_policy_edges.py")
+_POLICY = ("tests/unit/agents/policy/test_rules.py", "tests/unit/agents/policy/test_edges.py")
 _GATES = (
-    "tests/unit/agents/test_judging.py",
-    "tests/unit/agents/test_nested.py",
-    "tests/unit/agents/test_retried_approvals.py",
-    "tests/unit/agents/test_rulings.py",
-    "tests/unit/agents/test_tools_complete.py",
-    "tests/unit/agents/test_tools_gates.py",
-    "tests/unit/agents/test_tools_guard.py",
-    "tests/unit/agents/test_votes.py",
+    "tests/unit/agents/runs/test_judging.py",
+    "tests/unit/agents/gates/test_nested.py",
+    "tests/unit/agents/gates/test_retried.py",
+    "tests/unit/agents/gates/test_rulings.py",
+    "tests/unit/agents/gates/test_complete.py",
+    "tests/unit/agents/gates/test_approval.py",
+    "tests/unit/agents/gates/test_policy.py",
+    "tests/unit/agents/gates/test_votes.py",
 )
 _MASKS = (
-    "tests/unit/bot/test_redaction.py",
-    "tests/unit/bot/test_redaction_rules.py",
-    "tests/unit/bot/test_redaction_shapes.py",
+    "tests/unit/bot/redaction/test_mask.py",
+    "tests/unit/bot/redaction/test_rules.py",
+    "tests/unit/bot/redaction/test_shapes.py",
 )
 _APPROVALS = (
     "tests/contract/test_conditions.py",
@@ -36,35 +36,41 @@ _CHECKPOINTS = ("tests/contract/test_checkpoints.py", "tests/contract/test_threa
 _WHISPERS = ("tests/contract/test_whispers.py", "tests/contract/test_unreadable.py")
 
 NEAREST: dict[str, tuple[str, ...]] = {
-    "agents/codec.py": ("tests/unit/agents/test_codec.py", "tests/unit/agents/test_roundtrip.py"),
+    "agents/core/codec.py": (
+        "tests/unit/agents/core/test_codec.py",
+        "tests/unit/agents/core/test_roundtrip.py",
+    ),
     "agents/policy/base.py": _POLICY,
     "agents/policy/checks.py": _POLICY,
     "agents/policy/combine.py": _POLICY,
     "agents/policy/rules.py": _POLICY,
-    "agents/tools/asking.py": (
+    "agents/gates/base.py": (
         *_GATES,
-        "tests/unit/agents/test_roundtrip.py",
-        "tests/unit/agents/test_tools_choice.py",
+        "tests/unit/agents/core/test_roundtrip.py",
+        "tests/unit/agents/gates/test_choice.py",
     ),
-    "agents/tools/digest.py": ("tests/unit/agents/test_tools_digest.py",),
-    "agents/tools/gates.py": _GATES,
-    "agents/tools/guard.py": _GATES,
-    "agents/tools/rulings.py": _GATES,
-    "bot/access.py": ("tests/unit/bot/test_access.py",),
-    "bot/approvals.py": (
-        "tests/unit/bot/test_edits.py",
-        "tests/unit/bot/test_escalation.py",
-        "tests/unit/bot/test_flows.py",
-        "tests/unit/bot/test_leases.py",
-        "tests/unit/bot/test_outlook.py",
-        "tests/unit/bot/test_refusals.py",
-        "tests/unit/bot/test_token_away.py",
-        "tests/unit/bot/test_unseen.py",
+    "agents/core/digest.py": ("tests/unit/agents/core/test_digest.py",),
+    "agents/gates/approval.py": _GATES,
+    "agents/gates/policy.py": _GATES,
+    "agents/gates/rulings.py": _GATES,
+    "bot/people/access.py": ("tests/unit/bot/people/test_access.py",),
+    "bot/core/approvals.py": (
+        "tests/unit/bot/core/test_edits.py",
+        "tests/unit/bot/core/test_escalation.py",
+        "tests/unit/bot/core/test_flows.py",
+        "tests/unit/bot/core/test_leases.py",
+        "tests/unit/bot/people/test_outlook.py",
+        "tests/unit/bot/core/test_refusals.py",
+        "tests/unit/bot/core/test_token_away.py",
+        "tests/unit/bot/core/test_unseen.py",
     ),
-    "bot/callmask.py": ("tests/unit/bot/test_callmask.py", "tests/unit/bot/test_unseen.py"),
-    "bot/looks.py": (*_MASKS, "tests/unit/bot/test_quick_looks.py"),
-    "bot/redaction.py": (*_MASKS, "tests/unit/bot/test_callmask.py"),
-    "bot/unseen.py": ("tests/unit/bot/test_unseen.py",),
+    "bot/redaction/call.py": (
+        "tests/unit/bot/redaction/test_call.py",
+        "tests/unit/bot/core/test_unseen.py",
+    ),
+    "bot/redaction/patterns.py": (*_MASKS, "tests/unit/bot/redaction/test_quick_looks.py"),
+    "bot/redaction/mask.py": (*_MASKS, "tests/unit/bot/redaction/test_call.py"),
+    "bot/core/unseen.py": ("tests/unit/bot/core/test_unseen.py",),
     "storage/codec.py": (
         "tests/unit/storage/test_codec.py",
         "tests/contract/test_unreadable.py",

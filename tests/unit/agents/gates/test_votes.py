@@ -7,16 +7,17 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from agents.calls import ToolReturn
-from agents.codec import Json
+from agents.core.calls import ToolReturn
+from agents.core.codec import Json
+from agents.core.infos import ApprovalInfo, CallInfo, ReviewEditInfo, ReviewEditResult
+from agents.gates import approval_gate, guard, review_edit_gate
+from agents.gates.complete import complete_gate
+from agents.gates.decorator import tool
+from agents.gates.policy import PolicyGate
+from agents.gates.questions import ParametersInfo
+from agents.gates.rulings import GateState, Vote
 from agents.policy import Ask, PolicyCall, Ruling
-from agents.tools import Tool, approval_gate, guard, review_edit_gate
-from agents.tools.complete import complete_gate
-from agents.tools.function import tool
-from agents.tools.guard import PolicyGate
-from agents.tools.infos import ApprovalInfo, CallInfo, ReviewEditInfo, ReviewEditResult
-from agents.tools.questions import ParametersInfo
-from agents.tools.rulings import GateState, Vote
+from agents.tools import Tool
 from tests.unit.agents.stage import Stage
 from tests.unit.agents.support import Plain
 
