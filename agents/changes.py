@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias, cast
 
-from agents.codec import Json
-from agents.errors import CheckpointDecodeError
+from agents.core.codec import Json
+from agents.core.errors import CheckpointDecodeError
 
 Change: TypeAlias = dict[str, Json]
 """How one value becomes another."""

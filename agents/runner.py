@@ -19,20 +19,10 @@ from typing import Literal, get_args
 from pydantic_ai.messages import ModelMessage
 
 from agents.agent import Agent, AgentEvent, AgentInput, InterruptEvent, check_agent, run_agent
-from agents.cancel import CancelToken
-from agents.checkpoint import AmendingStore, CheckpointStatus, CheckpointStore, MessageLog
-from agents.codec import read_back
-from agents.context import BeforeStart, Scope
-from agents.document import (
-    Claim,
-    OpenRun,
-    ResumeParams,
-    RunDocument,
-    Targets,
-    find_answers,
-    find_stopped,
-)
-from agents.errors import (
+from agents.core.cancel import CancelToken
+from agents.core.checkpoint import AmendingStore, CheckpointStatus, CheckpointStore, MessageLog
+from agents.core.codec import read_back
+from agents.core.errors import (
     AgentConfigError,
     CheckpointClosedError,
     CheckpointError,

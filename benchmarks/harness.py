@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agents import CheckpointStatus, MessageLog, StoredCheckpoint
-from agents.checkpoint import AmendingStore
+from agents.core.checkpoint import AmendingStore
 from tests.mongo import MongoServer
 
 

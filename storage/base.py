@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from agents.checkpoint import AmendingStore, MessageLog
+from agents.core.checkpoint import AmendingStore, MessageLog
 from storage.records import (
     Approval,
     ApprovalHead,

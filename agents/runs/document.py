@@ -12,13 +12,12 @@ from typing import TypeAlias, cast, get_args
 
 from pydantic_ai.messages import ModelMessage
 
-from agents.address import Address
-from agents.cancel import CancelInfo
 from agents.changes import changed, difference
-from agents.checkpoint import CLAIM_VERSION, SCHEMA_VERSION, CheckpointStatus, StoredCheckpoint
-from agents.codec import Json, check_version, decode, encode, from_text, to_text
-from agents.context import Untargeted
-from agents.errors import (
+from agents.core.address import Address
+from agents.core.cancel import CancelInfo
+from agents.core.checkpoint import CLAIM_VERSION, SCHEMA_VERSION, CheckpointStatus, StoredCheckpoint
+from agents.core.codec import Json, check_version, decode, encode, from_text, to_text
+from agents.core.errors import (
     AgentConfigError,
     AmbiguousTargetError,
     CheckpointDecodeError,

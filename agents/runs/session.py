@@ -13,18 +13,16 @@ from cachetools import LRUCache
 from pydantic_ai.messages import ModelMessage
 
 from agents.agent import Agent
-from agents.cancel import CancelToken
-from agents.checkpoint import (
+from agents.core.cancel import CancelToken
+from agents.core.checkpoint import (
     AmendingStore,
     CheckpointStatus,
     CheckpointStore,
     MessageLog,
     StoredCheckpoint,
 )
-from agents.codec import read_back, to_text
-from agents.context import BeforeStart, RunContext, SessionValues
-from agents.document import Claim, OpenRun, RunDocument, find_stopped
-from agents.errors import (
+from agents.core.codec import read_back, to_text
+from agents.core.errors import (
     AgentConfigError,
     CheckpointBusyError,
     CheckpointClosedError,
@@ -36,7 +34,7 @@ from agents.core.messages import dump_new, log_text, read_log
 from agents.core.observers import Observers, RunCancelled, RunFailed, RunFinished, RunInterrupted
 from agents.core.pending import Point
 from agents.core.scope import BeforeStart, RunContext, SessionValues
-from agents.runs.document import Claim, RunDocument, find_stopped
+from agents.runs.document import Claim, OpenRun, RunDocument, find_stopped
 from agents.runs.topology import topology
 
 _FRESH = 200

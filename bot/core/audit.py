@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from agents.checkpoint import AmendingStore, CheckpointStatus, StoredCheckpoint
-from bot.asks import ask_of
-from bot.callmask import NO_NAMES, Names, mask_data
+from agents.core.checkpoint import AmendingStore, CheckpointStatus, StoredCheckpoint
 from bot.ports import Clock
 from bot.questions.form import ask_of
 from bot.redaction.call import NO_NAMES, Names, mask_data

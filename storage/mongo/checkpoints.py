@@ -22,7 +22,7 @@ _AT_ONCE = 500
 
 
 class MongoCheckpointStore:
-    """See `agents.checkpoint.CheckpointStore`, `AmendingStore` and `ThreadStore`.
+    """See `agents.core.checkpoint.CheckpointStore`, `AmendingStore` and `ThreadStore`.
 
     `open` in a document says that the run has not ended; it makes the condition an equality.
     """

@@ -94,7 +94,7 @@ DELETE FROM journal WHERE checkpoint_id = :id
 
 
 class SqliteCheckpointStore:
-    """See `agents.checkpoint.CheckpointStore`, `AmendingStore` and `ThreadStore`."""
+    """See `agents.core.checkpoint.CheckpointStore`, `AmendingStore` and `ThreadStore`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

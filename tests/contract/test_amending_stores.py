@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agents.checkpoint import AmendingStore, CheckpointStatus
-from agents.errors import CheckpointConflictError
+from agents.core.checkpoint import AmendingStore, CheckpointStatus
+from agents.core.errors import CheckpointConflictError
 from agents.memory import MemoryCheckpointStore
 from storage.base import Storage
 

@@ -12,11 +12,9 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from agents.address import Address
-from agents.calls import ToolOutcome
-from agents.checkpoint import AmendingStore, CheckpointStatus, StoredCheckpoint
-from bot.asks import Form, ask_of
-from bot.callmask import mask_title
+from agents.core.address import Address
+from agents.core.calls import ToolOutcome
+from agents.core.checkpoint import AmendingStore, CheckpointStatus, StoredCheckpoint
 from bot.ports import Clock
 from bot.questions.form import Form, ask_of
 from bot.redaction.call import mask_title

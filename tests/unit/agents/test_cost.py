@@ -9,25 +9,24 @@ import pytest
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 
 from agents.agent import AgentEvent, InterruptEvent, MessageEvent, ToolEvent
-from agents.calls import ToolOutcome
-from agents.chatmodel import ChatModelAgent
-from agents.checkpoint import CheckpointStatus, StoredCheckpoint
-from agents.document import ResumeParams
-from agents.errors import (
+from agents.chat.agent import ChatModelAgent
+from agents.core.calls import ToolOutcome
+from agents.core.checkpoint import CheckpointStatus, StoredCheckpoint
+from agents.core.errors import (
     AgentConfigError,
     CheckpointBusyError,
     CheckpointClosedError,
     ResumeDataError,
     UnknownInterruptError,
 )
+from agents.core.infos import CallInfo
 from agents.core.messages import log_text, user_message
+from agents.core.pending import InterruptContext
 from agents.gates import approval_gate, tool
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog
 from agents.models import ScriptedModel, Turn, call, say
-from agents.points import InterruptContext
 from agents.runner import Durability, Runner
-from agents.tools import approval_gate, tool
-from agents.tools.infos import CallInfo
+from agents.runs.document import ResumeParams
 from tests.unit.agents.support import Asker, collect, contexts, yes
 
 
