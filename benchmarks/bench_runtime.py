@@ -175,8 +175,9 @@ async def speed() -> None:
         for name, counted in found.items():
             for durability in durabilities:
                 commands, written = await _cost(counted, durability)
-                rates = ("", "") if COUNT_ONLY else await _rates(counted, durability)
-                rows.append((name, durability, commands, f"{written:,} B", *rates))
+                rates = () if COUNT_ONLY else await rates_of(counted, durability)
+                shown = [f"{rate:.0f}/s" for rate in rates] or ["", ""]
+                rows.append((name, durability, commands, f"{written:,} B", *shown))
     head = ("store", "durability", "commands", "written", "one by one", f"{AT_ONCE} at once")
     table("Interrupt and resume, with a message log: round trips per second", head, rows)
 
@@ -191,7 +192,9 @@ async def _cost(counted: Counted, durability: Durability) -> tuple[int, int]:
     return counted.commands, counted.written
 
 
-async def _rates(counted: Counted, durability: Durability) -> tuple[str, str]:
+async def rates_of(counted: Counted, durability: Durability) -> tuple[float, float]:
+    """Round trips per second, one by one and many at once."""
+
     async def many() -> None:
         ids = [uuid.uuid4().hex for _ in range(AT_ONCE)]
         await asyncio.gather(*(round_trip(counted, log_id, 1, durability) for log_id in ids))
@@ -202,7 +205,7 @@ async def _rates(counted: Counted, durability: Durability) -> tuple[str, str]:
 
     alone = 20 / await seconds(one_by_one, repeat=REPEAT)
     together = AT_ONCE / await seconds(many, repeat=REPEAT)
-    return f"{alone:.0f}/s", f"{together:.0f}/s"
+    return alone, together
 
 
 async def batches() -> None:

@@ -16,6 +16,7 @@ import uuid
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import aiohttp
@@ -25,6 +26,7 @@ from benchmarks.bench_clicks import free_port, slack
 from benchmarks.bench_runtime import round_trip
 from benchmarks.harness import Counted, seconds, table
 from storage.base import Storage
+from storage.errors import StoreUnavailableError
 from storage.mongo import MongoStorage
 from storage.records import Approval
 from storage.sqlite import SqliteStorage
@@ -68,7 +70,9 @@ async def databases(directory: Path) -> AsyncIterator[dict[str, Storage]]:
         stack.push_async_callback(sqlite.close)
         server = spawn_mongo_server(directory / "mongo")
         stack.callback(server.stop)
-        mongo = MongoStorage(server.uri, driver="pymongo", database="bench")
+        mongo = MongoStorage(
+            server.uri, driver="pymongo", database="bench", timeout=timedelta(seconds=20)
+        )
         await mongo.open()
         stack.push_async_callback(mongo.close)
         yield {"SQLite file": sqlite, "nx-27017 by pymongo": mongo}
@@ -95,8 +99,31 @@ async def sweep() -> None:
 
                     took = await seconds(once, repeat=15)
                     base = base or took
-                    rows.append((name, f"{size:,}", f"{took * 1e3:.2f} ms", f"{took / base:.2f}"))
-    table("A sweep with 10 due", ("database", "pending", "time", "against 1,000"), rows)
+                    counting = await _counting(storage)
+                    cells = (f"{took * 1e3:.2f} ms", f"{took / base:.2f}", counting)
+                    rows.append((name, f"{size:,}", *cells, await _opening(storage)))
+    head = ("database", "pending", "sweep with 10 due", "against 1,000", "count_pending", "open")
+    table("By how many wait", head, rows)
+
+
+async def _counting(storage: Storage) -> str:
+    try:
+        return f"{await seconds(storage.approvals.count_pending, repeat=5) * 1e3:.2f} ms"
+    except StoreUnavailableError as error:
+        return f"{error}"
+
+
+async def _opening(storage: Storage) -> str:
+    """How long a file takes to be opened; it stays open."""
+    if not isinstance(storage, SqliteStorage):
+        return ""
+    times = []
+    for _ in range(3):
+        await storage.close()
+        begin = time.perf_counter()
+        await storage.open()
+        times.append(time.perf_counter() - begin)
+    return f"{statistics.median(times) * 1e3:.1f} ms"
 
 
 async def many_threads() -> None:
@@ -193,8 +220,9 @@ async def memory() -> None:
 
 
 async def start_up() -> None:
-    """From the command to the first `/readyz`."""
-    times = []
+    """From the command to the first `/readyz`, what the process holds then; and short commands."""
+    times: list[float] = []
+    held: list[float] = []
     async with AsyncExitStack() as stack:
         api = await slack(stack)
         for _ in range(3):
@@ -216,10 +244,38 @@ async def start_up() -> None:
             )
             await _ready(port)
             times.append(time.perf_counter() - begin)
+            held.append(_resident(bot.pid))
             bot.terminate()
             await asyncio.to_thread(bot.wait)
-    rows = [("`countersign run` to `/readyz`", f"{statistics.median(times):.2f} s")]
-    table("Start-up", ("", "median"), rows)
+        directory = stack.enter_context(tempfile.TemporaryDirectory())
+        storage = SqliteStorage(Path(directory))
+        await storage.open()
+        await storage.close()
+        rows = [("`countersign run` to `/readyz`", f"{statistics.median(times):.2f} s", "")]
+        rows.append(("its memory when ready", f"{statistics.median(held) / 2**20:.0f} MiB", ""))
+        backups = [["backup", f"{directory}/{n}", "--data-dir", directory] for n in range(3)]
+        for commands in ([["--help"]] * 3, backups):
+            laps = [await asyncio.to_thread(_command, words) for words in commands]
+            wall, cpu = (min(lap[at] for lap in laps) for at in (0, 1))
+            rows.append((f"`countersign {commands[0][0]}`", f"{wall:.2f} s", f"{cpu:.2f} s"))
+    table("Processes", ("", "median; least of 3", "processor time"), rows)
+
+
+def _resident(pid: int) -> float:
+    """Memory of another process, in bytes; 0 where the system does not tell it in files."""
+    status = Path(f"/proc/{pid}/status")
+    lines = status.read_text().splitlines() if status.exists() else []
+    return sum(int(line.split()[1]) * 1024.0 for line in lines if line.startswith("VmRSS"))
+
+
+def _command(words: list[str]) -> tuple[float, float]:
+    """Seconds on the clock and of processor time that a command takes."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    begin = time.perf_counter()
+    subprocess.run([sys.executable, "-m", "bot", *words], check=True, stdout=subprocess.DEVNULL)
+    wall = time.perf_counter() - begin
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 async def _ready(port: int) -> None:

@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
@@ -71,31 +72,64 @@ def _counted(count: Count) -> tuple[object, ...]:
     return count.total, count.writes, waits, f"{count.written:,} B"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How fast approvals are.
+
+    Attributes:
+        times: Seconds of each, one by one.
+        alone: All of them.
+        together: Of `LAPS` times `AT_ONCE` at once.
+    """
+
+    times: Sequence[float]
+    alone: Effort
+    together: Effort
+
+    @property
+    def alone_per_s(self) -> float:
+        """How many a second, one by one."""
+        return len(self.times) / self.alone.wall_s
+
+    @property
+    def together_per_s(self) -> float:
+        """How many a second, at once."""
+        return LAPS * AT_ONCE / self.together.wall_s
+
+
+async def pace_of(kind: Kind, server: MongoServer) -> Pace:
+    """One approval after the other, then many at once, each in a thread of its own."""
+    over = server if kind in {"pymongo", "motor"} else None
+    times: list[float] = []
+    async with a_bot(kind, server) as stage:
+        alone = Effort(over)
+        for _ in range(TURNS):
+            begin = time.perf_counter()
+            await stage.turn()
+            times.append(time.perf_counter() - begin)
+        alone.end()
+        together = Effort(over)
+        for _ in range(LAPS):
+            await _all_at_once(stage)
+        together.end()
+    return Pace(times=times, alone=alone, together=together)
+
+
 async def round_trips(server: MongoServer) -> None:
-    """One approval after the other, and many at once, each in a thread of its own."""
+    """How fast approvals are, by database."""
     rows = []
-    for kind in ("memory", *OVER):
-        over = server if kind in {"pymongo", "motor"} else None
-        times: list[float] = []
-        async with a_bot(kind, server) as stage:
-            alone = Effort(over)
-            for _ in range(TURNS):
-                begin = time.perf_counter()
-                await stage.turn()
-                times.append(time.perf_counter() - begin)
-            alone.end()
-            together = Effort(over)
-            for _ in range(LAPS):
-                await _all_at_once(stage)
-            together.end()
+    kinds: Sequence[Kind] = ("memory", *OVER)
+    for kind in kinds:
+        pace = await pace_of(kind, server)
+        p50, p99 = (percentile(pace.times, share) * 1e3 for share in (0.5, 0.99))
         rows.append(
             (
                 NAMES[kind],
-                f"{TURNS / alone.wall_s:.1f}/s",
-                f"{percentile(times, 0.5) * 1e3:.0f} / {percentile(times, 0.99) * 1e3:.0f} ms",
-                f"{alone.cpu_s / TURNS * 1e3:.1f} ms",
-                f"{LAPS * AT_ONCE / together.wall_s:.1f}/s",
-                f"{together.cpu_s / LAPS / AT_ONCE * 1e3:.1f} ms",
+                f"{pace.alone_per_s:.1f}/s",
+                f"{p50:.0f} / {p99:.0f} ms",
+                f"{pace.alone.cpu_s / TURNS * 1e3:.1f} ms",
+                f"{pace.together_per_s:.1f}/s",
+                f"{pace.together.cpu_s / LAPS / AT_ONCE * 1e3:.1f} ms",
             )
         )
     head = ("database", "one by one", "p50 / p99", "CPU", f"{AT_ONCE} at once", "CPU")
