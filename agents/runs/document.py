@@ -12,7 +12,6 @@ from typing import TypeAlias, cast, get_args
 
 from pydantic_ai.messages import ModelMessage
 
-from agents.changes import changed, difference
 from agents.core.address import Address
 from agents.core.cancel import CancelInfo
 from agents.core.checkpoint import CLAIM_VERSION, SCHEMA_VERSION, CheckpointStatus, StoredCheckpoint
@@ -28,6 +27,7 @@ from agents.core.infos import CallInfo
 from agents.core.messages import dump_messages, load_messages
 from agents.core.pending import Answerable, InterruptContext, Point
 from agents.core.scope import Untargeted
+from agents.runs.changes import changed, difference
 
 Targets: TypeAlias = (
     Mapping[str, object] | Mapping[Address, object] | Mapping[str | Address, object]

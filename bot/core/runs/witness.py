@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from agents.core.address import Address
 from agents.core.calls import ToolOutcome
 from agents.core.checkpoint import AmendingStore, CheckpointStatus, StoredCheckpoint
+from bot.core.runs.outcome import ENDED, Run, RunState, lets_run, run_of
 from bot.ports import Clock
 from bot.questions.form import Form, ask_of
 from bot.redaction.call import mask_title

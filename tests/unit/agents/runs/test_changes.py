@@ -8,9 +8,9 @@ import json
 import pytest
 from hypothesis import given, strategies as st
 
-from agents.changes import changed, difference
 from agents.core.codec import Json, to_text
 from agents.core.errors import CheckpointDecodeError
+from agents.runs.changes import changed, difference
 
 LEAVES: st.SearchStrategy[Json] = (
     st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from([0.0, -0.0, 1.0, 2.5, ""])
