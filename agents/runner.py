@@ -386,12 +386,11 @@ class Runner:
             for unused in segment.run.unused(None):
                 raise unused
             return
-        version = await segment.keep(signal.point)
-        refusal = next(iter((*signal.refusals, *segment.unused(signal.point))), None)
-        if segment.was_stopped(signal.point):
-            contexts = tuple(signal.point.contexts())
-            raise RunCancelledError(segment.checkpoint_id, contexts) from refusal
-        yield self._interrupt_event(signal.point, version)
+        kept = await segment.keep(signal.point)
+        refusal = next(iter((*signal.refusals, *kept.unused)), None)
+        if kept.was_stopped:
+            raise RunCancelledError(segment.checkpoint_id, kept.contexts) from refusal
+        yield self._interrupt_event(kept.contexts, kept.version)
         if refusal is not None:
             raise refusal
 
@@ -435,7 +434,7 @@ class Runner:
         waiting = waiting.renewed(answers) if params.untargeted == "preserve" else waiting.anew()
         document = replace(document, waiting=waiting)
         if not (answers or session) and params.untargeted == "preserve":
-            return self._interrupt_event(waiting, stored.version)
+            return self._interrupt_event(tuple(waiting.contexts()), stored.version)
         check_topology(self._setup.agent, waiting, document.topology)
         history = run.history
         if history is None:
@@ -464,12 +463,14 @@ class Runner:
             )
         )
 
-    def _interrupt_event(self, waiting: Point, version: int) -> InterruptEvent:
+    def _interrupt_event(
+        self, contexts: tuple[InterruptContext, ...], version: int
+    ) -> InterruptEvent:
         return InterruptEvent(
             agent_name=self._setup.agent.name,
             run_path=(self._setup.agent.name,),
             key=f"interrupt/{version}",
-            contexts=tuple(waiting.contexts()),
+            contexts=contexts,
         )
 
     def _need_store(self) -> CheckpointStore:

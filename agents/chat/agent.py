@@ -294,7 +294,8 @@ class ChatModelAgent:
                 yield event
         if batch.signals:
             waiting = [planned.call for planned in calls if planned.call.id in batch.signals]
-            work.gates = {call.id: self._gates_of(call.name) for call in waiting}
+            gates = {name: self._gates_of(name) for name in {call.name for call in waiting}}
+            work.gates = {call.id: gates[call.name] for call in waiting}
             self._wait(work, *batch.waiting())
         message = await self._chain.after_tools(results_message(calls, work))
         ending, is_told = self._ending(calls, work)
@@ -337,8 +338,9 @@ class ChatModelAgent:
         """Refuse to go on without what asked: gates of a call, or a middleware."""
         scope = current_scope("ChatModelAgent")
         calls = planned_calls(work.answer) if work.answer else []
+        gates = {name: self._gates_of(name) for name in {one.call.name for one in calls}}
         for planned in calls:
-            before, now = work.gates.get(planned.call.id), self._gates_of(planned.call.name)
+            before, now = work.gates.get(planned.call.id), gates[planned.call.name]
             if before is None or before == now:
                 continue
             address = call_address(planned.call)

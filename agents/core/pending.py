@@ -89,9 +89,11 @@ class Point:
 
     def walk(self) -> Iterator[Point]:
         """This point and all below, parents first."""
-        yield self
-        for child in self.children:
-            yield from child.walk()
+        left = [self]
+        while left:
+            point = left.pop()
+            yield point
+            left += reversed(point.children)
 
     def contexts(self, parent: InterruptContext | None = None) -> Iterator[InterruptContext]:
         """What waits in this tree: its root causes, in order, with their parents."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, NoReturn
 
@@ -74,6 +74,9 @@ class CallGate(ABC):
     """
 
     tool: Tool
+    _definition: tuple[ToolSpec, ToolSpec] | None = field(
+        default=None, init=False, repr=False, compare=False
+    )
 
     @property
     @abstractmethod
@@ -88,8 +91,11 @@ class CallGate(ABC):
     @property
     def definition(self) -> ToolSpec:
         """What the tool is, with this gate around it."""
-        inner = self.tool.definition
-        return replace(inner, gates=(self.gate_name, *inner.gates))
+        inner, known = self.tool.definition, self._definition
+        if known is None or known[0] is not inner:
+            known = inner, replace(inner, gates=(self.gate_name, *inner.gates))
+            object.__setattr__(self, "_definition", known)
+        return known[1]
 
     def validate(self, arguments: Mapping[str, object]) -> dict[str, Json]:
         """Check arguments; see `Tool.validate`."""

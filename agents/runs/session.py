@@ -32,7 +32,7 @@ from agents.core.errors import (
 from agents.core.journal import Journal
 from agents.core.messages import dump_new, log_text, read_log
 from agents.core.observers import Observers, RunCancelled, RunFailed, RunFinished, RunInterrupted
-from agents.core.pending import Point
+from agents.core.pending import InterruptContext, Point
 from agents.core.scope import BeforeStart, RunContext, SessionValues
 from agents.runs.document import Claim, OpenRun, RunDocument, find_stopped
 from agents.runs.topology import topology
@@ -185,6 +185,23 @@ class Setup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """How a segment ended that did not come to the end of the run.
+
+    Attributes:
+        version: Of the checkpoint; 0 when nothing is kept.
+        contexts: What waits.
+        was_stopped: Whether somebody stopped it, whatever else waits as well.
+        unused: Answers that nobody used.
+    """
+
+    version: int
+    contexts: tuple[InterruptContext, ...]
+    was_stopped: bool
+    unused: tuple[ResumeError, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
     """A part of a run that is going on, and how it is stored when it is over.
 
@@ -209,26 +226,18 @@ class Segment:
         """Of the checkpoint; 0 when there is none yet."""
         return self.opened.stored.version
 
-    async def keep(self, waiting: Point) -> int:
-        """Store what waits; only then may people see it.
-
-        Returns:
-            The version of the checkpoint; 0 when nothing is kept.
-        """
+    async def keep(self, waiting: Point) -> Kept:
+        """Store what waits; only then may people see it."""
         with self._failures():
             version = await self._keep(waiting)
-        kind = RunCancelled if self.was_stopped(waiting) else RunInterrupted
+        # Somebody stopped it, whatever else waits as well.
+        was_stopped = self.run.cancel.mode is not None or bool(find_stopped(waiting))
+        kind = RunCancelled if was_stopped else RunInterrupted
         contexts = tuple(waiting.contexts())
         self.run.observers.tell(kind(checkpoint_id=self.run.checkpoint_id, contexts=contexts))
-        return version
-
-    def was_stopped(self, waiting: Point) -> bool:
-        """Whether it ended because somebody stopped it, whatever else waits as well."""
-        return self.run.cancel.mode is not None or bool(find_stopped(waiting))
-
-    def unused(self, waiting: Point) -> list[ResumeError]:
-        """Answers that nobody used; where a run was stopped, they may not have been reached."""
-        return [] if self.was_stopped(waiting) else self.run.unused(waiting)
+        # Where a run was stopped, answers may not have been reached.
+        unused = () if was_stopped else tuple(self.run.unused(waiting))
+        return Kept(version=version, contexts=contexts, was_stopped=was_stopped, unused=unused)
 
     async def fail(self, error: Exception) -> None:
         """After an error: wait for the same answers again, if nothing is on record since."""

@@ -87,7 +87,9 @@ def topology(agent: Agent, waiting: Point) -> dict[str, str]:
     Returns:
         Kinds of components, by address without sub-ids, as text.
     """
-    addresses = {_plain(point.address) for point in waiting.walk()}
+    # Calls of one tool stand at many addresses, and are declared once.
+    ways = {tuple((one.type, one.id) for one in point.address.segments) for point in waiting.walk()}
+    addresses = [Address(tuple(Segment(*key) for key in way)) for way in ways]
     return {
         str(Address(address.segments[:length])): found.kind
         for address in addresses
@@ -146,7 +148,3 @@ def _declared(agent: Agent, address: Address) -> Iterator[Component]:
             return
         yield found
         parts = found.inner.components() if isinstance(found.inner, Described) else {}
-
-
-def _plain(address: Address) -> Address:
-    return Address(tuple(Segment(segment.type, segment.id) for segment in address.segments))
