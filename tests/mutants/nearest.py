@@ -19,6 +19,7 @@ _MASKS = (
     "tests/unit/bot/redaction/test_mask.py",
     "tests/unit/bot/redaction/test_rules.py",
     "tests/unit/bot/redaction/test_shapes.py",
+    "tests/unit/bot/redaction/test_masks_of_values.py",
 )
 _APPROVALS = (
     "tests/contract/test_conditions.py",
@@ -48,6 +49,7 @@ NEAREST: dict[str, tuple[str, ...]] = {
         *_GATES,
         "tests/unit/agents/core/test_roundtrip.py",
         "tests/unit/agents/gates/test_choice.py",
+        "tests/unit/agents/gates/test_human.py",
     ),
     "agents/core/digest.py": ("tests/unit/agents/core/test_digest.py",),
     "agents/gates/approval.py": _GATES,
@@ -66,6 +68,7 @@ NEAREST: dict[str, tuple[str, ...]] = {
     ),
     "bot/redaction/call.py": (
         "tests/unit/bot/redaction/test_call.py",
+        "tests/unit/bot/redaction/test_masks_of_values.py",
         "tests/unit/bot/core/test_unseen.py",
     ),
     "bot/redaction/patterns.py": (*_MASKS, "tests/unit/bot/redaction/test_quick_looks.py"),

@@ -85,6 +85,22 @@ def test_where_nobody_agrees_there_is_nothing_to_open(ask: Ask) -> None:
     assert guesses(asking(ask, kind=Kind.QUESTION, arguments_json='{"token": "abc"}')) == ()
 
 
+@pytest.mark.parametrize(
+    "ask",
+    [
+        Ask(form=Form.FIELDS),
+        Ask(form=Form.HUMAN, allowed=("accept", "ignore")),
+        Ask(form=Form.HUMAN, allowed=("edit",)),
+    ],
+)
+def test_what_lets_a_call_run_is_agreed_to(ask: Ask) -> None:
+    assert guesses(asking(ask, arguments_json='{"token": "abc"}')) == ("token",)
+
+
+def test_fields_of_a_question_without_a_call_are_not_agreed_to() -> None:
+    assert guesses(asking(Ask(form=Form.FIELDS), tool="", arguments_json='{"token": "a"}')) == ()
+
+
 def chose(status: Status, answer: str = "") -> Decision:
     return Decision(status=status, by=ADA, at_ms=1, answer_json=answer)
 
@@ -98,6 +114,8 @@ def chose(status: Status, answer: str = "") -> Decision:
         (an_approval(kind=Kind.DOUBT), chose(Status.APPROVED), True),
         (an_approval(kind=Kind.DOUBT), chose(Status.ANSWERED), False),
         (asking(Ask(form=Form.CHOICE)), chose(Status.ANSWERED, selected_json(["a"])), True),
+        (asking(Ask(form=Form.CHOICE)), chose(Status.REJECTED), False),
+        (replace(asking(Ask(form=Form.CHOICE)), kind=Kind.DOUBT), chose(Status.ANSWERED), False),
         (asking(Ask(form=Form.FEEDBACK)), chose(Status.ANSWERED, feedback_json("")), True),
         (asking(Ask(form=Form.FEEDBACK)), chose(Status.ANSWERED, feedback_json("no")), False),
         (asking(Ask(form=Form.FIELDS)), chose(Status.ANSWERED, values_json({})), True),
@@ -117,6 +135,7 @@ def test_opened_is_bound_to_person_and_digest() -> None:
     assert has_opened(seen, ADA, Opened.DETAILS)
     assert not has_opened(seen, BEN, Opened.CLEAR)
     assert not has_opened(replace(seen, digest="e" * 64), ADA, Opened.CLEAR)
+    assert " " not in seen.seen_json  # a hundred of them are kept with each card
     half = replace(approval, seen_json=with_opened(approval, ADA, Opened.DETAILS))
     assert not has_opened(half, ADA, Opened.CLEAR)
     for damaged in ("", "{", "5", '["U1", {"by": 5}]'):
