@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, NoReturn
@@ -274,7 +274,7 @@ class CallGate(ABC):
             self._refuse(str(error))
         if left:
             original = info.original if info.original is not None else shown
-            self._ask_for(after, left[0], original=original)
+            self._ask_for(after, left, original=original)
         return self._approved(info, after)
 
     def _vote(
@@ -313,14 +313,16 @@ class CallGate(ABC):
     def _ask_for(
         self,
         state: GateState,
-        demand: Demand,
+        left: Sequence[Demand],
         *,
         original: dict[str, Json] | None,
         asked_again: str = "",
     ) -> NoReturn:
-        """Ask, in this gate's own slot, what one of the gates of this call demands."""
-        slot, asked = demand
-        around = deciders(counting(state)) if slot == self.slot else ()
+        """Ask, in this gate's own slot, what the first gate demands of those that are left."""
+        slot, asked = left[0]
+        # Who has agreed for a gate that is asked anew may agree for it again, and for no other.
+        anew = set() if slot == self.slot else {name for name, _ in left}
+        around = deciders([one for one in counting(state) if one.gate.slot not in anew])
         info = replace(
             asked,
             counted=tuple(dict.fromkeys((*around, *state.decided_by))),
@@ -415,7 +417,7 @@ class CallGate(ABC):
             return ToolReturn(denied_text(self._name, str(error)), ToolOutcome.REFUSED)
         if left:
             original = state.info.original if state.info is not None else None
-            self._ask_for(lapsed, left[0], original=original, asked_again=again)
+            self._ask_for(lapsed, left, original=original, asked_again=again)
         await mark_started(arguments, masks=masks)
         return None
 

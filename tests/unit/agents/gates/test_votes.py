@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
 
 import pytest
 
+from agents import MemoryCheckpointStore, Runner, address_segment, make_message
+from agents.agent import AgentEvent, AgentInput, function_agent
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json
 from agents.core.infos import ApprovalInfo, CallInfo, ReviewEditInfo, ReviewEditResult
-from agents.gates import approval_gate, guard, review_edit_gate
+from agents.core.scope import AskAgain, StartingCall
+from agents.gates import approval_gate, guard, human_gate, review_edit_gate
 from agents.gates.complete import complete_gate
 from agents.gates.decorator import tool
+from agents.gates.human import HumanInterrupt, HumanInterruptConfig
 from agents.gates.policy import PolicyGate
 from agents.gates.questions import ParametersInfo
 from agents.gates.rulings import GateState, Vote
 from agents.policy import Ask, PolicyCall, Ruling
 from agents.tools import Tool
 from tests.unit.agents.stage import Stage
-from tests.unit.agents.support import Plain
+from tests.unit.agents.support import Plain, collect
 
 MIA = Ask(rule="big", approvers=("UMIA",))
 ANYBODY = Ask(kind="review", rule="small")
@@ -34,6 +38,16 @@ class ByAmount:
 
     async def evaluate(self, call: PolicyCall) -> Ruling:
         return self.rulings[call.arguments["x"]]  # type: ignore[index]
+
+
+def to_whom(paid: list[tuple[int, str]]) -> Tool:
+    @tool
+    def pay(x: int, to: str) -> str:
+        """Pay."""
+        paid.append((x, to))
+        return "paid"
+
+    return pay
 
 
 async def asked(made: Tool, arguments: dict[str, Json] | None = None) -> Stage:
@@ -65,15 +79,8 @@ async def test_a_vote_counts_for_the_gate_whose_people_were_asked() -> None:
 
 async def test_an_edit_that_was_approved_outside_counts_when_an_argument_is_filled_in() -> None:
     paid: list[tuple[int, str]] = []
-
-    @tool
-    def pay(x: int, to: str) -> str:
-        """Pay."""
-        paid.append((x, to))
-        return "paid"
-
     policy = ByAmount({5: ANYBODY, 6: MIA})
-    stage = await asked(PolicyGate(complete_gate(pay, ["to"]), policy))
+    stage = await asked(PolicyGate(complete_gate(to_whom(paid), ["to"]), policy))
     info = stage.question(ReviewEditInfo)
     edit = ReviewEditResult(
         edited_arguments={"x": 6},
@@ -106,3 +113,114 @@ async def test_two_who_are_not_named_are_not_taken_for_one() -> None:
     assert info.counted == ()
     await stage.answer(info.approve())
     assert (stage.refusals, pay.calls) == ((), [{"x": 6}])
+
+
+async def test_f6_who_agreed_outside_does_not_decide_for_a_gate_that_asks_later() -> None:
+    paid: list[tuple[int, str]] = []
+    strangers = HumanInterruptConfig(when=lambda call: call.arguments.get("to") == "Eve")
+    made = approval_gate(human_gate(complete_gate(to_whom(paid), ["to"]), strangers))
+    stage = await asked(made)
+    await stage.answer(stage.question(ApprovalInfo).approve(by="UMIA"))
+    await stage.answer(stage.question(ParametersInfo).complete({"to": "Eve"}, by="UADA"))
+    info = stage.question(HumanInterrupt)
+    assert info.counted == ("UMIA", "UADA")
+    for name in info.counted:
+        assert await stage.answer(info.accept(by=name)) is None
+        assert f"{name} has agreed in another gate" in str(stage.refusals[0])
+    assert paid == []
+    await stage.answer(info.accept(by="UBEN"))
+    assert paid == [(5, "Eve")]
+
+
+async def test_asked_again_about_the_same_call_it_names_who_agreed_around_it() -> None:
+    pay, dear = Plain("pay"), replace(MIA, kind="review")
+    stage = await asked(approval_gate(guard(pay, ByAmount({5: dear, 6: ANYBODY}))))
+    await stage.answer(stage.question(ApprovalInfo).approve(by="UBEN"))
+    info = stage.question(ReviewEditInfo)
+    other = ReviewEditResult(
+        edited_arguments={"x": 5},
+        digest=info.digest_of({"x": 5}, ruling=ANYBODY.to_text()),
+        ruling=ANYBODY.to_text(),
+        by="UADA",
+    )
+    assert await stage.answer(other) is None
+    again = stage.question(ReviewEditInfo)
+    assert (again.counted, again.asked_again) == (("UBEN",), "")
+    await stage.answer(again.accept(by="UMIA"))
+    assert pay.calls == [{"x": 5}]
+
+
+async def test_f7_decisions_on_what_was_edited_away_do_not_start_the_call() -> None:
+    seen: list[StartingCall] = []
+
+    async def watch(call: StartingCall) -> Mapping[str, Json] | AskAgain:
+        seen.append(call)
+        return {}
+
+    pay = Plain("pay")
+    stage = await asked(guard(pay, ByAmount(dict.fromkeys((5, 6, 7), NOT_THE_EDITOR))))
+    stage.before_start = watch
+    ids = [stage.asked.id]
+    for x in (6, 7):
+        await stage.answer(stage.question(ReviewEditInfo).edit({"x": x}, by="UADA"))
+        ids.append(stage.asked.id)
+    await stage.answer(stage.question(ReviewEditInfo).accept(by="UBEN"))
+    assert pay.calls == [{"x": 7}]
+    assert [call.decisions for call in seen] == [tuple(ids[1:])]
+
+
+@dataclass
+class Curious:
+    """A policy that keeps the calls that it was asked about, and tampers with them."""
+
+    calls: list[PolicyCall]
+
+    async def evaluate(self, call: PolicyCall) -> Ruling:
+        self.calls.append(call)
+        to = call.arguments["to"]
+        assert isinstance(to, list)
+        to.append("Eve")
+        return MIA
+
+
+async def test_a_policy_sees_the_call_as_it_is_and_cannot_change_it() -> None:
+    paid: list[list[str]] = []
+
+    @tool
+    def pay(to: list[str]) -> str:
+        """Pay."""
+        paid.append(to)
+        return "paid"
+
+    policy = Curious([])
+    guarded = guard(pay, policy)
+
+    async def by_hand(_: AgentInput) -> AsyncIterator[AgentEvent]:
+        with address_segment("node", "till", "n1"), address_segment("tool", "pay", "c1"):
+            yield make_message(str(await guarded.call({"to": ["Ben"]})))
+
+    runner = Runner(function_agent("A", by_hand), checkpoint_store=MemoryCheckpointStore())
+    await collect(runner.query("hi", checkpoint_id="1", session_values={"team": "billing"}))
+    (seen,) = policy.calls
+    assert (seen.call_id, dict(seen.session)) == ("c1", {"team": "billing"})
+    (waiting,) = await runner.pending("1")
+    assert isinstance(waiting.info, ApprovalInfo)
+    assert waiting.info.arguments == {"to": ["Ben"]}
+    await collect(runner.resume("1", {waiting.id: waiting.info.approve(by="UMIA")}))
+    assert paid == [["Ben"]]
+
+
+async def test_who_agreed_for_a_gate_may_agree_again_to_what_was_filled_in() -> None:
+    @dataclass
+    class ByName:
+        async def evaluate(self, call: PolicyCall) -> Ruling:
+            return replace(MIA, rule="strangers") if "to" in call.arguments else MIA
+
+    paid: list[tuple[int, str]] = []
+    stage = await asked(PolicyGate(complete_gate(to_whom(paid), ["to"]), ByName()))
+    await stage.answer(stage.question(ApprovalInfo).approve(by="UMIA"))
+    await stage.answer(stage.question(ParametersInfo).complete({"to": "Eve"}, by="UADA"))
+    info = stage.question(ApprovalInfo)
+    assert (info.rule, info.counted, paid) == ("strangers", ("UADA",), [])
+    await stage.answer(info.approve(by="UMIA"))
+    assert paid == [(5, "Eve")]

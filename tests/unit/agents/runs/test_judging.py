@@ -68,7 +68,10 @@ async def test_ruling_of_other_arguments_is_told_and_nothing_runs() -> None:
     assert await judged(world, x=5) == Judgement(arguments={"x": 5})
     denied = await judged(world, x=5000)
     assert denied is not None
-    assert denied.denied == "the rules do not allow the call with these arguments: too much"
+    assert denied == Judgement(
+        arguments={"x": 5000},
+        denied="the rules do not allow the call with these arguments: too much",
+    )
     same = await judged(world, x=60)
     assert same is not None
     assert isinstance(same.info, ReviewEditInfo)

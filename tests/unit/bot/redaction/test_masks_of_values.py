@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from bot.callmask import (
+from bot.redaction.active import SHORTEST_VALUE
+from bot.redaction.call import (
     INLINE,
     NO_NAMES,
     Mask,
@@ -19,9 +20,8 @@ from bot.callmask import (
     masks_in,
     written,
 )
-from bot.inforce import SHORTEST_VALUE
-from bot.maskrules import NO_RULES, read_rules
-from bot.redaction import REDACTED, in_force, mask, mask_text, mask_words, print_key
+from bot.redaction.mask import REDACTED, in_force, mask, mask_text, mask_words, print_key
+from bot.redaction.rules import NO_RULES, read_rules
 
 SLACK = "xoxb-123456789-abc"
 OPEN = Names(is_open=True)
