@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-from storage.codec import APPROVALS, AUDIT, HEADS, READER, REBOUND, decision_text
+from storage.codec import APPROVALS, AUDIT, HEADS, REBOUND, decision_text
 from storage.errors import RecordConflictError, RecordNotFoundError
 from storage.records import (
     SCHEMA_VERSION,
@@ -16,11 +16,10 @@ from storage.records import (
     DrawnCard,
     Status,
 )
-from storage.sqlite.database import Database, insert_sql
-from storage.sqlite.reading import IS_DUE, Reading
+from storage.sqlite.database import Database, insert_sql, inserts
+from storage.sqlite.leases import HELD, Leases
 
 _INSERT = insert_sql("approvals", APPROVALS)
-_NOTE = insert_sql("audit", AUDIT)
 
 _SELECT = "SELECT * FROM approvals WHERE approval_id = :id"
 
@@ -92,70 +91,57 @@ UPDATE approvals SET open = 0
 WHERE approval_id IN (SELECT value FROM json_each(:ids)) AND open = 1
 """
 
-_DUE = f"SELECT * FROM approvals WHERE {IS_DUE} ORDER BY due_ms LIMIT :limit"  # noqa: S608
-
 _UNDELIVERED = """
 SELECT * FROM approvals
 WHERE undeliverable != '' AND undeliverable IN (SELECT value FROM json_each(:reasons)) AND v = :v
 ORDER BY created_ms DESC LIMIT :limit
 """
 
+_COUNT_PENDING = "SELECT count(*) AS found FROM approvals WHERE status = 'pending'"
+
 _REDRAW = """
 UPDATE approvals SET revision = revision + 1, due_ms = :now WHERE approval_id = :id AND v = :v
 RETURNING 1
 """
 
-_COUNT_DUE = f"SELECT count(*) AS found FROM approvals WHERE {IS_DUE}"  # noqa: S608
+_COUNT_COUNT_PENDING = "SELECT count(*) AS found FROM approvals WHERE status = 'pending'"
 
-# What is pending is always due some day; what is over has left that index.
-_COUNT_PENDING = """
-SELECT count(*) AS found FROM approvals WHERE due_ms IS NOT NULL AND status = 'pending'
-"""
-
-_CLAIM = f"""
-UPDATE approvals
-SET leased_by = :owner, leased_until_ms = :until, due_ms = :until, fence = fence + 1,
-    aside_by = '', aside_why = ''
-WHERE approval_id = :id AND {IS_DUE}
-RETURNING *
-"""  # noqa: S608
-
-_MARK_CARD = """
+_MARK_CARD = f"""
 UPDATE approvals
 SET card_ts = coalesce(:card_ts, card_ts), post_tried = :post_tried,
     drawn_revision = coalesce(:drawn_revision, drawn_revision),
     undeliverable = CASE WHEN :drawn_revision IS NULL THEN undeliverable ELSE '' END
-WHERE approval_id = :id AND fence = :fence AND leased_until_ms > 0
+WHERE approval_id = :id AND {HELD}
 RETURNING 1
-"""
+"""  # noqa: S608
 
-_MARK_UNDELIVERABLE = """
+_MARK_UNDELIVERABLE = f"""
 UPDATE approvals SET undeliverable = :reason
-WHERE approval_id = :id AND fence = :fence AND leased_until_ms > 0
+WHERE approval_id = :id AND {HELD}
 RETURNING 1
-"""
+"""  # noqa: S608
 
-_MARK_REMINDED = """
+_MARK_REMINDED = f"""
 UPDATE approvals
 SET reminders = reminders + 1, remind_ms = :remind_ms, reminder_ts = :reminder_ts
-WHERE approval_id = :id AND fence = :fence AND leased_until_ms > 0 AND status = 'pending'
+WHERE approval_id = :id AND {HELD} AND status = 'pending'
     AND digest = :digest
 RETURNING 1
-"""
+"""  # noqa: S608
 
-_ESCALATE = """
+_ESCALATE = f"""
 UPDATE approvals SET escalated_ms = :now, escalate_ms = NULL, revision = revision + 1
-WHERE approval_id = :id AND fence = :fence AND leased_until_ms > 0 AND status = 'pending'
+WHERE approval_id = :id AND {HELD} AND status = 'pending'
     AND escalate_ms <= :now AND expires_ms > :now AND v = :v
 RETURNING *
-"""
+"""  # noqa: S608
 
-_MARK_STUCK = """
+_MARK_STUCK = f"""
 UPDATE approvals SET stuck = :stuck, revision = revision + 1
-WHERE approval_id = :id AND fence = :fence AND leased_until_ms > 0 AND status = 'pending'
+WHERE approval_id = :id AND {HELD} AND status = 'pending'
     AND digest = :digest AND v = :v
 RETURNING *
-"""
+"""  # noqa: S608
 
 _MARK_SEEN = """
 UPDATE approvals SET seen_json = :seen
@@ -164,22 +150,22 @@ WHERE approval_id = :id AND status = 'pending' AND digest = :digest AND seen_jso
 RETURNING 1
 """
 
-_MARK_ESCALATION_TOLD = """
+_MARK_ESCALATION_TOLD = f"""
 UPDATE approvals SET escalation_told = 1, escalation_ts = :escalation_ts
-WHERE approval_id = :id AND fence = :fence AND leased_until_ms > 0
+WHERE approval_id = :id AND {HELD}
     AND digest = :digest
 RETURNING 1
-"""
+"""  # noqa: S608
 
-_MARK_MESSAGES = """
+_MARK_MESSAGES = f"""
 UPDATE approvals
 SET reminder_ts = coalesce(:reminder_ts, reminder_ts),
     escalation_ts = coalesce(:escalation_ts, escalation_ts)
-WHERE approval_id = :id AND fence = :fence AND leased_until_ms > 0
+WHERE approval_id = :id AND {HELD}
 RETURNING 1
-"""
+"""  # noqa: S608
 
-_RELEASE = """
+_RELEASE = f"""
 UPDATE approvals
 SET leased_by = '', leased_until_ms = 0,
     due_ms = CASE WHEN revision = :revision THEN :due ELSE :now END,
@@ -188,9 +174,9 @@ SET leased_by = '', leased_until_ms = 0,
     post_tried = CASE WHEN :card_ts IS NULL THEN post_tried ELSE :card_ts <> '' END,
     drawn_revision = coalesce(:drawn_revision, drawn_revision),
     undeliverable = CASE WHEN :drawn_revision IS NULL THEN undeliverable ELSE '' END
-WHERE approval_id = :id AND fence = :fence AND leased_until_ms > 0
+WHERE approval_id = :id AND {HELD}
 RETURNING revision
-"""
+"""  # noqa: S608
 
 
 class SqliteApprovalStore:
@@ -198,7 +184,7 @@ class SqliteApprovalStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self.reading = Reading(database, "approvals", APPROVALS)
+        self.leases = Leases(database, "approvals", APPROVALS)
 
     async def add(self, approval: Approval) -> bool:
         return await self._database.change(_INSERT, APPROVALS.encode(approval))
@@ -206,12 +192,10 @@ class SqliteApprovalStore:
     async def add_all(
         self, approvals: Sequence[Approval], *, entries: Sequence[AuditEntry] = ()
     ) -> frozenset[str]:
-        inserts = [(_INSERT, APPROVALS.encode(approval)) for approval in approvals]
-        notes = [(_NOTE, AUDIT.encode(entry)) for entry in entries]
-        results = await self._database.fetch_together([*inserts, *notes])
-        return frozenset(
-            approval.approval_id for approval, rows in zip(approvals, results, strict=False) if rows
-        )
+        added = inserts("approvals", APPROVALS, approvals, returning="approval_id")
+        noted = inserts("audit", AUDIT, entries)
+        results = await self._database.fetch_together([*added, *noted])
+        return frozenset(str(row["approval_id"]) for rows in results[: len(added)] for row in rows)
 
     async def get(self, approval_id: str) -> Approval:
         rows = await self._database.fetch(_SELECT, {"id": approval_id})
@@ -285,11 +269,11 @@ class SqliteApprovalStore:
 
     async def newest_of(self, thread_id: str, *, limit: int) -> Sequence[Approval]:
         values = {"thread_id": thread_id, "limit": max(limit, 0)}
-        return await self.reading.each(await self._database.fetch(_NEWEST_OF, values))
+        return await self.leases.each(await self._database.fetch(_NEWEST_OF, values))
 
     async def of_turn(self, checkpoint_id: str) -> Sequence[Approval]:
         values = {"checkpoint_id": checkpoint_id}
-        return await self.reading.each(await self._database.fetch(_OF_TURN, values))
+        return await self.leases.each(await self._database.fetch(_OF_TURN, values))
 
     async def mark_run(
         self, approval_id: str, *, was: str, run_json: str, now_ms: int
@@ -310,8 +294,7 @@ class SqliteApprovalStore:
         await self._database.fetch(_CLOSE, {"ids": json.dumps(list(approval_ids))})
 
     async def due(self, *, now_ms: int, limit: int) -> Sequence[Approval]:
-        values = {**_due_values(now_ms), "limit": max(limit, 0)}
-        return await self.reading.each(await self._database.fetch(_DUE, values))
+        return await self.leases.due(now_ms=now_ms, limit=limit)
 
     async def undelivered(self, *, reasons: frozenset[str], limit: int) -> Sequence[Approval]:
         values = {
@@ -319,14 +302,14 @@ class SqliteApprovalStore:
             "limit": max(limit, 0),
             "v": SCHEMA_VERSION,
         }
-        return await self.reading.each(await self._database.fetch(_UNDELIVERED, values))
+        return await self.leases.each(await self._database.fetch(_UNDELIVERED, values))
 
     async def redraw(self, approval_id: str, *, now_ms: int) -> bool:
         values = {"id": approval_id, "now": now_ms, "v": SCHEMA_VERSION}
         return await self._database.change(_REDRAW, values)
 
     async def count_due(self, *, now_ms: int) -> int:
-        return await self._database.count(_COUNT_DUE, _due_values(now_ms))
+        return await self.leases.count_due(now_ms=now_ms)
 
     async def count_pending(self) -> int:
         return await self._database.count(_COUNT_PENDING, {})
@@ -334,16 +317,7 @@ class SqliteApprovalStore:
     async def claim(
         self, approval_id: str, *, owner: str, now_ms: int, until_ms: int
     ) -> Approval | None:
-        values = {
-            "id": approval_id,
-            "owner": owner,
-            "now": now_ms,
-            "until": until_ms,
-            "v": SCHEMA_VERSION,
-            "reader": READER,
-        }
-        rows = await self._database.fetch(_CLAIM, values)
-        return await self.reading.claimed(rows, owner=owner)
+        return await self.leases.claim(approval_id, owner=owner, now_ms=now_ms, until_ms=until_ms)
 
     async def mark_card(
         self, approval_id: str, *, fence: int, card_ts: str | None, drawn_revision: int | None
@@ -464,7 +438,3 @@ class SqliteApprovalStore:
     async def _select_one(self, sql: str, values: Mapping[str, object]) -> Approval | None:
         rows = await self._select(sql, values)
         return rows[0] if rows else None
-
-
-def _due_values(now_ms: int) -> dict[str, object]:
-    return {"now": now_ms, "v": SCHEMA_VERSION, "reader": READER}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from storage.codec import AUDIT, read_entries
 from storage.records import AuditEntry
-from storage.sqlite.database import Database, insert_sql
+from storage.sqlite.database import Database, insert_sql, inserts
 
 _INSERT = insert_sql("audit", AUDIT)
 
@@ -25,7 +25,7 @@ class SqliteAuditStore:
         await self._database.fetch(_INSERT, AUDIT.encode(entry))
 
     async def append_all(self, entries: Sequence[AuditEntry]) -> None:
-        await self._database.fetch_together([(_INSERT, AUDIT.encode(entry)) for entry in entries])
+        await self._database.fetch_together(inserts("audit", AUDIT, entries))
 
     async def of_thread(self, thread_id: str, *, limit: int) -> Sequence[AuditEntry]:
         values = {"thread_id": thread_id, "limit": max(limit, 0)}

@@ -10,10 +10,14 @@ from storage.codec import stored_checkpoint
 from storage.records import SCHEMA_VERSION
 from storage.sqlite.database import Database
 
-_SELECT = "SELECT * FROM checkpoints WHERE checkpoint_id = :id"
-
-_JOURNAL = """
-SELECT v, entry FROM journal WHERE checkpoint_id = :id AND base = :base ORDER BY position
+# The head, and after it the entries of its journal: both as they were at one moment.
+_LOAD = """
+SELECT -1 AS position, v, data, claim, status, version, base
+FROM checkpoints WHERE checkpoint_id = :id
+UNION ALL
+SELECT journal.position, journal.v, journal.entry, '', '', 0, 0
+FROM checkpoints JOIN journal USING (checkpoint_id, base) WHERE checkpoint_id = :id
+ORDER BY position
 """
 
 _INSERT = """
@@ -70,6 +74,7 @@ WHERE checkpoint_id = :id AND base = :base AND status <> 'closed'
 ON CONFLICT DO NOTHING RETURNING 1
 """
 
+# What was said meanwhile goes in the same write: a trigger drops the journal.
 _CLOSE = """
 UPDATE checkpoints
 SET data = '', claim = '', changes = '', status = 'closed', version = version + 1
@@ -78,13 +83,6 @@ RETURNING 1
 """
 
 _STATUS = "SELECT status FROM checkpoints WHERE checkpoint_id = :id"
-
-# In one transaction with the end of the run: nothing of what was said stays behind.
-_DROP_JOURNAL = """
-DELETE FROM journal WHERE checkpoint_id = :id
-    AND EXISTS (SELECT 1 FROM checkpoints WHERE checkpoint_id = :id AND status = 'closed')
-"""
-
 
 # In one transaction with the delete of the run: the journal of one that is still there stays.
 _DROP_ORPHANS = """
@@ -100,12 +98,11 @@ class SqliteCheckpointStore:
         self._database = database
 
     async def load(self, checkpoint_id: str) -> StoredCheckpoint | None:
-        rows = await self._database.fetch(_SELECT, {"id": checkpoint_id})
+        rows = await self._database.fetch(_LOAD, {"id": checkpoint_id})
         if not rows:
             return None
-        head = rows[0]
-        entries = await self._database.fetch(_JOURNAL, {"id": checkpoint_id, "base": head["base"]})
-        return stored_checkpoint(checkpoint_id, head, entries)
+        entries = [{"v": row["v"], "entry": row["data"]} for row in rows[1:]]
+        return stored_checkpoint(checkpoint_id, rows[0], entries)
 
     async def save(
         self, checkpoint_id: str, data: str, *, status: CheckpointStatus, expected_version: int
@@ -176,9 +173,8 @@ class SqliteCheckpointStore:
 
     async def close(self, checkpoint_id: str, *, expected_version: int) -> None:
         values = {"id": checkpoint_id, "v": SCHEMA_VERSION, "version": expected_version}
-        closed, head, _ = await self._database.fetch_together(
-            [(_CLOSE, values), (_STATUS, values), (_DROP_JOURNAL, values)]
-        )
-        is_closed = bool(head) and head[0]["status"] == CheckpointStatus.CLOSED.value
-        if not closed and not is_closed:
+        if await self._database.change(_CLOSE, values):
+            return
+        head = await self._database.fetch(_STATUS, values)
+        if not head or head[0]["status"] != CheckpointStatus.CLOSED.value:
             raise CheckpointConflictError(checkpoint_id)

@@ -6,13 +6,14 @@ When a call returns, its effect is on the disk.
 from __future__ import annotations
 
 import errno
+import functools
 import os
 import sqlite3
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from storage.codec import Codec, Row
+from storage.codec import Codec, Record, Row
 from storage.errors import (
     Fault,
     RecordFormatError,
@@ -22,10 +23,13 @@ from storage.errors import (
 from storage.sqlite.lock import FILE_NAME, DirectoryLock
 from storage.sqlite.private import SIDES, FileWatch, make_private, open_private, tighten
 from storage.sqlite.schema import DATABASE_VERSION, DDL, MIGRATIONS
-from storage.sqlite.worker import Rows, Worker, connect
+from storage.sqlite.worker import Rows, Statement, Worker, connect
 
 MIN_SQLITE = (3, 35, 0)
 """The first release with RETURNING."""
+
+_ROWS = 100
+"""Rows of one statement; SQLite takes 32,766 values in one."""
 
 BUSY_MS = 5000
 """How long a statement waits for a reader from outside, such as a backup."""
@@ -37,6 +41,29 @@ def insert_sql(table: str, codec: Codec[Any], *, returning: str = "1") -> str:
     values = ", ".join(f":{name}" for name in codec.names)
     return (
         f"INSERT INTO {table} ({columns}) VALUES ({values}) "  # noqa: S608 - names are our own
+        f"ON CONFLICT DO NOTHING RETURNING {returning}"
+    )
+
+
+def inserts(
+    table: str, codec: Codec[Record], records: Sequence[Record], *, returning: str = "1"
+) -> list[Statement]:
+    """Make the statements that insert many rows, as `insert_sql` does one."""
+    pages = [records[start : start + _ROWS] for start in range(0, len(records), _ROWS)]
+    return [
+        (
+            _many_sql(table, codec.names, len(page), returning),
+            [value for record in page for value in codec.encode(record).values()],
+        )
+        for page in pages
+    ]
+
+
+@functools.cache
+def _many_sql(table: str, names: Sequence[str], count: int, returning: str) -> str:
+    row = f"({', '.join('?' for _ in names)})"
+    return (
+        f"INSERT INTO {table} ({', '.join(names)}) VALUES {', '.join([row] * count)} "  # noqa: S608
         f"ON CONFLICT DO NOTHING RETURNING {returning}"
     )
 
@@ -134,9 +161,7 @@ class Database:
             raise StoreUnavailableError("it is not open")
         return await self._worker.run(sql, values or {})
 
-    async def fetch_together(
-        self, statements: Sequence[tuple[str, Mapping[str, object]]]
-    ) -> list[list[Row]]:
+    async def fetch_together(self, statements: Sequence[Statement]) -> list[list[Row]]:
         """Run statements in one transaction: all of them have their effect, or none has.
 
         Raises:
@@ -145,7 +170,7 @@ class Database:
         """
         if self._worker is None:
             raise StoreUnavailableError("it is not open")
-        return await self._worker.run_together(statements)
+        return await self._worker.run_together(statements) if statements else []
 
     async def change(self, sql: str, values: Mapping[str, object]) -> bool:
         """Run a statement that returns a row if, and only if, it changed something."""
@@ -239,9 +264,12 @@ async def _set_up(worker: Worker) -> None:
 
 
 async def _run_script(worker: Worker, script: str) -> None:
-    for statement in script.split(";"):
-        if statement.strip():
+    statement = ""
+    for part in script.split(";")[:-1]:
+        statement += f"{part};"
+        if sqlite3.complete_statement(statement):  # a trigger has semicolons of its own
             await worker.run(statement, {})
+            statement = ""
 
 
 def _check_version(rows: Rows, *known: int) -> int:

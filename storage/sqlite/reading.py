@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Generic
 
 from storage.aside import reason
@@ -10,11 +10,6 @@ from storage.codec import READER, Codec, Record, Row
 from storage.errors import RecordFormatError
 from storage.records import Unreadable
 from storage.sqlite.database import Database
-
-PAGE = 200
-
-IS_DUE = """due_ms <= :now AND leased_until_ms <= :now AND v = :v AND aside_by <> :reader"""
-"""The condition of work that is due, and was not set aside by this release."""
 
 
 class Reading(Generic[Record]):
@@ -31,18 +26,6 @@ class Reading(Generic[Record]):
         self._database = database
         self._codec = codec
         self._mark = f"UPDATE {table} SET aside_by = :reader, aside_why = :why WHERE {key} = :id"  # noqa: S608
-        self._give_back = (
-            f"UPDATE {table} SET aside_by = :reader, aside_why = :why, leased_by = '', "  # noqa: S608
-            f"leased_until_ms = 0 WHERE {key} = :id AND leased_by = :owner RETURNING 1"
-        )
-        self._page = (
-            f"SELECT * FROM {table} WHERE due_ms IS NOT NULL AND {key} > :last "  # noqa: S608
-            f"ORDER BY {key} LIMIT {PAGE}"
-        )
-        self._count = (
-            f"SELECT count(*) AS found FROM {table} WHERE due_ms <= :now "  # noqa: S608
-            "AND (aside_by = :reader OR v <> :v)"
-        )
         self._marked = f"SELECT * FROM {table} WHERE aside_by <> '' ORDER BY {key} LIMIT :limit"  # noqa: S608
 
     async def each(self, rows: Iterable[Row]) -> list[Record]:
@@ -53,43 +36,18 @@ class Reading(Generic[Record]):
                 records.append(self._codec.decode(row))
             except RecordFormatError as error:
                 if row.get("aside_by") != READER:
-                    await self._database.fetch(self._mark, self._values(row, error))
+                    await self._database.fetch(self._mark, self._mark_values(row, error))
         return records
-
-    async def claimed(self, rows: Sequence[Row], *, owner: str) -> Record | None:
-        """Read the row that a claim gave; when it cannot be read, give it back and mark it."""
-        if not rows:
-            return None
-        try:
-            return self._codec.decode(rows[0])
-        except RecordFormatError as error:
-            values = {**self._values(rows[0], error), "owner": owner}
-            await self._database.fetch(self._give_back, values)
-            return None
-
-    async def count(self, *, now_ms: int, version: int) -> int:
-        """How many are due that this release cannot read."""
-        values = {"now": now_ms, "reader": READER, "v": version}
-        return await self._database.count(self._count, values)
-
-    async def unreadable(self, *, limit: int) -> list[Unreadable]:
-        """Name those of them that have something to be done and cannot be read, or are marked."""
-        found: list[Unreadable] = []
-        last = ""
-        while len(found) < limit:
-            rows = await self._database.fetch(self._page, {"last": last})
-            found += [one for row in rows if (one := self._fault_of(row)) is not None]
-            if len(rows) < PAGE:
-                break
-            last = str(rows[-1][self._codec.key])
-        return found[:limit]
 
     async def marked(self, *, limit: int) -> list[Unreadable]:
         """Name those that are marked, and still cannot be read."""
-        rows = await self._database.fetch(self._marked, {"limit": limit})
-        return [one for row in rows if (one := self._fault_of(row)) is not None]
+        return self.named(await self._database.fetch(self._marked, {"limit": limit}))
 
-    def _fault_of(self, row: Row) -> Unreadable | None:
+    def named(self, rows: Iterable[Row]) -> list[Unreadable]:
+        """Name those that cannot be read; and threads of which something else cannot be."""
+        return [one for row in rows if (one := self._named(row)) is not None]
+
+    def _named(self, row: Row) -> Unreadable | None:
         try:
             self._codec.decode(row)
         except RecordFormatError as error:
@@ -100,5 +58,5 @@ class Reading(Generic[Record]):
         key = str(row.get(self._codec.key))
         return Unreadable(kind=self._codec.kind, record_id=key, why=why) if why else None
 
-    def _values(self, row: Row, error: RecordFormatError) -> dict[str, object]:
-        return {"id": row.get(self._codec.key), "reader": READER, "why": reason(error)}
+    def _mark_values(self, row: Row, fault: RecordFormatError) -> dict[str, object]:
+        return {"id": row.get(self._codec.key), "reader": READER, "why": reason(fault)}

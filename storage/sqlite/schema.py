@@ -32,7 +32,9 @@ CREATE TABLE IF NOT EXISTS threads (
     aside_by TEXT NOT NULL DEFAULT '',
     aside_why TEXT NOT NULL DEFAULT ''
 );
-CREATE INDEX IF NOT EXISTS threads_due ON threads (due_ms) WHERE due_ms IS NOT NULL;
+CREATE INDEX IF NOT EXISTS threads_due
+    ON threads (due_ms, leased_until_ms, v, aside_by) WHERE due_ms IS NOT NULL;
+CREATE INDEX IF NOT EXISTS threads_leased ON threads (leased_until_ms) WHERE leased_until_ms > 0;
 CREATE INDEX IF NOT EXISTS threads_active ON threads (active_ms, thread_id);
 
 CREATE TABLE IF NOT EXISTS messages (
@@ -111,13 +113,17 @@ CREATE TABLE IF NOT EXISTS approvals (
     aside_by TEXT NOT NULL DEFAULT '',
     aside_why TEXT NOT NULL DEFAULT ''
 );
-CREATE INDEX IF NOT EXISTS approvals_due ON approvals (due_ms) WHERE due_ms IS NOT NULL;
+CREATE INDEX IF NOT EXISTS approvals_due
+    ON approvals (due_ms, leased_until_ms, v, aside_by) WHERE due_ms IS NOT NULL;
+CREATE INDEX IF NOT EXISTS approvals_leased
+    ON approvals (leased_until_ms) WHERE leased_until_ms > 0;
 CREATE INDEX IF NOT EXISTS approvals_thread ON approvals (thread_id, created_ms, position);
 CREATE INDEX IF NOT EXISTS approvals_turn ON approvals (checkpoint_id);
 CREATE INDEX IF NOT EXISTS approvals_undelivered
     ON approvals (undeliverable) WHERE undeliverable != '';
 CREATE INDEX IF NOT EXISTS approvals_open
     ON approvals (thread_id, created_ms, position) WHERE open = 1;
+CREATE INDEX IF NOT EXISTS approvals_pending ON approvals (open) WHERE status = 'pending';
 
 CREATE TABLE IF NOT EXISTS posts (
     post_id TEXT NOT NULL PRIMARY KEY,
@@ -150,7 +156,9 @@ CREATE TABLE IF NOT EXISTS whispers (
     aside_by TEXT NOT NULL DEFAULT '',
     aside_why TEXT NOT NULL DEFAULT ''
 );
-CREATE INDEX IF NOT EXISTS whispers_due ON whispers (due_ms) WHERE due_ms IS NOT NULL;
+CREATE INDEX IF NOT EXISTS whispers_due
+    ON whispers (due_ms, leased_until_ms, v, aside_by) WHERE due_ms IS NOT NULL;
+CREATE INDEX IF NOT EXISTS whispers_leased ON whispers (leased_until_ms) WHERE leased_until_ms > 0;
 CREATE INDEX IF NOT EXISTS whispers_place ON whispers (channel_id, thread_ts);
 CREATE INDEX IF NOT EXISTS whispers_created ON whispers (created_ms);
 
@@ -194,6 +202,11 @@ CREATE TABLE IF NOT EXISTS journal (
     entry TEXT NOT NULL,
     PRIMARY KEY (checkpoint_id, base, position)
 );
+CREATE TRIGGER IF NOT EXISTS checkpoints_closed AFTER UPDATE OF status ON checkpoints
+WHEN NEW.status = 'closed'
+BEGIN
+    DELETE FROM journal WHERE checkpoint_id = NEW.checkpoint_id;
+END;
 
 CREATE TABLE IF NOT EXISTS health (
     name TEXT NOT NULL PRIMARY KEY,
@@ -289,6 +302,25 @@ ALTER TABLE whispers ADD COLUMN aside_by TEXT NOT NULL DEFAULT '';
 ALTER TABLE whispers ADD COLUMN aside_why TEXT NOT NULL DEFAULT '';
 DELETE FROM journal
 WHERE checkpoint_id IN (SELECT checkpoint_id FROM checkpoints WHERE status = 'closed');
+DROP INDEX threads_due;
+CREATE INDEX threads_due
+    ON threads (due_ms, leased_until_ms, v, aside_by) WHERE due_ms IS NOT NULL;
+CREATE INDEX IF NOT EXISTS threads_leased ON threads (leased_until_ms) WHERE leased_until_ms > 0;
+DROP INDEX approvals_due;
+CREATE INDEX approvals_due
+    ON approvals (due_ms, leased_until_ms, v, aside_by) WHERE due_ms IS NOT NULL;
+CREATE INDEX IF NOT EXISTS approvals_leased
+    ON approvals (leased_until_ms) WHERE leased_until_ms > 0;
+DROP INDEX whispers_due;
+CREATE INDEX whispers_due
+    ON whispers (due_ms, leased_until_ms, v, aside_by) WHERE due_ms IS NOT NULL;
+CREATE INDEX IF NOT EXISTS whispers_leased ON whispers (leased_until_ms) WHERE leased_until_ms > 0;
+CREATE INDEX IF NOT EXISTS approvals_pending ON approvals (open) WHERE status = 'pending';
+CREATE TRIGGER IF NOT EXISTS checkpoints_closed AFTER UPDATE OF status ON checkpoints
+WHEN NEW.status = 'closed'
+BEGIN
+    DELETE FROM journal WHERE checkpoint_id = NEW.checkpoint_id;
+END;
 
 CREATE TABLE IF NOT EXISTS health (
     name TEXT NOT NULL PRIMARY KEY,

@@ -7,12 +7,13 @@ from pathlib import Path
 
 from storage.codec import READER
 from storage.errors import Fault, StoreBrokenError
-from storage.records import SCHEMA_VERSION, Remark, Unreadable
+from storage.records import Remark, Unreadable
 from storage.sqlite.approvals import SqliteApprovalStore
 from storage.sqlite.audit import SqliteAuditStore
 from storage.sqlite.checkpoints import SqliteCheckpointStore
 from storage.sqlite.database import Database
 from storage.sqlite.inbox import SqliteInboxStore
+from storage.sqlite.leases import break_sql, forget_sql
 from storage.sqlite.log import SqliteMessageLog
 from storage.sqlite.posts import SqlitePostStore
 from storage.sqlite.restoring import SqliteRestoreStore
@@ -20,12 +21,7 @@ from storage.sqlite.retention import SqliteRetentionStore
 from storage.sqlite.threads import SqliteThreadStore
 from storage.sqlite.whispers import SqliteWhisperStore
 
-_BROKEN = "SET leased_by = '', leased_until_ms = 0, due_ms = 0 WHERE leased_until_ms > 0"
-_BREAK_LEASES = tuple(f"UPDATE {table} {_BROKEN}" for table in ("threads", "approvals", "whispers"))
-_FORGOTTEN = "SET aside_by = '', aside_why = '' WHERE aside_by = :reader"
-_FORGET_MARKS = tuple(
-    f"UPDATE {table} {_FORGOTTEN}" for table in ("threads", "approvals", "whispers")
-)
+_WORK = ("threads", "approvals", "whispers")
 _WRITE = """
 INSERT INTO health (name, writes) VALUES ('ready', 1)
 ON CONFLICT (name) DO UPDATE SET writes = writes + 1
@@ -51,15 +47,14 @@ class SqliteStorage:
         self.whispers = SqliteWhisperStore(self._database)
         self.audit = SqliteAuditStore(self._database)
         self.retention = SqliteRetentionStore(self._database)
-        self._work = (self.threads.reading, self.approvals.reading, self.whispers.reading)
+        self._work = (self.threads.leases, self.approvals.leases, self.whispers.leases)
         self.restoring = SqliteRestoreStore(self._database)
 
     async def open(self) -> None:
         if await self._database.open():
             # We hold the lock of the directory: whoever left a lease here is dead, and what it
             # did not finish is due now.
-            for statement in _BREAK_LEASES:
-                await self._database.fetch(statement)
+            await self._database.fetch_together([(break_sql(table), {}) for table in _WORK])
 
     async def open_to_read(self) -> None:
         await self._database.open_to_read()
@@ -68,8 +63,8 @@ class SqliteStorage:
         await self._database.open_beside()
 
     async def reconsider(self) -> None:
-        for statement in _FORGET_MARKS:
-            await self._database.fetch(statement, {"reader": READER})
+        for table in _WORK:
+            await self._database.fetch(forget_sql(table), {"reader": READER})
 
     async def ping(self) -> None:
         await self._database.fetch(_WRITE)
@@ -82,14 +77,12 @@ class SqliteStorage:
         return []
 
     async def count_unreadable(self, *, now_ms: int) -> int:
-        return sum(
-            [await reading.count(now_ms=now_ms, version=SCHEMA_VERSION) for reading in self._work]
-        )
+        return sum([await leases.count_unreadable(now_ms=now_ms) for leases in self._work])
 
     async def unreadable(self, *, limit: int) -> Sequence[Unreadable]:
         found: list[Unreadable] = []
-        for reading in self._work:
-            found += await reading.unreadable(limit=limit)
+        for leases in self._work:
+            found += await leases.unreadable(limit=limit)
         found += await self.posts.reading.marked(limit=limit)
         return found[:limit]
 

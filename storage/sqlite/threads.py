@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from storage.codec import MAX_WHY, READER, THREADS
 from storage.errors import RecordNotFoundError
-from storage.records import SCHEMA_VERSION, Thread
+from storage.records import Thread
 from storage.sqlite.database import Database, insert_sql
-from storage.sqlite.reading import IS_DUE, Reading
+from storage.sqlite.leases import HELD, Leases
 
 _INSERT = insert_sql("threads", THREADS, returning="*")
 
@@ -19,52 +19,40 @@ UPDATE threads SET due_ms = :now, active_ms = :now, wakes = wakes + 1
 WHERE thread_id = :id RETURNING 1
 """
 
-_DUE = f"SELECT * FROM threads WHERE {IS_DUE} ORDER BY due_ms LIMIT :limit"  # noqa: S608
-
-_COUNT_DUE = f"SELECT count(*) AS found FROM threads WHERE {IS_DUE}"  # noqa: S608
-
-_CLAIM = f"""
-UPDATE threads
-SET leased_by = :owner, leased_until_ms = :until, due_ms = :until, fence = fence + 1,
-    aside_by = '', aside_why = ''
-WHERE thread_id = :id AND {IS_DUE}
-RETURNING *
+_SET_ASIDE = f"""
+UPDATE threads SET aside_by = :reader, aside_why = :why, leased_by = '', leased_until_ms = 0
+WHERE thread_id = :id AND {HELD}
+RETURNING 1
 """  # noqa: S608
 
-_SET_ASIDE = """
-UPDATE threads SET aside_by = :reader, aside_why = :why, leased_by = '', leased_until_ms = 0
-WHERE thread_id = :id AND fence = :fence AND leased_until_ms > 0
-RETURNING 1
-"""
-
-_EXTEND = """
+_EXTEND = f"""
 UPDATE threads SET leased_until_ms = :until, due_ms = :until
-WHERE thread_id = :id AND fence = :fence AND leased_until_ms > 0
+WHERE thread_id = :id AND {HELD}
 RETURNING 1
-"""
+"""  # noqa: S608
 
-_SET_TURN = """
+_SET_TURN = f"""
 UPDATE threads
 SET turn = :turn, turn_open = :turn_open,
     requesters_json = coalesce(:requesters, requesters_json)
-WHERE thread_id = :id AND fence = :fence AND leased_until_ms > 0
+WHERE thread_id = :id AND {HELD}
 RETURNING 1
-"""
+"""  # noqa: S608
 
-_SET_REQUESTERS = """
+_SET_REQUESTERS = f"""
 UPDATE threads SET requesters_json = :requesters
-WHERE thread_id = :id AND fence = :fence AND leased_until_ms > 0
+WHERE thread_id = :id AND {HELD}
 RETURNING 1
-"""
+"""  # noqa: S608
 
-_RELEASE = """
+_RELEASE = f"""
 UPDATE threads
 SET leased_by = '', leased_until_ms = 0,
     due_ms = CASE WHEN wakes = :wakes THEN :retry ELSE :now END,
     attempts = CASE WHEN :retry IS NULL THEN 0 ELSE attempts + 1 END
-WHERE thread_id = :id AND fence = :fence AND leased_until_ms > 0
+WHERE thread_id = :id AND {HELD}
 RETURNING due_ms
-"""
+"""  # noqa: S608
 
 
 class SqliteThreadStore:
@@ -72,7 +60,7 @@ class SqliteThreadStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self.reading = Reading(database, "threads", THREADS)
+        self.leases = Leases(database, "threads", THREADS)
 
     async def ensure(self, thread: Thread) -> Thread:
         # Most are there already, and to read costs less than to try to write.
@@ -93,25 +81,15 @@ class SqliteThreadStore:
             raise RecordNotFoundError("thread", thread_id)
 
     async def due(self, *, now_ms: int, limit: int) -> Sequence[Thread]:
-        values = {**_due_values(now_ms), "limit": max(limit, 0)}
-        return await self.reading.each(await self._database.fetch(_DUE, values))
+        return await self.leases.due(now_ms=now_ms, limit=limit)
 
     async def count_due(self, *, now_ms: int) -> int:
-        return await self._database.count(_COUNT_DUE, _due_values(now_ms))
+        return await self.leases.count_due(now_ms=now_ms)
 
     async def claim(
         self, thread_id: str, *, owner: str, now_ms: int, until_ms: int
     ) -> Thread | None:
-        values = {
-            "id": thread_id,
-            "owner": owner,
-            "now": now_ms,
-            "until": until_ms,
-            "v": SCHEMA_VERSION,
-            "reader": READER,
-        }
-        rows = await self._database.fetch(_CLAIM, values)
-        return await self.reading.claimed(rows, owner=owner)
+        return await self.leases.claim(thread_id, owner=owner, now_ms=now_ms, until_ms=until_ms)
 
     async def set_aside(self, thread_id: str, *, fence: int, why: str) -> bool:
         values = {"id": thread_id, "fence": fence, "reader": READER, "why": why[:MAX_WHY]}
@@ -158,7 +136,3 @@ class SqliteThreadStore:
             return False
         due_ms = rows[0]["due_ms"]
         return not isinstance(due_ms, int) or due_ms > now_ms
-
-
-def _due_values(now_ms: int) -> dict[str, object]:
-    return {"now": now_ms, "v": SCHEMA_VERSION, "reader": READER}

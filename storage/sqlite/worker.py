@@ -31,7 +31,9 @@ MOST = 200
 """Statements of one group; more would keep the first of them waiting."""
 
 
-Statement: TypeAlias = tuple[str, Mapping[str, object]]
+Values: TypeAlias = Mapping[str, object] | Sequence[object]
+
+Statement: TypeAlias = tuple[str, Values]
 
 Watch: TypeAlias = Callable[[], StoreUnavailableError | None]
 """Says why nothing may be read or written now; None when all is well."""
@@ -148,14 +150,9 @@ def _sees_nothing() -> None:
 
 def _open(target: str, uri: bool) -> sqlite3.Connection:  # noqa: FBT001 - called by an executor
     connection = sqlite3.connect(target, isolation_level=None, uri=uri)
-    connection.row_factory = _as_dict
     # A text that is none must not keep the other rows from being read: the codec refuses it.
     connection.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
     return connection
-
-
-def _as_dict(cursor: sqlite3.Cursor, row: tuple[Any, ...]) -> dict[str, Any]:
-    return {column[0]: value for column, value in zip(cursor.description, row, strict=True)}
 
 
 Result: TypeAlias = list[Rows] | StorageError
@@ -219,11 +216,11 @@ def _run_unit(connection: sqlite3.Connection, unit: Sequence[Statement]) -> Resu
     return results
 
 
-def _run_one(
-    connection: sqlite3.Connection, sql: str, values: Mapping[str, object]
-) -> Rows | StorageError:
+def _run_one(connection: sqlite3.Connection, sql: str, values: Values) -> Rows | StorageError:
     try:
-        return connection.execute(sql, values).fetchall()
+        cursor = connection.execute(sql, values)
+        names = [column[0] for column in cursor.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
     except UnicodeDecodeError as error:  # not even SQLite's own words can be read any more
         fault = StoreBrokenError("the database file is damaged", Fault.DAMAGED)
         return _with_cause(fault, error)

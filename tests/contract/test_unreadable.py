@@ -251,7 +251,8 @@ async def test_an_unreadable_message_stops_its_own_thread(
         await storage.inbox.new(THREAD_ID, limit=9)
     assert len(await storage.inbox.new(OTHER, limit=9)) == 1
 
-    await storage.inbox.take(["T1:C1:1.1"], turn=1)
+    with pytest.raises(RecordFormatError, match=r"T1:C1:1\.1"):
+        await storage.inbox.take(["T1:C1:1.1"], turn=1)
     with pytest.raises(RecordFormatError, match=r"T1:C1:1\.1"):
         await storage.inbox.of_turn(THREAD_ID, 1)
 

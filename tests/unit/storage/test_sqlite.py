@@ -14,6 +14,7 @@ from agents.core.errors import CheckpointConflictError
 from storage.codec import APPROVALS, AUDIT, MESSAGES, POSTS, THREADS, Codec
 from storage.errors import RecordFormatError, StoreBusyError, StoreUnavailableError
 from storage.sqlite import SqliteStorage, database, retention
+from storage.sqlite.leases import IS_DUE
 from storage.sqlite.lock import LOCK_NAME, DirectoryLock
 from storage.sqlite.schema import DATABASE_VERSION
 from tests.contract.builders import (
@@ -237,6 +238,9 @@ async def test_a_table_has_the_fields_of_its_record(table: str, codec: Codec[Any
             "posts_unfinished",
         ),
         ("whispers WHERE due_ms <= 5", "whispers_due"),
+        ("threads WHERE leased_until_ms > 0", "threads_leased"),
+        ("approvals WHERE leased_until_ms > 0", "approvals_leased"),
+        ("whispers WHERE leased_until_ms > 0", "whispers_leased"),
     ],
 )
 async def test_i11_reads_use_an_index(query: str, index: str) -> None:
@@ -246,6 +250,29 @@ async def test_i11_reads_use_an_index(query: str, index: str) -> None:
     plan = await storage._database.fetch(f"EXPLAIN QUERY PLAN SELECT * FROM {query}")  # noqa: S608 - our own
 
     assert [index in str(step["detail"]) for step in plan] == [True]
+    await storage.close()
+
+
+@pytest.mark.parametrize(
+    ("count", "index"),
+    [
+        ("approvals WHERE status = 'pending'", "approvals_pending"),
+        (f"approvals WHERE {IS_DUE}", "approvals_due"),
+        (f"threads WHERE {IS_DUE}", "threads_due"),
+    ],
+)
+async def test_i11_counts_read_an_index_alone(count: str, index: str) -> None:
+    storage = SqliteStorage(None)
+    await storage.open()
+
+    values = {"now": 5, "v": 1, "reader": "r"}
+    sql = f"EXPLAIN QUERY PLAN SELECT count(*) FROM {count}"  # noqa: S608 - our own
+    plan = await storage._database.fetch(sql, values)
+
+    assert len(plan) == 1
+    assert index in str(plan[0]["detail"])
+    has_all_it_needs = "COVERING" in str(plan[0]["detail"]) or index == "approvals_pending"
+    assert has_all_it_needs
     await storage.close()
 
 
