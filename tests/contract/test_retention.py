@@ -7,6 +7,7 @@ import pytest
 from agents.core.checkpoint import CheckpointStatus
 from storage.base import Storage
 from storage.errors import RecordNotFoundError
+from storage.mongo import MongoStorage
 from storage.records import MessageStatus, Status
 from tests.contract.builders import (
     THREAD_ID,
@@ -70,11 +71,18 @@ FULL = {
 }
 
 
+def full(storage: Storage) -> dict[str, int]:
+    """What `fill` makes: MongoDB keeps the journal of a run in the run."""
+    apart = {"journal"} if isinstance(storage, MongoStorage) else set()
+    return {name: number for name, number in FULL.items() if name not in apart}
+
+
 async def test_all_of_a_thread_is_erased_but_its_audit(storage: Storage) -> None:
     await fill(storage)
-    assert await all_of(storage, THREAD_ID) == FULL
+    assert await all_of(storage, THREAD_ID) == full(storage)
 
-    assert await storage.retention.erase(THREAD_ID, limit=100) == 14
+    erased = sum(full(storage).values()) - 1
+    assert await storage.retention.erase(THREAD_ID, limit=100) == erased
 
     assert await all_of(storage, THREAD_ID) == {"audit": 1}
     assert await storage.retention.erase(THREAD_ID, limit=100) == 0
@@ -91,7 +99,7 @@ async def test_nothing_of_other_threads_is_erased(storage: Storage) -> None:
     await storage.retention.erase(THREAD_ID, limit=100)
     await storage.retention.strip(THREAD_ID, keep=KEEP, limit=100)
 
-    assert await all_of(storage, OTHER) == FULL
+    assert await all_of(storage, OTHER) == full(storage)
     (entry,) = await storage.audit.of_thread(OTHER, limit=9)
     assert (entry.erased, entry.detail) == (False, an_entry().detail)
 

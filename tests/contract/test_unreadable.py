@@ -24,7 +24,7 @@ from tests.contract.builders import (
 )
 from tests.contract.spoiling import raw, spoil
 
-NEWER = {"v": 2}
+NEWER = {"v": 3}
 LARGE = "x" * 3_000_000
 POISONS: dict[str, dict[str, dict[str, Any]]] = {
     "threads": {"damaged": {"turn": "many"}, "newer": NEWER, "large": {"requester_id": LARGE}},
