@@ -530,7 +530,7 @@ class PostStore(Protocol):
         ...
 
     async def any_of(self, checkpoint_id: str) -> bool:
-        """Whether there is a post whose id begins with `checkpoint_id` and a colon."""
+        """Whether its thread has a post whose id begins with `checkpoint_id` and a colon."""
         ...
 
 

@@ -202,8 +202,7 @@ class MongoApprovalStore:
         return await leases.count_due(self._collection, now_ms=now_ms)
 
     async def count_pending(self) -> int:
-        # What is pending is always due some day: its index finds it.
-        return await self._collection.count({"due_ms": {"$gt": 0}, "status": Status.PENDING.value})
+        return await self._collection.count({"status": Status.PENDING.value})
 
     async def claim(
         self, approval_id: str, *, owner: str, now_ms: int, until_ms: int

@@ -29,22 +29,26 @@ DEFAULT_DATABASE = "countersign"
 
 INDEXES: Mapping[str, Sequence[Sequence[str]]] = {
     "threads": [["due_ms"], ["active_ms"]],
-    "messages": [["thread_id", "turn", "ts"]],
+    "messages": [["thread_id"], ["thread_id", "turn", "ts"]],
     "approvals": [
         ["due_ms"],
+        ["status"],
+        ["thread_id"],
         ["thread_id", "created_ms", "position"],
         ["thread_id", "open", "created_ms", "position"],
         ["checkpoint_id"],
         ["undeliverable", "created_ms"],
     ],
-    "posts": [["thread_id", "posted", "created_ms"]],
+    "posts": [["thread_id"], ["thread_id", "posted", "created_ms"]],
     "whispers": [["due_ms"], ["channel_id", "thread_ts"], ["created_ms"]],
-    "audit": [["thread_id", "at_ms"]],
-    "log": [["log_id", "turn"]],
+    "audit": [["thread_id"], ["thread_id", "at_ms"]],
+    "log": [["log_id"], ["log_id", "turn"]],
     "journal": [["checkpoint_id", "base", "index"]],
 }
 """By collection, the fields of each index, ascending. What must be unique is in `_id`, so that a
-cluster can be sharded by it; ids that belong to a thread begin with the thread's id."""
+cluster can be sharded by it; ids that belong to a thread begin with the thread's id. MongoDB would
+do without those of one field that begin another one; compatible servers that ignore those of
+several fields would read the whole collection."""
 
 INDEX_S = 60.0
 """How long one collection may take: with a new release, an index can be missing on much data."""

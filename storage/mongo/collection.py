@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -88,7 +89,10 @@ class Collection:
     async def count(self, where: Filter) -> int:
         """How many documents are as `where` says."""
         async with self._call():
-            return int(await self._collection.count_documents(where))
+            # Not `count_documents`: its way of counting has some servers read every document.
+            cursor = self._collection.aggregate([{"$match": where}, {"$count": "found"}])
+            answer = await (await cursor if inspect.isawaitable(cursor) else cursor).to_list(1)
+        return int(answer[0]["found"]) if answer else 0
 
     async def update(self, where: Filter, update: Update) -> bool:
         """Change one document; False when none is as `where` says."""

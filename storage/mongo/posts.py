@@ -51,6 +51,7 @@ class MongoPostStore:
         return await leases.marked(self._collection, POSTS, limit=limit)
 
     async def any_of(self, checkpoint_id: str) -> bool:
-        # A semicolon comes right after the colon: all ids that begin with it lie in between.
-        between = {"$gte": f"{checkpoint_id}:", "$lt": f"{checkpoint_id};"}
-        return bool(await self._collection.find({"_id": between}, [("_id", 1)], 1))
+        # Found by their thread: some servers read every document for a range of ids.
+        where = {"thread_id": checkpoint_id.rpartition("#")[0]}
+        found = await self._collection.find(where, [("created_ms", -1)], names=["_id"])
+        return any(document["_id"].startswith(f"{checkpoint_id}:") for document in found)

@@ -76,7 +76,7 @@ async def test_a_post_grows_and_may_fail(storage: Storage) -> None:
 
 
 async def test_posts_are_found_by_their_checkpoint(storage: Storage) -> None:
-    await storage.posts.add(a_post("T1:C1:1.1#1:text"))
+    await storage.posts.add(a_post("T1:C1:1.1#1:text", thread_id="T1:C1:1.1"))
 
     assert await storage.posts.any_of("T1:C1:1.1#1")
     assert not await storage.posts.any_of("T1:C1:1.1#")
