@@ -198,17 +198,18 @@ class SqliteApprovalStore:
         return frozenset(str(row["approval_id"]) for rows in results[: len(added)] for row in rows)
 
     async def get(self, approval_id: str) -> Approval:
-        rows = await self._database.fetch(_SELECT, {"id": approval_id})
+        rows = await self._database.read(_SELECT, {"id": approval_id})
         if not rows:
             raise RecordNotFoundError("approval", approval_id)
         return APPROVALS.decode(rows[0])
 
     async def get_all(self, approval_ids: Sequence[str]) -> Sequence[Approval]:
-        found = await self._select(_SELECT_ALL, {"ids": json.dumps(list(approval_ids))})
-        by_id = {approval.approval_id: approval for approval in found}
+        values = {"ids": json.dumps(list(approval_ids))}
+        found = await self._database.read(_SELECT_ALL, values)
+        by_id = {row["approval_id"]: row for row in found}
         if missing := [name for name in approval_ids if name not in by_id]:
             raise RecordNotFoundError("approval", missing[0])
-        return [by_id[name] for name in approval_ids]
+        return [APPROVALS.decode(by_id[name]) for name in approval_ids]
 
     async def decide(self, approval_id: str, decision: Decision, *, digest: str) -> Approval:
         values = {
@@ -261,19 +262,20 @@ class SqliteApprovalStore:
         return await self._database.change(_SET_SAID, values)
 
     async def open_of(self, thread_id: str) -> Sequence[Approval]:
-        return await self._select(_OPEN_OF, {"thread_id": thread_id})
+        rows = await self._database.read(_OPEN_OF, {"thread_id": thread_id})
+        return [APPROVALS.decode(row) for row in rows]
 
     async def heads_of(self, thread_id: str) -> Sequence[ApprovalHead]:
-        rows = await self._database.fetch(_HEADS_OF, {"thread_id": thread_id})
+        rows = await self._database.read(_HEADS_OF, {"thread_id": thread_id})
         return [HEADS.decode(row) for row in rows]
 
     async def newest_of(self, thread_id: str, *, limit: int) -> Sequence[Approval]:
         values = {"thread_id": thread_id, "limit": max(limit, 0)}
-        return await self.leases.each(await self._database.fetch(_NEWEST_OF, values))
+        return await self.leases.each(await self._database.read(_NEWEST_OF, values))
 
     async def of_turn(self, checkpoint_id: str) -> Sequence[Approval]:
         values = {"checkpoint_id": checkpoint_id}
-        return await self.leases.each(await self._database.fetch(_OF_TURN, values))
+        return await self.leases.each(await self._database.read(_OF_TURN, values))
 
     async def mark_run(
         self, approval_id: str, *, was: str, run_json: str, now_ms: int

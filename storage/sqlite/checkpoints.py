@@ -98,7 +98,7 @@ class SqliteCheckpointStore:
         self._database = database
 
     async def load(self, checkpoint_id: str) -> StoredCheckpoint | None:
-        rows = await self._database.fetch(_LOAD, {"id": checkpoint_id})
+        rows = await self._database.read(_LOAD, {"id": checkpoint_id})
         if not rows:
             return None
         entries = [{"v": row["v"], "entry": row["data"]} for row in rows[1:]]

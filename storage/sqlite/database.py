@@ -22,6 +22,7 @@ from storage.errors import (
 )
 from storage.sqlite.lock import FILE_NAME, DirectoryLock
 from storage.sqlite.private import SIDES, FileWatch, make_private, open_private, tighten
+from storage.sqlite.reader import Reader, open_reader
 from storage.sqlite.schema import DATABASE_VERSION, DDL, MIGRATIONS
 from storage.sqlite.worker import Rows, Statement, Worker, connect
 
@@ -69,7 +70,7 @@ def _many_sql(table: str, names: Sequence[str], count: int, returning: str) -> s
 
 
 class Database:
-    """One SQLite connection, in a thread of its own.
+    """One SQLite connection in a thread of its own, and one for short reads in the caller's.
 
     Args:
         directory: Where the file lives, made when missing; None for a database in memory.
@@ -79,6 +80,7 @@ class Database:
         self._directory = directory
         self._lock = DirectoryLock(directory) if directory is not None else None
         self._worker: Worker | None = None
+        self._reader: Reader | None = None
 
     async def open(self) -> bool:
         """Lock the directory, open the file, make the tables; may be repeated.
@@ -104,6 +106,7 @@ class Database:
             raise
         if self._directory is not None:
             worker.watch(FileWatch(self._directory / FILE_NAME))
+            self._reader = open_reader(target, FileWatch(self._directory / FILE_NAME))
         self._worker = worker
         return True
 
@@ -161,6 +164,18 @@ class Database:
             raise StoreUnavailableError("it is not open")
         return await self._worker.run(sql, values or {})
 
+    async def read(self, sql: str, values: Mapping[str, object]) -> list[Row]:
+        """Run one statement that reads few rows, by an index: at once, where that can be had.
+
+        It sees every write that was awaited before. What may take long is for `fetch`, as nobody
+        else is served meanwhile.
+
+        Raises:
+            StoreUnavailableError: It cannot be run now.
+        """
+        rows = self._reader.run(sql, values) if self._reader is not None else None
+        return rows if rows is not None else await self.fetch(sql, values)
+
     async def fetch_together(self, statements: Sequence[Statement]) -> list[list[Row]]:
         """Run statements in one transaction: all of them have their effect, or none has.
 
@@ -184,6 +199,9 @@ class Database:
     async def close(self) -> None:
         """Close the file and give the directory back; may be repeated."""
         worker, self._worker = self._worker, None
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            reader.close()  # first, as the last one to close puts the log into the file
         try:
             if worker is not None:
                 await worker.close()

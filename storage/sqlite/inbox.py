@@ -40,7 +40,7 @@ class SqliteInboxStore:
 
     async def new(self, thread_id: str, *, limit: int) -> Sequence[Message]:
         values = {"thread_id": thread_id, "limit": max(limit, 0)}
-        return [MESSAGES.decode(row) for row in await self._database.fetch(_NEW, values)]
+        return [MESSAGES.decode(row) for row in await self._database.read(_NEW, values)]
 
     async def take(self, message_ids: Sequence[str], *, turn: int) -> Sequence[Message]:
         values = {"ids": json.dumps(list(message_ids)), "turn": turn}
@@ -49,4 +49,4 @@ class SqliteInboxStore:
 
     async def of_turn(self, thread_id: str, turn: int) -> Sequence[Message]:
         values = {"thread_id": thread_id, "turn": turn}
-        return [MESSAGES.decode(row) for row in await self._database.fetch(_OF_TURN, values)]
+        return [MESSAGES.decode(row) for row in await self._database.read(_OF_TURN, values)]

@@ -47,7 +47,7 @@ class SqlitePostStore:
         return None if added else POSTS.decode(found[0])
 
     async def get(self, post_id: str) -> Post | None:
-        rows = await self._database.fetch(_SELECT, {"id": post_id})
+        rows = await self._database.read(_SELECT, {"id": post_id})
         return POSTS.decode(rows[0]) if rows else None
 
     async def begin(self, post_id: str, *, ts: str) -> None:
@@ -60,10 +60,10 @@ class SqlitePostStore:
         await self._database.fetch(_FAIL, {"id": post_id, "reason": reason})
 
     async def unfinished(self, thread_id: str) -> Sequence[Post]:
-        rows = await self._database.fetch(_UNFINISHED, {"thread_id": thread_id})
+        rows = await self._database.read(_UNFINISHED, {"thread_id": thread_id})
         return await self.reading.each(rows)
 
     async def any_of(self, checkpoint_id: str) -> bool:
         # A semicolon comes right after the colon: all ids that begin with it lie in between.
         values = {"first": f"{checkpoint_id}:", "last": f"{checkpoint_id};"}
-        return await self._database.change(_ANY_OF, values)
+        return bool(await self._database.read(_ANY_OF, values))

@@ -65,13 +65,13 @@ class SqliteThreadStore:
     async def ensure(self, thread: Thread) -> Thread:
         # Most are there already, and to read costs less than to try to write.
         key = {"id": thread.thread_id}
-        found = await self._database.fetch(_SELECT, key) or await self._database.fetch(
+        found = await self._database.read(_SELECT, key) or await self._database.fetch(
             _INSERT, THREADS.encode(thread)
         )
         return THREADS.decode(found[0]) if found else await self.get(thread.thread_id)
 
     async def get(self, thread_id: str) -> Thread:
-        rows = await self._database.fetch(_SELECT, {"id": thread_id})
+        rows = await self._database.read(_SELECT, {"id": thread_id})
         if not rows:
             raise RecordNotFoundError("thread", thread_id)
         return THREADS.decode(rows[0])

@@ -137,7 +137,7 @@ async def connect(target: str, *, uri: bool = False) -> Worker:
     thread = ThreadPoolExecutor(1, "sqlite")
     loop = asyncio.get_running_loop()
     try:
-        connection = await loop.run_in_executor(thread, _open, target, uri)
+        connection = await loop.run_in_executor(thread, partial(open_file, target, uri=uri))
     except sqlite3.Error as error:
         thread.shutdown()
         raise store_error(error) from error
@@ -148,7 +148,8 @@ def _sees_nothing() -> None:
     return None
 
 
-def _open(target: str, uri: bool) -> sqlite3.Connection:  # noqa: FBT001 - called by an executor
+def open_file(target: str, *, uri: bool = False) -> sqlite3.Connection:
+    """Open a file in autocommit mode, for the thread that calls."""
     connection = sqlite3.connect(target, isolation_level=None, uri=uri)
     # A text that is none must not keep the other rows from being read: the codec refuses it.
     connection.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
@@ -201,12 +202,12 @@ def _all_failed(connection: sqlite3.Connection, fault: Result, count: int) -> li
 
 def _run_unit(connection: sqlite3.Connection, unit: Sequence[Statement]) -> Result:
     if len(unit) == 1:
-        result = _run_one(connection, *unit[0])
+        result = run_one(connection, *unit[0])
         return result if isinstance(result, StorageError) else [result]
     connection.execute("SAVEPOINT unit")
     results: list[Rows] = []
     for sql, values in unit:
-        result = _run_one(connection, sql, values)
+        result = run_one(connection, sql, values)
         if isinstance(result, StorageError):
             with suppress(sqlite3.Error):  # the fault may have undone all of it
                 connection.execute("ROLLBACK TO unit")
@@ -216,7 +217,8 @@ def _run_unit(connection: sqlite3.Connection, unit: Sequence[Statement]) -> Resu
     return results
 
 
-def _run_one(connection: sqlite3.Connection, sql: str, values: Values) -> Rows | StorageError:
+def run_one(connection: sqlite3.Connection, sql: str, values: Values) -> Rows | StorageError:
+    """Run a statement; return its rows, or what is wrong in our words."""
     try:
         cursor = connection.execute(sql, values)
         names = [column[0] for column in cursor.description or ()]

@@ -1,0 +1,161 @@
+"""Short reads without the worker: what they see, and what they leave to it."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from storage.errors import Fault, StoreBrokenError, StoreUnavailableError
+from storage.records import Thread
+from storage.sqlite import SqliteStorage
+from storage.sqlite.lock import FILE_NAME
+from storage.sqlite.reader import Reader, open_reader
+from tests.contract.builders import THREAD_ID, a_post, a_thread
+
+COUNT = "SELECT count(*) AS found FROM t"
+
+
+@pytest.fixture
+async def storage(tmp_path: Path) -> AsyncIterator[SqliteStorage]:
+    storage = SqliteStorage(tmp_path)
+    await storage.open()
+    await storage.threads.ensure(a_thread())
+    yield storage
+    await storage.close()
+
+
+@pytest.fixture
+def writer(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(tmp_path / "db", isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("CREATE TABLE t (x INTEGER)")
+        yield connection
+
+
+@pytest.fixture
+def reader(writer: sqlite3.Connection, tmp_path: Path) -> Iterator[Reader]:
+    found = open_reader(str(tmp_path / "db"), lambda: None)
+    assert found is not None
+    with closing(found):
+        yield found
+
+
+def at_once(work: Coroutine[Any, Any, Thread]) -> Thread | None:
+    """What it returns without ever waiting; None when it waits."""
+    try:
+        work.send(None)
+    except StopIteration as end:
+        result: Thread = end.value
+        return result
+    work.close()
+    return None
+
+
+async def test_a_record_is_read_without_waiting(storage: SqliteStorage) -> None:
+    assert at_once(storage.threads.get(THREAD_ID)) == a_thread()
+
+
+async def test_what_is_in_memory_is_read_by_the_worker() -> None:
+    storage = SqliteStorage(None)
+    await storage.open()
+    await storage.threads.ensure(a_thread())
+
+    assert at_once(storage.threads.get(THREAD_ID)) is None
+    assert await storage.threads.get(THREAD_ID) == a_thread()
+    await storage.close()
+
+
+async def test_whoever_has_awaited_a_write_reads_it(storage: SqliteStorage) -> None:
+    async def write_and_read(name: str) -> bool:
+        await storage.posts.add(a_post(name))
+        is_added = await storage.posts.get(name) == a_post(name)
+        await storage.posts.finish(name, ts="1.2")
+        return is_added and await storage.posts.get(name) == a_post(name, ts="1.2", posted=True)
+
+    assert all(await asyncio.gather(*(write_and_read(f"post-{n}") for n in range(200))))
+
+
+async def test_a_read_is_not_held_up_by_who_writes(
+    reader: Reader, writer: sqlite3.Connection
+) -> None:
+    writer.execute("BEGIN IMMEDIATE")
+    writer.execute("INSERT INTO t VALUES (1)")
+
+    assert reader.run(COUNT, {}) == [{"found": 0}]
+
+    writer.execute("COMMIT")
+    assert reader.run(COUNT, {}) == [{"found": 1}]
+
+
+def test_a_reader_does_not_hold_up_the_log(reader: Reader, writer: sqlite3.Connection) -> None:
+    writer.execute("INSERT INTO t VALUES (1)")
+    assert reader.run(COUNT, {}) == [{"found": 1}]
+
+    is_busy, in_log, moved = writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+
+    assert (is_busy, in_log, moved) == (0, 0, 0)
+
+
+def test_what_is_locked_is_left_to_the_worker(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "db", isolation_level=None)) as writer:
+        writer.execute("CREATE TABLE t (x INTEGER)")
+        found = open_reader(str(tmp_path / "db"), lambda: None)
+        assert found is not None
+        with closing(found):
+            writer.execute("BEGIN EXCLUSIVE")  # in a file without a log, nobody else may read
+            assert found.run(COUNT, {}) is None
+
+
+def test_nothing_is_written(reader: Reader, writer: sqlite3.Connection) -> None:
+    assert reader.run("INSERT INTO t VALUES (1) RETURNING 1", {}) is None
+
+    assert writer.execute("SELECT count(*) FROM t").fetchone() == (0,)
+
+
+def test_nothing_is_read_from_what_is_watched_and_wrong(
+    writer: sqlite3.Connection, tmp_path: Path
+) -> None:
+    fault = StoreBrokenError("replaced", Fault.REPLACED)
+    found = open_reader(str(tmp_path / "db"), lambda: fault)
+    assert found is not None
+    with closing(found):
+        assert found.run(COUNT, {}) is None
+
+
+def test_what_is_no_database_has_no_reader(tmp_path: Path) -> None:
+    (tmp_path / "other").write_bytes(b"x" * 5_000)
+
+    assert open_reader(str(tmp_path), lambda: None) is None
+    found = open_reader(str(tmp_path / "other"), lambda: None)
+    assert found is None or found.run(COUNT, {}) is None
+    if found is not None:
+        found.close()
+
+
+@pytest.mark.parametrize("name", [FILE_NAME, f"{FILE_NAME}-wal"])
+async def test_c6_a_file_that_was_replaced_is_not_read(
+    storage: SqliteStorage, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / name).rename(tmp_path / "aside")
+    (tmp_path / name).write_bytes((tmp_path / "aside").read_bytes())
+
+    with pytest.raises(StoreBrokenError, match="replaced") as caught:
+        await storage.threads.get(THREAD_ID)
+
+    assert caught.value.fault is Fault.REPLACED
+
+
+async def test_what_is_closed_is_not_read(tmp_path: Path) -> None:
+    storage = SqliteStorage(tmp_path)
+    await storage.open()
+    await storage.close()
+
+    with pytest.raises(StoreUnavailableError, match="not open"):
+        await storage.threads.get(THREAD_ID)
+    assert not (tmp_path / f"{FILE_NAME}-wal").exists()
