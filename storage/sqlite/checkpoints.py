@@ -12,10 +12,10 @@ from storage.sqlite.database import Database
 
 # The head, and after it the entries of its journal: both as they were at one moment.
 _LOAD = """
-SELECT -1 AS position, v, data, claim, status, version, base
+SELECT -1 AS position, v, data, claim, status, version, base, changes
 FROM checkpoints WHERE checkpoint_id = :id
 UNION ALL
-SELECT journal.position, journal.v, journal.entry, '', '', 0, 0
+SELECT journal.position, journal.v, journal.entry, '', '', 0, 0, ''
 FROM checkpoints JOIN journal USING (checkpoint_id, base) WHERE checkpoint_id = :id
 ORDER BY position
 """
