@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
 import pytest
 
-from agents.checkpoint import CheckpointStatus
+from agents.core.checkpoint import CheckpointStatus
 from storage.base import Storage
 from storage.records import DrawnCard
 from tests.contract.builders import (
