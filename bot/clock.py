@@ -17,6 +17,11 @@ def system_clock() -> int:
     return time.time_ns() // 1_000_000
 
 
+def system_seconds() -> float:
+    """The time now: seconds since the epoch."""
+    return system_clock() / 1_000
+
+
 def steady_clock() -> int:
     """Milliseconds since some moment, never set back. Injected by the composition root."""
     return time.monotonic_ns() // 1_000_000

@@ -1,4 +1,4 @@
-"""The demo: the stand-in for Slack and the bot, in one process, on an embedded database."""
+"""`countersign demo`: the stand-in for Slack and the bot in one process, with its own database."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Protocol
 
+from bot.clock import system_seconds
+from bot.commands.call import Call, stopped_by_signals
+from bot.commands.parser import PORT
+from bot.commands.run import RunBot, bot_of
 from bot.config.agents import DEMO_MODEL
 from bot.config.manifest import bot_scopes, manifest_text, read_manifest
 from bot.config.settings import OURS, Settings
@@ -17,9 +20,6 @@ from bot.config.values import CHANNEL
 from bot.demo import PATTERNS
 from bot.errors import BotError
 from bot.sandbox import Sandbox
-
-PORT = 8900
-"""Where the page is, unless another program is there."""
 
 AGENTS = "bot.demo:channels"
 """Which agents work there, unless the environment names others."""
@@ -52,18 +52,19 @@ only know the demo's own tools.
 """
 
 
-class RunBot(Protocol):
-    """Runs the bot until `stop` is set."""
-
-    async def __call__(
-        self,
-        settings: Settings,
-        *,
-        stop: asyncio.Event,
-        ready: asyncio.Event | None = None,
-    ) -> None:
-        """Return when the bot has stopped; set `ready` when it takes messages."""
-        ...
+async def execute(call: Call) -> None:
+    """Run the command."""
+    # Slack's library reads variables of its own, such as SLACK_CLIENT_ID; the demo knows no Slack.
+    for name in [name for name in call.environ if name.startswith("SLACK_")]:
+        del call.environ[name]
+    await try_out(
+        call.environ,
+        port=call.arguments.port,
+        clock=system_seconds,
+        run_bot=bot_of(call),
+        stop=stopped_by_signals(),
+        say=call.say,
+    )
 
 
 async def try_out(

@@ -1,4 +1,4 @@
-"""The doctor: looks at everything that the bot needs, and says what is ok or what to do."""
+"""`countersign doctor`: looks at all that the bot needs, and says what is ok or what to do."""
 
 from __future__ import annotations
 
@@ -12,13 +12,18 @@ from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agents import Agent, ModelError, ModelRefusedError
+from agents.models import ask_once
 from agents.runs.topology import people_named
+from bot.clock import system_clock
+from bot.commands.call import Call
 from bot.commands.database import look_at_storage
 from bot.commands.findings import Finding
-from bot.config.manifest import check_manifest, needed_scopes
+from bot.config.agents import load_agents, load_model
+from bot.config.manifest import check_manifest, manifest_text, needed_scopes
 from bot.config.settings import Settings
 from bot.config.values import CHANNEL
-from bot.errors import DirectoryError, InvalidSettingsError, SettingsError
+from bot.errors import BotError, DirectoryError, InvalidSettingsError, SettingsError
+from bot.main import make_storage
 from bot.mrkdwn import is_person
 from bot.people.outlook import MOST_MEMBERS
 from bot.ports import Clock
@@ -54,6 +59,24 @@ class Tools:
     ask_model: Callable[[Model], Awaitable[None]] | None = None
     make_storage: Callable[[Settings], Storage]
     clock: Clock
+
+
+async def execute(call: Call) -> None:
+    """Run the command."""
+    tools = Tools(
+        manifest=manifest_text(),
+        load_model=load_model,
+        load_agents=load_agents,
+        ask_model=ask_once if call.arguments.model else None,
+        make_storage=make_storage,
+        clock=system_clock,
+    )
+    faults = 0
+    async for finding in examine(call.environ, tools):
+        call.say(str(finding))
+        faults += not finding.is_ok
+    if faults:
+        raise BotError(f"{faults} {'thing has' if faults == 1 else 'things have'} to be done")
 
 
 async def examine(environ: Mapping[str, str], tools: Tools) -> AsyncIterator[Finding]:

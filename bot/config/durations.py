@@ -8,6 +8,9 @@ from datetime import timedelta
 LONGEST = timedelta(days=365)
 """No duration may be longer; a mistyped number is more likely than such a wish."""
 
+LONGEST_RETENTION = timedelta(days=3_650)
+"""The same, of how long threads are kept."""
+
 _UNITS_S = {
     "d": 86_400,
     "h": 3_600,

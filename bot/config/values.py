@@ -13,13 +13,11 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from pydantic_core import PydanticCustomError
 
-from bot.config.durations import parse_duration
+from bot.config.durations import LONGEST_RETENTION, parse_duration
 from bot.redaction.rules import RuleError, Rules, read_rules
 
 CHANNEL = "channel"
 """Among the approvers: the members of the thread's channel."""
-
-LONGEST_RETENTION = timedelta(days=3_650)
 
 LEVELS = ("debug", "info", "warning", "error")
 

@@ -1,0 +1,21 @@
+"""`countersign audit`: what is on record of a thread or an approval."""
+
+from __future__ import annotations
+
+from bot.commands.call import Call
+from bot.config import stores
+from bot.core.audit import json_line, line, story
+from bot.errors import BotError
+from bot.redaction.active import in_force
+
+
+async def execute(call: Call) -> None:
+    """Run the command."""
+    given = call.arguments
+    with in_force(call.redact):  # also what was not secret when it was written
+        async with stores.open_to_read(call.data_dir, uri=call.uri, driver=call.driver) as storage:
+            entries = await story(storage, thread_id=given.thread, approval_id=given.approval)
+        for entry in entries:
+            call.say(json_line(entry) if given.json else line(entry))
+    if not entries:
+        raise BotError(f"nothing is on record of {given.thread or given.approval}")

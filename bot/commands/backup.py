@@ -1,0 +1,25 @@
+"""`countersign backup`: a copy of the embedded database, also while the bot runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bot.commands.call import Call
+from bot.config import stores
+from bot.errors import BotError
+from storage.errors import StoreUnavailableError
+
+
+async def execute(call: Call) -> None:
+    """Run the command."""
+    if call.uri:
+        raise BotError(
+            "MONGODB_URI is set: that database is copied with mongodump, or by whoever hosts it; "
+            "this command copies the embedded one"
+        )
+    target = Path(call.arguments.file)
+    try:
+        size = await stores.back_up(call.data_dir, target)
+    except StoreUnavailableError as error:
+        raise BotError(error.detail) from error
+    call.say(f"{target}: {size:,} bytes, checked. Keep it as safe as the original.")

@@ -1,0 +1,83 @@
+"""One call of the program, and how commands read it."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import signal
+import uuid
+from collections.abc import Callable, Coroutine, MutableMapping
+from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.config import stores
+from bot.errors import SettingsError
+from bot.redaction.rules import NO_RULES, RuleError, Rules, read_rules
+from storage.base import Storage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One call of the program.
+
+    Attributes:
+        arguments: What was typed.
+        environ: The variables.
+        run_bot: Runs the bot, as `run.run_bot` does; that one when None.
+        say: Shows a text to the person at the terminal.
+    """
+
+    arguments: argparse.Namespace
+    environ: MutableMapping[str, str]
+    run_bot: Callable[..., Coroutine[None, None, None]] | None
+    say: Callable[[str], object]
+
+    @property
+    def data_dir(self) -> Path:
+        """The data directory."""
+        given = self.arguments.data_dir or self.environ.get("COUNTERSIGN_DATA_DIR", "").strip()
+        return Path(given) if given else stores.DATA_DIR
+
+    @property
+    def uri(self) -> str:
+        """The address of the shared database; empty for the embedded one."""
+        return self.environ.get("MONGODB_URI", "").strip()
+
+    @property
+    def driver(self) -> str:
+        """The MongoDB driver."""
+        return self.environ.get("COUNTERSIGN_MONGO_DRIVER", "").strip() or "motor"
+
+    @property
+    def redact(self) -> Rules:
+        """What the operator wants masked.
+
+        Raises:
+            SettingsError: A rule cannot be used.
+        """
+        text = self.environ.get("COUNTERSIGN_REDACT", "").strip()
+        try:
+            return read_rules(text) if text else NO_RULES
+        except RuleError as error:
+            raise SettingsError("COUNTERSIGN_REDACT", error.fault, error.remedy) from error
+
+    def open_beside(self) -> AbstractAsyncContextManager[Storage]:
+        """Open the database to change it; see `stores.open_beside`."""
+        return stores.open_beside(self.data_dir, uri=self.uri, driver=self.driver)
+
+
+def owner() -> str:
+    """A name for this command in leases."""
+    return f"command:{os.getpid()}:{uuid.uuid4().hex[:8]}"
+
+
+def stopped_by_signals() -> asyncio.Event:
+    """An event that SIGINT and SIGTERM set."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with suppress(NotImplementedError):  # not every system has such handlers
+            loop.add_signal_handler(number, stop.set)
+    return stop

@@ -1,0 +1,16 @@
+"""`countersign forget`: all of one thread is deleted."""
+
+from __future__ import annotations
+
+from bot.clock import system_clock
+from bot.commands.call import Call, owner
+from bot.commands.upkeep import forget_thread
+from bot.core.upkeep.forgetting import Forgetting
+
+
+async def execute(call: Call) -> None:
+    """Run the command."""
+    given = call.arguments
+    async with call.open_beside() as storage:
+        forgetting = Forgetting(storage=storage, clock=system_clock, owner=owner())
+        await forget_thread(forgetting, given.thread, do_it=given.yes, say=call.say)

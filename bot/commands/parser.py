@@ -1,0 +1,177 @@
+"""The arguments of the command line. Nothing of what the commands do is loaded to read them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from datetime import timedelta
+from importlib import import_module
+from importlib.metadata import version
+
+from bot.config.durations import LONGEST_RETENTION, parse_duration
+
+DISTRIBUTION = "countersign-bot"
+"""Name of the package; another project has the name `countersign` on the package index."""
+
+PORT = 8900
+"""Where the page of the stand-in is, unless another program is there."""
+
+_DESCRIPTION = "A self-hosted Slack approval bot for AI agents."
+_DATA_DIR_HELP = "instead of COUNTERSIGN_DATA_DIR, or .countersign"
+
+
+def parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    """Read what was typed; ends the program where that is wrong, or asks for help.
+
+    Args:
+        argv: The arguments after the program's name; those of the process when None.
+
+    Returns:
+        The arguments, with the name of the `command`: its module in `bot.commands`.
+    """
+    parser = argparse.ArgumentParser(prog="countersign", description=_DESCRIPTION)
+    parser.add_argument("--version", action="version", version=f"%(prog)s {version(DISTRIBUTION)}")
+    commands = parser.add_subparsers(
+        title="commands", metavar="COMMAND", required=True, parser_class=_CommandParser
+    )
+    _add(commands, "run", "run the bot")
+    _add_sandbox(commands)
+    _add_demo(commands)
+    _add_doctor(commands)
+    _add_backup(commands)
+    _add_restore(commands)
+    _add_audit(commands)
+    _add_forget(commands)
+    _add_prune(commands)
+    return parser.parse_args(argv)
+
+
+class _CommandParser(argparse.ArgumentParser):
+    """The parser of one command; the help of `run` lists the variables, too."""
+
+    def format_help(self) -> str:
+        """The help; the settings are loaded only for it."""
+        if self.get_default("command") == "run":
+            settings = import_module("bot.config.settings")
+            rows = (
+                f"  {name:<26} {text.replace('`', '')}"
+                for name, text in settings.variables().items()
+            )
+            self.epilog = "\n".join(("environment:", *rows))
+        return super().format_help()
+
+
+_Commands = argparse._SubParsersAction  # noqa: SLF001 - argparse has no public name for it
+
+
+def _add(commands: _Commands[_CommandParser], name: str, summary: str) -> argparse.ArgumentParser:
+    parser = commands.add_parser(
+        name,
+        help=summary,
+        description=f"{summary[0].upper()}{summary[1:]}.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(command=name)
+    return parser
+
+
+def _add_sandbox(commands: _Commands[_CommandParser]) -> None:
+    parser = _add(commands, "sandbox", "run the stand-in for Slack alone")
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="an address of this machine alone (%(default)s)"
+    )
+    parser.add_argument(
+        "--port", type=_port, default=PORT, help="port of the page; 0: any (%(default)s)"
+    )
+    parser.add_argument(
+        "--events-url",
+        metavar="URL",
+        help="where signed requests go, as http://127.0.0.1:3000/slack/events; "
+        "without it, the bot connects by Socket Mode",
+    )
+
+
+def _add_demo(commands: _Commands[_CommandParser]) -> None:
+    parser = _add(commands, "demo", "run the stand-in and the bot together; needs no Slack")
+    parser.add_argument(
+        "--port", type=_port, help=f"port of the page ({PORT}, or a free one when it is taken)"
+    )
+
+
+def _add_doctor(commands: _Commands[_CommandParser]) -> None:
+    parser = _add(commands, "doctor", "check settings, database, Slack, and say what to do")
+    parser.add_argument(
+        "--model", action="store_true", help="also ask the model for one word, at its price"
+    )
+
+
+def _add_backup(commands: _Commands[_CommandParser]) -> None:
+    parser = _add(commands, "backup", "copy the embedded database while the bot runs")
+    parser.add_argument("file", metavar="FILE", help="the new file; nothing is overwritten")
+    _add_data_dir(parser)
+
+
+def _add_restore(commands: _Commands[_CommandParser]) -> None:
+    parser = _add(commands, "restore", "go back to a copy, while no bot runs")
+    parser.add_argument(
+        "copy",
+        metavar="FILE",
+        nargs="?",
+        help="as `backup` made it; none for MongoDB, after mongorestore",
+    )
+    _add_data_dir(parser)
+
+
+def _add_audit(commands: _Commands[_CommandParser]) -> None:
+    parser = _add(commands, "audit", "print what is on record, also while the bot runs")
+    about = parser.add_mutually_exclusive_group(required=True)
+    about.add_argument("--thread", metavar="ID", default="", help="of a thread: team:channel:ts")
+    about.add_argument("--approval", metavar="ID", default="", help="of an approval: apr_…")
+    parser.add_argument("--json", action="store_true", help="one JSON object on each line")
+    _add_data_dir(parser)
+
+
+def _add_forget(commands: _Commands[_CommandParser]) -> None:
+    parser = _add(commands, "forget", "delete all of one thread, also while the bot runs")
+    parser.add_argument(
+        "thread",
+        metavar="THREAD",
+        help="link of one of its messages, team:channel:ts, or the id of an approval",
+    )
+    _add_yes(parser)
+    _add_data_dir(parser)
+
+
+def _add_prune(commands: _Commands[_CommandParser]) -> None:
+    parser = _add(commands, "prune", "delete threads that ended long ago")
+    parser.add_argument(
+        "--older-than",
+        metavar="TIME",
+        type=_age,
+        required=True,
+        help="nothing has happened in them for so long, such as 90d",
+    )
+    _add_yes(parser)
+    _add_data_dir(parser)
+
+
+def _add_yes(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--yes", action="store_true", help="do it; else it is only told")
+
+
+def _add_data_dir(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--data-dir", metavar="DIRECTORY", help=_DATA_DIR_HELP)
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) <= 65535):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port; give a number up to 65535")
+    return int(text)
+
+
+def _age(text: str) -> timedelta:
+    try:
+        return parse_duration(text, longest=LONGEST_RETENTION)
+    except ValueError as error:
+        fault = f"{text!r} cannot be used: {error}; write whole days, such as 90d"
+        raise argparse.ArgumentTypeError(fault) from error

@@ -1,0 +1,36 @@
+"""`countersign restore`: back to a copy, while no bot runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bot.clock import system_clock
+from bot.commands.call import Call
+from bot.commands.upkeep import go_back
+from bot.config import stores
+from bot.core.upkeep.restoring import Restoring
+from bot.errors import BotError
+from bot.redaction.active import in_force
+from storage.errors import StoreUnavailableError
+
+
+async def execute(call: Call) -> None:
+    """Run the command."""
+    copy = call.arguments.copy
+    if call.uri and copy:
+        raise BotError(
+            "MONGODB_URI is set: put that database back with mongorestore while no bot runs, and "
+            "call this command without a file then"
+        )
+    if not call.uri and not copy:
+        raise BotError("name the copy: countersign restore FILE")
+    path = Path(copy) if copy else None
+    try:
+        async with stores.restoring(
+            call.data_dir, path, uri=call.uri, driver=call.driver
+        ) as storage:
+            restoring = Restoring(storage=storage, clock=system_clock)
+            with in_force(call.redact):
+                await go_back(restoring, is_shared=path is None, say=call.say)
+    except StoreUnavailableError as error:
+        raise BotError(error.detail) from error

@@ -1,0 +1,41 @@
+"""`countersign run`: the bot, until a signal stops it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Protocol
+
+from bot.commands.call import Call, stopped_by_signals
+from bot.config.settings import Settings
+
+
+class RunBot(Protocol):
+    """Runs the bot until `stop` is set."""
+
+    async def __call__(
+        self, settings: Settings, *, stop: asyncio.Event, ready: asyncio.Event | None = None
+    ) -> None:
+        """Return when the bot has stopped; set `ready` when it takes messages."""
+        ...
+
+
+async def execute(call: Call) -> None:
+    """Run the command."""
+    await bot_of(call)(Settings.load(call.environ), stop=stopped_by_signals())
+
+
+def bot_of(call: Call) -> RunBot:
+    """What runs the bot of a call."""
+    return call.run_bot or run_bot
+
+
+async def run_bot(
+    settings: Settings, *, stop: asyncio.Event, ready: asyncio.Event | None = None
+) -> None:
+    """Run the bot with its log; see `RunBot`."""
+    # Takes a second; wrong settings are said without it.
+    from bot import main  # noqa: PLC0415
+    from bot.observability import logs  # noqa: PLC0415
+
+    logs.configure(settings.log, secrets=settings.secrets())
+    await main.run(settings, ready=ready, stop=stop)

@@ -1,0 +1,45 @@
+"""`countersign sandbox`: the stand-in for Slack alone."""
+
+from __future__ import annotations
+
+from bot.clock import system_seconds
+from bot.commands.call import Call, stopped_by_signals
+from bot.errors import BotError, SettingsError
+from bot.sandbox import Sandbox
+
+
+async def execute(call: Call) -> None:
+    """Run the command."""
+    host, port = call.arguments.host, call.arguments.port
+    stop = stopped_by_signals()
+    try:
+        sandbox = Sandbox(
+            clock=system_seconds, host=host, port=port, events_url=call.arguments.events_url
+        )
+    except ValueError as error:
+        raise SettingsError("--host", str(error).rstrip("."), "use 127.0.0.1") from error
+    try:
+        await sandbox.start()
+        call.say(_how_to_connect(sandbox))
+        await stop.wait()
+    except OSError as error:
+        fault = f"cannot listen on {host}:{port}: {error.strerror}; choose another --port"
+        raise BotError(fault) from error
+    finally:
+        await sandbox.stop()
+
+
+def _how_to_connect(sandbox: Sandbox) -> str:
+    if sandbox.events_url is None:
+        proof = f"SLACK_APP_TOKEN={sandbox.app_token}"
+    else:
+        proof = f"SLACK_SIGNING_SECRET={sandbox.signing_secret}"
+    return (
+        f"The stand-in for Slack is ready. Open this page:\n\n    {sandbox.url}\n\n"
+        "Start the bot with these variables; they are good until this program ends:\n\n"
+        f"    SLACK_API_URL={sandbox.api_url}\n"
+        f"    SLACK_BOT_TOKEN={sandbox.bot_token}\n"
+        f"    {proof}\n"
+        "    COUNTERSIGN_APPROVERS=channel\n"
+        f"    COUNTERSIGN_CHANNELS={','.join(sandbox.channel_ids)}\n"
+    )
