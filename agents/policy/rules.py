@@ -18,10 +18,10 @@ from typing import Literal, cast, get_args
 
 from agents.core.codec import Json
 from agents.core.errors import AgentConfigError
+from agents.core.patterns import Pattern, PatternError
 from agents.policy.base import Allow, Ask, Deny, PolicyCall, Ruling, people_of
 from agents.policy.checks import KnownTool, check_rule_names, has_path
 from agents.policy.combine import strictest
-from agents.policy.patterns import Pattern, PatternError
 
 Operator = Literal["equals", "not_equals", "in", "not_in", ">", ">=", "<", "<=", "matches"]
 

@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from agents.policy.patterns import Pattern
+from agents.core.patterns import Pattern
 
 REDACTED = "•••• redacted"
 """Stands in the place of a secret."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from agents.policy.patterns import Pattern
+from agents.core.patterns import Pattern
 from bot.redaction.names import is_counted, is_harmless_text, is_secret_key
 from bot.redaction.patterns import REDACTED, is_random, mask_spans
 

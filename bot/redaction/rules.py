@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from agents.policy.patterns import Pattern, PatternError
+from agents.core.patterns import Pattern, PatternError
 from bot.redaction.patterns import REDACTED, mask_spans
 
 MOST_RULES = 50
