@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from bot.clock import backoff, milliseconds
@@ -41,7 +41,7 @@ from bot.ports import Actor, Clock, Notifier
 from bot.questions.validate import check_decision
 from storage.base import Storage
 from storage.errors import RecordConflictError, RecordNotFoundError
-from storage.records import Approval, Decision, Kind, Status
+from storage.records import Approval, Decision, DrawnCard, Kind, Status
 
 logger = logging.getLogger(__name__)
 
@@ -54,6 +54,8 @@ LOOK_AGAIN = timedelta(minutes=1)
 """While nobody can decide: people come back."""
 RETRY = timedelta(seconds=8)
 LONGEST_RETRY = timedelta(minutes=5)
+JUST_READ = timedelta(seconds=1)
+"""What was read so lately is drawn as it was read."""
 JUST_DECIDED = timedelta(seconds=5)
 MOST_AT_ONCE = 500
 """How many cards are drawn again when Slack lets the app in; the others follow by themselves."""
@@ -67,11 +69,42 @@ class _Outcome:
         seen: The record as last read.
         due_ms: When it needs attention again; None when it does not.
         failed: Whether that is because of a fault.
+        drawn: The card as it was drawn, when that is not on record yet.
     """
 
     seen: Approval
     due_ms: int | None
     failed: bool = False
+    drawn: DrawnCard | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Visit:
+    """One attendance under a lease.
+
+    Attributes:
+        read_ms: When the record was as it is given.
+        is_born: Whether the lease is the one that a new approval has: its request is in the audit,
+            and its post is taken for begun.
+        is_told: Whether its decision is in the audit, and the thread knows of it.
+    """
+
+    read_ms: int
+    is_born: bool = False
+    is_told: bool = False
+
+
+@dataclass(slots=True)
+class _Flight:
+    """An attendance that goes on in this process.
+
+    Attributes:
+        is_wanted: Whether somebody wanted another one meanwhile.
+        over: Set at its end.
+    """
+
+    is_wanted: bool = False
+    over: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,18 +130,40 @@ class Approvals:
     wake: Callable[[str], None]
     remind_after: timedelta
     folded: Callable[[Approval], bool]
+    _flights: dict[str, _Flight] = field(default_factory=dict)
 
     @property
     def _nudges(self) -> Nudges:
         stores = self.storage.approvals, self.storage.audit
         return Nudges(*stores, self.notifier, self.clock, self.remind_after)
 
+    def born(self, approval: Approval) -> Approval:
+        """Give a new approval, before it is put on record, a lease of this process to draw it.
+
+        So no claim is needed; and as its post is taken for begun, it is looked for when this
+        process dies.
+        """
+        until_ms = self.clock() + milliseconds(LEASE)
+        return replace(
+            approval,
+            leased_by=self.owner,
+            leased_until_ms=until_ms,
+            due_ms=until_ms,
+            fence=1,
+            post_tried=True,
+        )
+
     async def request(self, approvals: Sequence[Approval]) -> None:
-        """Show the cards of new approvals that are on record, in order. May be repeated."""
+        """Show the cards of new approvals, in order: they are on record, with their requests.
+
+        Args:
+            approvals: As `born` gave them.
+
+        Raises:
+            StoreUnavailableError: Their leases end by themselves, and the work is due again.
+        """
         for approval in approvals:
-            await note_request(self.storage.audit, approval)
-        for approval in approvals:
-            await self.attend(approval.approval_id)
+            await self._attend_born(approval)
 
     async def look(self, approval_id: str, actor: Actor, *, shown: str) -> Approval:
         """Read an approval for a person who may decide it now.
@@ -280,8 +335,9 @@ class Approvals:
         The wake needs no lease: a process that died with the card's lease does not keep the agent
         waiting.
         """
-        await self._tell_thread(approval)
-        await self.attend(approval.approval_id)
+        if approval.open and not approval.run_json:
+            await self._tell_thread(approval)
+        await self.attend(approval.approval_id, is_told=True)
 
     async def refresh(self, approval_id: str) -> None:
         """Draw a card again that may show what is no longer so: somebody has clicked on it.
@@ -311,68 +367,125 @@ class Approvals:
         if await self.storage.approvals.redraw(approval_id, now_ms=self.clock()):
             await self.attend(approval_id)
 
-    async def attend(self, approval_id: str) -> None:
+    async def attend(self, approval_id: str, *, is_told: bool = False) -> None:
         """Do all that is due for one approval; nothing when another process has it.
+
+        Of what this process does for an approval at a time, one goes on and the others wait for it:
+        it sees what they came for when it gives its lease back, or else looks again.
+
+        Args:
+            approval_id: Which.
+            is_told: Whether its decision is in the audit, and the thread knows of it.
 
         Raises:
             StoreUnavailableError: The lease ends by itself, and the work is due again.
         """
-        while True:
-            # Counted from before the claim: the work must end before its lease does.
-            deadline = asyncio.get_running_loop().time() + PATIENCE.total_seconds()
-            now = self.clock()
-            approval = await self.storage.approvals.claim(
-                approval_id, owner=self.owner, now_ms=now, until_ms=now + milliseconds(LEASE)
-            )
-            if approval is None:
-                return
-            with about(
-                thread_id=approval.thread_id,
-                approval_id=approval_id,
-                interrupt_id=approval.interrupt_id,
-            ):
-                outcome = await self._attend_in_time(approval, deadline)
-            if await self.storage.approvals.release(
-                approval_id,
-                fence=approval.fence,
-                revision=outcome.seen.revision,
-                due_ms=outcome.due_ms,
-                now_ms=self.clock(),
-                failed=outcome.failed,
-            ):
-                return
+        flight = self._flights.get(approval_id)
+        if flight is not None:
+            flight.is_wanted = True
+            await flight.over.wait()
+            return
+        flight = self._flights[approval_id] = _Flight(is_wanted=True)
+        try:
+            while flight.is_wanted:
+                flight.is_wanted = False
+                is_done = await self._attend_once(approval_id, is_told=is_told)
+                flight.is_wanted = flight.is_wanted or not is_done
+        finally:
+            del self._flights[approval_id]
+            flight.over.set()
 
-    async def _attend_in_time(self, approval: Approval, deadline: float) -> _Outcome:
+    async def _attend_once(self, approval_id: str, *, is_told: bool) -> bool:
+        """Claim it and do what is due; whether nothing more is due now."""
+        # Counted from before the claim: the work must end before its lease does.
+        deadline = asyncio.get_running_loop().time() + PATIENCE.total_seconds()
+        now = self.clock()
+        approval = await self.storage.approvals.claim(
+            approval_id, owner=self.owner, now_ms=now, until_ms=now + milliseconds(LEASE)
+        )
+        if approval is None:
+            return True
+        return await self._visit(approval, deadline, _Visit(read_ms=now, is_told=is_told))
+
+    async def _attend_born(self, approval: Approval) -> None:
+        """Attend to a new approval under the lease that it was born with."""
+        name, now = approval.approval_id, self.clock()
+        left_ms = approval.leased_until_ms - now
+        if left_ms < milliseconds(PATIENCE):  # what is left of it may not be enough
+            await self.storage.approvals.release(
+                name, fence=approval.fence, revision=approval.revision, due_ms=now, now_ms=now
+            )
+            await self.attend(name)
+            return
+        spare = LEASE - PATIENCE
+        deadline = asyncio.get_running_loop().time() + left_ms / 1_000 - spare.total_seconds()
+        visit = _Visit(read_ms=now, is_born=True)
+        if not await self._visit(approval, deadline, visit):
+            await self.attend(name)
+
+    async def _visit(self, approval: Approval, deadline: float, visit: _Visit) -> bool:
+        """Do what is due under a lease, and give that back; whether nothing more is due now."""
+        with about(
+            thread_id=approval.thread_id,
+            approval_id=approval.approval_id,
+            interrupt_id=approval.interrupt_id,
+        ):
+            outcome = await self._attend_in_time(approval, deadline, visit)
+        return await self.storage.approvals.release(
+            approval.approval_id,
+            fence=approval.fence,
+            revision=outcome.seen.revision,
+            due_ms=outcome.due_ms,
+            now_ms=self.clock(),
+            failed=outcome.failed,
+            drawn=outcome.drawn,
+        )
+
+    async def _attend_in_time(self, approval: Approval, deadline: float, visit: _Visit) -> _Outcome:
         try:
             async with asyncio.timeout_at(deadline):
-                return await self._attend_claimed(approval)
+                return await self._attend_claimed(approval, visit)
         except TimeoutError:
             return self._later(approval, DeliveryError("attend", "no answer in time"))
 
-    async def _attend_claimed(self, approval: Approval) -> _Outcome:
+    async def _attend_claimed(self, approval: Approval, visit: _Visit) -> _Outcome:
         """Act on the record as claimed."""
         now, was_escalated = self.clock(), approval.escalated_ms is not None
-        if approval.drawn_revision == 0:  # whoever put it on record may have died right after
+        # Whoever put it on record may have died right after.
+        if approval.drawn_revision == 0 and not visit.is_born:
             await note_request(self.storage.audit, approval)
         if approval.status is Status.PENDING and now >= approval.expires_ms:
             approval = await self._expire(approval, now)
         approval = await self._escalate(approval, now)
-        if approval.status is not Status.PENDING:
-            await self._tell_thread(approval)
-        else:
+        if approval.status is Status.PENDING:
             approval = await self._look_ahead(approval, now)
+        elif approval.open and not approval.run_json and not visit.is_told:
+            await self._tell_thread(approval)  # what is closed, or has begun to run, knows it
+        drawn: DrawnCard | None = None
         try:
-            approval = await self._draw(approval)
-            if approval.status is not Status.PENDING:
-                await self._nudges.conclude(approval)
-                return _Outcome(approval, None)
-            await self._nudges.take_back(approval)
-            approval = await self._nudges.ask_backups(approval, look_first=was_escalated)
-            due_ms = await self._nudges.remind(approval, now)
-            again_ms = now + milliseconds(LOOK_AGAIN) if approval.stuck else due_ms
-            return _Outcome(approval, min(due_ms, again_ms))
+            approval, drawn = await self._draw(approval, visit)
+            if drawn is not None and not self._nudges.is_quiet(approval, now):
+                await self._mark(approval, drawn.card_ts, drawn.revision)  # what follows may fail
+                drawn = None
+            due_ms = await self._nudge(approval, now, look_first=was_escalated)
+            return _Outcome(approval, due_ms, drawn=drawn)
         except DeliveryError as error:
             return self._later(approval, error)
+
+    async def _nudge(self, approval: Approval, now: int, *, look_first: bool) -> int | None:
+        """See to the messages beside the card; return when it needs attention again.
+
+        Raises:
+            DeliveryError: Slack did not take one now.
+        """
+        if approval.status is not Status.PENDING:
+            await self._nudges.conclude(approval)
+            return None
+        await self._nudges.take_back(approval)
+        approval = await self._nudges.ask_backups(approval, look_first=look_first)
+        due_ms = await self._nudges.remind(approval, now)
+        again_ms = now + milliseconds(LOOK_AGAIN) if approval.stuck else due_ms
+        return min(due_ms, again_ms)
 
     async def _look_ahead(self, approval: Approval, now: int) -> Approval:
         """At each step of the ladder, and while it is stuck: find out whether anybody can decide.
@@ -390,12 +503,12 @@ class Approvals:
         except TimeoutError:
             return approval
         stuck = str(missing) if missing is not None else ""
-        if stuck == approval.stuck or not await self.storage.approvals.mark_stuck(
-            approval.approval_id, fence=approval.fence, digest=approval.digest, stuck=stuck
-        ):
+        if stuck == approval.stuck:
             return approval
-        newest = await self.storage.approvals.get(approval.approval_id)
-        return replace(newest, fence=approval.fence)  # never that of who took the lease
+        marked = await self.storage.approvals.mark_stuck(
+            approval.approval_id, fence=approval.fence, digest=approval.digest, stuck=stuck
+        )
+        return marked or approval
 
     def _later(self, approval: Approval, error: DeliveryError) -> _Outcome:
         """Try again when the fault may have passed; escalation and expiry are never late by it."""
@@ -435,15 +548,15 @@ class Approvals:
         return approval
 
     async def _tell_thread(self, approval: Approval) -> None:
+        """Put on record how it was decided, and wake its thread."""
         decision = approval.decision
         if decision is not None:
             await note_decision(self.storage.audit, approval, decision)
-        if approval.open and not approval.run_json:  # what has begun to run knows it
-            await self.storage.threads.wake(approval.thread_id, now_ms=self.clock())
-            self.wake(approval.thread_id)
+        await self.storage.threads.wake(approval.thread_id, now_ms=self.clock())
+        self.wake(approval.thread_id)
 
-    async def _draw(self, approval: Approval) -> Approval:
-        """Bring the card to what the record says; return the record.
+    async def _draw(self, approval: Approval, visit: _Visit) -> tuple[Approval, DrawnCard | None]:
+        """Bring the card to what the record says; return the record, and what was drawn.
 
         A card that Slack will never take is marked so. It is tried again with what is due anyway:
         the next reminder, a decision, the expiry, or a click on it. One that it does not take as
@@ -453,45 +566,51 @@ class Approvals:
             DeliveryError: Slack did not take it now.
         """
         if approval.drawn_revision >= approval.revision:
-            return approval
+            return approval, None
         try:
-            card_ts = await self._draw_changed(approval)
+            drawn = await self._draw_changed(approval, visit)
         except DeliveryError as error:
             if error.is_permanent:
-                return await self._note_undeliverable(approval, error)
+                return await self._note_undeliverable(approval, error), None
             if error.is_refusal:
                 await self._note_undeliverable(approval, error)
             raise
-        return replace(approval, undeliverable="", card_ts=card_ts)
+        card_ts = drawn.card_ts if drawn is not None else ""
+        return replace(approval, undeliverable="", card_ts=card_ts), drawn
 
-    async def _draw_changed(self, approval: Approval) -> str:
-        """Update the card, or post it; return its `ts`, empty when the lease was lost."""
-        store, fence = self.storage.approvals, approval.fence
+    async def _draw_changed(self, approval: Approval, visit: _Visit) -> DrawnCard | None:
+        """Update the card, or post it; return what is drawn, None when the lease was lost."""
 
         async def newest() -> Approval:
-            return await store.get(approval.approval_id)
+            # Read again when it had to wait. What has changed a moment ago is drawn right after:
+            # the release sees it.
+            is_new = self.clock() - visit.read_ms <= milliseconds(JUST_READ)
+            return approval if is_new else await self.storage.approvals.get(approval.approval_id)
 
-        async def mark(card_ts: str | None, drawn_revision: int | None = None) -> bool:
-            return await store.mark_card(
-                approval.approval_id, fence=fence, card_ts=card_ts, drawn_revision=drawn_revision
-            )
-
-        look_first = approval.post_tried
+        look_first = approval.post_tried and not visit.is_born
         if approval.card_ts:
             drawn = await self.notifier.update_card(approval, newest=newest)
             if drawn is not None:
-                await mark(approval.card_ts, drawn.revision)
-                return approval.card_ts
+                return DrawnCard(card_ts=approval.card_ts, revision=drawn.revision)
             # Gone. This is recorded before another is posted, so that a crash in between
             # leaves a post that was tried, which is looked for, and not a card to be updated.
-            if not await mark(""):
-                return ""
+            if not await self._mark(approval, ""):
+                return None
             look_first = False
-        if not await mark(None):
-            return ""
+        if not visit.is_born and not await self._mark(approval, None):
+            return None
         drawn = await self.notifier.post_card(approval, look_first=look_first, newest=newest)
-        await mark(drawn.card_ts, drawn.revision)
-        return drawn.card_ts
+        return DrawnCard(card_ts=drawn.card_ts, revision=drawn.revision)
+
+    async def _mark(
+        self, approval: Approval, card_ts: str | None, drawn_revision: int | None = None
+    ) -> bool:
+        return await self.storage.approvals.mark_card(
+            approval.approval_id,
+            fence=approval.fence,
+            card_ts=card_ts,
+            drawn_revision=drawn_revision,
+        )
 
     async def _note_undeliverable(self, approval: Approval, error: DeliveryError) -> Approval:
         if approval.undeliverable == error.reason:

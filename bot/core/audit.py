@@ -68,10 +68,24 @@ async def note(  # noqa: PLR0913 - the parts of one fact, given by name
     masks: Names = NO_NAMES,
     **evidence: object,
 ) -> None:
-    """Put something on record; the same act under the same key is kept once.
+    """Put something on record; the same act under the same key is kept once. See `entry_of`."""
+    entry = entry_of(act, key=key, at_ms=at_ms, about=about, by=by, masks=masks, **evidence)
+    await store.append(entry)
+
+
+def entry_of(
+    act: Act,
+    *,
+    key: str,
+    at_ms: int,
+    about: Approval | str,
+    by: str = "",
+    masks: Names = NO_NAMES,
+    **evidence: object,
+) -> AuditEntry:
+    """Make an entry; the same act under the same key is kept once.
 
     Args:
-        store: The audit.
         act: What happened.
         key: Tells apart acts of one kind: the id of the record it is about, and more if need be.
         at_ms: When.
@@ -88,23 +102,25 @@ async def note(  # noqa: PLR0913 - the parts of one fact, given by name
         given["declared_shown"] = list(masks.shown)
     # Masked before it is cut: half of a secret would not be recognised.
     detail = _short(_masked(json.loads(json.dumps(given, default=str)), masks))
-    await store.append(
-        AuditEntry(
-            entry_id=f"{key}:{act}",
-            at_ms=at_ms,
-            action=str(act),
-            thread_id=thread_id,
-            approval_id=approval_id,
-            actor_id=by,
-            detail=detail if isinstance(detail, dict) else {},
-        )
+    return AuditEntry(
+        entry_id=f"{key}:{act}",
+        at_ms=at_ms,
+        action=str(act),
+        thread_id=thread_id,
+        approval_id=approval_id,
+        actor_id=by,
+        detail=detail if isinstance(detail, dict) else {},
     )
 
 
 async def note_request(store: AuditStore, approval: Approval) -> None:
     """Put on record what people are asked."""
-    await note(
-        store,
+    await store.append(request_entry(approval))
+
+
+def request_entry(approval: Approval) -> AuditEntry:
+    """The entry that says what people are asked."""
+    return entry_of(
         Act.REQUESTED,
         key=approval.approval_id,
         at_ms=approval.created_ms,
@@ -129,13 +145,17 @@ async def note_request(store: AuditStore, approval: Approval) -> None:
 
 
 async def note_decision(store: AuditStore, approval: Approval, decision: Decision) -> None:
-    """Put on record how an approval ended: by whom, and what exactly the decision covers.
+    """Put on record how an approval ended: by whom, and what exactly the decision covers."""
+    await store.append(decision_entry(approval, decision))
+
+
+def decision_entry(approval: Approval, decision: Decision) -> AuditEntry:
+    """The entry that says how an approval ended.
 
     After an edit it says once more whose that was: a crash may have kept `note_edit` from it.
     """
     is_edited = bool(approval.edited_by)
-    await note(
-        store,
+    return entry_of(
         _act_of(decision),
         key=f"{approval.approval_id}:{decision.at_ms}",
         at_ms=decision.at_ms,
@@ -192,6 +212,20 @@ async def note_edit(store: AuditStore, before: Approval, after: Approval, at_ms:
         backups=_parsed(after.backups_json) or "",
         expires_ms=after.expires_ms,
     )
+
+
+def resume_entries(decided: Iterable[Approval], at_ms: int) -> list[AuditEntry]:
+    """The entries that say what a run is told: each decision, should it not be noted, and that."""
+    found: list[AuditEntry] = []
+    for one in decided:
+        if one.decision is not None:
+            found.append(decision_entry(one, one.decision))
+        found.append(
+            entry_of(
+                Act.RESUMED, key=one.approval_id, at_ms=at_ms, about=one, status=str(one.status)
+            )
+        )
+    return found
 
 
 async def note_lapse(store: AuditStore, approval: Approval, at_ms: int, *, why: str) -> None:

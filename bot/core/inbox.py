@@ -13,6 +13,7 @@ from bot.core.audit import Act, note
 from bot.core.outbox import Outbox
 from bot.core.withdrawals import looks_like_withdrawal
 from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError
+from bot.passes import ThreadPass
 from bot.people.access import Access
 from bot.people.requesters import is_requester
 from bot.ports import Actor, Clock
@@ -32,6 +33,9 @@ _BEGUN = (
 )
 _NOTED_ONLY = "Noted. The agent reads it as soon as the open approval is decided."
 _NOTED = f"{_NOTED_ONLY} To stop or change the request now, press *Withdraw…* here."
+
+_MOST = 50
+"""New messages that are looked at in one go."""
 
 NO_TURN = -1
 """The turn of a message that no agent gets."""
@@ -108,8 +112,9 @@ class Inbox:
         thread = await self._thread(incoming)
         if thread is None:
             return None
-        open_approvals = await self.storage.approvals.open_of(thread.thread_id)
-        pending = [a for a in open_approvals if a.status is Status.PENDING]
+        # Only an open turn has asked something that waits.
+        opened = await self.storage.approvals.open_of(thread.thread_id) if thread.turn_open else ()
+        pending = [a for a in opened if a.status is Status.PENDING]
         asks = any(a.kind is Kind.QUESTION for a in pending)
         words = plain_text(incoming.text, incoming.bot_user_id)
         if pending and not asks and looks_like_decision(words):
@@ -147,8 +152,11 @@ class Inbox:
             ):
                 self.outbox.spawn(self.approvals.attend(approval.approval_id))
 
-    async def sort(self, thread: Thread) -> list[str]:
+    async def sort(self, work: ThreadPass) -> list[str]:
         """Go through the new messages of a thread: refuse strangers' ones, record answers.
+
+        Args:
+            work: The pass; told whether there may be more of them.
 
         Returns:
             Ids of what is left: input for the agent.
@@ -157,20 +165,24 @@ class Inbox:
             DirectoryError: A look-up failed; to be repeated.
         """
         admitted: list[str] = []
-        for message in await self.storage.inbox.new(thread.thread_id, limit=50):
+        thread = work.thread
+        new = await self.storage.inbox.new(thread.thread_id, limit=_MOST)
+        work.has_more = len(new) >= _MOST
+        questions = await self._questions(thread) if new else []
+        for message in new:
             actor = Actor(user_id=message.user_id, team_id="")
             try:
                 await self.access.check_writer(actor, team_id=thread.team_id)
             except NotApproverError as error:
                 await self._refuse(thread, message, f"I did not pass this on: {error.reason}.")
                 continue
-            if not await self._try_answer(thread, message, actor):
+            if not await self._try_answer(thread, message, actor, questions):
                 admitted.append(message.message_id)
         return admitted
 
     async def set_aside(self, thread: Thread) -> None:
         """Take new messages that cannot be sorted out of the way; no agent gets them."""
-        left = await self.storage.inbox.new(thread.thread_id, limit=50)
+        left = await self.storage.inbox.new(thread.thread_id, limit=_MOST)
         await self.storage.inbox.take([message.message_id for message in left], turn=NO_TURN)
 
     async def _thread(self, incoming: Incoming) -> Thread | None:
@@ -225,7 +237,16 @@ class Inbox:
             why=why,
         )
 
-    async def _try_answer(self, thread: Thread, message: Message, actor: Actor) -> bool:
+    async def _questions(self, thread: Thread) -> list[Approval]:
+        """The open questions of a thread; only an open turn has any."""
+        if not thread.turn_open:
+            return []
+        found = await self.storage.approvals.open_of(thread.thread_id)
+        return [a for a in found if a.kind is Kind.QUESTION and a.status is Status.PENDING]
+
+    async def _try_answer(
+        self, thread: Thread, message: Message, actor: Actor, open_questions: Sequence[Approval]
+    ) -> bool:
         """Take a message as the answer of the open question, if there is exactly one.
 
         A message that is older than the question was not written as its answer.
@@ -233,13 +254,7 @@ class Inbox:
         Returns:
             Whether the message is dealt with.
         """
-        questions = [
-            a
-            for a in await self.storage.approvals.open_of(thread.thread_id)
-            if a.kind is Kind.QUESTION
-            and a.status is Status.PENDING
-            and a.created_ms <= message.received_ms
-        ]
+        questions = [a for a in open_questions if a.created_ms <= message.received_ms]
         if not questions:
             return False
         if len(questions) > 1:

@@ -58,12 +58,14 @@ class Outbox:
         Args:
             thread: As claimed; nobody else says anything in it.
             post: The whole text.
-            stream: What has been growing while the text was made.
+            stream: What has been growing while the text was made; then it is on record that it
+                began, by whoever called.
 
         Raises:
             DeliveryError: Slack did not take it now; to be repeated.
         """
-        known = None if await self.storage.posts.add(post) else await self._known(post)
+        is_new = stream is not None or await self.storage.posts.add(post)
+        known = None if is_new else await self._known(post)
         if known is not None and (known.posted or known.failure):
             return
         if known is not None:

@@ -99,6 +99,13 @@ class Nudges:
             await self._post(approval, now, remind_ms, was_begun=was_begun)
         return replace(approval, remind_ms=remind_ms).next_ms
 
+    def is_quiet(self, approval: Approval, now: int) -> bool:
+        """Whether nothing has to be posted, edited or removed beside the card."""
+        is_told = approval.escalated_ms is None or approval.escalation_told
+        has_none = not approval.reminder_ts and not approval.escalation_ts
+        is_due = approval.status is Status.PENDING and now >= (approval.remind_ms or now + 1)
+        return is_told and has_none and not is_due
+
     async def take_back(self, approval: Approval) -> None:
         """Remove what asked other people than those who are asked now: an edit has changed them.
 

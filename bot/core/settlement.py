@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from agents import ResumeDataError, ResumeError
 from bot.core.approvals import Approvals
-from bot.core.audit import Act, note
+from bot.core.audit import Act, decision_entry, note
 from bot.ports import Clock, Spawn
 from bot.questions.record import answer_from
 from storage.base import Storage
@@ -39,33 +39,64 @@ class Settlement:
     clock: Clock
     spawn: Spawn
 
-    async def close(
-        self, thread: Thread, *, pending: frozenset[str], unused: frozenset[str] = frozenset()
-    ) -> None:
-        """Close approvals whose interrupt no longer waits; cancel those that nobody decided.
+    async def close(self, thread: Thread, *, unused: frozenset[str] = frozenset()) -> None:
+        """Close all approvals of turns that are over, or of a turn that ends now.
 
         Args:
             thread: Whose.
-            pending: Interrupts that wait on.
             unused: Interrupts that will never have their answer, though there may be one.
         """
-        for approval in await self.storage.approvals.open_of(thread.thread_id):
-            # A process that was asleep must not end what a later turn has asked meanwhile.
-            if approval.interrupt_id in pending or _turn_of(approval) > thread.turn:
-                continue
-            await self._end(approval, is_unused=approval.interrupt_id in unused)
-            await self.storage.approvals.close(approval.approval_id)
+        found = await self.storage.approvals.open_of(thread.thread_id)
+        await self.settle(thread, found, unused=unused)
 
-    async def _end(self, approval: Approval, *, is_unused: bool) -> None:
-        """Cancel what nobody decided; take back a yes that lets nothing run any more."""
+    async def settle(
+        self,
+        thread: Thread,
+        approvals: Iterable[Approval],
+        *,
+        unused: frozenset[str] = frozenset(),
+        noted: Collection[str] = (),
+    ) -> None:
+        """Close approvals whose interrupt no longer waits; cancel those that nobody decided.
+
+        That each is decided, and how, is in the audit before it is closed: who draws its card
+        afterwards need not see to that.
+
+        Args:
+            thread: Whose.
+            approvals: As read in this pass.
+            unused: Interrupts that will never have their answer, though there may be one.
+            noted: Ids of those whose decision is in the audit.
+        """
+        # A process that was asleep must not end what a later turn has asked meanwhile.
+        gone = [one for one in approvals if _turn_of(one) <= thread.turn]
+        ended = [await self._end(one, is_unused=one.interrupt_id in unused) for one in gone]
+        entries = [
+            decision_entry(one, one.decision)
+            for one in ended
+            if one.decision is not None and one.approval_id not in noted
+        ]
+        if entries:
+            await self.storage.audit.append_all(entries)
+        if ended:
+            await self.storage.approvals.close_all([one.approval_id for one in ended])
+
+    async def _end(self, approval: Approval, *, is_unused: bool) -> Approval:
+        """Cancel what nobody decided; take back a yes that lets nothing run any more.
+
+        Returns:
+            The approval as it is decided.
+        """
         while approval.status is Status.PENDING:
-            if await self._cancel(approval):
-                return
+            cancelled = await self._cancel(approval)
+            if cancelled is not None:
+                return cancelled
             # Somebody was quicker: with an edit, or with a decision that nobody will pass on.
             approval, is_unused = await self.storage.approvals.get(approval.approval_id), True
         if is_unused and approval.status in _TO_BE_USED:
             with contextlib.suppress(ResumeError):
-                await self._withdraw(approval, ResumeError("the turn was ended"))
+                return await self._withdraw(approval, ResumeError("the turn was ended"))
+        return approval
 
     async def answers(
         self, decided: Sequence[Approval], infos: Mapping[str, object]
@@ -113,7 +144,7 @@ class Settlement:
         for approval in refused:
             await self._withdraw(approval, error)
 
-    async def _withdraw(self, approval: Approval, error: ResumeError) -> None:
+    async def _withdraw(self, approval: Approval, error: ResumeError) -> Approval:
         decision = Decision(
             status=Status.CANCELLED,
             by="",
@@ -121,7 +152,7 @@ class Settlement:
             reason=f"It was {approval.status}, but that could not be used: {error}",
         )
         try:
-            await self.storage.approvals.withdraw(approval.approval_id, decision)
+            withdrawn = await self.storage.approvals.withdraw(approval.approval_id, decision)
         except RecordConflictError:
             raise error from None
         logger.warning(
@@ -139,9 +170,10 @@ class Settlement:
             why=str(error),
         )
         self.spawn(self.approvals.attend(approval.approval_id))
+        return withdrawn
 
-    async def _cancel(self, approval: Approval) -> bool:
-        """Whether it was cancelled as it was read."""
+    async def _cancel(self, approval: Approval) -> Approval | None:
+        """Cancel it as it was read; None when it is no longer like that."""
         decision = Decision(
             status=Status.CANCELLED,
             by="",
@@ -149,13 +181,13 @@ class Settlement:
             reason="The agent no longer waits for this.",
         )
         try:
-            await self.storage.approvals.decide(
+            cancelled = await self.storage.approvals.decide(
                 approval.approval_id, decision, digest=approval.digest
             )
         except RecordConflictError:
-            return False
+            return None
         self.spawn(self.approvals.attend(approval.approval_id))
-        return True
+        return cancelled
 
 
 def checked_answer(approval: Approval, info: object) -> object:

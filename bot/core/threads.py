@@ -13,6 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
+from cachetools import LRUCache
+
 from agents import (
     AgentError,
     CheckpointBusyError,
@@ -33,6 +35,7 @@ from bot.core.turns import Progress, Turns
 from bot.core.upkeep.comeback import Comeback
 from bot.errors import DeliveryError, DirectoryError
 from bot.observability.context import about
+from bot.passes import LeftOver, ThreadPass
 from bot.ports import Clock
 from storage.base import Storage
 from storage.errors import RecordFormatError, RecordRefusedError, StoreUnavailableError
@@ -53,6 +56,8 @@ CANNOT_READ = (
     "I cannot read something that is on record of this conversation, so I stopped: nothing more "
     "runs here. Nothing is lost. Please tell whoever runs me; `countersign doctor` says what it is."
 )
+_REMEMBERED = 1_000
+"""Threads of which this process knows what its last pass left; of others it is looked up."""
 _OVERTAKEN = (
     CheckpointBusyError,
     CheckpointClosedError,
@@ -87,6 +92,7 @@ class Threads:
     lease: timedelta = LEASE
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     _refused: set[str] = field(default_factory=set)
+    _left: LRUCache[str, LeftOver] = field(default_factory=lambda: LRUCache(_REMEMBERED))
 
     async def catch_up(self) -> list[str]:
         """Wake the threads whose work stopped here as Slack refused the app: it lets it in again.
@@ -120,8 +126,9 @@ class Threads:
             )
             if thread is None:
                 return
+            work = ThreadPass(thread=thread, left=self._left_by_the_last(thread))
             with about(thread_id=thread_id):
-                retry_ms = await self._work_on_what_is_read(thread)
+                retry_ms = await self._work_on_what_is_read(work)
             if await self.storage.threads.release(
                 thread_id,
                 fence=thread.fence,
@@ -131,10 +138,20 @@ class Threads:
             ):
                 return
 
-    async def _work_on_what_is_read(self, thread: Thread) -> int | None:
+    def _left_by_the_last(self, thread: Thread) -> LeftOver | None:
+        """What the pass before left, if this process made it, in order, and nobody came between."""
+        left: LeftOver | None = self._left.pop(thread.thread_id, None)
+        if thread.restored_ms or thread.attempts:
+            return None
+        if thread.fence == 1:
+            return LeftOver(fence=0)  # nobody has ever worked on it
+        return left if left is not None and left.fence == thread.fence - 1 else None
+
+    async def _work_on_what_is_read(self, work: ThreadPass) -> int | None:
         """Work under the lease; when something of the thread cannot be read, it stands still."""
+        thread = work.thread
         try:
-            return await self._work_claimed(thread)
+            return await self._work_claimed(work)
         except (RecordFormatError, CheckpointVersionError) as error:
             try:
                 await self._set_aside(thread, error)
@@ -163,11 +180,13 @@ class Threads:
         )
         await self.storage.threads.set_aside(thread.thread_id, fence=thread.fence, why=str(error))
 
-    async def _work_claimed(self, thread: Thread) -> int | None:
+    async def _work_claimed(self, work: ThreadPass) -> int | None:
         """Work under the lease; return when to try again, None when nothing is left to do."""
+        thread = work.thread
         beat = asyncio.create_task(self._keep_lease(thread, asyncio.current_task()))
         try:
-            await self._advance(thread)
+            await self._advance(work)
+            self._left[thread.thread_id] = LeftOver(fence=thread.fence, running=work.running)
         except ModelRefusedError as error:
             await self._give_up(thread, error)  # asking again does not help
         except (DeliveryError, DirectoryError, ModelError, *_OVERTAKEN) as error:
@@ -222,21 +241,26 @@ class Threads:
             )
             return None
 
-    async def _advance(self, thread: Thread) -> None:
-        thread = await self._comeback.settle(thread)
-        thread = await self._finish_posts(thread)
+    async def _advance(self, work: ThreadPass) -> None:
+        work.thread = await self._comeback.settle(work.thread)
+        if work.left is None:  # who left it in order left no text behind
+            work.thread = await self._finish_posts(work.thread)
         while True:
-            admitted = await self.inbox.sort(thread)
-            if not thread.turn_open:
-                thread = await self.turns.close_answered(thread)
+            admitted = await self.inbox.sort(work)
+            was_open = work.thread.turn_open
+            if not was_open:
+                await self.turns.close_answered(work.thread)
                 if not admitted:
                     return
-                thread = await self.turns.begin(thread)
-            progress = await self.turns.step(thread, admitted)
+                await self.turns.begin(work)
+            progress = await self.turns.step(work, admitted)
             if progress is Progress.WAITING:
                 return
             if progress is Progress.ENDED:
-                thread = await self.turns.end(thread)
+                await self.turns.end(work)
+                # What came meanwhile woke the thread: the release of the lease knows that.
+                if not (was_open and admitted) and not work.has_more:
+                    return
 
     async def _finish_posts(self, thread: Thread) -> Thread:
         """Do what a crash left: end a turn that was given up, show texts that were kept back."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from functools import cached_property
@@ -12,52 +12,45 @@ from functools import cached_property
 from pydantic_ai.messages import ModelResponse, TextPart
 
 from agents import (
-    AgentEvent,
     CheckpointConflictError,
     CheckpointError,
     CheckpointStatus,
-    DoubtInfo,
     InterruptContext,
-    InterruptEvent,
-    MessageEvent,
     NothingPendingError,
     ResumeError,
     ResumeParams,
     Runner,
-    TextDelta,
-    ToolEvent,
     UnknownInterruptError,
 )
-from agents.core.calls import ToolOutcome
 from agents.core.messages import log_text, user_message
+from agents.runs.document import OpenRun
 from bot.core.approvals import Approvals
-from bot.core.audit import Act, note
+from bot.core.asking import AskedApprovals, Asking
+from bot.core.audit import resume_entries
 from bot.core.outbox import Outbox
+from bot.core.runs.following import FollowedSegment, Follower
+from bot.core.runs.outcome import has_ended
+from bot.core.runs.voice import SILENT, a_post, post_id
 from bot.core.runs.witness import Witness
 from bot.core.settlement import Settlement
 from bot.errors import DirectoryError
-from bot.people.outlook import Outlook
+from bot.passes import ThreadPass
 from bot.people.requesters import Requesters
-from bot.ports import Clock, Notifier, Spawn, Stream
+from bot.ports import Clock, Notifier, Spawn
 from bot.questions.record import (
-    Asked,
     Rules,
-    approval_from,
     approval_id_of,
     asks_people,
-    unknown_names,
 )
 from bot.questions.resume import doubt_answer
-from bot.redaction.call import Names
 from storage.base import Storage
-from storage.records import Approval, Kind, Post, Status, Thread
+from storage.records import Approval, Kind, Message, Post, Status, Thread
 
 logger = logging.getLogger(__name__)
 
 
 GIVEN_UP = "failed"
 """Key of the post that says that a turn was given up."""
-SILENT = "The agent finished without a message."
 
 
 class Progress(Enum):
@@ -102,18 +95,42 @@ class Turns:
     def _requesters(self) -> Requesters:
         return Requesters(self.storage)
 
-    async def begin(self, thread: Thread) -> Thread:
+    @cached_property
+    def _asking(self) -> Asking:
+        return Asking(
+            storage=self.storage,
+            approvals=self.approvals,
+            rules=self.rules,
+            requesters=self._requesters,
+            witness=self.witness,
+            clock=self.clock,
+            spawn=self.spawn,
+        )
+
+    @cached_property
+    def _follower(self) -> Follower:
+        return Follower(
+            storage=self.storage,
+            notifier=self.notifier,
+            outbox=self.outbox,
+            clock=self.clock,
+            witness=self.witness,
+        )
+
+    async def begin(self, work: ThreadPass) -> None:
         """Open the next turn; its input is taken from the inbox by the first step."""
-        return await self._set_turn(thread, turn=thread.turn + 1, turn_open=True)
+        work.thread = await self._set_turn(work.thread, turn=work.thread.turn + 1, turn_open=True)
+        work.is_new_turn, work.messages, work.running = True, None, ()
 
-    async def end(self, thread: Thread) -> Thread:
+    async def end(self, work: ThreadPass) -> None:
         """Record that the turn is over."""
-        return await self._set_turn(thread, turn=thread.turn, turn_open=False)
+        work.thread = await self._set_turn(work.thread, turn=work.thread.turn, turn_open=False)
+        work.is_new_turn, work.messages, work.running = False, None, ()
 
-    async def close_answered(self, thread: Thread) -> Thread:
+    async def close_answered(self, thread: Thread) -> None:
         """Settle approvals that belong to turns that are over."""
-        await self._settlement.close(thread, pending=frozenset())
-        return thread
+        if thread.turn:  # before the first turn nothing was asked
+            await self._settlement.close(thread)
 
     async def give_up(self, thread: Thread, text: str) -> bool:
         """End the open turn, which cannot go on, and tell people so; begun first where none is.
@@ -133,12 +150,12 @@ class Turns:
         """
         turn = thread.turn if thread.turn_open else thread.turn + 1
         thread = await self._set_turn(thread, turn=turn, turn_open=True)
-        await self.storage.posts.add(self._post(thread, GIVEN_UP, text))
+        await self.storage.posts.add(a_post(thread, GIVEN_UP, text, now_ms=self.clock()))
         return await self.abandon(thread, text)
 
     def is_given_up(self, thread: Thread, post: Post) -> bool:
         """Whether a post says that the open turn was given up, and a crash came before its end."""
-        return thread.turn_open and post.post_id == _post_id(thread, GIVEN_UP)
+        return thread.turn_open and post.post_id == post_id(thread, GIVEN_UP)
 
     async def abandon(self, thread: Thread, text: str) -> bool:
         """End a turn that cannot go on: nothing of it can be resumed, its cards are closed.
@@ -155,13 +172,14 @@ class Turns:
         """
         messages = await self.storage.inbox.of_turn(thread.thread_id, thread.turn)
         if messages:  # the agent reads them with the history of the next turn
-            await self._requesters.note(thread, (message.user_id for message in messages))
+            work = ThreadPass(thread=thread, messages=messages)
+            await self._requesters.note(work, (message.user_id for message in messages))
             await self._log_unfinished(thread, [message.text for message in messages], text)
         stored = await self.storage.checkpoints.load(thread.checkpoint_id)
-        unused = await self._waiting(thread)
+        unused = await self._unused(thread)
         thread = await self._set_turn(thread, turn=thread.turn, turn_open=True)  # still ours?
         await self.witness.ended(thread.checkpoint_id, stored.journal if stored else ())
-        await self._settlement.close(thread, pending=frozenset(), unused=unused)
+        await self._settlement.close(thread, unused=unused)
         await self.outbox.drop(thread)
         # Last goes what says what waited, and that there is something to be ended: whoever goes on
         # after a crash finds it, and does all of this again.
@@ -181,7 +199,7 @@ class Turns:
         entry = log_text([user_message(*texts), ModelResponse(parts=[TextPart(note)])])
         await self.storage.log.append(thread.thread_id, thread.turn, entry)
 
-    async def _waiting(self, thread: Thread) -> frozenset[str]:
+    async def _unused(self, thread: Thread) -> frozenset[str]:
         """Ids of the interrupts whose answers, if there are any, were not used."""
         try:
             runner = await self.runners(thread)
@@ -190,11 +208,11 @@ class Turns:
             return frozenset()  # it cannot be read, which may be why the turn is ended
         return frozenset(context.id for context in contexts)
 
-    async def step(self, thread: Thread, admitted: Sequence[str]) -> Progress:
+    async def step(self, work: ThreadPass, admitted: Sequence[str]) -> Progress:
         """Go on with the open turn, from whatever the records say.
 
         Args:
-            thread: As claimed.
+            work: The pass.
             admitted: Ids of the new messages that may be an agent's input.
 
         Raises:
@@ -202,144 +220,140 @@ class Turns:
             DeliveryError: Slack did not take what had to be shown.
             DirectoryError: Which agent works in this channel could not be found out.
         """
-        checkpoint_id = thread.checkpoint_id
-        stored = await self.storage.checkpoints.load(checkpoint_id)
+        thread = work.thread
+        if work.is_new_turn:  # should somebody have stored its run all the same, ours is refused
+            return await self._start(work, admitted)
+        stored = await self.storage.checkpoints.load(thread.checkpoint_id)
         if stored is None:
-            return await self._start(thread, admitted)
-        match stored.status:
-            case CheckpointStatus.CLOSED:
-                await self._settlement.close(thread, pending=frozenset())
-                await self._break_silence(thread)
-                return Progress.ENDED
-            case CheckpointStatus.RUNNING:
-                runner = await self.runners(thread)
-                await self.witness.watch(checkpoint_id, stored.journal)
-                await self._follow(thread, runner.recover(checkpoint_id))
-                return Progress.AGAIN
-            case CheckpointStatus.PENDING:
-                return await self._resume(thread)
+            return await self._start(work, admitted)
+        if stored.status is CheckpointStatus.CLOSED:
+            await self._settlement.close(thread)
+            await self._break_silence(thread)
+            return Progress.ENDED
+        run = OpenRun.of(thread.checkpoint_id, stored)
+        if stored.status is CheckpointStatus.RUNNING:
+            return await self._recover(work, run)
+        return await self._resume(work, run)
 
-    async def _start(self, thread: Thread, admitted: Sequence[str]) -> Progress:
+    async def _start(self, work: ThreadPass, admitted: Sequence[str]) -> Progress:
         """Run the agent on the new messages; on those of the first attempt, if there was one.
 
         Who began the turn before may be asleep, not dead, and store its run at any moment. So its
         messages are taken once: what came later waits for the next turn, whoever stores the run.
         And who is asleep until others have taken over begins nothing: they may just be taking more.
         """
-        messages = await self.storage.inbox.of_turn(thread.thread_id, thread.turn)
-        if not messages:
-            await self.storage.inbox.take(admitted, turn=thread.turn)
-            messages = await self.storage.inbox.of_turn(thread.thread_id, thread.turn)
+        work.messages = messages = await self._taken(work, admitted)
         if not messages:
             return Progress.ENDED
-        await self._requesters.note(thread, (message.user_id for message in messages))
-        runner = await self.runners(thread)
-        thread = await self._set_turn(thread, turn=thread.turn, turn_open=True)  # still ours?
+        runner = await self.runners(work.thread)
+        grown = await self._requesters.grown(work, (message.user_id for message in messages))
+        turn = work.thread.turn
+        work.thread = await self._set_turn(  # still ours?
+            work.thread, turn=turn, turn_open=True, requesters_json=grown
+        )
+        work.is_new_turn, work.running = False, ()
         events = runner.query(
             [message.text for message in messages],
-            checkpoint_id=thread.checkpoint_id,
-            log=(thread.thread_id, thread.turn),
+            checkpoint_id=work.thread.checkpoint_id,
+            log=(work.thread.thread_id, turn),
         )
-        await self._follow(thread, events)
+        segment = await self._follower.follow(work.thread, events)
+        if segment.contexts is not None:
+            new = await self._asking.request(work, segment.contexts, known=())
+            return _waits(segment.contexts, new)
+        if not segment.voice.has_spoken:
+            await segment.voice.break_silence()
+        return Progress.ENDED
+
+    async def _taken(self, work: ThreadPass, admitted: Sequence[str]) -> Sequence[Message]:
+        """Take the messages of a turn, once."""
+        inbox, thread = self.storage.inbox, work.thread
+        if not work.is_new_turn:
+            taken = await inbox.of_turn(thread.thread_id, thread.turn)
+            if taken:
+                return taken
+        taken = await inbox.take(admitted, turn=thread.turn)
+        if len(taken) == len(admitted):
+            return taken
+        return await inbox.of_turn(thread.thread_id, thread.turn)
+
+    async def _recover(self, work: ThreadPass, run: OpenRun) -> Progress:
+        """Go on with a run whose process died; then look at all of it once more."""
+        runner = await self.runners(work.thread)
+        work.running = None
+        await self.witness.watch(run.checkpoint_id, run.stored.journal)
+        events = runner.recover(run.checkpoint_id, run=run)
+        segment = await self._follower.follow(work.thread, events)
+        if segment.contexts is not None:
+            opened = await self.storage.approvals.open_of(work.thread.thread_id)
+            known = {one.interrupt_id for one in opened}
+            await self._asking.request(work, segment.contexts, known=known)
         return Progress.AGAIN
 
-    async def _resume(self, thread: Thread) -> Progress:
+    async def _resume(self, work: ThreadPass, run: OpenRun) -> Progress:
         """Resume with every decision that has not been passed on yet."""
-        runner = await self.runners(thread)
-        pending = await runner.pending(thread.checkpoint_id)
-        contexts = [context for context in pending if asks_people(context)]
-        await self._request(thread, contexts)
-        infos = {context.id: context.info for context in contexts}
-        await self._settlement.close(thread, pending=frozenset(infos))
-        decided = [
-            a for a in await self._approvals_of(thread, contexts) if a.status is not Status.PENDING
-        ]
+        thread, runner = work.thread, await self.runners(work.thread)
+        pending = run.pending()
+        asked = await self._asking.look(work, pending)
+        await self._settlement.settle(thread, asked.gone)
+        decided = asked.decided
         # Where the run was stopped, nobody has to answer: it goes on.
-        if not decided and len(contexts) == len(pending):
+        if not decided and len(asked.infos) == len(pending):
             return Progress.WAITING
-        targets = await self._settlement.answers(decided, infos)
+        targets = await self._settlement.answers(decided, asked.infos)
         if targets is None:
             return Progress.AGAIN
-        await self._requesters.note_decided(thread, decided)
+        await self._requesters.note_decided(work, decided)
+        if decided:
+            await self.storage.audit.append_all(resume_entries(decided, self.clock()))
         for approval in decided:
-            await note(
-                self.storage.audit,
-                Act.RESUMED,
-                key=approval.approval_id,
-                at_ms=self.clock(),
-                about=approval,
-                status=str(approval.status),
-            )
             if approval.kind is Kind.DOUBT and approval.status is Status.ANSWERED:
                 await self._vouch(approval)
-        await self.witness.watch(thread.checkpoint_id)
-        events = runner.resume_with_params(thread.checkpoint_id, ResumeParams(targets=targets))
+        known = None if work.running is None else [*work.running, *decided]
+        await self.witness.watch(thread.checkpoint_id, known=known)
+        params = ResumeParams(targets=targets)
+        events = runner.resume_with_params(thread.checkpoint_id, params, run=run)
         try:
-            await self._follow(thread, events)
+            segment = await self._follower.follow(thread, events)
         except (NothingPendingError, UnknownInterruptError):
             raise
         except ResumeError as error:
-            waiting = await self._waiting(thread)
-            await self._settlement.withdraw(decided, waiting, error)
-        return Progress.AGAIN
+            unused = await self._unused(thread)
+            await self._settlement.withdraw(decided, unused, error)
+            return Progress.AGAIN
+        return await self._after(work, segment, asked)
+
+    async def _after(
+        self, work: ThreadPass, segment: FollowedSegment, asked: AskedApprovals
+    ) -> Progress:
+        """Settle what no longer waits after a resume, and put on record what is new.
+
+        Nothing is looked at again here: whoever changed anything meanwhile woke the thread, and
+        the release of its lease knows that.
+        """
+        contexts = segment.contexts or ()
+        gone = [approval_id_of(one) for one in asked.known - {context.id for context in contexts}]
+        read = {one.approval_id: one for one in (*asked.decided, *segment.watched)}
+        unread = [name for name in gone if name not in read]
+        if unread:
+            rest = await self.storage.approvals.get_all(unread)
+            read.update({one.approval_id: one for one in rest})
+        noted = {one.approval_id for one in asked.decided}
+        await self._settlement.settle(work.thread, [read[name] for name in gone], noted=noted)
+        work.running = tuple(one for one in segment.watched if not has_ended(one))
+        if segment.contexts is None:
+            if not segment.voice.has_spoken and not asked.known:
+                await self._break_silence(work.thread)
+            return Progress.ENDED
+        new = await self._asking.request(work, contexts, known=asked.known)
+        return _waits(contexts, new)
 
     async def _vouch(self, approval: Approval) -> None:
         """Somebody may say that a call in doubt has run: then its own card says so, too."""
-        told = doubt_answer(approval)
-        if told.choice == "ran":
-            await self.witness.vouched(approval.checkpoint_id, approval.address, told.result or "")
-
-    async def _approvals_of(
-        self, thread: Thread, contexts: Sequence[InterruptContext]
-    ) -> list[Approval]:
-        """The approvals of what waits; also one that was closed before its answer arrived."""
-        still_open = await self.storage.approvals.open_of(thread.thread_id)
-        known = {a.interrupt_id: a for a in still_open}
-        return [
-            known.get(context.id) or await self.storage.approvals.get(approval_id_of(context.id))
-            for context in contexts
-        ]
-
-    async def _follow(self, thread: Thread, events: AsyncGenerator[AgentEvent, None]) -> None:
-        """Show what the agent says; put on record what it asks."""
-        streams: dict[str, Stream] = {}
-        async with contextlib.AsyncExitStack() as stack:
-            stack.callback(self.witness.forget, thread.checkpoint_id)
-            stack.push_async_callback(_abandon_all, streams)
-            stack.push_async_callback(events.aclose)
-            async for event in events:
-                match event:
-                    case TextDelta():
-                        await self._grow(thread, event, streams)
-                    case MessageEvent():
-                        await self._say(thread, event, streams.pop(event.key, None))
-                    case ToolEvent():
-                        await self._note_execution(thread, event)
-                    case InterruptEvent():
-                        await self._request(thread, event.contexts)
-                    case _:
-                        pass  # pieces of tool results, and what agents tell each other
-
-    async def _grow(self, thread: Thread, delta: TextDelta, streams: dict[str, Stream]) -> None:
-        stream = streams.get(delta.key)
-        if stream is None:
-            post_id = _post_id(thread, delta.key)
-            if not delta.text.strip() or await self.storage.posts.get(post_id) is not None:
-                return  # shown, or begun, before a crash: the whole text comes with its event
-            # On record before it is shown: after a crash the message is found, not said twice.
-            await self.storage.posts.add(self._post(thread, delta.key, ""))
-
-            async def began(ts: str) -> None:
-                await self.storage.posts.begin(post_id, ts=ts)
-
-            stream = self.notifier.stream(thread, post_id, began=began)
-            streams[delta.key] = stream
-        await stream.append(delta.text)
-
-    async def _say(self, thread: Thread, event: MessageEvent, stream: Stream | None) -> None:
-        if event.text.strip():
-            post = self._post(thread, event.key, event.text)
-            await self.outbox.say(thread, post, stream=stream)
+        answer = doubt_answer(approval)
+        if answer.choice == "ran":
+            result = answer.result or ""
+            await self.witness.vouched(approval.checkpoint_id, approval.address, result)
 
     async def _break_silence(self, thread: Thread) -> None:
         """A turn of which nobody has seen anything, no text and no card, says at least that."""
@@ -347,84 +361,26 @@ class Turns:
             return
         newest = await self.storage.approvals.newest_of(thread.thread_id, limit=1)
         if not newest or newest[0].checkpoint_id != thread.checkpoint_id:
-            await self.outbox.say(thread, self._post(thread, "silent", SILENT))
+            await self.outbox.say(thread, a_post(thread, "silent", SILENT, now_ms=self.clock()))
 
-    def _post(self, thread: Thread, key: str, text: str) -> Post:
-        return Post(
-            post_id=_post_id(thread, key),
-            thread_id=thread.thread_id,
-            text=text,
-            created_ms=self.clock(),
-        )
-
-    async def _request(self, thread: Thread, contexts: Sequence[InterruptContext]) -> None:
-        """Make sure that every pending interrupt has its record; show the cards of new ones."""
-        contexts = [context for context in contexts if asks_people(context)]
-        known = {a.interrupt_id for a in await self.storage.approvals.open_of(thread.thread_id)}
-        if all(context.id in known for context in contexts):
-            return
-        now = self.clock()
-        outlook = Outlook(self.approvals.access.directory, self.rules.channels)
-        new = [
-            await outlook.prepare(
-                approval_from(
-                    context,
-                    await self._asked(thread, context),
-                    self.rules,
-                    position=position,
-                    now_ms=now,
-                ),
-                unknown=unknown_names(context.info),
-            )
-            for position, context in enumerate(contexts)
-            if context.id not in known
-        ]
-        if thread.restored_turn and thread.restored_turn == thread.turn:
-            new = [replace(one, restored_to_ms=thread.restored_to_ms) for one in new]
-        for approval in new:
-            if approval.kind is Kind.DOUBT:  # before it is known: a crash in between repeats it
-                await self.witness.doubted(thread.checkpoint_id, approval.address)
-            await self.storage.approvals.add(approval)
-        self.spawn(self.approvals.request(new))
-
-    async def _asked(self, thread: Thread, context: InterruptContext) -> Asked:
-        if isinstance(context.info, DoubtInfo):
-            requesters = await self._requesters.of_call(thread, str(context.address))
-        else:
-            requesters = await self._requesters.of(thread)
-        return Asked(thread=thread, requesters=requesters)
-
-    async def _set_turn(self, thread: Thread, *, turn: int, turn_open: bool) -> Thread:
+    async def _set_turn(
+        self, thread: Thread, *, turn: int, turn_open: bool, requesters_json: str | None = None
+    ) -> Thread:
         kept = await self.storage.threads.set_turn(
-            thread.thread_id, fence=thread.fence, turn=turn, turn_open=turn_open
+            thread.thread_id,
+            fence=thread.fence,
+            turn=turn,
+            turn_open=turn_open,
+            requesters_json=requesters_json,
         )
         if not kept:
             raise CheckpointConflictError(thread.checkpoint_id)
-        return replace(thread, turn=turn, turn_open=turn_open)
-
-    async def _note_execution(self, thread: Thread, event: ToolEvent) -> None:
-        has_run = event.outcome in {ToolOutcome.RAN, ToolOutcome.FAILED}
-        await note(
-            self.storage.audit,
-            Act.EXECUTED if has_run else Act.ANSWERED_TOOL,
-            key=f"{thread.checkpoint_id}:{event.key}",
-            at_ms=self.clock(),
-            about=thread.thread_id,
-            checkpoint=thread.checkpoint_id,
-            address=event.key.removesuffix("/r"),
-            tool=event.call.name,
-            call=event.call.id,
-            masks=Names(secret=event.secret, shown=event.shown),
-            asked=event.call.arguments,
-            outcome=str(event.outcome),
-            error=event.result if event.outcome is ToolOutcome.FAILED else "",
-        )
+        known = requesters_json if requesters_json is not None else thread.requesters_json
+        return replace(thread, turn=turn, turn_open=turn_open, requesters_json=known)
 
 
-async def _abandon_all(streams: dict[str, Stream]) -> None:
-    for stream in streams.values():
-        await stream.abandon()
-
-
-def _post_id(thread: Thread, key: str) -> str:
-    return f"{thread.checkpoint_id}:{key}"
+def _waits(contexts: Iterable[InterruptContext], new: Iterable[Approval]) -> Progress:
+    """How a turn stands after an interrupt: where nobody has to answer, it goes on."""
+    is_decided = any(one.status is not Status.PENDING for one in new)
+    is_stopped = not all(map(asks_people, contexts))
+    return Progress.AGAIN if is_decided or is_stopped else Progress.WAITING

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agents import CheckpointConflictError
+from bot.passes import ThreadPass
 from bot.ports import EXCLUDED
 from storage.base import Storage
-from storage.records import Approval, Kind, Status, Thread
+from storage.records import Approval, Kind, Status
 
 _LAST = 200
 """Approvals of a thread that are looked through, newest first."""
@@ -29,73 +30,85 @@ class Requesters:
 
     storage: Storage
 
-    async def note(self, thread: Thread, people: Iterable[str]) -> None:
+    async def note(self, work: ThreadPass, people: Iterable[str]) -> None:
         """Put on record whose words the agent is about to read.
 
         Args:
-            thread: With the fence of the caller's lease.
+            work: The pass; its thread is what is on record afterwards.
             people: Slack user ids.
 
         Raises:
             CheckpointConflictError: The lease was lost; nothing may be read.
         """
-        newest = await self.storage.threads.get(thread.thread_id)
-        known = await self._known(newest)
-        grown = list(dict.fromkeys((*known, *people)))
-        if grown == json.loads(newest.requesters_json):
+        grown = await self.grown(work, people)
+        if grown is None:
             return
+        thread = work.thread
         kept = await self.storage.threads.set_requesters(
-            thread.thread_id, fence=thread.fence, requesters_json=json.dumps(grown)
+            thread.thread_id, fence=thread.fence, requesters_json=grown
         )
         if not kept:
             raise CheckpointConflictError(thread.checkpoint_id)
+        work.thread = replace(thread, requesters_json=grown)
 
-    async def note_decided(self, thread: Thread, decided: Iterable[Approval]) -> None:
+    async def grown(self, work: ThreadPass, people: Iterable[str]) -> str | None:
+        """The list with people whose words the agent is about to read; None when it has them."""
+        grown = list(dict.fromkeys((*await self._known(work), *people)))
+        is_same = grown == json.loads(work.thread.requesters_json)
+        return None if is_same else json.dumps(grown)
+
+    async def note_decided(self, work: ThreadPass, decided: Iterable[Approval]) -> None:
         """Put on record whose answers, changes and reasons the agent is about to read.
 
         Args:
-            thread: With the fence of the caller's lease.
+            work: The pass; its thread is what is on record afterwards.
             decided: What the agent is told now.
 
         Raises:
             CheckpointConflictError: The lease was lost; nothing may be read.
         """
-        await self.note(thread, _speakers(decided))
+        await self.note(work, _speakers(decided))
 
-    async def of(self, thread: Thread) -> tuple[str, ...]:
+    async def of(self, work: ThreadPass) -> tuple[str, ...]:
         """Everybody whose words can have led to what the open turn asks; never empty.
 
         Who wrote what the turn began with comes first.
         """
-        messages = await self.storage.inbox.of_turn(thread.thread_id, thread.turn)
-        known = await self._known(await self.storage.threads.get(thread.thread_id))
-        found = dict.fromkeys((*(message.user_id for message in messages), *known))
+        thread = work.thread
+        if work.messages is None:
+            work.messages = await self.storage.inbox.of_turn(thread.thread_id, thread.turn)
+        known = await self._known(work)
+        found = dict.fromkeys((*(message.user_id for message in work.messages), *known))
         return tuple(found) or (thread.requester_id,)
 
-    async def of_call(self, thread: Thread, address: str) -> tuple[str, ...]:
+    async def of_call(self, work: ThreadPass, address: str) -> tuple[str, ...]:
         """Whose words led to a call that began: as they were when people were asked about it.
 
         Args:
-            thread: Whose open turn made the call.
+            work: Of the thread whose open turn made the call.
             address: Where in the run it stands.
         """
+        thread = work.thread
         place = (thread.checkpoint_id, address)
         for asked in await self.storage.approvals.newest_of(thread.thread_id, limit=_LAST):
             if (asked.checkpoint_id, asked.address) == place and asked.kind is Kind.APPROVAL:
                 return requesters_of(asked)
-        return await self.of(thread)
+        return await self.of(work)
 
-    async def _known(self, thread: Thread) -> list[str]:
+    async def _known(self, work: ThreadPass) -> list[str]:
         """Who is on record; of a thread that an earlier release began, who is found in it."""
+        thread = work.thread
         known = json.loads(thread.requesters_json)
         if known:
             return [str(one) for one in known]
+        if work.is_new_turn and thread.turn == 1:
+            return []  # nobody has written here before
         found: dict[str, None] = {}
         for turn in range(1, thread.turn + 1):
             messages = await self.storage.inbox.of_turn(thread.thread_id, turn)
             found.update(dict.fromkeys(message.user_id for message in messages))
-        told = await self.storage.approvals.newest_of(thread.thread_id, limit=_LAST)
-        found.update(dict.fromkeys(_speakers(one for one in told if not one.open)))
+        decided = await self.storage.approvals.newest_of(thread.thread_id, limit=_LAST)
+        found.update(dict.fromkeys(_speakers(one for one in decided if not one.open)))
         return [*found]
 
 

@@ -13,7 +13,7 @@ from tests.turnstage import Kind, a_turn_stage, make_database
 
 __all__ = ["mongo_server"]
 
-COMMANDS, WRITES, WRITTEN = 119, 62, 17_000
+COMMANDS, WRITES, WRITTEN = 70, 54, 17_000
 """Two more than were seen: tasks that run at the same time may meet in another order."""
 
 

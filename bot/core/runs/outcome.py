@@ -67,3 +67,9 @@ def lets_run(approval: Approval) -> bool:
             return approval.status is Status.ANSWERED and bool(approval.tool.strip())
         case Kind.DOUBT:
             return approval.status is Status.APPROVED
+
+
+def has_ended(approval: Approval) -> bool:
+    """Whether it is known what became of the call, for good."""
+    run = run_of(approval)
+    return run is not None and run.state in ENDED

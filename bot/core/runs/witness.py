@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from agents.core.address import Address
@@ -77,18 +77,32 @@ class Witness:
     redraw: Callable[[str], None]
     _turns: dict[str, _Watched] = field(default_factory=dict)
 
-    async def watch(self, checkpoint_id: str, journal: Sequence[str] = ()) -> None:
+    async def watch(
+        self,
+        checkpoint_id: str,
+        journal: Sequence[str] = (),
+        *,
+        known: Iterable[Approval] | None = None,
+    ) -> None:
         """Follow what becomes of what people let run in a turn.
 
         Args:
             checkpoint_id: Of the turn; its lease is held.
             journal: What a process before this one left: it may have died before it told.
+            known: All approvals of the turn whose calls may still run, read under that lease; they
+                are looked up when None.
         """
-        known = await self.approvals.of_turn(checkpoint_id)
+        if known is None:
+            known = await self.approvals.of_turn(checkpoint_id)
         found = {one.approval_id: one for one in known if lets_run(one)}
         self._turns[checkpoint_id] = _Watched(found)
         for entry in journal if found else ():
             await self.read(checkpoint_id, entry)
+
+    def watched(self, checkpoint_id: str) -> list[Approval]:
+        """What is followed in a turn, as it is on record: this process alone writes it now."""
+        turn = self._turns.get(checkpoint_id)
+        return list(turn.approvals.values()) if turn is not None else []
 
     def forget(self, checkpoint_id: str) -> None:
         """Follow that turn no more."""
@@ -153,12 +167,12 @@ class Witness:
             text = _shown(approval, news.text)
             new = Run(state=news.state, text=text, at_ms=now).to_text()
             name = approval.approval_id
-            is_kept = await self.approvals.mark_run(
+            kept = await self.approvals.mark_run(
                 name, was=approval.run_json, run_json=new, now_ms=now
             )
-            newest = await self.approvals.get(name)
+            newest = kept or await self.approvals.get(name)
             watched.approvals[name] = newest
-            if is_kept:
+            if kept is not None:
                 self.redraw(name)
                 return
             if newest.run_json == approval.run_json:

@@ -10,7 +10,6 @@ import pytest
 
 from agents import Agent, AgentEvent, Expired, Runner, ScriptedModel
 from agents.core.cancel import CancelToken
-from agents.core.errors import RunCancelledError
 from agents.graph import END, START, StateGraph, node_interrupt
 from agents.graph.agent import GraphAgent
 from agents.models import say
@@ -254,11 +253,8 @@ class Stopping:
     async def query(self, *texts: Any, **options: Any) -> AsyncGenerator[AgentEvent, None]:
         token = CancelToken()
         token.cancel("after_model")
-        try:
-            async for event in self.runner.query(*texts, cancel=token, **options):
-                yield event
-        except RunCancelledError:
-            return
+        async for event in self.runner.query(*texts, cancel=token, **options):
+            yield event
 
 
 async def test_stopped_run_asks_nobody_and_goes_on(storage: SqliteStorage) -> None:

@@ -328,14 +328,14 @@ async def test_crash_after_the_decision(storage: SqliteStorage) -> None:
 async def test_crash_between_checkpoint_and_record(storage: SqliteStorage) -> None:
     first = Office(storage, [PAY])
 
-    async def dies(*_: object) -> bool:
+    async def dies(*_: object, **__: object) -> frozenset[str]:
         raise KeyboardInterrupt
 
-    add, storage.approvals.add = storage.approvals.add, dies  # type: ignore[method-assign,assignment]
+    add, storage.approvals.add_all = storage.approvals.add_all, dies  # type: ignore[method-assign]
     with pytest.raises(KeyboardInterrupt):
         await first.hear(ASK)
     first.queue.drop()
-    storage.approvals.add = add  # type: ignore[method-assign]
+    storage.approvals.add_all = add  # type: ignore[method-assign]
     second = Office(storage, [say("Paid.")], clock=first.clock)
     second.clock.forward(minutes=1)
     await second.sweep.tick()
@@ -542,7 +542,8 @@ async def test_a_text_kept_back_by_a_crash_is_shown(storage: SqliteStorage) -> N
     await storage.posts.add(a_post("left", thread_id=THREAD_ID, text="Left behind."))
     await storage.posts.add(a_post("grew", thread_id=THREAD_ID, text=""))
     await storage.threads.wake(THREAD_ID, now_ms=office.clock())
-    await office.threads.work(THREAD_ID)
+    after = Office(storage, [], clock=office.clock, notifier=office.notifier)
+    await after.threads.work(THREAD_ID)
     assert office.shown() == ["Hello.", "Left behind."]
 
 

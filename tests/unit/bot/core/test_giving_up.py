@@ -25,6 +25,7 @@ from agents.core.errors import (
 )
 from agents.core.messages import read_log
 from agents.models import call, say
+from agents.runs.document import OpenRun
 from bot.core.threads import MAX_ATTEMPTS, explain
 from storage.errors import RecordRefusedError
 from storage.records import Approval, Decision, MessageStatus, Post, Status
@@ -349,11 +350,13 @@ def refusing(office: Office, error: ResumeError, *, only: str = "") -> None:
     """From now on the run refuses answers (or those of one tool call) before anything runs."""
     resume = office.runner.resume_with_params
 
-    async def refuse(checkpoint_id: str, params: ResumeParams) -> AsyncIterator[AgentEvent]:
+    async def refuse(
+        checkpoint_id: str, params: ResumeParams, *, run: OpenRun
+    ) -> AsyncIterator[AgentEvent]:
         answers = [answer for key, answer in params.targets.items() if only in ("", key)]
         if any(not isinstance(answer, Cancelled) for answer in answers) or (answers and not only):
             raise error
-        async for event in resume(checkpoint_id, params):
+        async for event in resume(checkpoint_id, params, run=run):
             yield event
 
     office.runner.resume_with_params = refuse  # type: ignore[method-assign,assignment]
@@ -468,15 +471,15 @@ async def test_a_turn_with_a_card_needs_no_more_words(storage: SqliteStorage) ->
 
 async def test_a_crash_before_it_is_said_changes_nothing(storage: SqliteStorage) -> None:
     office = Office(storage, [say(" ")])
-    any_of = storage.posts.any_of
+    add = storage.posts.add
 
-    async def dies(_: str) -> bool:
+    async def dies(_: Post) -> bool:
         raise KilledError
 
-    storage.posts.any_of = dies  # type: ignore[method-assign,assignment]
+    storage.posts.add = dies  # type: ignore[method-assign,assignment]
     with pytest.raises(KilledError):
         await office.hear(ASK)
-    storage.posts.any_of = any_of  # type: ignore[method-assign]
+    storage.posts.add = add  # type: ignore[method-assign]
     second = Office(storage, [], clock=office.clock)
     second.clock.forward(minutes=1)
     await second.sweep.tick()

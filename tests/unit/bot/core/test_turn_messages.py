@@ -11,6 +11,7 @@ import pytest
 from agents.core.errors import CheckpointConflictError
 from agents.models import say
 from bot.core.inbox import Incoming
+from bot.passes import ThreadPass
 from storage.records import Message, Thread
 from storage.sqlite import SqliteStorage
 from tests.unit.bot.counter_stage import Proxy
@@ -30,19 +31,21 @@ class Held:
     def __getattr__(self, name: str) -> object:
         return getattr(self.inbox, name)
 
-    async def take(self, message_ids: Sequence[str], *, turn: int) -> None:
+    async def take(self, message_ids: Sequence[str], *, turn: int) -> Sequence[Message]:
         await self.before()
-        await self.inbox.take(message_ids, turn=turn)
+        taken: Sequence[Message] = await self.inbox.take(message_ids, turn=turn)
+        return taken
 
 
-async def claimed(office: Office) -> tuple[Thread, list[str]]:
+async def claimed(office: Office) -> tuple[ThreadPass, list[str]]:
     """The thread as this process claims it, and the messages that it may work on."""
     now = office.clock()
     thread = await office.storage.threads.claim(
         THREAD_ID, owner=office.owner, now_ms=now, until_ms=now + 1_000
     )
     assert thread is not None
-    return thread, list(await office.inbox.sort(thread))
+    work = ThreadPass(thread=thread)
+    return work, list(await office.inbox.sort(work))
 
 
 async def received(office: Office, incoming: Incoming) -> None:
@@ -61,7 +64,7 @@ async def test_i4_who_lost_the_lease_begins_no_turn_with_a_part_of_its_messages(
     sleeper = Office(storage, [say("I have read it.")], owner="sleeper")
     await received(sleeper, FIRST)
     old, admitted = await claimed(sleeper)
-    old = await sleeper.turns.begin(old)
+    await sleeper.turns.begin(old)
 
     async def wake_up() -> None:
         with pytest.raises(CheckpointConflictError):
@@ -70,11 +73,11 @@ async def test_i4_who_lost_the_lease_begins_no_turn_with_a_part_of_its_messages(
     sleeper.clock.now_ms += 60_000
     other = Office(storage, [say("I have read both.")], clock=sleeper.clock, owner="other")
     await received(other, LATER)
-    thread, both = await claimed(other)
+    work, both = await claimed(other)
     assert (len(admitted), len(both)) == (1, 2)
     proxy: Any = Proxy(storage, {"inbox": Held(storage.inbox, wake_up)})
-    await replace(other.turns, storage=proxy).step(thread, both)
-    assert await texts_of(storage, thread) == ["pay Mia", "Only 5, please"]
+    await replace(other.turns, storage=proxy).step(work, both)
+    assert await texts_of(storage, work.thread) == ["pay Mia", "Only 5, please"]
     assert sleeper.model.calls == 0
     said = str(other.model.inputs[0])
     assert "pay Mia" in said

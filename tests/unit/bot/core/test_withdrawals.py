@@ -20,7 +20,16 @@ from storage.errors import RecordConflictError, RecordFormatError, RecordNotFoun
 from storage.records import Approval, Kind, Status
 from storage.sqlite import SqliteStorage
 from tests.unit.bot.counter_stage import Counter, Proxy, a_click, a_submission, typed
-from tests.unit.bot.office import ADA, BEN, ROSA, THREAD_ID, Office, an_actor, an_incoming
+from tests.unit.bot.office import (
+    ADA,
+    BEN,
+    ROSA,
+    THREAD_ID,
+    KilledError,
+    Office,
+    an_actor,
+    an_incoming,
+)
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 ASK = "<@UBOT> pay Mia"
@@ -281,9 +290,14 @@ async def test_the_stop_of_what_has_begun_is_told_so_without_a_button(
 ) -> None:
     office = await an_office(storage)
     approval = await office.the_approval()
-    await office.decide(approval)
-    doubt = replace(approval, approval_id=f"apr_{'d' * 32}", kind=Kind.DOUBT)
-    await storage.approvals.add(doubt)
+    office.dies_in_tools = True
+    with pytest.raises(KilledError):
+        await office.decide(approval)
+    office.queue.drop()
+    office.clock.forward(minutes=1)
+    await office.sweep.tick()
+    await office.queue.run()
+    assert (await office.the_approval()).kind is Kind.DOUBT
     await office.hear("stop", ts=ts(2))
     assert "cannot be taken back" in office.notifier.whispers[-1][1]
     assert office.notifier.offered[-1] == []

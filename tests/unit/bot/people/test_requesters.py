@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from agents import (
+    AgentEvent,
     ChatModelAgent,
     CheckpointConflictError,
     ScriptedModel,
     approval_gate,
     complete_gate,
     follow_up_tool,
+    make_message,
     tool,
 )
 from agents.models import Turn, call, say
 from bot.errors import NotApproverError
+from bot.passes import ThreadPass
 from bot.people.requesters import Requesters, requesters_of
 from bot.questions.validate import filled_digest, texts_json, values_json
 from storage.records import Approval, Decision, Status
@@ -130,9 +134,14 @@ async def test_i13_words_are_on_record_before_the_agent_reads_them(storage: Sqli
     office = Office(storage, [PAY])
     seen: list[Sequence[str]] = []
 
-    async def runner_of(_: object) -> object:
+    async def query(*_: object, **__: object) -> AsyncIterator[AgentEvent]:
         seen.append(json.loads((await storage.threads.get(THREAD_ID)).requesters_json))
-        raise KilledError
+        if seen:
+            raise KilledError
+        yield make_message("It began.")
+
+    async def runner_of(_: object) -> object:
+        return SimpleNamespace(query=query)
 
     office.turns = replace(office.turns, runners=runner_of)  # type: ignore[arg-type]
     office.threads = replace(office.threads, turns=office.turns)
@@ -172,16 +181,16 @@ async def test_i11_nobody_is_written_down_twice(storage: SqliteStorage) -> None:
     await storage.threads.wake(THREAD_ID, now_ms=1)
     thread = await storage.threads.claim(THREAD_ID, owner="a", now_ms=1, until_ms=100)
     assert thread is not None
-    requesters = Requesters(storage)
+    requesters, work = Requesters(storage), ThreadPass(thread=thread)
 
-    await requesters.note(thread, [ROSA, BEN, ROSA])
-    await requesters.note(thread, [BEN])
+    await requesters.note(work, [ROSA, BEN, ROSA])
+    await requesters.note(work, [BEN])
     await storage.threads.release(THREAD_ID, fence=thread.fence, wakes=1, now_ms=2)
-    await requesters.note(thread, [BEN])  # nothing new: nothing is written
+    await requesters.note(work, [BEN])  # nothing new: nothing is written
 
     assert json.loads((await storage.threads.get(THREAD_ID)).requesters_json) == [ROSA, BEN]
     with pytest.raises(CheckpointConflictError):
-        await requesters.note(thread, [ADA])
+        await requesters.note(work, [ADA])
 
 
 async def test_of_a_thread_of_an_earlier_release_all_who_are_found_in_it_count(
@@ -196,14 +205,14 @@ async def test_of_a_thread_of_an_earlier_release_all_who_are_found_in_it_count(
     question = an_approval(status=Status.ANSWERED, decision=answered, open=False)
     await storage.approvals.add(replace(question, thread_id=THREAD_ID))
 
-    assert await Requesters(storage).of(thread) == (BEN, ROSA, ADA)
+    assert await Requesters(storage).of(ThreadPass(thread=thread)) == (BEN, ROSA, ADA)
 
 
 async def test_of_a_thread_without_any_messages_who_began_it_counts(
     storage: SqliteStorage,
 ) -> None:
     thread = await storage.threads.ensure(a_thread(thread_id=THREAD_ID, turn=1, requester_id=GUS))
-    assert await Requesters(storage).of(thread) == (GUS,)
+    assert await Requesters(storage).of(ThreadPass(thread=thread)) == (GUS,)
 
 
 @pytest.mark.parametrize(
@@ -229,7 +238,7 @@ async def test_i13_which_answers_are_words(
     decision = Decision(status=Status.ANSWERED, by=ADA, at_ms=5, answer_json=answer)
 
     await Requesters(storage).note_decided(
-        thread, [an_approval(status=Status.ANSWERED, decision=decision)]
+        ThreadPass(thread=thread), [an_approval(status=Status.ANSWERED, decision=decision)]
     )
 
     found = json.loads((await storage.threads.get(THREAD_ID)).requesters_json)
@@ -252,7 +261,7 @@ async def test_i13_who_filled_in_what_others_approved_has_spoken(
         status=status, decision=decision, edited_by=BEN, editors_json=json.dumps([ADA])
     )
 
-    await Requesters(storage).note_decided(thread, [edited])
+    await Requesters(storage).note_decided(ThreadPass(thread=thread), [edited])
 
     found = json.loads((await storage.threads.get(THREAD_ID)).requesters_json)
     assert found == counted

@@ -1,0 +1,173 @@
+"""From the interrupts of a run to the approvals that people see: on record, then shown."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from agents import DoubtInfo, InterruptContext
+from bot.core.approvals import Approvals
+from bot.core.audit import request_entry
+from bot.core.runs.witness import Witness
+from bot.passes import ThreadPass
+from bot.people.outlook import Outlook
+from bot.people.requesters import Requesters
+from bot.ports import Clock, Spawn
+from bot.questions.record import (
+    Asked,
+    Rules,
+    approval_from,
+    approval_id_of,
+    asks_people,
+    unknown_names,
+)
+from storage.base import Storage
+from storage.records import Approval, ApprovalHead, Kind, Status
+
+_FEW = 5
+"""Of more open approvals, only those are read whole that have something to be done."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedApprovals:
+    """Where the approvals of a waiting turn stand.
+
+    Attributes:
+        infos: What is asked, by interrupt; without what waits for nobody.
+        known: Ids of interrupts whose approvals are on record; without those of `gone`.
+        decided: Approvals of what waits that are decided.
+        gone: Open approvals that nothing waits for.
+    """
+
+    infos: Mapping[str, object]
+    known: frozenset[str]
+    decided: Sequence[Approval]
+    gone: Sequence[Approval]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """Makes sure that whatever waits for people has its record.
+
+    Args:
+        storage: Where records are kept.
+        approvals: Shows them.
+        rules: Who decides, and how long it may take.
+        requesters: Whose words led to it.
+        witness: Told of calls in doubt.
+        clock: The time now.
+        spawn: Starts the showing of cards.
+    """
+
+    storage: Storage
+    approvals: Approvals
+    rules: Rules
+    requesters: Requesters
+    witness: Witness
+    clock: Clock
+    spawn: Spawn
+
+    async def request(
+        self, work: ThreadPass, contexts: Sequence[InterruptContext], *, known: Collection[str]
+    ) -> list[Approval]:
+        """Put on record what waits and is not on record yet, all at once; have it shown.
+
+        Args:
+            work: The pass.
+            contexts: All that waits in the turn.
+            known: Ids of interrupts that are on record.
+
+        Returns:
+            What is new; some of it may be decided already, as nobody can decide it.
+
+        Raises:
+            DirectoryError: The channel decides, and its members could not be looked up.
+        """
+        contexts = [context for context in contexts if asks_people(context)]
+        if all(context.id in known for context in contexts):
+            return []
+        now = self.clock()
+        requesters = await self.requesters.of(work)
+        new = [
+            await self._made(work, context, requesters, position=position, now_ms=now)
+            for position, context in enumerate(contexts)
+            if context.id not in known
+        ]
+        for one in new:
+            if one.kind is Kind.DOUBT:  # before it is known: a crash in between repeats it
+                await self.witness.doubted(work.thread.checkpoint_id, one.address)
+        born = [self.approvals.born(one) for one in new]
+        entries = [request_entry(one) for one in born]
+        added = await self.storage.approvals.add_all(born, entries=entries)
+        ours = [one for one in born if one.approval_id in added]
+        self.spawn(self.approvals.request(ours))
+        return ours
+
+    async def look(self, work: ThreadPass, pending: Sequence[InterruptContext]) -> AskedApprovals:
+        """Find the approvals of a turn that waits; put on record what has none.
+
+        Args:
+            work: The pass.
+            pending: All that waits in the turn.
+
+        Raises:
+            DirectoryError: See `request`.
+        """
+        infos = {context.id: context.info for context in pending if asks_people(context)}
+        known, read = await self._open(work.thread.thread_id, infos)
+        decided = [one for one in read if one.interrupt_id in infos]
+        missing = infos.keys() - known
+        if missing:
+            new = await self.request(work, pending, known=known)
+            # One that was closed before its answer arrived is on record, too.
+            closed = sorted(missing - {one.interrupt_id for one in new})
+            names = [approval_id_of(one) for one in closed]
+            found = [*new, *(await self.storage.approvals.get_all(names) if names else ())]
+            decided += [one for one in found if one.status is not Status.PENDING]
+        gone = [one for one in read if one.interrupt_id not in infos]
+        places = {name: place for place, name in enumerate(infos)}
+        return AskedApprovals(
+            infos=infos,
+            known=(known - {one.interrupt_id for one in gone}) | infos.keys(),
+            decided=sorted(decided, key=lambda one: places[one.interrupt_id]),
+            gone=gone,
+        )
+
+    async def _open(
+        self, thread_id: str, waiting: Collection[str]
+    ) -> tuple[frozenset[str], Sequence[Approval]]:
+        """Which interrupts have open approvals; those that are decided, or that nothing awaits."""
+        store = self.storage.approvals
+        if len(waiting) <= _FEW:
+            found = await store.open_of(thread_id)
+            known = frozenset(one.interrupt_id for one in found)
+        else:
+            heads = await store.heads_of(thread_id)
+            known = frozenset(head.interrupt_id for head in heads)
+            wanted = [head.approval_id for head in heads if _has_news(head, waiting)]
+            found = await store.get_all(wanted) if wanted else ()
+        return known, [one for one in found if _has_news(one, waiting)]
+
+    async def _made(
+        self,
+        work: ThreadPass,
+        context: InterruptContext,
+        requesters: tuple[str, ...],
+        *,
+        position: int,
+        now_ms: int,
+    ) -> Approval:
+        thread = work.thread
+        if isinstance(context.info, DoubtInfo):
+            requesters = await self.requesters.of_call(work, str(context.address))
+        asked = Asked(thread=thread, requesters=requesters)
+        made = approval_from(context, asked, self.rules, position=position, now_ms=now_ms)
+        outlook = Outlook(self.approvals.access.directory, self.rules.channels)
+        made = await outlook.prepare(made, unknown=unknown_names(context.info))
+        if thread.restored_turn and thread.restored_turn == thread.turn:
+            return replace(made, restored_to_ms=thread.restored_to_ms)
+        return made
+
+
+def _has_news(one: Approval | ApprovalHead, waiting: Collection[str]) -> bool:
+    return one.status is not Status.PENDING or one.interrupt_id not in waiting

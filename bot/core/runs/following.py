@@ -1,0 +1,114 @@
+"""Follows a segment of a run: shows what the agents say, and puts on record what they do."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+
+from agents import AgentEvent, InterruptContext, InterruptEvent, MessageEvent, TextDelta, ToolEvent
+from agents.core.calls import ToolOutcome
+from agents.core.errors import RunCancelledError
+from bot.core.audit import Act, note
+from bot.core.outbox import Outbox
+from bot.core.runs.voice import Voice
+from bot.core.runs.witness import Witness
+from bot.ports import Clock, Notifier
+from bot.redaction.call import Names
+from storage.base import Storage
+from storage.records import Approval, Thread
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FollowedSegment:
+    """What came of a segment of a run.
+
+    Attributes:
+        contexts: All that waits at its end; None when the run has ended.
+        voice: What was said.
+        watched: The approvals that let something run, as they are on record.
+    """
+
+    contexts: Sequence[InterruptContext] | None
+    voice: Voice
+    watched: Sequence[Approval]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Follower:
+    """Follows runs under the leases of their threads.
+
+    Args:
+        storage: Where records are kept.
+        notifier: How texts are shown while they grow.
+        outbox: Says whole texts.
+        clock: The time now.
+        witness: Keeps approvals true about what they let run.
+    """
+
+    storage: Storage
+    notifier: Notifier
+    outbox: Outbox
+    clock: Clock
+    witness: Witness
+
+    async def follow(
+        self, thread: Thread, events: AsyncGenerator[AgentEvent, None]
+    ) -> FollowedSegment:
+        """Go with a segment to the next interrupt, or to the end of the run.
+
+        Args:
+            thread: As claimed.
+            events: Of the run; closed in any case.
+
+        Raises:
+            AgentError: The runtime cannot go on.
+            DeliveryError: Slack did not take what had to be shown.
+        """
+        contexts: Sequence[InterruptContext] | None = None
+        voice = Voice(
+            thread=thread,
+            storage=self.storage,
+            notifier=self.notifier,
+            outbox=self.outbox,
+            clock=self.clock,
+        )
+        async with contextlib.AsyncExitStack() as stack:
+            stack.callback(self.witness.forget, thread.checkpoint_id)
+            stack.push_async_callback(voice.abandon)
+            stack.push_async_callback(events.aclose)
+            try:
+                async for event in events:
+                    match event:
+                        case TextDelta():
+                            await voice.grow(event)
+                        case MessageEvent():
+                            await voice.say(event)
+                        case ToolEvent():
+                            await self._note_execution(thread, event)
+                        case InterruptEvent():
+                            contexts = event.contexts
+                        case _:
+                            pass  # pieces of tool results, and what agents tell each other
+            except RunCancelledError as error:  # what it needs to go on is stored
+                contexts = error.contexts
+            watched = self.witness.watched(thread.checkpoint_id)
+        return FollowedSegment(contexts=contexts, voice=voice, watched=watched)
+
+    async def _note_execution(self, thread: Thread, event: ToolEvent) -> None:
+        has_run = event.outcome in {ToolOutcome.RAN, ToolOutcome.FAILED}
+        await note(
+            self.storage.audit,
+            Act.EXECUTED if has_run else Act.ANSWERED_TOOL,
+            key=f"{thread.checkpoint_id}:{event.key}",
+            at_ms=self.clock(),
+            about=thread.thread_id,
+            checkpoint=thread.checkpoint_id,
+            address=event.key.removesuffix("/r"),
+            tool=event.call.name,
+            call=event.call.id,
+            masks=Names(secret=event.secret, shown=event.shown),
+            asked=event.call.arguments,
+            outcome=str(event.outcome),
+            error=event.result if event.outcome is ToolOutcome.FAILED else "",
+        )

@@ -1,0 +1,48 @@
+"""One pass over a thread: its lease, and what was read under it, so that nothing is read twice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from storage.records import Approval, Message, Thread
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOver:
+    """What a pass left when it gave the lease back in order; for the next one in this process.
+
+    Attributes:
+        fence: Of that lease. Nobody has had the thread since if the next lease follows it.
+        running: Approvals of the open turn that were closed, and whose calls have not ended; None
+            when that is not known.
+    """
+
+    fence: int
+    running: tuple[Approval, ...] | None = ()
+
+
+@dataclass(slots=True, kw_only=True)
+class ThreadPass:
+    """A thread from the claim of its lease to the release.
+
+    Attributes:
+        thread: As claimed, or as written since.
+        left: What the pass before left, when nobody has had the lease since, or there was none;
+            None when that is not known.
+        is_new_turn: Whether the open turn began in this pass: nobody can have stored its run.
+        has_more: Whether there may be more new messages than were looked at.
+        messages: What the open turn began with; None when that was not read.
+        running: See `LeftOver`; as this pass leaves it.
+    """
+
+    thread: Thread
+    left: LeftOver | None = None
+    is_new_turn: bool = False
+    has_more: bool = False
+    messages: Sequence[Message] | None = None
+    running: tuple[Approval, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.left is not None:
+            self.running = self.left.running
