@@ -11,6 +11,7 @@ from agents import MemoryCheckpointStore, Runner, address_segment, make_message
 from agents.agent import AgentEvent, AgentInput, function_agent
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json
+from agents.core.errors import ToolError
 from agents.core.infos import ApprovalInfo, CallInfo, ReviewEditInfo, ReviewEditResult
 from agents.core.scope import AskAgain, StartingCall
 from agents.gates import approval_gate, guard, human_gate, review_edit_gate
@@ -20,7 +21,7 @@ from agents.gates.human import HumanInterrupt, HumanInterruptConfig
 from agents.gates.policy import PolicyGate
 from agents.gates.questions import ParametersInfo
 from agents.gates.rulings import GateState, Vote
-from agents.policy import Ask, PolicyCall, Ruling
+from agents.policy import Allow, Ask, PolicyCall, Ruling
 from agents.tools import Tool
 from tests.unit.agents.stage import Stage
 from tests.unit.agents.support import Plain, collect
@@ -38,6 +39,16 @@ class ByAmount:
 
     async def evaluate(self, call: PolicyCall) -> Ruling:
         return self.rulings[call.arguments["x"]]  # type: ignore[index]
+
+
+@dataclass
+class Changing:
+    """A policy whose rulings come one after the other."""
+
+    rulings: list[Ruling]
+
+    async def evaluate(self, _: PolicyCall) -> Ruling:
+        return self.rulings.pop(0)
 
 
 def to_whom(paid: list[tuple[int, str]]) -> Tool:
@@ -205,6 +216,7 @@ async def test_a_policy_sees_the_call_as_it_is_and_cannot_change_it() -> None:
     assert (seen.call_id, dict(seen.session)) == ("c1", {"team": "billing"})
     (waiting,) = await runner.pending("1")
     assert isinstance(waiting.info, ApprovalInfo)
+    assert waiting.info.call_id == "c1"
     assert waiting.info.arguments == {"to": ["Ben"]}
     await collect(runner.resume("1", {waiting.id: waiting.info.approve(by="UMIA")}))
     assert paid == [["Ben"]]
@@ -224,3 +236,83 @@ async def test_who_agreed_for_a_gate_may_agree_again_to_what_was_filled_in() -> 
     assert (info.rule, info.counted, paid) == ("strangers", ("UADA",), [])
     await stage.answer(info.approve(by="UMIA"))
     assert paid == [(5, "Eve")]
+
+
+async def test_f6_who_agreed_outside_does_not_fill_in_what_was_open() -> None:
+    paid: list[tuple[int, str]] = []
+    stage = await asked(approval_gate(complete_gate(to_whom(paid), ["to"])))
+    await stage.answer(stage.question(ApprovalInfo).approve(by="UMIA"))
+    assert (
+        await stage.answer(stage.question(ParametersInfo).complete({"to": "Ben"}, by="UMIA"))
+        is None
+    )
+    assert "UMIA has agreed in another gate" in str(stage.refusals[0])
+    assert paid == []
+
+
+async def test_f7_lapse_after_a_second_approval_still_shows_the_first_call() -> None:
+    reasons = ["too old"]
+
+    async def watch(_: StartingCall) -> Mapping[str, Json] | AskAgain:
+        return AskAgain(reasons.pop()) if reasons else {}
+
+    pay = Plain("pay")
+    stage = await asked(guard(pay, ByAmount({5: ANYBODY, 6: MIA})))
+    stage.before_start = watch
+    await stage.answer(stage.question(ReviewEditInfo).edit({"x": 6}, by="UADA"))
+    await stage.answer(stage.question(ApprovalInfo).approve(by="UMIA"))
+    info = stage.question(ApprovalInfo)
+    assert (info.original, info.asked_again, pay.calls) == ({"x": 5}, "too old", [])
+    result = await stage.answer(info.approve(by="UMIA"))
+    assert isinstance(result, ToolReturn)
+    assert result.said in result.text
+    assert (result.said, pay.calls) == (await Plain("pay").call({"x": 6}), [{"x": 6}])
+
+
+async def test_nobody_is_asked_about_a_new_call_that_the_tool_has_no_words_for() -> None:
+    def say_it(x: int) -> str:
+        return {1: "one"}[x]
+
+    @tool(preview=say_it)
+    def pay(x: int) -> str:
+        """Pay."""
+        return "paid"
+
+    stage = Stage(approval_gate(pay), {"x": 5})
+    with pytest.raises(Exception, match="5"):
+        await stage.run()
+
+
+async def test_a_question_of_a_gate_that_is_gone_runs_nothing() -> None:
+    pay = Plain("pay")
+    inner = review_edit_gate(pay)
+    stage = await asked(guard(inner, ByAmount({5: MIA, 6: MIA})))
+    await stage.answer(stage.question(ApprovalInfo).approve(by="UMIA"))
+    await stage.answer(stage.question(ReviewEditInfo).edit({"x": 6}, by="UBEN"))
+    answer = stage.question(ApprovalInfo).approve(by="UMIA")
+    stage.tool = inner
+    with pytest.raises(ToolError, match="nothing ran"):
+        await stage.answer(answer)
+    assert pay.calls == []
+
+
+async def test_what_is_declared_secret_is_noted_with_the_start() -> None:
+    for reasons in ([], ["too old"]):
+
+        async def watch(
+            _: StartingCall, reasons: list[str] = reasons
+        ) -> Mapping[str, Json] | AskAgain:
+            return AskAgain(reasons.pop()) if reasons else {}
+
+        @tool(secret=["pin"])
+        def pay(pin: str) -> str:
+            """Pay."""
+            return "paid"
+
+        policy = Changing([MIA, Allow()])
+        stage = await asked(guard(pay, policy), {"pin": "1234"})
+        stage.before_start = watch
+        await stage.answer(stage.question(ApprovalInfo).approve(by="UMIA"))
+        noted = stage.journals[-1].started("agent:A;tool:pay:c1")
+        assert noted is not None
+        assert (noted["arguments"], noted["secret"]) == ({"pin": "1234"}, ["pin"])

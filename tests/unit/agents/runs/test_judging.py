@@ -22,6 +22,7 @@ from agents import (
 from agents.agent import Agent, AgentEvent, AgentInput, function_agent
 from agents.core.codec import Json
 from agents.core.infos import ApprovalInfo, ReviewEditInfo
+from agents.core.scope import AskAgain, StartingCall
 from agents.gates import approval_gate, guard, review_edit_gate
 from agents.gates.rulings import Judgement
 from agents.graph import END, START, StateGraph
@@ -246,3 +247,19 @@ async def test_graph_agent_is_not_judged() -> None:
     agent = GraphAgent(made.compile(interrupt_before=["n"]), "asking")
     world, waiting = await first(agent)
     assert await world.runner(agent).judge("1", waiting.id, {}) is None
+
+
+async def test_people_whose_decision_has_lapsed_are_asked_whatever_they_agreed_to() -> None:
+    async def watch(_: StartingCall) -> AskAgain:
+        return AskAgain("too old")
+
+    world = a_world(approval_gate(guard(pay, LIMITS)), 5)
+    world.before_start = watch
+    await world.run()
+    (first,) = await world.pending()
+    assert isinstance(first.info, ApprovalInfo)
+    await world.resume({first.id: first.info.approve(by="UMIA")})
+    told = await judged(world, x=5)
+    assert told is not None
+    assert told.info is not None
+    assert (told.info.rule, RAN) == ("always", [])
