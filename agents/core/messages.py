@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache
+from threading import Lock
 from typing import Any, TypeVar, cast
 
-from pydantic import ValidationError
+from cachetools import LRUCache
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic_ai.messages import (
     ModelMessage,
     ModelMessagesTypeAdapter,
@@ -95,21 +97,69 @@ def log_text(messages: Sequence[ModelMessage]) -> str:
         UnstorableValueError: It could not be read again, and no turn after it could begin.
     """
     text = to_text({"schema": LOG_VERSION, "messages": dump_messages(messages)})
-    return read_back(text, _turn)  # which the next turn finds read already
+    return read_back(text, _turn)
 
 
-def read_log(entries: Iterable[str]) -> list[ModelMessage]:
+def read_log(entries: Sequence[str], *, log_id: str = "") -> list[ModelMessage]:
     """Read entries of the message log.
+
+    Args:
+        entries: In order, from the first on.
+        log_id: Whose they are: what was read of that log before is not read again.
 
     Raises:
         CheckpointError: One is damaged, or of an unknown version.
     """
-    return [message for entry in entries for message in _turn(entry)]
+    with _lock:
+        known = _logs.get(log_id, _Log())
+    size = min(len(entries), len(known.entries))
+    if tuple(entries[:size]) != known.entries[:size]:
+        size = 0
+    turns = known.turns[:size] + tuple(_parsed(entries[size:]))
+    if log_id and len(entries) > size:
+        with _lock:
+            _logs[log_id] = _Log(tuple(entries), turns)
+    return [message for turn in turns for message in turn]
 
 
-@lru_cache(maxsize=2_000)
+@dataclass(frozen=True, slots=True)
+class _Log:
+    """The entries of a message log that were read last, and the messages in each."""
+
+    entries: tuple[str, ...] = ()
+    turns: tuple[tuple[ModelMessage, ...], ...] = ()
+
+    @property
+    def size(self) -> int:
+        return min(sum(map(len, self.entries)), _LOGS_SIZE)
+
+
+# An entry never changes, and reading all of a long thread costs most.
+_LOGS_SIZE = 4_000_000
+_logs: LRUCache[str, _Log] = LRUCache(_LOGS_SIZE, getsizeof=lambda log: log.size)
+_lock = Lock()
+
+_TURNS: TypeAdapter[list[list[ModelMessage]]] = TypeAdapter(
+    list[list[ModelMessage]],
+    config=ConfigDict(defer_build=True, ser_json_bytes="base64", val_json_bytes="base64"),
+)
+"""As `ModelMessagesTypeAdapter`, for several turns."""
+
+
+def _parsed(entries: Sequence[str]) -> list[tuple[ModelMessage, ...]]:
+    """The messages of each entry; all in one go, when they look as `log_text` writes them."""
+    start = f'{{"schema":{LOG_VERSION},"messages":'
+    if entries and all(one.startswith(start) and one.endswith("}") for one in entries):
+        joined = ",".join(one[len(start) : -1] for one in entries)
+        # What is odd is read one by one, which says what is wrong with it.
+        with contextlib.suppress(ValidationError):
+            turns = _TURNS.validate_json(f"[{joined}]")
+            if len(turns) == len(entries):
+                return [tuple(turn) for turn in turns]
+    return [_turn(one) for one in entries]
+
+
 def _turn(entry: str) -> tuple[ModelMessage, ...]:
-    """The messages of one entry. An entry never changes, and reading a long thread costs most."""
     data = from_text(entry)
     check_version(data, LOG_VERSION)
     return tuple(load_messages(data.get("messages")))

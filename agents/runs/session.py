@@ -89,7 +89,8 @@ class Setup:
         if self.message_log is None:
             raise AgentConfigError("`log` needs a message log: `Runner(agent, message_log=…)`")
         log_id, turn = document.log
-        return tuple(read_log(await self.message_log.load(log_id, before_turn=turn)))
+        entries = await self.message_log.load(log_id, before_turn=turn)
+        return tuple(read_log(entries, log_id=log_id))
 
     async def begin(self, run_id: str, document: RunDocument) -> OpenRun:
         """Make sure that an id is free; when each step is stored, take it.
