@@ -13,12 +13,15 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from bot import main as composition
 from bot.commands.cli import FAILED, WRONG_SETTINGS, main
 from bot.config.settings import Settings
 from bot.errors import BotError
 from storage.errors import StoreBusyError
 from storage.sqlite import SqliteStorage
 
+NOBODY = "mongodb://u:secret@127.0.0.1:1/x"
+"""The address of a database that is not there."""
 GOOD = {
     "SLACK_BOT_TOKEN": "xoxb-1",
     "SLACK_APP_TOKEN": "xapp-1",
@@ -122,6 +125,31 @@ def test_run_with_wrong_settings(capsys: pytest.CaptureFixture[str]) -> None:
         "COUNTERSIGN_APPROVERS",
     ]
     assert bot.settings is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "words"),
+    [
+        ({"COUNTERSIGN_REMIND_AFTER": "soon"}, WRONG_SETTINGS, "COUNTERSIGN_REMIND_AFTER"),
+        ({"COUNTERSIGN_EXPIRES": "1h"}, WRONG_SETTINGS, "COUNTERSIGN_EXPIRE_AFTER"),
+        ({"MONGODB_URI": NOBODY}, FAILED, "the database cannot be used"),
+        ({"COUNTERSIGN_AGENT": "no.such:agent"}, WRONG_SETTINGS, "there is no module 'no'"),
+        ({"COUNTERSIGN_MODEL": "nobody:gpt"}, WRONG_SETTINGS, "COUNTERSIGN_MODEL"),
+    ],
+)
+def test_a_wrong_start_of_the_real_bot_says_what_to_do(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    changes: dict[str, str],
+    status: int,
+    words: str,
+) -> None:
+    environ = {**GOOD, "COUNTERSIGN_DATA_DIR": str(tmp_path / "data"), **changes}
+    assert main(["run"], environ=environ, run_bot=composition.run) == status
+    told = capsys.readouterr()
+    assert words in told.err
+    assert "secret" not in told.err
+    assert told.out == ""
 
 
 @pytest.mark.parametrize("error", [BotError("it failed"), StoreBusyError("/data", "7")])
@@ -297,15 +325,14 @@ class Program:
         return self.process.returncode, errors
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-async def test_the_real_demo_starts_serves_and_ends(number: int, tmp_path: Path) -> None:
+async def test_the_real_demo_starts_serves_and_ends(tmp_path: Path) -> None:
     program = Program(tmp_path, "demo", "--port", "0")
     shown = await asyncio.to_thread(program.read_until, "Ctrl-C")
     found = re.search(r"http://127\.0\.0\.1:\d+", shown)
     assert found is not None
     async with aiohttp.ClientSession() as session, session.get(found[0]) as answer:
         assert answer.status == 200
-    assert await asyncio.to_thread(program.end, number) == (0, "")
+    assert await asyncio.to_thread(program.end, signal.SIGTERM) == (0, "")
     assert is_empty(tmp_path)
 
 
