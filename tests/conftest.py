@@ -11,6 +11,9 @@ import pytest
 from hypothesis import settings
 
 from storage.sqlite import SqliteStorage
+from tests.mongo import collected, mongo_server
+
+__all__ = ["collected", "mongo_server"]
 
 pydantic_ai.models.ALLOW_MODEL_REQUESTS = False
 

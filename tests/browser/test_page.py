@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Page, async_playwright, expect
+import pytest_asyncio
+from playwright.async_api import Browser, Page, async_playwright, expect
 
 from tests.stage import Stage, a_stage
 
@@ -24,29 +25,41 @@ SHOTS = "screenshots"
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(BROWSER is None, reason="no chromium on this machine"),
+    pytest.mark.asyncio(loop_scope="session"),  # that of the browser
 ]
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
     async with a_stage(tmp_path, "socket") as opened:
         opened.clock.follow()
         yield opened
 
 
-@pytest.fixture(params=[(1280, 800), (390, 844)], ids=["desk", "phone"])
-async def page(request: pytest.FixtureRequest, stage: Stage) -> AsyncIterator[Page]:
-    width, height = request.param
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def browser() -> AsyncIterator[Browser]:
+    """One for all tests; each has a profile of its own in it."""
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(
+        opened = await playwright.chromium.launch(
             executable_path=BROWSER, args=["--no-sandbox", "--disable-dev-shm-usage"]
         )
-        page = await browser.new_page(viewport={"width": width, "height": height})
+        yield opened
+        await opened.close()
+
+
+@pytest_asyncio.fixture(
+    params=[(1280, 800), (390, 844)], ids=["desk", "phone"], loop_scope="session"
+)
+async def page(
+    request: pytest.FixtureRequest, browser: Browser, stage: Stage
+) -> AsyncIterator[Page]:
+    width, height = request.param
+    async with await browser.new_context(viewport={"width": width, "height": height}) as profile:
+        page = await profile.new_page()
         page.set_default_timeout(15_000)
         yield page
         name = request.node.name.replace("[", "-").replace("]", "")
         await page.screenshot(path=f"{SHOTS}/{name}.png")
-        await browser.close()
 
 
 async def act_as(page: Page, stage: Stage, name: str, *, thread: str = "") -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from playwright.async_api import Page, expect
 
-from tests.browser.test_page import act_as, ask, page, pytestmark, stage
+from tests.browser.test_page import act_as, ask, browser, page, pytestmark, stage
 from tests.stage import Stage
 
-__all__ = ["page", "pytestmark", "stage"]
+__all__ = ["browser", "page", "pytestmark", "stage"]
 
 
 async def test_switches_work_by_keyboard_and_survive_a_reload(page: Page, stage: Stage) -> None:

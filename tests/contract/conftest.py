@@ -8,9 +8,7 @@ import pytest
 from storage.base import Storage
 from storage.mongo import Driver, MongoStorage
 from storage.sqlite import SqliteStorage
-from tests.mongo import MongoServer, collected, mongo_server
-
-__all__ = ["collected", "mongo_server"]
+from tests.mongo import MongoServer
 
 ADAPTERS = [
     pytest.param("sqlite-file"),

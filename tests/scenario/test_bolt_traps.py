@@ -27,7 +27,7 @@ from bot.sandbox.server import Sandbox
 from storage.base import InboxStore
 from storage.errors import StoreUnavailableError
 from storage.records import Message
-from tests.mongo import DRIVERS, MongoServer, mongo_server
+from tests.mongo import DRIVERS, MongoServer
 from tests.ports import free_port
 from tests.stage import (
     APP_TOKEN,
@@ -39,8 +39,6 @@ from tests.stage import (
     buttons,
     stage_clock,
 )
-
-__all__ = ["mongo_server"]
 
 APPROVE, REJECT = "countersign:approve", "countersign:reject"
 ASK = "@countersign deploy payments 1.4.2 to production"

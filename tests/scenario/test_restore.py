@@ -13,10 +13,8 @@ import pytest
 from pymongo import MongoClient
 
 from bot.commands.cli import main
-from tests.mongo import DRIVERS, MongoServer, collected, mongo_server
+from tests.mongo import DRIVERS, MongoServer
 from tests.stage import Stage, a_stage, buttons
-
-__all__ = ["collected", "mongo_server"]
 
 APPROVE, REJECT = "countersign:approve", "countersign:reject"
 ASK = "@countersign deploy payments 1.4.2 to production"

@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.counting import counting, watching
-from tests.mongo import DRIVERS, MongoServer, mongo_server
+from tests.mongo import DRIVERS, MongoServer
 from tests.turnstage import Kind, a_turn_stage, make_database
-
-__all__ = ["mongo_server"]
 
 COMMANDS, WRITES, WRITTEN = 70, 54, 17_000
 """Two more than were seen: tasks that run at the same time may meet in another order."""

@@ -1,5 +1,0 @@
-"""Fixtures of the storage tests."""
-
-from tests.mongo import collected
-
-__all__ = ["collected"]
