@@ -29,12 +29,13 @@ from tests.contract.builders import (
     an_entry,
 )
 from tests.contract.spoiling import raw, spoil
-from tests.mongo import MongoServer, mongo_server
+from tests.mongo import MongoServer
+from tests.sizes import size
 from tests.unit.bot.office import CHANNEL, ROSA, Office
 
-__all__ = ["mongo_server"]
-
-GOOD = 100
+GOOD = size(10, 100)
+HUNDRED = 100
+"""More than one tick takes."""
 LARGE = "x" * 2_000_000
 NEWER: dict[str, Any] = {"v": 2}
 HOURS_MS = 3_600_000
@@ -138,18 +139,18 @@ class World:
         raise AssertionError("it never comes to rest")
 
 
-async def a_world(storage: Storage) -> World:
-    """A hundred threads with a message each."""
-    office = Office(storage, [say("Hello.")] * (GOOD + 20))
+async def a_world(storage: Storage, good: int = GOOD) -> World:
+    """So many threads with a message each."""
+    office = Office(storage, [say("Hello.")] * (good + 20))
     world = World(office, storage)
-    for number in range(GOOD):
+    for number in range(good):
         await world.add_thread(f"good-{number}")
     return world
 
 
 async def test_the_good_ones_come_to_their_end(storage: Storage) -> None:
-    world = await a_world(storage)
-    for number in range(GOOD):
+    world = await a_world(storage, HUNDRED)
+    for number in range(HUNDRED):
         await world.add_approval(f"good-{number}")
         await world.add_whisper(f"good-{number}")
     for name, fields in {
@@ -174,14 +175,14 @@ async def test_the_good_ones_come_to_their_end(storage: Storage) -> None:
     await world.rest()
 
     told = {text for _, text in world.office.notifier.whispers}
-    assert {f"good-{number}" for number in range(GOOD)} <= told
-    for number in range(GOOD):
+    assert {f"good-{number}" for number in range(HUNDRED)} <= told
+    for number in range(HUNDRED):
         thread = await storage.threads.get(world.thread_id(f"good-{number}"))
         assert (thread.turn, thread.turn_open, thread.due_ms) == (1, False, None)
         approval = await storage.approvals.get(f"apr_good-{number}")
         assert approval.status is Status.EXPIRED
         assert approval.drawn_revision == approval.revision
-    assert world.office.shown().count("Hello.") == GOOD + 1  # the large one is read, too
+    assert world.office.shown().count("Hello.") == HUNDRED + 1  # the large one is read, too
     named = {one.record_id for one in await storage.unreadable(limit=99)}
     assert len(named) == 6
     for table, key, fields in world.poisoned:

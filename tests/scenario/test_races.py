@@ -29,12 +29,11 @@ from storage.errors import StoreUnavailableError
 from storage.mongo import Driver, MongoStorage
 from storage.records import Approval, Decision, Kind, Status
 from tests.fakes import FakeClock, FakeDirectory, FakeNotifier
-from tests.mongo import MongoServer, mongo_server
+from tests.mongo import MongoServer
+from tests.sizes import size
 from tests.unit.bot.office import ADA, BEN, BOT, GUS, ROSA, Office, an_actor, an_incoming
 
-__all__ = ["mongo_server"]
-
-CARDS, CLICKS = 20, 200
+CARDS, CLICKS = size(8, 20), size(40, 200)
 AT_ONCE = 100
 """Clicks that one bot works on at the same time."""
 EVE, MAX = "UEVE", "UMAX"
@@ -269,7 +268,7 @@ def clicks_of_everybody(random: Random) -> list[Click]:
 
 
 @pytest.mark.mongo
-async def test_i3_i5_i7_two_hundred_clicks_on_each_of_twenty_cards(
+async def test_i3_i5_i7_many_clicks_on_each_of_many_cards_while_a_bot_dies(
     mongo_server: MongoServer,
 ) -> None:
     town = Town(mongo_server.new_uri())

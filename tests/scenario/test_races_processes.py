@@ -23,15 +23,14 @@ from bot.sandbox.errors import RefusedError
 from bot.sandbox.server import Sandbox
 from bot.sandbox.workspace.records import Channel
 from tests.chaos.agent import EFFECTS, KINDS, effects
-from tests.mongo import DRIVERS, MongoServer, mongo_server
+from tests.mongo import DRIVERS, MongoServer
 from tests.ports import free_port
+from tests.sizes import size
 from tests.stage import APP_TOKEN, BOT_TOKEN, SECRET, buttons
-
-__all__ = ["mongo_server"]
 
 ROOT = Path(__file__).parents[2]
 APPROVE = "countersign:approve"
-CARDS, CLICKS = 5, 40
+CARDS, CLICKS = size(3, 5), size(20, 40)
 CROWD = ("Ada", "Ada", "Ben", "Mia", "Rosa", "Gus")
 TOLD = {"Rosa": "you asked for this", "Gus": "guests cannot do this"}
 
@@ -165,7 +164,7 @@ def channels_of(sandbox: Sandbox) -> list[str]:
 
 
 @pytest.mark.mongo
-async def test_i3_i5_i7_forty_clicks_on_each_of_five_cards_during_a_rolling_restart(
+async def test_i3_i5_i7_many_clicks_on_each_card_during_a_rolling_restart(
     sandbox: Sandbox, mongo_server: MongoServer, tmp_path: Path
 ) -> None:
     bots = Bots(sandbox, mongo_server.new_uri(), tmp_path)
