@@ -14,6 +14,8 @@ JOBS ?= 3
 SAMPLE ?= 0
 PROFILE ?= quick
 VENV := .venv
+# Each worker, and each bot that a test starts, reads what another one has compiled.
+unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
 PINS := pyproject.toml constraints.txt
 
@@ -26,6 +28,9 @@ COVERED := 95
 USE_CASES := bot/people/access.py,bot/core/approvals.py,bot/core/upkeep/comeback.py,bot/core/edits.py,bot/core/upkeep/forgetting.py,bot/core/inbox.py,bot/questions/record.py,bot/people/outlook.py,bot/people/requesters.py,bot/core/settlement.py,bot/core/runs/starts.py,bot/core/threads.py,bot/core/turns.py,bot/core/withdrawals.py
 PARTS := agents/* storage/* $(USE_CASES)
 
+# Small among the tests for each change, and large in `make chaos`.
+RACES := tests/scenario/test_races.py tests/scenario/test_races_processes.py
+
 .PHONY: help demo test test-mongo check bench trace chaos mutants format clean
 
 help:
@@ -36,7 +41,9 @@ demo: $(VENV)/.run
 
 test: $(VENV)/.dev
 	@rm -f .coverage .coverage.*
-	$(BIN)/pytest -n $(JOBS) --dist worksteal --cov --cov-report= --hypothesis-profile $(PROFILE)
+	PYTEST_PLUGINS=tests.measuring $(BIN)/python -m pytest -n $(JOBS) --dist worksteal \
+		--hypothesis-profile $(PROFILE)
+	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report --skip-covered
 	@set -f; for part in $(PARTS); do \
 		$(BIN)/coverage report --include="$$part" --fail-under=$(COVERED) >/dev/null \
@@ -54,8 +61,8 @@ test-mongo: $(VENV)/.dev $(if $(filter java,$(SERVER)),.javaserver/.there)
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
-	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/mypy
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format
@@ -72,6 +79,7 @@ chaos: $(VENV)/.dev
 	$(BIN)/python -m tests.chaos --seeds $(or $(SEEDS),3) --threads $(or $(THREADS),40)
 	$(BIN)/python -m tests.chaos --seeds $(or $(SEEDS),3) --threads $(or $(THREADS),40) \
 		--database sqlite
+	$(BIN)/python -m pytest --hypothesis-profile thorough $(RACES)
 
 mutants: $(VENV)/.mutants
 	$(BIN)/python -m tests.mutants --only '$(ONLY)' --jobs $(JOBS) --sample $(SAMPLE)
