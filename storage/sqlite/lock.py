@@ -1,10 +1,16 @@
-"""The lock on a data directory: one process at a time."""
+"""The lock on a data directory: one process at a time.
+
+How a system locks a file is filelock's business; which file that may be, whose it is, and what
+stands in it is ours.
+"""
 
 from __future__ import annotations
 
-import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
+
+from filelock import lock_descriptor
 
 from storage.errors import StoreBusyError
 from storage.sqlite.private import identity, open_private
@@ -34,17 +40,7 @@ class DirectoryLock:
         """
         descriptor = open_private(self._directory / LOCK_NAME)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
-        except BlockingIOError as error:
-            holder, _, opened = _read(descriptor).partition("\n")
-            os.close(descriptor)
-            raise StoreBusyError(
-                str(self._directory),
-                holder if holder.isdigit() else "",
-                is_replaced=bool(opened) and opened != identity(self._directory / FILE_NAME),
-            ) from error
+            self._take(descriptor)
         except BaseException:
             os.close(descriptor)
             raise
@@ -54,7 +50,7 @@ class DirectoryLock:
         """Leave a mark of the database file, so that others can see whether it was replaced."""
         if self._descriptor is not None:
             mark = identity(self._directory / FILE_NAME)
-            os.pwrite(self._descriptor, f"{os.getpid()}\n{mark}\n".encode(), 0)
+            _write(self._descriptor, f"{os.getpid()}\n{mark}\n")
 
     def release(self) -> None:
         """Give the lock back; may be repeated."""
@@ -62,6 +58,26 @@ class DirectoryLock:
             os.close(self._descriptor)
             self._descriptor = None
 
+    def _take(self, descriptor: int) -> None:
+        if lock_descriptor(descriptor, blocking=False):
+            _write(descriptor, f"{os.getpid()}\n")
+            return
+        holder, _, opened = _read(descriptor).partition("\n")
+        raise StoreBusyError(
+            str(self._directory),
+            holder if holder.isdigit() else "",
+            is_replaced=bool(opened) and opened != identity(self._directory / FILE_NAME),
+        )
+
+
+def _write(descriptor: int, text: str) -> None:
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    os.write(descriptor, text.encode())
+    os.ftruncate(descriptor, len(text))  # after it: whoever reads meanwhile finds the holder
+
 
 def _read(descriptor: int) -> str:
-    return os.pread(descriptor, 100, 0).decode("ascii", "replace").strip()
+    with suppress(PermissionError):  # on Windows, what is locked cannot be read
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        return os.read(descriptor, 100).decode("ascii", "replace").strip()
+    return ""

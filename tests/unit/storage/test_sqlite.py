@@ -120,7 +120,7 @@ def test_a_lock_that_cannot_be_written_is_not_held(
 
     first, second = DirectoryLock(tmp_path), DirectoryLock(tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr("storage.sqlite.lock.os.pwrite", full)
+        patch.setattr("storage.sqlite.lock.os.write", full)
         with pytest.raises(OSError, match="No space"):
             first.acquire()
 
@@ -425,3 +425,44 @@ async def test_a_file_of_another_release_is_not_changed_beside_it(tmp_path: Path
     edit(tmp_path, "PRAGMA user_version = 3")
     with pytest.raises(RecordFormatError, match="database file"):
         await SqliteStorage(tmp_path).open_beside()
+
+
+def test_what_a_longer_text_left_in_the_lock_is_gone(tmp_path: Path) -> None:
+    (tmp_path / LOCK_NAME).write_text("1234567890\n12:34\nmore of an earlier holder\n")
+    lock = DirectoryLock(tmp_path)
+
+    lock.acquire()
+
+    assert (tmp_path / LOCK_NAME).read_text() == f"{os.getpid()}\n"
+    lock.release()
+
+
+def test_who_finds_it_locked_leaves_the_holder_in_it(tmp_path: Path) -> None:
+    first, second = DirectoryLock(tmp_path), DirectoryLock(tmp_path)
+    first.acquire()
+    (tmp_path / "countersign.db").touch()
+    first.name_file()
+    before = (tmp_path / LOCK_NAME).read_text()
+
+    with pytest.raises(StoreBusyError, match=f"process {os.getpid()}"):
+        second.acquire()
+
+    assert (tmp_path / LOCK_NAME).read_text() == before
+    first.release()
+
+
+def test_a_lock_that_cannot_be_read_has_an_unknown_holder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def refused(*_: object) -> bytes:
+        raise PermissionError(13, "Permission denied")  # as on Windows
+
+    first, second = DirectoryLock(tmp_path), DirectoryLock(tmp_path)
+    first.acquire()
+
+    with monkeypatch.context() as patch:
+        patch.setattr("storage.sqlite.lock.os.read", refused)
+        with pytest.raises(StoreBusyError) as caught:
+            second.acquire()
+    assert caught.value.holder == ""
+    first.release()
