@@ -30,7 +30,7 @@ from agents.models import call, say, stream_pieces
 from agents.tools.base import Tool
 from bot.core.catalog import Catalog
 from bot.core.edits import Edits
-from bot.slack.action_ids import ActionId, encode
+from bot.layout.action_ids import ActionId, encode
 from bot.slack.listeners import actions, views
 from bot.slack.listeners.context import Desk
 from storage.records import Approval

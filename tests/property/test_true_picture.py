@@ -15,13 +15,13 @@ from typing import Any
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from bot.core.unseen import Opened, guesses, has_opened, with_opened
+from bot.layout.characters import is_unseen
 from bot.questions.form import Ask, Form, ask_of
 from bot.redaction.call import PLAIN, Mask, mask_call, mask_value, masks_in, written
 from bot.redaction.mask import in_force
 from bot.redaction.rules import NO_RULES
 from bot.slack.cards.choose import card_for, is_folded
 from bot.slack.cards.details import details_modal, fits_details
-from bot.slack.layout.characters import is_unseen
 from storage.records import Approval
 from tests.unit.bot.slack.cards.samples import an_approval
 

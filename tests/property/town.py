@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from bot.errors import ApprovalClosedError, UserFacingError
-from bot.slack.action_ids import ActionId
+from bot.layout.action_ids import ActionId
 from storage.records import Approval, Kind, Status
 from storage.sqlite import SqliteStorage
 from tests.fakes import FakeClock, FakeDirectory, FakeNotifier

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from bot.demo import PATTERNS
-from bot.slack.action_ids import ActionId
+from bot.layout.action_ids import ActionId
 from tests.stage import Stage, a_stage, buttons
 
 EXAMPLES = {pattern.channel: pattern.example for pattern in PATTERNS}

@@ -1,5 +1,6 @@
 """Cards and modals: pure functions from records to Block Kit. No Slack client, no clock."""
 
+from bot.layout.blocks import Card
 from bot.slack.cards.choose import (
     approvers_words,
     card_for,
@@ -9,7 +10,6 @@ from bot.slack.cards.choose import (
 )
 from bot.slack.cards.reply import reply_cards
 from bot.slack.cards.withdrawal import withdrawal_card
-from bot.slack.layout.blocks import Card
 
 __all__ = [
     "Card",

@@ -1,17 +1,20 @@
-"""What a card says that asks people about something else than at first, or once more."""
+"""The part of a card that says what changed since people were first asked."""
 
 from __future__ import annotations
 
-from bot.mrkdwn import escape, mention
+from bot.core.withdrawals import said_of
+from bot.layout.arguments import Budget, list_changes, read_object
+from bot.layout.blocks import Block, context, line, literal, mrkdwn, quote, rich, section
+from bot.layout.text import clip, show
+from bot.mrkdwn import date, escape, mention
 from bot.questions.form import ask_of
 from bot.redaction.call import NO_NAMES, Names
-from bot.slack.layout.arguments import Budget, list_changes, read_object
-from bot.slack.layout.blocks import Block, context, line, literal, mrkdwn, rich, section
-from bot.slack.layout.text import clip
+from bot.redaction.mask import mask_text
 from storage.records import Approval
 
 CHANGES = Budget(whole=1_600, value=300)
 _REASON = 300
+SAID = 400
 
 
 def anew(approval: Approval) -> list[Block]:
@@ -31,6 +34,16 @@ def anew(approval: Approval) -> list[Block]:
         blocks.append(section(f"*Edited by {mention(approval.edited_by)}.* {_whose(approval)}"))
     masks = ask_of(approval).masks
     return [*blocks, *changes(approval.original_json, approval.arguments_json, masks)]
+
+
+def wrote_since(approval: Approval) -> list[Block]:
+    """What requesters wrote while it waits: whoever decides reads it first."""
+    blocks: list[Block] = []
+    for one in said_of(approval):
+        words = f"*{mention(one.by)} wrote since*, {date(one.at_ms)}; the agent has not read it:"
+        text = show(mask_text(one.text), SAID, lines=10)
+        blocks += [section(words), rich(quote(literal(text.text or "…")))]
+    return blocks
 
 
 def changes(before: str, after: str, masks: Names = NO_NAMES) -> list[Block]:

@@ -6,16 +6,7 @@ from dataclasses import replace
 
 from bot.core.unseen import guesses
 from bot.core.withdrawals import said_of
-from bot.mrkdwn import escape, mention, utc
-from bot.questions.form import Ask, Form, ask_of
-from bot.redaction.call import mask_call
-from bot.redaction.mask import REDACTED
-from bot.slack.cards.anew import anew, changes
-from bot.slack.cards.buttons import choices
-from bot.slack.cards.final import what_runs
-from bot.slack.cards.outcomes import answered, missing_of, options_of, outcome_words, questions_of
-from bot.slack.cards.ran import ran
-from bot.slack.layout.arguments import (
+from bot.layout.arguments import (
     Budget,
     Listed,
     list_arguments,
@@ -23,8 +14,8 @@ from bot.slack.layout.arguments import (
     read_pairs,
     short_text,
 )
-from bot.slack.layout.blocks import Block, Card, header, line, literal, rich
-from bot.slack.layout.parts import (
+from bot.layout.blocks import Block, Card, header, line, literal, rich
+from bot.layout.parts import (
     PREVIEW,
     REASON,
     TEXT,
@@ -45,9 +36,17 @@ from bot.slack.layout.parts import (
     title_hidden,
     title_of,
     told,
-    wrote_since,
 )
-from bot.slack.layout.text import clip
+from bot.layout.text import clip
+from bot.mrkdwn import escape, mention, utc
+from bot.questions.form import Ask, Form, ask_of
+from bot.redaction.call import mask_call
+from bot.redaction.mask import REDACTED
+from bot.slack.cards.anew import anew, changes, wrote_since
+from bot.slack.cards.buttons import choices
+from bot.slack.cards.final import what_runs
+from bot.slack.cards.outcomes import answered, missing_of, options_of, outcome_words, questions_of
+from bot.slack.cards.ran import ran
 from storage.records import Approval, Kind, Status
 
 ARGUMENTS = Budget(whole=3_200, value=700)

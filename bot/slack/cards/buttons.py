@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bot.core.unseen import guesses
+from bot.layout.action_ids import PICKS, ActionId, encode
+from bot.layout.blocks import LABEL, Block, actions, button, context, mrkdwn, section
+from bot.layout.parts import stuck_words, title_of
+from bot.layout.text import is_plain, width
 from bot.mrkdwn import escape
 from bot.questions.form import Ask, Form, ask_of
-from bot.slack.action_ids import PICKS, ActionId, encode
+from bot.questions.inputs import obstacle
 from bot.slack.cards.details import fits_details
 from bot.slack.cards.outcomes import MOST_OPTIONS, no_words, option_label
-from bot.slack.forms.edit import obstacle
-from bot.slack.layout.blocks import LABEL, Block, actions, button, context, mrkdwn, section
-from bot.slack.layout.parts import stuck_words, title_of
-from bot.slack.layout.text import is_plain, width
 from storage.records import Approval, Kind
 
 _SHORT = 40

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from bot.config.values import CHANNEL
+from bot.layout.blocks import Card, literal, quote, rich, section
+from bot.layout.parts import MEMBERS, approvers_words, spoken_title, title_of
+from bot.layout.text import clip
 from bot.mrkdwn import date, is_person, mention
 from bot.slack.cards.approval import approval_card, describe
 from bot.slack.cards.doubt import doubt_card
 from bot.slack.cards.final import what_runs
 from bot.slack.cards.question import describe_question, question_card
 from bot.slack.cards.restored import restored
-from bot.slack.layout.blocks import Card, literal, quote, rich, section
-from bot.slack.layout.parts import MEMBERS, approvers_words, spoken_title, title_of
-from bot.slack.layout.text import clip
 from storage.records import Approval, Kind, Status
 
 __all__ = [

@@ -6,15 +6,9 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 
-from bot.mrkdwn import date
-from bot.questions.form import Form, ask_of
-from bot.redaction.call import INLINE, Words, mask_call, mask_value, written
-from bot.redaction.mask import mask_text
-from bot.slack.action_ids import ActionId, encode
-from bot.slack.cards.final import what_runs
-from bot.slack.cards.outcomes import option_words
-from bot.slack.layout.arguments import AS_TEXT, is_ambiguous, read_pairs, text_width
-from bot.slack.layout.blocks import (
+from bot.layout.action_ids import ActionId, encode
+from bot.layout.arguments import AS_TEXT, is_ambiguous, read_pairs, text_width
+from bot.layout.blocks import (
     Block,
     context,
     line,
@@ -25,8 +19,14 @@ from bot.slack.layout.blocks import (
     rich,
     section,
 )
-from bot.slack.layout.parts import asked_by
-from bot.slack.layout.text import chunks, clip, width
+from bot.layout.parts import asked_by
+from bot.layout.text import chunks, clip, width
+from bot.mrkdwn import date
+from bot.questions.form import Form, ask_of
+from bot.redaction.call import INLINE, Words, mask_call, mask_value, written
+from bot.redaction.mask import mask_text
+from bot.slack.cards.final import what_runs
+from bot.slack.cards.outcomes import option_words
 from storage.records import Approval
 
 CHUNK = 2_800

@@ -5,14 +5,10 @@ from __future__ import annotations
 from enum import StrEnum
 
 from bot.core.unseen import guesses
-from bot.mrkdwn import utc
-from bot.slack.action_ids import ActionId, encode
-from bot.slack.cards.anew import anew
-from bot.slack.cards.approval import describe
-from bot.slack.cards.ran import ran
-from bot.slack.layout.arguments import read_object
-from bot.slack.layout.blocks import Block, Card, actions, button, header, rich, section
-from bot.slack.layout.parts import (
+from bot.layout.action_ids import ActionId, encode
+from bot.layout.arguments import read_object
+from bot.layout.blocks import Block, Card, actions, button, header, rich, section
+from bot.layout.parts import (
     REASON,
     asked_by,
     deciders,
@@ -26,8 +22,11 @@ from bot.slack.layout.parts import (
     spoken_title,
     stuck_words,
     title_of,
-    wrote_since,
 )
+from bot.mrkdwn import utc
+from bot.slack.cards.anew import anew, wrote_since
+from bot.slack.cards.approval import describe
+from bot.slack.cards.ran import ran
 from storage.records import Approval, Status
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+from bot.layout.arguments import read_object
 from bot.questions.form import Form, ask_of
-from bot.slack.layout.arguments import read_object
 from storage.records import Approval, Decision, Status
 
 _GOOD = frozenset({Status.APPROVED, Status.ANSWERED})

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from bot.layout.action_ids import ActionId, encode
+from bot.layout.blocks import LABEL, Block, line, literal, plain, rich, section
+from bot.layout.forms.fields import MOST_CHECKS, NotEditable
+from bot.layout.parts import title_of
+from bot.layout.text import clip, show
 from bot.mrkdwn import escape
 from bot.questions.form import Form, Option, ask_of
+from bot.questions.inputs import edit_view, fields_view
 from bot.redaction.call import mask_call
 from bot.redaction.mask import mask_text
-from bot.slack.action_ids import ActionId, encode
 from bot.slack.cards.details import details_modal
 from bot.slack.cards.outcomes import MOST_OPTIONS, no_words, option_label, questions_of
-from bot.slack.forms.edit import edit_view, fields_view
-from bot.slack.forms.fields import MOST_CHECKS, NotEditable
-from bot.slack.layout.blocks import LABEL, Block, line, literal, plain, rich, section
-from bot.slack.layout.parts import title_of
-from bot.slack.layout.text import clip, show
 from storage.records import Approval
 
 __all__ = [

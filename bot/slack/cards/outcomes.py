@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 
+from bot.layout.arguments import Budget, Listed, list_arguments, read_object, text_width
+from bot.layout.blocks import Block, line, literal
+from bot.layout.parts import REASON, said, worded
+from bot.layout.text import clip, more, show
 from bot.questions.form import Ask, Form, Option, ask_of, is_yes_or_no
 from bot.redaction.call import has_guess, length, mask_call, mask_value, masks_in, written
-from bot.slack.layout.arguments import Budget, Listed, list_arguments, read_object, text_width
-from bot.slack.layout.blocks import Block, line, literal
-from bot.slack.layout.parts import REASON, said, worded
-from bot.slack.layout.text import clip, more, show
 from storage.records import Approval, Kind, Status
 
 FILLED = Budget(whole=1_600, value=500)

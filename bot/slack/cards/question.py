@@ -5,24 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bot.core.unseen import guesses
-from bot.mrkdwn import mention, utc
-from bot.questions.form import Ask, Form, ask_of, is_yes_or_no
-from bot.questions.validate import spoken_type
-from bot.redaction.call import mask_call, written
-from bot.redaction.mask import mask_text
-from bot.slack.cards.buttons import choices
-from bot.slack.cards.outcomes import (
-    answered,
-    answers_of,
-    content_of,
-    option_words,
-    options_of,
-    outcome_words,
-    questions_of,
-)
-from bot.slack.layout.arguments import Budget, Listed, list_arguments, read_object
-from bot.slack.layout.blocks import Block, Card, header, line, literal, quote, rich, section
-from bot.slack.layout.parts import (
+from bot.layout.arguments import Budget, Listed, list_arguments, read_object
+from bot.layout.blocks import Block, Card, header, line, literal, quote, rich, section
+from bot.layout.parts import (
     REASON,
     TEXT,
     WHY,
@@ -41,7 +26,22 @@ from bot.slack.layout.parts import (
     title_hidden,
     title_of,
 )
-from bot.slack.layout.text import clip_mrkdwn, more, show
+from bot.layout.text import clip_mrkdwn, more, show
+from bot.mrkdwn import mention, utc
+from bot.questions.form import Ask, Form, ask_of, is_yes_or_no
+from bot.questions.validate import spoken_type
+from bot.redaction.call import mask_call, written
+from bot.redaction.mask import mask_text
+from bot.slack.cards.buttons import choices
+from bot.slack.cards.outcomes import (
+    answered,
+    answers_of,
+    content_of,
+    option_words,
+    options_of,
+    outcome_words,
+    questions_of,
+)
 from storage.records import Approval, Status
 
 MOST_QUESTIONS = 10

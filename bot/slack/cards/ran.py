@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from bot.core.runs.outcome import RunState, run_of
+from bot.layout.blocks import Block, literal, quote, rich, section
+from bot.layout.parts import Body
+from bot.layout.text import clip_mrkdwn, show
 from bot.mrkdwn import date, utc
 from bot.redaction.mask import REDACTED, mask_text
-from bot.slack.layout.blocks import Block, literal, quote, rich, section
-from bot.slack.layout.parts import Body
-from bot.slack.layout.text import clip_mrkdwn, show
 from storage.records import Approval
 
 RESULT = 300

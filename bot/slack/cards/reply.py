@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from bot.layout.blocks import Block, Card, line, literal, preformatted, quote, rich
+from bot.layout.text import chunks, width
 from bot.mrkdwn import escape
 from bot.redaction.mask import mask_text
-from bot.slack.layout.blocks import Block, Card, line, literal, preformatted, quote, rich
-from bot.slack.layout.text import chunks, width
 
 MOST = 3_500
 """Characters of one message, below the limit of chat.update."""

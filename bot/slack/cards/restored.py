@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from bot.layout.blocks import Card, section
+from bot.layout.parts import spoken
 from bot.mrkdwn import date, utc
-from bot.slack.layout.blocks import Card, section
-from bot.slack.layout.parts import spoken
 from storage.records import Approval, Kind
 
 _MAY = {

@@ -7,15 +7,15 @@ from typing import Any
 
 from agents.core.errors import InvalidArgumentsError
 from bot.errors import InvalidInputError
+from bot.layout.action_ids import ActionId
+from bot.layout.arguments import read_object
+from bot.layout.forms.fields import NotEditable, fields_of
+from bot.layout.forms.parse import EditResult, place, read_edit_form, read_new_form
+from bot.layout.forms.schema import pointer
 from bot.questions.form import Form, arguments_of, ask_of, form_values
 from bot.redaction.call import Names
-from bot.slack.action_ids import ActionId
 from bot.slack.cards.modals import CHOICE, MOST_ANSWER, MOST_ANSWERS, answer_id
 from bot.slack.cards.outcomes import questions_of
-from bot.slack.forms.fields import NotEditable, fields_of
-from bot.slack.forms.parse import EditResult, place, read_edit_form, read_new_form
-from bot.slack.forms.schema import pointer
-from bot.slack.layout.arguments import read_object
 from storage.records import Approval
 
 Values = Mapping[str, Any]

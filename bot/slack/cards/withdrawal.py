@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.slack.action_ids import ActionId, encode
-from bot.slack.layout.blocks import Block, Card, button, context, mrkdwn, plain, section
-from bot.slack.layout.parts import title_of
-from bot.slack.layout.text import clip
+from bot.layout.action_ids import ActionId, encode
+from bot.layout.blocks import Block, Card, button, context, mrkdwn, plain, section
+from bot.layout.parts import title_of
+from bot.layout.text import clip
 from storage.records import Approval
 
 MOST_OFFERED = 5

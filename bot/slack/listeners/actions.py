@@ -11,6 +11,7 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_bolt.context.async_context import AsyncBoltContext
 
 from bot.errors import InvalidInputError
+from bot.layout.action_ids import PICKS, ActionId, Reference, decode
 from bot.ports import Actor, CheckedCall
 from bot.questions.form import Form, ask_of
 from bot.questions.validate import (
@@ -20,7 +21,6 @@ from bot.questions.validate import (
     selected_json,
     yes_status,
 )
-from bot.slack.action_ids import PICKS, ActionId, Reference, decode
 from bot.slack.cards import modals
 from bot.slack.listeners.context import OURS, Desk, actor_of, address_of, chosen_call, settle_doubt
 from storage.records import Approval, Decision, Kind, Status

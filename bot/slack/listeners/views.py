@@ -12,6 +12,8 @@ from slack_bolt.context.async_context import AsyncBoltContext
 
 from agents import InvalidArgumentsError
 from bot.errors import InvalidInputError
+from bot.layout.action_ids import ActionId, Reference, decode
+from bot.layout.arguments import same
 from bot.ports import Actor, CheckedCall
 from bot.questions.form import Form, arguments_of, ask_of
 from bot.questions.validate import (
@@ -24,9 +26,7 @@ from bot.questions.validate import (
     values_json,
     yes_status,
 )
-from bot.slack.action_ids import ActionId, Reference, decode
 from bot.slack.cards import modals, submitted as forms
-from bot.slack.layout.arguments import same
 from bot.slack.listeners.context import OURS, RECORDED, Desk, actor_of, chosen_call, settle_doubt
 from storage.records import Approval, Decision, Kind, Status
 

@@ -19,8 +19,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 from agents.gates.rulings import Judgement
 from agents.models import Turn, call, say
 from bot.core.edits import Edits
+from bot.layout.action_ids import encode
 from bot.ports import CheckedCall
-from bot.slack.action_ids import encode
 from bot.slack.app import Identity, Slack, _bolt
 from bot.slack.listeners import CheckCall, Desk, Judge, register
 from storage.base import Storage

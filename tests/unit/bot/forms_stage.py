@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.slack.action_ids import ActionId
-from bot.slack.forms.edit import edit_form
-from bot.slack.forms.fields import NotEditable
-from bot.slack.forms.parse import EditResult, read_edit_form
+from bot.layout.action_ids import ActionId
+from bot.layout.forms.edit import edit_form
+from bot.layout.forms.fields import NotEditable
+from bot.layout.forms.parse import EditResult, read_edit_form
 
 Values = dict[str, Any]
 STATES = {

@@ -13,7 +13,7 @@ from bot.core.audit import story
 from bot.core.inbox import NO_TURN
 from bot.core.withdrawals import LONGEST_SAID, MOST_SAID, looks_like_withdrawal, said_of
 from bot.errors import ApprovalClosedError, InvalidInputError, NotApproverError, OutdatedCardError
-from bot.slack.action_ids import ActionId
+from bot.layout.action_ids import ActionId
 from bot.slack.cards import card_for, withdrawal_card
 from storage.base import Storage
 from storage.errors import RecordConflictError, RecordFormatError, RecordNotFoundError

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from bot.core.runs.outcome import Run, RunState
+from bot.layout.blocks import Card
 from bot.questions.form import Ask, Form, Option
 from bot.slack.cards import modals
 from bot.slack.cards.approval import approval_card
 from bot.slack.cards.choose import card_for, concluded_text, escalation_text, reminder_text
 from bot.slack.cards.reply import reply_cards
-from bot.slack.layout.blocks import Card
 from storage.records import Approval, Decision, Kind, Status
 
 FOLDER = Path(__file__).parent / "golden"

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from bot.errors import InvalidInputError
+from bot.layout.action_ids import ActionId
+from bot.layout.blocks import Card
 from bot.questions.form import Ask, Form, Option
 from bot.sandbox.blockkit.rules import view_errors
-from bot.slack.action_ids import ActionId
 from bot.slack.cards import modals, submitted as forms
 from bot.slack.cards.choose import card_for
 from bot.slack.cards.outcomes import outcome_words
-from bot.slack.layout.blocks import Card
 from storage.records import Approval, Kind, Status
 from tests.unit.bot.slack.cards.samples import (
     CHOICE,

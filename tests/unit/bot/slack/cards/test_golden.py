@@ -9,8 +9,8 @@ import pytest
 from slack_sdk.models.blocks import Block
 from slack_sdk.models.views import View
 
+from bot.layout.blocks import Card
 from bot.sandbox.blockkit.rules import UPDATE_TEXT, message_errors, text_characters, view_errors
-from bot.slack.layout.blocks import Card
 from tests.unit.bot.slack.cards.samples import CARDS, FOLDER, MODALS, samples
 
 SAMPLES = samples()

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from bot.layout.blocks import Card
 from bot.questions.form import Ask, Form, Option
 from bot.sandbox.blockkit.rules import UPDATE_TEXT, message_errors, text_characters, view_errors
 from bot.slack.cards import modals
@@ -17,7 +18,6 @@ from bot.slack.cards.approval import approval_card
 from bot.slack.cards.choose import card_for, escalation_text, reminder_text
 from bot.slack.cards.details import fits_details
 from bot.slack.cards.reply import MOST, reply_cards
-from bot.slack.layout.blocks import Card
 from storage.records import Approval, Kind, Status
 from tests.unit.bot.slack.cards.samples import an_approval, decided
 

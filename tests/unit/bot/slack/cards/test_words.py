@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from bot.layout.action_ids import Reference, decode
+from bot.layout.arguments import Budget, list_arguments, list_changes, same
 from bot.sandbox.blockkit.rules import message_errors, view_errors
-from bot.slack.action_ids import Reference, decode
 from bot.slack.cards import modals
 from bot.slack.cards.approval import approval_card
 from bot.slack.cards.choose import approvers_words, card_for, escalation_text, reminder_text
@@ -16,7 +17,6 @@ from bot.slack.cards.doubt import DoubtChoice, doubt_answer, doubt_card, doubt_w
 from bot.slack.cards.outcomes import answers_of, outcome_words, questions_of
 from bot.slack.cards.question import question_card
 from bot.slack.cards.reply import MOST, reply_cards, split_text
-from bot.slack.layout.arguments import Budget, list_arguments, list_changes, same
 from storage.records import Approval, Kind, Status
 from tests.unit.bot.slack.cards.samples import (
     a_doubt,

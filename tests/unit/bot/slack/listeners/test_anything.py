@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings, strategies as st
 from slack_bolt.response import BoltResponse
 
-from bot.slack.action_ids import ActionId
+from bot.layout.action_ids import ActionId
 from tests.unit.bot.counter_stage import (
     Counter,
     a_click,

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from agents.core.errors import ArgumentError, InvalidArgumentsError
+from bot.layout.action_ids import PICKS, ActionId
 from bot.ports import CheckedCall
-from bot.slack.action_ids import PICKS, ActionId
 from storage.records import Approval, Status
 from storage.sqlite import SqliteStorage
 from tests.scenario import asking

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.slack.action_ids import ActionId
+from bot.layout.action_ids import ActionId
 from tests.unit.bot.counter_stage import (
     Counter,
     a_click,

@@ -15,7 +15,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 
-from bot.slack.action_ids import ActionId
+from bot.layout.action_ids import ActionId
 from bot.slack.http import SLACK_PATH, serve, web_app
 from bot.slack.listeners import FrontApp, actions
 from bot.slack.listeners.reading import PayloadRequest, payload_in

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agents.models import call, say
-from bot.slack.action_ids import ActionId
+from bot.layout.action_ids import ActionId
 from storage.records import Status
 from storage.sqlite import SqliteStorage
 from tests.unit.bot.counter_stage import (

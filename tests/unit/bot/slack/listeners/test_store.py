@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 
-from bot.slack.action_ids import ActionId
+from bot.layout.action_ids import ActionId
 from bot.slack.listeners import context as desk_module
 from storage.base import ApprovalStore, InboxStore, Storage
 from storage.errors import (

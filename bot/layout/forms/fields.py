@@ -15,10 +15,10 @@ from decimal import Decimal
 from enum import Enum, StrEnum
 from typing import Any
 
+from bot.layout.arguments import is_masked, same
+from bot.layout.forms.schema import Schema, check_schema, resolve
+from bot.layout.text import clip, is_plain, width
 from bot.redaction.call import NO_NAMES, Names, mask_value
-from bot.slack.forms.schema import Schema, check_schema, resolve
-from bot.slack.layout.arguments import is_masked, same
-from bot.slack.layout.text import clip, is_plain, width
 
 MOST_FIELDS = 90
 MOST_TEXT = 3_000

@@ -1,4 +1,4 @@
-"""The edit form: a modal with one typed input per argument."""
+"""The inputs of a form: one for each argument, typed."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bot.questions.form import Form, ask_of, form_values
-from bot.redaction.call import NO_NAMES, Names
-from bot.redaction.mask import mask_text
-from bot.slack.action_ids import ActionId, encode
-from bot.slack.forms.fields import (
+from bot.layout.action_ids import ActionId
+from bot.layout.blocks import Block, context, plain
+from bot.layout.forms.fields import (
     MOST_CHECKS,
     NOTHING,
     OPTION,
@@ -21,12 +19,10 @@ from bot.slack.forms.fields import (
     fields_of,
     option_label,
 )
-from bot.slack.forms.schema import Schema
-from bot.slack.layout.arguments import read_object
-from bot.slack.layout.blocks import Block, context, line, literal, plain, rich
-from bot.slack.layout.parts import title_of
-from bot.slack.layout.text import clip
-from storage.records import Approval
+from bot.layout.forms.schema import Schema
+from bot.layout.text import clip
+from bot.redaction.call import NO_NAMES, Names
+from bot.redaction.mask import mask_text
 
 LABEL = 150
 HINT = 300
@@ -37,57 +33,6 @@ _FRAME = 300
 _TEXTS = {FieldKind.TEXT, FieldKind.LINES, FieldKind.LIST, FieldKind.DECIMAL, FieldKind.JSON}
 _MANY_LINES = {FieldKind.LINES, FieldKind.LIST, FieldKind.JSON}
 _NUMBERS = {FieldKind.INTEGER, FieldKind.NUMBER}
-
-
-def edit_view(approval: Approval) -> Block | NotEditable:
-    """Draw the form of a pending approval, or say why there is none."""
-    blocks = _blocks_of(approval)
-    if isinstance(blocks, NotEditable):
-        return blocks
-    is_step = ask_of(approval).form is Form.STEP
-    return {
-        "type": "modal",
-        "callback_id": str(ActionId.EDIT_MODAL),
-        "private_metadata": encode(approval.approval_id, approval.digest),
-        "title": plain("Edit and continue" if is_step else "Edit and approve"),
-        "submit": plain("Continue" if is_step else "Approve changes"),
-        "close": plain("Cancel"),
-        "blocks": [rich(line(literal(clip(title_of(approval), 300), "bold"))), *blocks],
-    }
-
-
-def fields_view(approval: Approval, about: list[Block]) -> Block | NotEditable:
-    """Draw the form for values that people are asked for, or say why there is none.
-
-    Args:
-        approval: A pending approval.
-        about: What stands above the inputs.
-    """
-    blocks = _blocks_of(approval)
-    if isinstance(blocks, NotEditable):
-        return blocks
-    words = "Fill in" if approval.tool else "Answer"
-    return {
-        "type": "modal",
-        "callback_id": str(ActionId.ANSWER_MODAL),
-        "private_metadata": encode(approval.approval_id, approval.digest),
-        "title": plain(words),
-        "submit": plain(words),
-        "close": plain("Cancel"),
-        "blocks": [*about, *blocks],
-    }
-
-
-def _blocks_of(approval: Approval) -> list[Block] | NotEditable:
-    fields = _fields_in(approval)
-    return fields if isinstance(fields, NotEditable) else drawn(fields)
-
-
-def _fields_in(approval: Approval) -> tuple[Field, ...] | NotEditable:
-    ask = ask_of(approval)
-    if not ask.schema or read_object(approval.arguments_json) is None:
-        return NotEditable(reason="the tool does not say what its arguments may be.")
-    return fields_of(ask.schema, form_values(approval, ask), ask.masks)
 
 
 def edit_form(
@@ -115,14 +60,8 @@ def drawn(fields: Sequence[Field]) -> list[Block] | NotEditable:
     return blocks
 
 
-def obstacle(approval: Approval) -> str:
-    """Say why an approval has no form; empty when it has one.
-
-    The form itself is drawn only where it may be too long.
-    """
-    fields = _fields_in(approval)
-    if isinstance(fields, NotEditable):
-        return fields.reason
+def too_long(fields: Sequence[Field]) -> str:
+    """Say why fields are too much for a form; they are drawn only where that may be so."""
     if sum(map(ceiling, fields)) <= MOST_BYTES:
         return ""
     made = drawn(fields)

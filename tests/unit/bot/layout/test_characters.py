@@ -7,10 +7,10 @@ import unicodedata
 import pytest
 from hypothesis import given, strategies as st
 
+from bot.layout.arguments import Budget, list_arguments
+from bot.layout.characters import _IGNORABLE, is_turned, is_unseen, script_of
+from bot.layout.text import Shown, show
 from bot.redaction.call import mask_call
-from bot.slack.layout.arguments import Budget, list_arguments
-from bot.slack.layout.characters import _IGNORABLE, is_turned, is_unseen, script_of
-from bot.slack.layout.text import Shown, show
 
 EVERYTHING = 1_000_000
 

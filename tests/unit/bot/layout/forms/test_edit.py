@@ -10,13 +10,14 @@ from hypothesis import given, settings, strategies as st
 
 from agents.core.errors import ArgumentError, InvalidArgumentsError, ResumeDataError
 from bot.errors import InvalidInputError
+from bot.layout.action_ids import ActionId
+from bot.layout.forms import edit as edit_cards
+from bot.layout.forms.edit import edit_form
+from bot.layout.forms.fields import NotEditable, fields_of
+from bot.layout.forms.parse import EditResult, read_edit_form
+from bot.questions.inputs import obstacle
 from bot.sandbox.blockkit.rules import view_errors
-from bot.slack.action_ids import ActionId
 from bot.slack.cards import modals, submitted as forms
-from bot.slack.forms import edit as edit_cards
-from bot.slack.forms.edit import edit_form, obstacle
-from bot.slack.forms.fields import NotEditable, fields_of
-from bot.slack.forms.parse import EditResult, read_edit_form
 from tests.unit.bot.forms_stage import ENUM, NULL, Values, edit, form_of, one, pick, submitted
 from tests.unit.bot.slack.cards.samples import ARGUMENTS, SCHEMA, a_question, an_approval
 

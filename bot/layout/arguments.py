@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from bot.layout.blocks import Block, line, literal, preformatted
+from bot.layout.text import Shown, clip, more, show, width
 from bot.redaction.call import (
     INLINE,
     NO_NAMES,
@@ -18,8 +20,6 @@ from bot.redaction.call import (
     mask_value,
     masks_in,
 )
-from bot.slack.layout.blocks import Block, line, literal, preformatted
-from bot.slack.layout.text import Shown, clip, more, show, width
 
 NAME = 80
 _MISSING = object()

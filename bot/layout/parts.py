@@ -7,13 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from bot.config.values import CHANNEL
-from bot.core.withdrawals import said_of
-from bot.mrkdwn import date, mention, utc
-from bot.people.requesters import requesters_of
-from bot.redaction.call import has_guess, mask_call, written
-from bot.redaction.mask import REDACTED, mask_text
-from bot.slack.layout.arguments import Listed
-from bot.slack.layout.blocks import (
+from bot.layout.arguments import Listed
+from bot.layout.blocks import (
     HEADER,
     Block,
     context,
@@ -25,14 +20,17 @@ from bot.slack.layout.blocks import (
     rich,
     section,
 )
-from bot.slack.layout.text import clip, clip_mrkdwn, more, own_words, show
+from bot.layout.text import clip, clip_mrkdwn, more, own_words, show
+from bot.mrkdwn import date, mention, utc
+from bot.people.requesters import requesters_of
+from bot.redaction.call import has_guess, mask_call, written
+from bot.redaction.mask import REDACTED, mask_text
 from storage.records import Approval, Decision, Kind, Status
 
 WHY = 900
 PREVIEW = 1_200
 REASON = 500
 APPROVERS = 400
-SAID = 400
 MOST_PEOPLE = 10
 """Mentions of those who asked; what is more is a number."""
 MEMBERS = "the members of this channel"
@@ -147,16 +145,6 @@ def small_print(approval: Approval, who: str) -> Block:
     if approval.tool.strip():
         words.append(plain(f"Tool: {clip(approval.tool, 100)}"))
     return context(*words)
-
-
-def wrote_since(approval: Approval) -> list[Block]:
-    """What requesters wrote while it waits: whoever decides reads it first."""
-    blocks: list[Block] = []
-    for one in said_of(approval):
-        words = f"*{mention(one.by)} wrote since*, {date(one.at_ms)}; the agent has not read it:"
-        text = show(mask_text(one.text), SAID, lines=10)
-        blocks += [section(words), rich(quote(literal(text.text or "…")))]
-    return blocks
 
 
 def stuck_words(approval: Approval) -> str:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from bot.slack.forms.fields import fields_of
-from bot.slack.forms.parse import EditResult, read_edit_form
-from bot.slack.forms.schema import check_arguments
+from bot.layout.forms.fields import fields_of
+from bot.layout.forms.parse import EditResult, read_edit_form
+from bot.layout.forms.schema import check_arguments
 from tests.unit.bot.forms_stage import ENUM, NULL, edit, form_of, one, pick, submitted
 
 

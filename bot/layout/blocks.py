@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bot.slack.action_ids import ActionId
-from bot.slack.layout.text import clip, show
+from bot.layout.action_ids import ActionId
+from bot.layout.text import clip, show
 
 Block = dict[str, Any]
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bot.errors import InvalidInputError
-from bot.slack.forms.parse import EditResult, read_new_form
+from bot.layout.forms.parse import EditResult, read_new_form
 from tests.unit.bot.forms_stage import NULL, edit, form_of, one, pick, submitted
 
 TEXTS = {"type": "array", "items": {"type": "string"}}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from bot.errors import InvalidInputError
-from bot.slack.action_ids import ActionId, Reference, decode, encode
+from bot.layout.action_ids import ActionId, Reference, decode, encode
 
 ID = "apr_" + "0123456789abcdef" * 2
 DIGEST = "ab" * 32

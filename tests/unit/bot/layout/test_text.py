@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from bot.slack.layout.text import chunks, clip, clip_mrkdwn, is_plain, more, own_words, show, width
+from bot.layout.text import chunks, clip, clip_mrkdwn, is_plain, more, own_words, show, width
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,9 @@ from decimal import Decimal
 from typing import Any
 
 from bot.errors import InvalidInputError
-from bot.redaction.call import NO_NAMES, Names
-from bot.redaction.mask import mask_text
-from bot.slack.action_ids import ActionId
-from bot.slack.forms.fields import (
+from bot.layout.action_ids import ActionId
+from bot.layout.arguments import same
+from bot.layout.forms.fields import (
     EMPTY_LISTS,
     MOST_TEXT,
     NOTHING,
@@ -29,9 +28,10 @@ from bot.slack.forms.fields import (
     fields_of,
     plain_number,
 )
-from bot.slack.forms.schema import Schema, check_arguments, pointer
-from bot.slack.layout.arguments import same
-from bot.slack.layout.text import clip
+from bot.layout.forms.schema import Schema, check_arguments, pointer
+from bot.layout.text import clip
+from bot.redaction.call import NO_NAMES, Names
+from bot.redaction.mask import mask_text
 
 Values = Mapping[str, Any]
 """`view.state.values`: block id → action id → state."""

@@ -1,0 +1,1 @@
+"""Block Kit without a client: text, arguments, blocks, the names of buttons, and forms."""

@@ -1,1 +1,0 @@
-"""The parts that cards and forms are made of: text, arguments, blocks."""
