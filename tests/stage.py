@@ -147,6 +147,11 @@ class Stage:
         assert self.bot is not None
         await self.bot.sweep.tick()
 
+    async def rest(self) -> None:
+        """Wait until the bot is at nothing, and so holds no lease."""
+        assert self.bot is not None
+        await self.bot.tasks.idle()
+
 
 def buttons(message: dict[str, Any]) -> list[str]:
     """Action ids of everything in a message that can be pressed."""
