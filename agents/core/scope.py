@@ -7,7 +7,15 @@ was stored for it, once: whoever enters the same address again in the same run i
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Container,
+    Iterator,
+    Mapping,
+    MutableMapping,
+    Sequence,
+)
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -134,6 +142,7 @@ class RunContext:
         session: Values that all agents and tools share.
         waiting: The interrupts that the run is resumed from.
         answers: By id of the interrupt.
+        checked: Ids of interrupts whose answers were found to fit when the run was resumed.
         untargeted: What happens to interrupts that nobody answered.
         counts: How often each agent began, and how many events it numbered; by address.
         transcript: What the agents of this turn said so far.
@@ -156,6 +165,7 @@ class RunContext:
     session: SessionValues = field(default_factory=SessionValues)
     waiting: Point | None = None
     answers: Mapping[str, object] = field(default_factory=dict)
+    checked: Container[str] = frozenset()
     untargeted: Untargeted = "preserve"
     counts: dict[str, int] = field(default_factory=dict)
     transcript: list[ModelMessage] = field(default_factory=list)
@@ -449,6 +459,17 @@ def get_resume_context(kind: object) -> tuple[bool, bool, object]:
     run.read.add(point.id)
     run.misfits.pop(point.id, None)
     return True, True, as_kind(kind, answer)
+
+
+def is_checked(info: object) -> bool:
+    """Whether the answer for this component was found to fit this info when the run was resumed.
+
+    One that comes from elsewhere was not: what a dead process was resumed with, or what a component
+    kept.
+    """
+    scope = current_scope("is_checked()")
+    point = scope.point
+    return point is not None and point.info is info and point.id in scope.run.checked
 
 
 def _looked_at(what: str) -> Point | None:

@@ -41,6 +41,7 @@ from agents.core.scope import (
     get_resume_context,
     granted_arguments,
     interrupt_info,
+    is_checked,
     mark_started,
     session_values,
     state_slot,
@@ -206,7 +207,8 @@ class CallGate(ABC):
         if not is_target:
             stateful_interrupt(info, state)
         try:
-            info.check_answer(answer)
+            if not is_checked(info):
+                info.check_answer(answer)
         except ResumeDataError as error:
             keep_waiting(error)
         return await self._verdict(replace(state, info=info), info, answer, arguments)

@@ -371,12 +371,14 @@ def find_answers(waiting: Point, targets: Targets) -> dict[str, object]:
     """
     check_targets(targets)
     answers: dict[str, object] = {}
+    points = {point.id: point for point in waiting.walk() if not point.is_hidden}
     for key, answer in targets.items():
         target = str(key)
-        point = _find(waiting, target)
+        point = points.get(target) or _at(points, target)
         if point.id in answers:
             raise AmbiguousTargetError(target, [point.id])
-        _check(point, target, answer)
+        # By what is stored: whoever was shown the info may have changed it since.
+        _check(point.renewed({point.id}), target, answer)
         answers[point.id] = answer
     return answers
 
@@ -390,14 +392,12 @@ def find_stopped(waiting: Point) -> dict[str, object]:
     return {point.id: None for point in waiting.walk() if isinstance(point.info, CancelInfo)}
 
 
-def _find(waiting: Point, target: str) -> Point:
-    points = [point for point in waiting.walk() if not point.is_hidden]
-    for point in points:
-        if point.id == target:
-            return point
-    found = [point for point in points if not point.children and str(point.address) == target]
+def _at(points: Mapping[str, Point], target: str) -> Point:
+    """The one question at an address."""
+    asked = [point for point in points.values() if not point.children]
+    found = [point for point in asked if str(point.address) == target]
     if not target or not found:
-        raise UnknownInterruptError(target, [p.id for p in points if not p.children])
+        raise UnknownInterruptError(target, [point.id for point in asked])
     if len(found) > 1:
         raise AmbiguousTargetError(target, [point.id for point in found])
     return found[0]

@@ -165,6 +165,7 @@ class Setup:
             session=session,
             waiting=document.waiting,
             answers=claim.answers,
+            checked=frozenset(claim.answers) if was_claimed else frozenset(),
             untargeted=claim.untargeted,
             counts=dict(document.counts),
             transcript=list(document.transcript),
