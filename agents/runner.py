@@ -50,7 +50,7 @@ from agents.runs.document import (
     find_stopped,
 )
 from agents.runs.judging import judge
-from agents.runs.session import Segment, Setup, check_free
+from agents.runs.session import RunSession, Setup, check_free
 from agents.runs.topology import check_topology
 
 Durability = Literal["interrupt", "step"]
@@ -366,7 +366,7 @@ class Runner:
         document = self._document(await self._need(checkpoint_id))
         return await judge(self._setup.agent, document, checkpoint_id, interrupt_id, arguments)
 
-    async def _work(self, segment: Segment) -> Events:
+    async def _work(self, segment: RunSession) -> Events:
         """Run the agent to its next interrupt or its end, and store which it was."""
         history = segment.opened.history or ()
         agent_input = AgentInput(messages=segment.document.messages, history=history)
@@ -396,7 +396,7 @@ class Runner:
 
     async def _recovered(
         self, run: OpenRun, document: RunDocument, cancel: CancelToken | None
-    ) -> Segment:
+    ) -> RunSession:
         """Go on with a segment that a dead process left; only now it is this one's."""
         if document.waiting is not None:
             check_topology(self._setup.agent, document.waiting, document.topology)
@@ -453,7 +453,7 @@ class Runner:
         claimed = replace(stored, claim=claim, status=running, version=version)
         return replace(run, stored=claimed, history=history), document
 
-    def _tell_resumed(self, segment: Segment, *, is_recovery: bool = False) -> None:
+    def _tell_resumed(self, segment: RunSession, *, is_recovery: bool = False) -> None:
         answers = segment.run.answers.items()
         self._setup.observers.tell(
             RunResumed(

@@ -22,9 +22,9 @@ from agents.chat.instruction import Instruction, render, settle
 from agents.chat.state import (
     ChatInterruptInfo,
     ChatResumeData,
+    ChatRun,
     ChatState,
     Ending,
-    Work,
     results_message,
     run_local_values,
     use_values,
@@ -155,7 +155,7 @@ class ChatModelAgent:
 
     async def run(self, input: AgentInput) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent
         """Answer the messages; see `Agent.run`."""
-        async with aclosing(self._work(input, Work())) as events:
+        async with aclosing(self._work(input, ChatRun())) as events:
             async for event in events:
                 yield event
 
@@ -164,7 +164,7 @@ class ChatModelAgent:
         _, has_state, state = get_interrupt_state(ChatState)
         if not has_state or state is None:
             raise CheckpointDecodeError(f"agent {self.name!r} has lost what it was doing")
-        work = Work.thaw(state)
+        work = ChatRun.thaw(state)
         self._check_unchanged(work)
         _, _, data = get_resume_context(ChatResumeData)
         work.said += data.messages if data else ()
@@ -172,7 +172,7 @@ class ChatModelAgent:
             async for event in events:
                 yield event
 
-    async def _work(self, input: AgentInput, work: Work) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent
+    async def _work(self, input: AgentInput, work: ChatRun) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent
         """Work to the end; when a hook asks people, what there is so far is kept."""
         address = current_scope("ChatModelAgent").address
         use_values(work.values)
@@ -187,7 +187,7 @@ class ChatModelAgent:
             work.hooks.keep_early(self._chain.slots)
             self._wait(work, signal, *_kept_waiting(work))
 
-    async def _steps(self, input: AgentInput, work: Work) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent
+    async def _steps(self, input: AgentInput, work: ChatRun) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent
         input = await self._chain.before_agent(input)  # noqa: A001 - see Agent
         share_conversation((*input.history, *input.messages), work.messages)
         if work.instruction is None:
@@ -207,7 +207,7 @@ class ChatModelAgent:
             async for event in events:
                 yield event
 
-    async def _end(self, work: Work, ending: Ending) -> AsyncGenerator[AgentEvent, None]:
+    async def _end(self, work: ChatRun, ending: Ending) -> AsyncGenerator[AgentEvent, None]:
         scope = current_scope("ChatModelAgent")
         if self._output_key:
             scope.run.session[self._output_key] = ending.text
@@ -216,7 +216,7 @@ class ChatModelAgent:
         if ending.action is not None:
             yield ActionEvent(**header(f"{scope.address}/a{work.rounds}"), action=ending.action)
 
-    async def _ask(self, input: AgentInput, work: Work) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent
+    async def _ask(self, input: AgentInput, work: ChatRun) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent
         """Ask the model, or read in the journal what it answered."""
         scope = current_scope("ChatModelAgent")
         journal, number = scope.run.journal, work.rounds + 1
@@ -244,7 +244,7 @@ class ChatModelAgent:
         self,
         input: AgentInput,  # noqa: A002 - see Agent
         key: str,
-        work: Work,
+        work: ChatRun,
     ) -> AsyncGenerator[AgentEvent, None]:
         """Ask the model, in a task that can be given up; its answer becomes the draft."""
         run = current_scope("ChatModelAgent").run
@@ -280,7 +280,7 @@ class ChatModelAgent:
             raise model_error(f"the model of agent {self.name!r}", error) from error
 
     async def _run_tools(
-        self, answer: ModelResponse, calls: list[PlannedCall], work: Work
+        self, answer: ModelResponse, calls: list[PlannedCall], work: ChatRun
     ) -> AsyncGenerator[AgentEvent, None]:
         batch = ToolBatch(
             calls,
@@ -309,7 +309,7 @@ class ChatModelAgent:
             address = current_scope("ChatModelAgent").address
             yield MessageEvent(**header(f"{address}/d{work.rounds}"), text=ending.text)
 
-    def _ending(self, calls: list[PlannedCall], work: Work) -> tuple[Ending | None, bool]:
+    def _ending(self, calls: list[PlannedCall], work: ChatRun) -> tuple[Ending | None, bool]:
         """Whether these results end the agent, and whether one of them is the final answer."""
         done = [(planned.call.name, work.results[planned.call.id]) for planned in calls]
         ran = [one for _, one in done if one.action and one.outcome is ToolOutcome.RAN]
@@ -324,17 +324,17 @@ class ChatModelAgent:
         text = well_formed(direct[0].text) if direct else ""
         return Ending(text, ran[0].action if ran else None), bool(direct)
 
-    def _wait(self, work: Work, *signals: Interrupted) -> NoReturn:
+    def _wait(self, work: ChatRun, *signals: Interrupted) -> NoReturn:
         composite_interrupt(ChatInterruptInfo(agent_name=self.name), work.freeze(), *signals)
 
-    def _stop_here(self, mode: str, work: Work) -> NoReturn:
+    def _stop_here(self, mode: str, work: ChatRun) -> NoReturn:
         stateful_interrupt(CancelInfo(mode=mode), work.freeze())
 
     def _gates_of(self, name: str) -> list[str]:
         tool = self._tools.get(name)
         return list(tool.definition.gates) if tool else ["(no such tool)"]
 
-    def _check_unchanged(self, work: Work) -> None:
+    def _check_unchanged(self, work: ChatRun) -> None:
         """Refuse to go on without what asked: gates of a call, or a middleware."""
         scope = current_scope("ChatModelAgent")
         calls = planned_calls(work.answer) if work.answer else []
@@ -352,7 +352,7 @@ class ChatModelAgent:
                 was = f"the hook {child.slot!r}"
                 keep_waiting(TopologyChangedError(str(child.address), was, "no such hook"))
 
-    def _offer(self, work: Work) -> ModelRequestParameters:
+    def _offer(self, work: ChatRun) -> ModelRequestParameters:
         """What the model is told about its task and its tools."""
         definitions = [
             ToolDefinition(
@@ -388,7 +388,7 @@ def _known(agent_name: str, names: Collection[str], tools: Mapping[str, Tool]) -
     return frozenset(wanted)
 
 
-def _kept_waiting(work: Work) -> Iterator[Interrupted]:
+def _kept_waiting(work: ChatRun) -> Iterator[Interrupted]:
     """Calls that wait while a hook asks: all stay as they are; their answers come too early."""
     run = current_scope("ChatModelAgent").run
     for planned in planned_calls(work.answer) if work.answer else ():

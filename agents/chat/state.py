@@ -125,7 +125,7 @@ class Ending:
 
 
 @dataclass(slots=True)
-class Work:
+class ChatRun:
     """A run of the agent, as far as it has come. For `ChatModelAgent`.
 
     Attributes:
@@ -185,7 +185,7 @@ class Work:
         self.results, self.gates, self.said = {}, {}, []
 
     @classmethod
-    def thaw(cls, state: ChatState) -> Work:
+    def thaw(cls, state: ChatState) -> ChatRun:
         """Go on from a stored state.
 
         Raises:
@@ -253,7 +253,7 @@ def use_values(values: SessionValues) -> None:
     _values.set(values)
 
 
-def results_message(calls: Sequence[PlannedCall], work: Work) -> ModelRequest:
+def results_message(calls: Sequence[PlannedCall], work: ChatRun) -> ModelRequest:
     """Say what the tools gave back, in the order of the calls, and what people said meanwhile."""
     parts: list[ModelRequestPart] = [
         tool_return(planned, work.results[planned.call.id]) for planned in calls

@@ -133,7 +133,7 @@ class AmendingStore(CheckpointStore, Protocol):
 
 
 @runtime_checkable
-class ThreadStore(CheckpointStore, Protocol):
+class GraphThreadStore(CheckpointStore, Protocol):
     """A store that can do more for graphs: tell and delete threads, and keep partial answers cheap.
 
     Optional: a graph whose store has not all of it writes the whole document for each answer.

@@ -14,13 +14,13 @@ Outlet: TypeAlias = Callable[[object], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Reader:
+class _EventReader:
     outlet: Outlet | None = None
     passes_on: bool = False
 
 
-_NOBODY = _Reader()
-_reader: ContextVar[_Reader] = ContextVar("agents_reader", default=_NOBODY)
+_NOBODY = _EventReader()
+_reader: ContextVar[_EventReader] = ContextVar("agents_reader", default=_NOBODY)
 
 
 def current_outlet() -> Outlet | None:
@@ -53,7 +53,7 @@ def telling(take: Callable[[object], None], *, passes_on: bool) -> Iterator[None
         else:
             take(event)
 
-    token = _reader.set(_Reader(outlet=outlet, passes_on=passes_on))
+    token = _reader.set(_EventReader(outlet=outlet, passes_on=passes_on))
     try:
         yield
     finally:

@@ -42,9 +42,9 @@ from agents.graph.threads.answers import (
     stopped_ids,
 )
 from agents.graph.threads.document import GraphClaim
-from agents.graph.threads.execution import Execution, Tell, Work, begun, commanded, shown
+from agents.graph.threads.execution import Execution, Tell, ThreadWork, begun, commanded, shown
 from agents.graph.threads.snapshot import GraphResult
-from agents.graph.threads.thread import Thread
+from agents.graph.threads.thread import GraphThread
 from agents.graph.threads.threads import GraphThreads
 
 StreamMode: TypeAlias = Literal["updates", "values", "interrupts", "events"]
@@ -60,8 +60,8 @@ class _Call:
     step_limit: int | None
     tell: Tell
 
-    def work(self) -> Work:
-        return Work(cancel=self.cancel or CancelToken(), step_limit=self.step_limit)
+    def work(self) -> ThreadWork:
+        return ThreadWork(cancel=self.cancel or CancelToken(), step_limit=self.step_limit)
 
 
 class CompiledGraph(GraphThreads):
@@ -252,7 +252,7 @@ class CompiledGraph(GraphThreads):
     async def _begin(self, given: Mapping[str, object] | BaseModel, call: _Call) -> GraphResult:
         if self._store is not None and not call.thread_id:
             raise NoGraphStoreError(self.name, "invoke()")
-        thread = Thread(self._store, call.thread_id)
+        thread = GraphThread(self._store, call.thread_id)
         head = await thread.load()
         thread.refuse_running()
         thread.check_graph(self.topology)
@@ -260,7 +260,7 @@ class CompiledGraph(GraphThreads):
         saved = await thread.save(new)
         return await self._execution(thread, call.tell).run(saved, call.work())
 
-    async def _resume(self, thread: Thread, request: Resume, call: _Call) -> GraphResult:
+    async def _resume(self, thread: GraphThread, request: Resume, call: _Call) -> GraphResult:
         """Resume a thread; an answer waits while another answer of its thread is worked on."""
         delays = _delays(self._options.patience if names_questions(request) else timedelta())
         while True:
@@ -272,7 +272,7 @@ class CompiledGraph(GraphThreads):
                     raise late.error from None
             await asyncio.sleep(delay)
 
-    async def _resumed(self, thread: Thread, request: Resume, call: _Call) -> GraphResult:
+    async def _resumed(self, thread: GraphThread, request: Resume, call: _Call) -> GraphResult:
         head = await thread.need_head(self.topology)
         if thread.is_running:
             raise _late(thread, request, thread.base)
@@ -299,7 +299,7 @@ class CompiledGraph(GraphThreads):
         work = replace(call.work(), answers=answers, refusals=refusals, resumed=True)
         return await self._execution(thread, call.tell).run(base, work)
 
-    def _execution(self, thread: Thread, tell: Tell) -> Execution:
+    def _execution(self, thread: GraphThread, tell: Tell) -> Execution:
         return Execution(self.topology, self._options, thread, tell)
 
 
@@ -316,7 +316,7 @@ class _TryAgain(Exception):  # noqa: N818 - no error: never leaves this module
         self.error = error
 
 
-def _late(thread: Thread, request: Resume, base: int) -> Exception:
+def _late(thread: GraphThread, request: Resume, base: int) -> Exception:
     """Why a resume came too late; whether it may be tried again, as only answers came between."""
     error = late_error(thread, request)
     if isinstance(error, CheckpointConflictError | ThreadBusyError) and thread.base == base:

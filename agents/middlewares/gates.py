@@ -8,7 +8,7 @@ from agents.core.errors import AgentConfigError
 from agents.gates.approval import DEFAULT_RULE, approval_gate, review_edit_gate
 from agents.gates.policy import guard
 from agents.middlewares.base import Middleware
-from agents.middlewares.matching import ALL, Choice, Tools
+from agents.middlewares.matching import ALL, ToolChoice, Tools
 from agents.policy.base import TIME_LIMIT, Policy
 from agents.policy.checks import check_names, check_tags
 from agents.tools.base import Tool
@@ -23,7 +23,7 @@ class GateMiddleware(Middleware):
         gate: Makes the gate.
     """
 
-    def __init__(self, kind: str, choice: Choice, gate: Callable[[Tool], Tool]) -> None:
+    def __init__(self, kind: str, choice: ToolChoice, gate: Callable[[Tool], Tool]) -> None:
         self._kind = kind
         self._choice = choice
         self._gate = gate
@@ -90,7 +90,7 @@ def approval_middleware(
     Raises:
         AgentConfigError: No tool is named; or, when the agent is made, a name is that of no tool.
     """
-    choice = Choice("approval_middleware", tools, except_for)
+    choice = ToolChoice("approval_middleware", tools, except_for)
     return GateMiddleware("approval", choice, lambda tool: approval_gate(tool, rule=rule))
 
 
@@ -107,7 +107,7 @@ def review_middleware(
     Raises:
         AgentConfigError: No tool is named; or, when the agent is made, a name is that of no tool.
     """
-    choice = Choice("review_middleware", tools, except_for)
+    choice = ToolChoice("review_middleware", tools, except_for)
     return GateMiddleware("review", choice, lambda tool: review_edit_gate(tool, rule=rule))
 
 

@@ -14,7 +14,7 @@ Tools: TypeAlias = str | Iterable[str] | Callable[[ToolSpec], bool]
 ALL = "*"
 
 
-class Choice:
+class ToolChoice:
     """Some of an agent's tools.
 
     Args:

@@ -24,7 +24,7 @@ from agents.core.errors import (
 )
 from agents.core.scope import RunContext, Scope, current_scope
 from agents.middlewares.base import CallNext, Middleware, ModelCall
-from agents.middlewares.matching import Choice
+from agents.middlewares.matching import ToolChoice
 from agents.middlewares.wrapper import ToolWrapper, recording
 from agents.models import model_fault
 from agents.tools.base import Tool
@@ -138,7 +138,7 @@ class RetryTools(Middleware):
     ) -> None:
         _check_attempts("RetryTools", attempts)
         self._plan = _Plan(attempts, only, backoff, sleep)
-        self._tools = Choice("RetryTools", tools)
+        self._tools = ToolChoice("RetryTools", tools)
 
     def check_tools(self, names: Iterable[str]) -> None:
         """See `Middleware.check_tools`."""

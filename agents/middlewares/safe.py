@@ -10,7 +10,7 @@ from agents.core.codec import Json
 from agents.core.errors import AgentError, ToolError
 from agents.core.scope import current_scope
 from agents.middlewares.base import Middleware
-from agents.middlewares.matching import Choice
+from agents.middlewares.matching import ToolChoice
 from agents.middlewares.wrapper import ToolWrapper, recording
 from agents.tools.base import Tool
 
@@ -30,7 +30,7 @@ class SafeTools(Middleware):
     """
 
     def __init__(self, tools: str | Iterable[str] = "*") -> None:
-        self._tools = Choice("SafeTools", tools)
+        self._tools = ToolChoice("SafeTools", tools)
 
     def check_tools(self, names: Iterable[str]) -> None:
         """See `Middleware.check_tools`."""

@@ -137,7 +137,7 @@ class Setup:
         *,
         cancel: CancelToken | None,
         was_claimed: bool = False,
-    ) -> Segment:
+    ) -> RunSession:
         """Make a segment; nothing of it runs yet.
 
         Args:
@@ -176,7 +176,7 @@ class Setup:
             era=document.era,
             eras=document.eras,
         )
-        return Segment(
+        return RunSession(
             setup=self,
             checkpoint_id=run_id if self.store else "",
             document=document,
@@ -204,7 +204,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Segment:
+class RunSession:
     """A part of a run that is going on, and how it is stored when it is over.
 
     Attributes:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from bot.config import stores
 from bot.errors import SettingsError
-from bot.redaction.rules import NO_RULES, RuleError, Rules, read_rules
+from bot.redaction.rules import NO_RULES, MaskRules, RuleError, read_rules
 from storage.base import Storage
 
 
@@ -51,7 +51,7 @@ class Call:
         return self.environ.get("COUNTERSIGN_MONGO_DRIVER", "").strip() or "motor"
 
     @property
-    def redact(self) -> Rules:
+    def redact(self) -> MaskRules:
         """What the operator wants masked.
 
         Raises:

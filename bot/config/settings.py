@@ -27,7 +27,7 @@ from bot.config import values
 from bot.config.stores import DATA_DIR
 from bot.config.values import Log
 from bot.errors import InvalidSettingsError, SettingsError
-from bot.redaction.rules import NO_RULES, Rules
+from bot.redaction.rules import NO_RULES, MaskRules
 
 OURS = "COUNTERSIGN_"
 """Variables that begin with it belong to the bot; an unknown one is an error, not a comment."""
@@ -191,7 +191,7 @@ class Settings(BaseModel):
         alias="COUNTERSIGN_LOG",
         description="Level (`debug`, `info`, `warning`, `error`) and form (`text`, `json`).",
     )
-    redact: Annotated[Rules, BeforeValidator(values.redact)] = Field(
+    redact: Annotated[MaskRules, BeforeValidator(values.redact)] = Field(
         default=NO_RULES,
         alias="COUNTERSIGN_REDACT",
         description="What is masked beside known secrets: key names and regular expressions (RE2).",

@@ -14,7 +14,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from pydantic_core import PydanticCustomError
 
 from bot.config.durations import LONGEST_RETENTION, parse_duration
-from bot.redaction.rules import RuleError, Rules, read_rules
+from bot.redaction.rules import MaskRules, RuleError, read_rules
 
 CHANNEL = "channel"
 """Among the approvers: the members of the thread's channel."""
@@ -197,9 +197,9 @@ def optional_port(value: str | int | None) -> int | None:
     return None if value is None else port(value)
 
 
-def redact(value: str | Rules) -> Rules:
+def redact(value: str | MaskRules) -> MaskRules:
     """Read what is masked beside what is masked anyway."""
-    if isinstance(value, Rules):
+    if isinstance(value, MaskRules):
         return value
     try:
         return read_rules(value)

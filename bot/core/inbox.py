@@ -83,7 +83,7 @@ class Incoming:
 
 
 @dataclass(frozen=True, slots=True)
-class Inbox:
+class ThreadInbox:
     """Keeps and sorts messages.
 
     Args:

@@ -29,7 +29,7 @@ from agents import (
 from agents.core.errors import ModelFault
 from bot.clock import backoff, milliseconds
 from bot.core.audit import Act, note
-from bot.core.inbox import Inbox
+from bot.core.inbox import ThreadInbox
 from bot.core.outbox import Outbox
 from bot.core.turns import Progress, Turns
 from bot.core.upkeep.comeback import Comeback
@@ -84,7 +84,7 @@ class Threads:
     """
 
     storage: Storage
-    inbox: Inbox
+    inbox: ThreadInbox
     turns: Turns
     outbox: Outbox
     clock: Clock

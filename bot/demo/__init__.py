@@ -2,6 +2,6 @@
 
 from bot.demo.agent import Effect, build
 from bot.demo.model import DemoModel
-from bot.demo.patterns import PATTERNS, Pattern, channels
+from bot.demo.patterns import PATTERNS, DemoPattern, channels
 
-__all__ = ["PATTERNS", "DemoModel", "Effect", "Pattern", "build", "channels"]
+__all__ = ["PATTERNS", "DemoModel", "DemoPattern", "Effect", "build", "channels"]

@@ -51,7 +51,7 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class RunningRelease:
     """What runs in one environment."""
 
     version: str
@@ -59,7 +59,7 @@ class Release:
 
 
 @dataclass(slots=True)
-class Desk:
+class DemoServices:
     """A made-up set of services in memory, and what can be done with it.
 
     Attributes:
@@ -67,12 +67,12 @@ class Desk:
     """
 
     note: Callable[[Effect], object]
-    _running: dict[tuple[str, str], list[Release]] = field(default_factory=dict)
+    _running: dict[tuple[str, str], list[RunningRelease]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for service, version in (("payments", "1.4.1"), ("search", "2.0.0"), ("cache", "7.2.4")):
-            self._running[service, "staging"] = [Release(version, 1)]
-            self._running[service, "production"] = [Release(version, 3)]
+            self._running[service, "staging"] = [RunningRelease(version, 1)]
+            self._running[service, "production"] = [RunningRelease(version, 3)]
 
     def get_status(self, service: Service) -> str:
         """Look up what runs of a service, and whether it is healthy. Changes nothing.
@@ -105,7 +105,7 @@ class Desk:
             environment: Where to.
             replicas: How many copies run at the same time.
         """
-        release = Release(version, replicas)
+        release = RunningRelease(version, replicas)
         self._running.setdefault((service, environment), []).append(release)
         return self._did(
             "deploy", f"{service} {version} is live in {environment} with {_replicas(replicas)}"
@@ -220,7 +220,7 @@ def build(model: Model, *, effects: Callable[[Effect], object] | None = None) ->
         model: Who speaks: `DemoModel()`, or any other model of pydantic-ai.
         effects: Is told of everything that a tool has done; for example the `append` of a list.
     """
-    desk = Desk(effects or _nothing)
+    desk = DemoServices(effects or _nothing)
     return ChatModelAgent(
         name="oncall",
         description="Helps the engineer on call: status, deployments, restarts, refunds.",

@@ -47,7 +47,7 @@ class Deploy:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class PlannedToolCall:
     """A call that can be made at once.
 
     Attributes:
@@ -72,7 +72,7 @@ class Hint:
     text: str
 
 
-Command: TypeAlias = Deploy | Call | Hint
+Command: TypeAlias = Deploy | PlannedToolCall | Hint
 
 
 def read_command(text: str) -> Command | None:
@@ -118,12 +118,12 @@ def gives_up(answer: str) -> bool:
     return _CALLED_OFF.fullmatch(answer) is not None
 
 
-def calls(deploy: Deploy) -> list[Call]:
+def calls(deploy: Deploy) -> list[PlannedToolCall]:
     """The calls for services of which everything is known."""
     return [_deploy_call(target) for target in deploy.targets]
 
 
-def _deploy_call(target: Target) -> Call:
+def _deploy_call(target: Target) -> PlannedToolCall:
     arguments: dict[str, Json] = {
         "service": target.service,
         "version": target.version,
@@ -134,7 +134,7 @@ def _deploy_call(target: Target) -> Call:
         f"You asked me to put {target.service} {target.version} live in {target.environment}, "
         "which people have to agree to."
     )
-    return Call("deploy", arguments, why)
+    return PlannedToolCall("deploy", arguments, why)
 
 
 def _status(rest: str) -> Command:
@@ -142,7 +142,7 @@ def _status(rest: str) -> Command:
     if not found:
         return Hint('Of which service? For example: "status of payments".')
     service = found[1].lower()
-    return Call("get_status", {"service": service}, f"I look at {service}.")
+    return PlannedToolCall("get_status", {"service": service}, f"I look at {service}.")
 
 
 def _deploy(rest: str) -> Command:
@@ -187,7 +187,9 @@ def _refund(rest: str) -> Command:
         "reason": next((one for one in _REASONS if one in rest.lower()), _REASONS[0]),
         "notify": _QUIETLY.search(rest) is None,
     }
-    return Call("refund_order", arguments, f"You asked me to refund {amount} for order {order}.")
+    return PlannedToolCall(
+        "refund_order", arguments, f"You asked me to refund {amount} for order {order}."
+    )
 
 
 def _restart(rest: str) -> Command:
@@ -203,7 +205,7 @@ def _restart(rest: str) -> Command:
     arguments: dict[str, Json] = {"service": service, "day": day}
     if found["at"]:
         arguments["at"] = f"{day}T{found['at'].zfill(5)}:00Z"
-    return Call("restart", arguments, f"You asked me to restart {service} on {day}.")
+    return PlannedToolCall("restart", arguments, f"You asked me to restart {service} on {day}.")
 
 
 def _announce(rest: str) -> Command:
@@ -218,7 +220,7 @@ def _announce(rest: str) -> Command:
     named = [name.lower() for name in re.findall(r"[A-Za-z]{3,}(?<!and)", found["to"] or "")]
     channels: list[Json] = list(dict.fromkeys(named)) or ["status"]
     why = "You asked me to tell this to everybody who reads along."
-    return Call("announce", {"message": found["text"], "channels": channels}, why)
+    return PlannedToolCall("announce", {"message": found["text"], "channels": channels}, why)
 
 
 def _roll_back(rest: str) -> Command:
@@ -227,7 +229,7 @@ def _roll_back(rest: str) -> Command:
         return Hint('Roll back what? For example: "roll back payments in production".')
     service, place = found[1].lower(), _place(found[2] or "production")
     why = f"You asked me to go back to the version of {service} that ran before in {place}."
-    return Call("roll_back", {"service": service, "environment": place}, why)
+    return PlannedToolCall("roll_back", {"service": service, "environment": place}, why)
 
 
 _READERS: Mapping[str, Callable[[str], Command]] = {

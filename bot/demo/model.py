@@ -20,9 +20,9 @@ from pydantic_ai.models.function import AgentInfo, DeltaToolCalls, FunctionModel
 from agents.gates.followup import FOLLOW_UP_NAME
 from agents.models import stream_pieces
 from bot.demo.commands import (
-    Call,
     Deploy,
     Hint,
+    PlannedToolCall,
     calls,
     gives_up,
     joined,
@@ -59,7 +59,7 @@ class _Draft:
     """An answer in the making."""
 
     texts: list[str] = field(default_factory=list)
-    calls: list[Call] = field(default_factory=list)
+    calls: list[PlannedToolCall] = field(default_factory=list)
 
     @property
     def asks(self) -> bool:
@@ -201,7 +201,7 @@ def _obey(prompt: str, draft: _Draft) -> None:
             _ask(command, draft, "I need to know a little more before I can deploy.")
         case Deploy():
             _make(calls(command), draft)
-        case Call():
+        case PlannedToolCall():
             _make([command], draft)
         case Hint():
             draft.texts.append(command.text)
@@ -214,9 +214,9 @@ def _obey(prompt: str, draft: _Draft) -> None:
 def _ask(deploy: Deploy, draft: _Draft, why: str) -> None:
     asked = questions(deploy)
     draft.texts.append(why)
-    draft.calls.append(Call(FOLLOW_UP_NAME, {"questions": [*asked]}, why))
+    draft.calls.append(PlannedToolCall(FOLLOW_UP_NAME, {"questions": [*asked]}, why))
 
 
-def _make(made: list[Call], draft: _Draft) -> None:
+def _make(made: list[PlannedToolCall], draft: _Draft) -> None:
     draft.texts.extend(call.why for call in made)
     draft.calls.extend(made)

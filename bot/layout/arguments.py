@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from bot.layout.blocks import Block, line, literal, preformatted
-from bot.layout.text import Shown, clip, more, show, width
+from bot.layout.text import ShownText, clip, more, show, width
 from bot.redaction.call import (
     INLINE,
     NO_NAMES,
@@ -105,7 +105,7 @@ def list_arguments(
     listing = _Listing(budget.whole)
     left = budget.names
     for name, value in pairs:
-        text = _Text.of(name, value, names)
+        text = _MaskedText.of(name, value, names)
         if left <= 0 or listing.room < 2 * NAME:
             listing.leave_out(name, text)
             continue
@@ -173,7 +173,7 @@ AS_TEXT = "as text "
 
 
 @dataclass(frozen=True, slots=True)
-class _Text:
+class _MaskedText:
     """A masked value, whole.
 
     Attributes:
@@ -185,7 +185,7 @@ class _Text:
     is_ambiguous: bool = False
 
     @classmethod
-    def of(cls, name: str, value: object, names: Names) -> _Text:
+    def of(cls, name: str, value: object, names: Names) -> _MaskedText:
         return cls(mask_value(name, value, names), is_ambiguous(value))
 
     def cut(self, most: int) -> _Value:
@@ -198,8 +198,8 @@ class _Text:
 class _Value:
     """A value on its way into rich text: in the line when it is short, else in a box."""
 
-    whole: _Text
-    shown: Shown
+    whole: _MaskedText
+    shown: ShownText
     inline: bool
 
     @property
@@ -229,10 +229,10 @@ class _Listing:
         self.room = room
         self._elements: list[Block] = []
         self._hidden = 0
-        self._shown: list[Shown] = []
+        self._shown: list[ShownText] = []
         self._masks: list[Mask] = []
 
-    def leave_out(self, name: str, *texts: _Text) -> None:
+    def leave_out(self, name: str, *texts: _MaskedText) -> None:
         """Count what there is no room for."""
         self._hidden += len(name)
         for text in texts:
@@ -287,8 +287,8 @@ def _labelled(label: Block, *values: _Value) -> Iterator[Block]:
         yield from first.in_box()
 
 
-def _side(name: str, side: Mapping[str, object], names: Names) -> _Text:
-    return _Text.of(name, side[name], names) if name in side else _Text(())
+def _side(name: str, side: Mapping[str, object], names: Names) -> _MaskedText:
+    return _MaskedText.of(name, side[name], names) if name in side else _MaskedText(())
 
 
 def _dump(value: object) -> str:

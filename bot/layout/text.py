@@ -29,7 +29,7 @@ _NOTE_ROOM = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class ShownText:
     """A text as people see it.
 
     Attributes:
@@ -50,7 +50,7 @@ def width(text: str) -> int:
     return len(text) + 4 * text.count("&") + 3 * (text.count("<") + text.count(">"))
 
 
-def show(text: str | Words, most: int, *, one_line: bool = False, lines: int = 10_000) -> Shown:
+def show(text: str | Words, most: int, *, one_line: bool = False, lines: int = 10_000) -> ShownText:
     """Make a text visible, and cut it.
 
     Args:
@@ -76,7 +76,7 @@ def show(text: str | Words, most: int, *, one_line: bool = False, lines: int = 1
         altered = altered or odd
     made = "".join(pieces)
     hidden = _size(text) - taken
-    return Shown(text=made, hidden=hidden, altered=altered, turned=is_turned(made))
+    return ShownText(text=made, hidden=hidden, altered=altered, turned=is_turned(made))
 
 
 def _size(text: str | Words) -> int:

@@ -21,7 +21,7 @@ from bot.config.values import Log
 from bot.observability.context import context
 from bot.redaction.active import with_secrets
 from bot.redaction.mask import mask, mask_text
-from bot.redaction.rules import NO_RULES, Rules
+from bot.redaction.rules import NO_RULES, MaskRules
 
 OUR_PACKAGES = ("agents", "bot", "storage")
 """Only these log below INFO: libraries put whole messages, and tokens, into their debug records."""
@@ -70,7 +70,7 @@ class _Masker:
     The log outlives what is in force in the process: it is written until the very end.
     """
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: MaskRules) -> None:
         self._rules = rules
 
     def text(self, text: str) -> str:

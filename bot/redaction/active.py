@@ -11,19 +11,19 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from bot.redaction.rules import NO_RULES, Rules
+from bot.redaction.rules import NO_RULES, MaskRules
 
 SHORTEST_VALUE = 6
 """A shorter secret would be masked inside ordinary words; patterns still find it in its place."""
 
 
 _rules = NO_RULES
-_parts: list[Rules] = []
+_parts: list[MaskRules] = []
 _keys: list[bytes] = []
 
 
 @contextmanager
-def in_force(rules: Rules, *, secrets: Sequence[str] = (), key: bytes = b"") -> Iterator[None]:
+def in_force(rules: MaskRules, *, secrets: Sequence[str] = (), key: bytes = b"") -> Iterator[None]:
     """Mask more than what is masked anyway, in the whole process, as long as the block lasts.
 
     Args:
@@ -43,7 +43,7 @@ def in_force(rules: Rules, *, secrets: Sequence[str] = (), key: bytes = b"") -> 
         _join()
 
 
-def with_secrets(rules: Rules, secrets: Sequence[str]) -> Rules:
+def with_secrets(rules: MaskRules, secrets: Sequence[str]) -> MaskRules:
     """Add texts that are masked wherever they stand; those that are too short are left out."""
     long = {secret for secret in secrets if len(secret) >= SHORTEST_VALUE}
     values = sorted({*rules.values, *long}, key=len, reverse=True)
@@ -69,14 +69,14 @@ def print_of(clear: str) -> str:
 
 def _join() -> None:
     global _rules  # noqa: PLW0603 - see the first lines of this file
-    _rules = Rules(
+    _rules = MaskRules(
         keys=tuple(dict.fromkeys(key for part in _parts for key in part.keys)),
         patterns=tuple(dict.fromkeys(one for part in _parts for one in part.patterns)),
         values=tuple(sorted({one for part in _parts for one in part.values}, key=len)[::-1]),
     )
 
 
-def rules_now() -> Rules:
+def rules_now() -> MaskRules:
     """What the operator wants masked, and the bot's own secrets."""
     return _rules
 

@@ -32,7 +32,7 @@ class RuleError(ValueError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class MaskRules:
     """What is masked beside what is masked anyway.
 
     Attributes:
@@ -67,7 +67,7 @@ class Rules:
         return text
 
 
-NO_RULES = Rules()
+NO_RULES = MaskRules()
 
 
 def words_of(name: str) -> list[str]:
@@ -75,7 +75,7 @@ def words_of(name: str) -> list[str]:
     return [word.lower() for word in _WORDS.findall(name)]
 
 
-def read_rules(text: str) -> Rules:
+def read_rules(text: str) -> MaskRules:
     """Read rules, separated by line ends, or by commas that are in no brackets.
 
     What consists of letters, digits, `_` and `-` alone is the name of a key; all else is a regular
@@ -94,7 +94,7 @@ def read_rules(text: str) -> Rules:
         raise RuleError(f"it has {len(entries)} rules", f"write at most {MOST_RULES}")
     keys = [entry for entry in entries if _KEY.fullmatch(entry)]
     patterns = [_compiled(entry) for entry in entries if not _KEY.fullmatch(entry)]
-    return Rules(keys=tuple(tuple(words_of(key)) for key in keys), patterns=tuple(patterns))
+    return MaskRules(keys=tuple(tuple(words_of(key)) for key in keys), patterns=tuple(patterns))
 
 
 def _split(text: str) -> Iterator[str]:

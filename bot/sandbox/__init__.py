@@ -17,7 +17,7 @@ from bot.sandbox.workspace.people import (
     ROSA,
     TEAM,
 )
-from bot.sandbox.workspace.records import Call, Channel, Message, Person, View
+from bot.sandbox.workspace.records import ApiCall, SlackChannel, SlackMessage, SlackUser, View
 
 __all__ = [
     "ADA",
@@ -34,12 +34,12 @@ __all__ = [
     "RANDOM",
     "ROSA",
     "TEAM",
-    "Call",
-    "Channel",
-    "Message",
-    "Person",
+    "ApiCall",
     "RefusedError",
     "Sandbox",
+    "SlackChannel",
+    "SlackMessage",
+    "SlackUser",
     "View",
     "serve",
 ]

@@ -18,7 +18,7 @@ from bot.sandbox.delivery.dispatcher import RETRY_DELAYS, Courier
 from bot.sandbox.delivery.events import Events
 from bot.sandbox.delivery.faults import Faults
 from bot.sandbox.delivery.http import HttpTransport
-from bot.sandbox.delivery.socketmode import SocketMode
+from bot.sandbox.delivery.socketmode import SocketModeServer
 from bot.sandbox.delivery.stats import Statistics
 from bot.sandbox.people.interactions import Interactions
 from bot.sandbox.people.speech import Speech
@@ -30,9 +30,9 @@ from bot.sandbox.web.pageapi import PageApi
 from bot.sandbox.web.pagehub import PageHub
 from bot.sandbox.workspace.payloads import message_payload, view_payload
 from bot.sandbox.workspace.people import APP
-from bot.sandbox.workspace.records import Call, Message, Payload
+from bot.sandbox.workspace.records import ApiCall, Payload, SlackMessage
 from bot.sandbox.workspace.state import Workspace
-from bot.sandbox.workspace.tasks import Tasks
+from bot.sandbox.workspace.tasks import BackgroundTasks
 
 T = TypeVar("T")
 
@@ -94,7 +94,7 @@ class Sandbox(Arrangements):
         self.workspace = Workspace(
             self.clock, bot_name=self.bot_name, scopes=self.scopes, token=secrets.token_hex(12)
         )
-        self._tasks = Tasks(self.workspace.changes)
+        self._tasks = BackgroundTasks(self.workspace.changes)
         self._hub = PageHub(self.workspace, self._tasks)
         self.faults = Faults(self._hub.refresh)
         self.limits = RateLimits(self.clock)
@@ -109,7 +109,7 @@ class Sandbox(Arrangements):
     def _build_ways_out(self) -> None:
         """To the app."""
         patience = self.ack_timeout
-        self._sockets = SocketMode(self.workspace, self._tasks, patience=patience)
+        self._sockets = SocketModeServer(self.workspace, self._tasks, patience=patience)
         self._sockets.sleep = self.sleep
         self._http = HttpTransport(
             lambda: self.events_url, self.signing_secret, clock=self.clock, patience=patience
@@ -310,7 +310,7 @@ class Sandbox(Arrangements):
         return self.workspace.direct_message(user).id
 
     @property
-    def calls(self) -> list[Call]:
+    def calls(self) -> list[ApiCall]:
         """Every Web API call so far, without its token."""
         return self._api.calls
 
@@ -327,7 +327,7 @@ class Sandbox(Arrangements):
         """
         return await self.workspace.changes.until(predicate, timeout)
 
-    def _shown(self, message: Message) -> Payload:
+    def _shown(self, message: SlackMessage) -> Payload:
         channel = {"channel": message.channel}
         return {**message_payload(self.workspace, message, with_metadata=True), **channel}
 

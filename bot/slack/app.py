@@ -19,7 +19,7 @@ from bot.core.approvals import Approvals
 from bot.core.audit import AuditedCheckpoints
 from bot.core.catalog import Catalog
 from bot.core.edits import Edits
-from bot.core.inbox import Inbox
+from bot.core.inbox import ThreadInbox
 from bot.core.outbox import Outbox
 from bot.core.runs.starts import Starts
 from bot.core.runs.witness import Witness, WitnessedCheckpoints
@@ -36,7 +36,7 @@ from bot.questions.record import Rules
 from bot.slack.cards.choose import is_folded
 from bot.slack.directory import SlackDirectory
 from bot.slack.http import Answering
-from bot.slack.listeners import Desk, FrontApp, register
+from bot.slack.listeners import FrontApp, ListenerContext, register
 from bot.slack.notifier import SlackNotifier
 from bot.slack.ratelimit import SLACK_LIMITS, Limits, Pacer
 from bot.tasks import Tasks
@@ -106,7 +106,7 @@ class Countersign:
     """
 
     bolt: AsyncApp
-    desk: Desk
+    desk: ListenerContext
     sweep: Sweep
     tasks: Tasks
     answering: Answering
@@ -210,7 +210,7 @@ def build(
         spawn=tasks.spawn,
         witness=witness,
     )
-    inbox = Inbox(
+    inbox = ThreadInbox(
         storage=storage,
         access=approvals.access,
         approvals=approvals,
@@ -227,7 +227,7 @@ def build(
             waker(thread_id)
 
     waker.work = lambda thread_id: tasks.spawn(threads.work(thread_id))
-    desk = Desk(
+    desk = ListenerContext(
         storage=storage,
         approvals=approvals,
         inbox=inbox,

@@ -35,7 +35,7 @@ _NOT_HERE = frozenset(
 )
 
 
-class Call(Protocol):
+class CallMethod(Protocol):
     """Calls a method of Slack."""
 
     async def __call__(self, method: str, **arguments: Any) -> dict[str, Any]:
@@ -160,7 +160,7 @@ class NativeStream:
         clock: The time now; paces the pieces.
     """
 
-    call: Call
+    call: CallMethod
     target: dict[str, str]
     metadata: dict[str, Any]
     fallback: GrowingMessage

@@ -38,7 +38,7 @@ _NEVER = frozenset({"wtimeoutms", "wtimeout", "fsync", "readpreferencetags", "ma
 _FILES = ("tlscafile", "tlscertificatekeyfile", "tlscrlfile", "ssl_ca_certs", "ssl_certfile")
 
 
-class Address:
+class ServerAddress:
     """What a `MONGODB_URI` says.
 
     Args:

@@ -20,7 +20,7 @@ from pymongo.errors import AutoReconnect, DuplicateKeyError, PyMongoError
 from pymongo.read_concern import ReadConcern
 
 from storage.errors import Fault, StoreBrokenError, StoreUnavailableError
-from storage.mongo.address import Address
+from storage.mongo.address import ServerAddress
 from storage.mongo.faults import TRANSLATED, plain, store_error
 
 Driver = Literal["motor", "pymongo"]
@@ -87,7 +87,9 @@ class Client:
         self._driver = driver
         self._name = database
         # A tenth is for the way back: the caller has its answer within `timeout`.
-        self._address = Address(uri, timeout_ms=int(timeout / timedelta(milliseconds=1) * 0.9))
+        self._address = ServerAddress(
+            uri, timeout_ms=int(timeout / timedelta(milliseconds=1) * 0.9)
+        )
         self._database: AsyncDatabase[dict[str, Any]] | None = None
         self._close: Callable[[], Awaitable[None]] | None = None
 

@@ -17,7 +17,7 @@ from random import Random
 from typing import Any, Protocol
 
 from bot.sandbox.server import Sandbox
-from bot.sandbox.workspace.records import Channel
+from bot.sandbox.workspace.records import SlackChannel
 from storage.base import Storage
 from storage.errors import RecordNotFoundError
 from storage.mongo import Driver
@@ -257,7 +257,7 @@ class Play:
         bot = self.sandbox.user_id("countersign")
         self.channels = []
         for number in range(max(3, self.setting.threads // 4)):
-            channel = Channel(id=f"C0CHAOS{number:03d}", name=f"chaos-{number}")
+            channel = SlackChannel(id=f"C0CHAOS{number:03d}", name=f"chaos-{number}")
             channel.members.extend([*people, bot])
             self.sandbox.workspace.channels[channel.id] = channel
             self.channels.append(channel.id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agents.core.checkpoint import CheckpointStatus, ThreadStore
+from agents.core.checkpoint import CheckpointStatus, GraphThreadStore
 from agents.core.errors import CheckpointConflictError
 from agents.memory import MemoryCheckpointStore
 from storage.base import Storage
@@ -13,18 +13,20 @@ PENDING, RUNNING = CheckpointStatus.PENDING, CheckpointStatus.RUNNING
 
 
 @pytest.fixture(params=["adapter", "memory"])
-def store(request: pytest.FixtureRequest, storage: Storage) -> ThreadStore:
+def store(request: pytest.FixtureRequest, storage: Storage) -> GraphThreadStore:
     found = storage.checkpoints if request.param == "adapter" else MemoryCheckpointStore()
-    assert isinstance(found, ThreadStore)
+    assert isinstance(found, GraphThreadStore)
     return found
 
 
-async def save(store: ThreadStore, *ids: str, status: CheckpointStatus = PENDING) -> None:
+async def save(store: GraphThreadStore, *ids: str, status: CheckpointStatus = PENDING) -> None:
     for one in ids:
         await store.save(one, "data", status=status, expected_version=0)
 
 
-async def test_what_is_released_can_be_claimed_again_with_its_journal(store: ThreadStore) -> None:
+async def test_what_is_released_can_be_claimed_again_with_its_journal(
+    store: GraphThreadStore,
+) -> None:
     await save(store, "t")
     await store.claim("t", "answer", expected_version=1)
     await store.append("t", "entry", base=1, index=0)
@@ -39,7 +41,7 @@ async def test_what_is_released_can_be_claimed_again_with_its_journal(store: Thr
         await store.append("t", "late", base=1, index=0)
 
 
-async def test_only_what_runs_is_released_and_once(store: ThreadStore) -> None:
+async def test_only_what_runs_is_released_and_once(store: GraphThreadStore) -> None:
     await save(store, "t")
     for version in (0, 1, 2):
         with pytest.raises(CheckpointConflictError):
@@ -54,7 +56,7 @@ async def test_only_what_runs_is_released_and_once(store: ThreadStore) -> None:
         await store.release("nobody", expected_version=1)
 
 
-async def test_ids_are_told_in_order_page_by_page(store: ThreadStore) -> None:
+async def test_ids_are_told_in_order_page_by_page(store: GraphThreadStore) -> None:
     await save(store, "b", "a", "a@2", "a@10", "aa", "ü", "%", "A_")
     every = sorted(["b", "a", "a@2", "a@10", "aa", "ü", "%", "A_"])
     assert list(await store.ids()) == every
@@ -67,7 +69,7 @@ async def test_ids_are_told_in_order_page_by_page(store: ThreadStore) -> None:
     assert list(await store.ids(prefix="%")) == ["%"]
 
 
-async def test_what_is_deleted_is_gone_with_its_journal(store: ThreadStore) -> None:
+async def test_what_is_deleted_is_gone_with_its_journal(store: GraphThreadStore) -> None:
     await save(store, "t", "other")
     await store.append("t", "entry", base=1, index=0)
     await store.append("other", "entry", base=1, index=0)
@@ -80,7 +82,9 @@ async def test_what_is_deleted_is_gone_with_its_journal(store: ThreadStore) -> N
     assert tuple(kept.journal) == ("entry",)
 
 
-async def test_deleting_may_be_repeated_but_not_with_another_version(store: ThreadStore) -> None:
+async def test_deleting_may_be_repeated_but_not_with_another_version(
+    store: GraphThreadStore,
+) -> None:
     await save(store, "t")
     for version in (0, 2):
         with pytest.raises(CheckpointConflictError):

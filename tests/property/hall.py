@@ -32,7 +32,7 @@ from bot.core.catalog import Catalog
 from bot.core.edits import Edits
 from bot.layout.action_ids import ActionId, encode
 from bot.slack.listeners import actions, views
-from bot.slack.listeners.context import Desk
+from bot.slack.listeners.context import ListenerContext
 from storage.records import Approval
 from storage.sqlite import SqliteStorage
 from tests.fakes import FakeNotifier
@@ -101,7 +101,7 @@ class Mortal:
         return use
 
 
-class Counter(Desk):
+class Counter(ListenerContext):
     """The listeners' desk; no real time passes at it."""
 
     async def in_time(self, work: Awaitable[T]) -> T:
@@ -163,7 +163,7 @@ class Hall:
         self._desk = self._counter()
         views.register(cast(AsyncApp, self.bolt), self._desk)
 
-    def _counter(self) -> Desk:
+    def _counter(self) -> ListenerContext:
         office = self.office
 
         async def no_name(_: str) -> str:

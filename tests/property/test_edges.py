@@ -23,7 +23,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
 from bot.sandbox.workspace.people import GUS, OPS, ROSA, TEAM
-from bot.sandbox.workspace.records import Person
+from bot.sandbox.workspace.records import SlackUser
 from storage.base import Storage
 from storage.records import Approval, Status
 from tests.chaos.agent import EFFECTS, effects
@@ -137,7 +137,7 @@ async def edge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
     agent = {"COUNTERSIGN_AGENT": "tests.chaos.agent:build"}
     async with a_stage(tmp_path, "http", **agent) as stage, aiohttp.ClientSession() as session:
         for id_, team, is_stranger in ((EVE, "T9OTHERCOR", True), (SIS, "T8SISTER00", False)):
-            stage.sandbox.workspace.people[id_] = Person(
+            stage.sandbox.workspace.people[id_] = SlackUser(
                 id=id_, name=id_.lower(), real_name=id_, team_id=team, is_stranger=is_stranger
             )
             stage.sandbox.workspace.channels[OPS].members.append(id_)

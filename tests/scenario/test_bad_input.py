@@ -17,7 +17,7 @@ import pytest
 from bot.config.values import Log
 from bot.observability.logs import configure
 from bot.sandbox.blockkit.rules import message_errors
-from bot.sandbox.delivery.http import HttpTransport, Parcel, Reply
+from bot.sandbox.delivery.http import AppReply, HttpTransport, Parcel
 from tests.scenario import agents
 from tests.stage import SECRET, Stage, a_stage, buttons
 
@@ -183,7 +183,7 @@ async def test_a_replayed_click(opened: Opening) -> None:
     assert agents.RAN == ["hello"]
 
 
-async def forged(stage: Stage, payload: dict[str, Any], secret: str, *, age: float = 0) -> Reply:
+async def forged(stage: Stage, payload: dict[str, Any], secret: str, *, age: float = 0) -> AppReply:
     """Send a click that is signed with another secret, or at another time."""
     transport = HttpTransport(
         lambda: stage.sandbox.events_url,

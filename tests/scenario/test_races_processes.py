@@ -21,7 +21,7 @@ import pytest
 
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.server import Sandbox
-from bot.sandbox.workspace.records import Channel
+from bot.sandbox.workspace.records import SlackChannel
 from tests.chaos.agent import EFFECTS, KINDS, effects
 from tests.mongo import DRIVERS, MongoServer
 from tests.ports import free_port
@@ -156,7 +156,7 @@ async def sandbox() -> AsyncIterator[Sandbox]:
 def channels_of(sandbox: Sandbox) -> list[str]:
     """A channel for each card: Slack takes one message a second in each."""
     everybody = [sandbox.user_id(name) for name in ("Rosa", "Ada", "Ben", "Mia", "Gus")]
-    channels = [Channel(id=f"C0RACE{n:04d}", name=f"race-{n}") for n in range(CARDS)]
+    channels = [SlackChannel(id=f"C0RACE{n:04d}", name=f"race-{n}") for n in range(CARDS)]
     for channel in channels:
         channel.members.extend([*everybody, sandbox.user_id("countersign")])
         sandbox.workspace.channels[channel.id] = channel

@@ -24,10 +24,10 @@ from agents.core.pending import Point
 from agents.core.scope import RunContext, Scope, current_scope, entered
 from agents.graph.errors import GraphStepLimitError, StateChangedError, StateUpdateError
 from agents.graph.nodes.breakpoints import Gatekeeper, apply_edit, stop_signal
-from agents.graph.nodes.running import Ending, Place
+from agents.graph.nodes.running import NodeEnding, NodePlace
 from agents.graph.state.channels import Values
 from agents.graph.state.place import GraphInfo, GraphState, Memory, Outcome, Task
-from agents.graph.state.plan import Around, Topology
+from agents.graph.state.plan import OuterGraph, Topology
 
 
 async def _keep_nothing(_: GraphState) -> None:
@@ -70,7 +70,7 @@ class Engine:
         topology: Topology,
         hooks: Hooks | None = None,
         *,
-        around: Around | None = None,
+        around: OuterGraph | None = None,
         is_guarded: bool = False,
         step_limit: int | None = None,
     ) -> None:
@@ -79,7 +79,7 @@ class Engine:
         self._steps = 0
         self._hooks = hooks or Hooks()
         self._scope: Scope = current_scope("a graph")
-        self._place = Place(
+        self._place = NodePlace(
             topology=topology,
             scope=self._scope,
             around=around,
@@ -226,7 +226,7 @@ class Engine:
             first.add_note(f"beside it: {type(other).__name__}: {other}")
         raise first
 
-    async def _side_by_side(self, todo: list[int]) -> AsyncIterator[tuple[int, Ending]]:
+    async def _side_by_side(self, todo: list[int]) -> AsyncIterator[tuple[int, NodeEnding]]:
         tasks = {
             asyncio.create_task(self._place.run(self.state.tasks[at], self.state)): at
             for at in todo
@@ -275,7 +275,7 @@ class Engine:
         return found[0][1] if found else None
 
 
-def _make_child(here: Around, is_guarded: bool) -> Engine:  # noqa: FBT001 - see `MakeChild`
+def _make_child(here: OuterGraph, is_guarded: bool) -> Engine:  # noqa: FBT001 - see `MakeChild`
     """Make the engine of a sub-graph; it stands where its node does."""
     return Engine(cast("Topology", here.node.graph), around=here, is_guarded=is_guarded)
 
@@ -330,7 +330,7 @@ def shown_values(topology: Topology, state: GraphState) -> Values:
         return state.values
 
 
-def _fatal(task: asyncio.Task[Ending]) -> BaseException:
+def _fatal(task: asyncio.Task[NodeEnding]) -> BaseException:
     if task.cancelled():
         return asyncio.CancelledError("a node was cancelled")
     return cast("BaseException", task.exception())

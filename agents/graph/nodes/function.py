@@ -17,7 +17,7 @@ from agents.graph.errors import GotoError, StateUpdateError
 from agents.graph.options import is_async
 from agents.graph.state.channels import Channels, Values
 from agents.graph.state.place import Outcome
-from agents.graph.state.plan import Around, Node, Topology
+from agents.graph.state.plan import Node, OuterGraph, Topology
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ async def call_function(node: Node, state: object, context: NodeContext) -> obje
     return await result if inspect.isawaitable(result) else result
 
 
-def read_outcome(here: Around, result: object, around: Around | None = None) -> Outcome:
+def read_outcome(here: OuterGraph, result: object, around: OuterGraph | None = None) -> Outcome:
     """Look at what a node returned, before anything of it counts.
 
     Args:
@@ -84,7 +84,7 @@ def read_outcome(here: Around, result: object, around: Around | None = None) -> 
     return Outcome(update=deepcopy(topology.channels.check(result, who)))
 
 
-def _commanded(there: Around, who: str, command: Command) -> Outcome:
+def _commanded(there: OuterGraph, who: str, command: Command) -> Outcome:
     """What a command means for a node of a graph."""
     topology, named = there.topology, there.node.destinations
     update = topology.channels.check(command.update, who)

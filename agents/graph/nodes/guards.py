@@ -28,7 +28,7 @@ from agents.graph.errors import NodeFailedError, NodeRefusedError
 from agents.graph.nodes.once import ONCE
 from agents.graph.nodes.questions import NodeRun
 from agents.graph.state.place import Outcome
-from agents.graph.state.plan import Around
+from agents.graph.state.plan import OuterGraph
 
 FAILED = "node_failed"
 """Kind of journal entries: a node that people let run has failed."""
@@ -40,7 +40,7 @@ _UNDECIDED = (CheckpointError, ResumeError, RunCancelledError)
 """Errors after which the node's own outcome is still open."""
 
 
-async def begin_guarded(here: Around, node_run: NodeRun) -> Outcome | None:
+async def begin_guarded(here: OuterGraph, node_run: NodeRun) -> Outcome | None:
     """Note that a node begins that people let run; or find out what became of it before.
 
     Args:
@@ -70,7 +70,7 @@ async def begin_guarded(here: Around, node_run: NodeRun) -> Outcome | None:
     return None
 
 
-def refuse_failed(here: Around) -> None:
+def refuse_failed(here: OuterGraph) -> None:
     """Refuse to run a node again whose failure is on record.
 
     Raises:
@@ -120,13 +120,13 @@ def _remember(node_run: NodeRun, at: str) -> None:
             node_run.kept[key] = decode(entry["result"])
 
 
-def _ask(here: Around) -> NoReturn:
+def _ask(here: OuterGraph) -> NoReturn:
     graph, node = here.topology.name, here.node.name
     title = f"Step “{node}” of “{graph}”"
     stateful_interrupt(DoubtInfo(tool_name=node, arguments={}, title=title, call_id=""), True)  # noqa: FBT003 - a state, not a flag
 
 
-def _choice(here: Around) -> str:
+def _choice(here: OuterGraph) -> str:
     _, _, answer = get_resume_context(object)
     match answer:
         case None:

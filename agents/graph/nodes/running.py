@@ -27,7 +27,7 @@ from agents.graph.nodes.guards import FAILED, begin_guarded, note_failure, refus
 from agents.graph.nodes.questions import NodeRun, running
 from agents.graph.state.channels import Values
 from agents.graph.state.place import Answered, GraphState, Memory, Outcome, Task
-from agents.graph.state.plan import Around, Topology
+from agents.graph.state.plan import OuterGraph, Topology
 from agents.middlewares.retry import Beginning
 
 NODE = "node"
@@ -50,12 +50,12 @@ class SubGraph(Protocol):
         ...
 
 
-MakeChild: TypeAlias = Callable[[Around, bool], SubGraph]
+MakeChild: TypeAlias = Callable[[OuterGraph, bool], SubGraph]
 """Makes the engine of a sub-graph: of the node that it is, and whether people let it run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
+class NodeEnding:
     """How the run of a node ended.
 
     Attributes:
@@ -70,7 +70,7 @@ class Ending:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class NodePlace:
     """Where nodes run. For the engine.
 
     Attributes:
@@ -84,12 +84,12 @@ class Place:
 
     topology: Topology
     scope: Scope
-    around: Around | None
+    around: OuterGraph | None
     is_guarded: bool
     make_child: MakeChild
     children: dict[Address, SubGraph] = field(default_factory=dict)
 
-    async def run(self, task: Task, state: GraphState) -> Ending:
+    async def run(self, task: Task, state: GraphState) -> NodeEnding:
         """Run a node in its address.
 
         Args:
@@ -117,7 +117,7 @@ class Place:
     def _begun(self, task: Task, node_run: NodeRun, state: GraphState, scope: Scope) -> _Begun:
         node = self.topology.nodes[task.node]
         is_guarded = (task.is_guarded or self.is_guarded) and not node.is_idempotent
-        here = Around(topology=self.topology, node=node)
+        here = OuterGraph(topology=self.topology, node=node)
         return _Begun(
             here=here,
             around=self.around,
@@ -129,7 +129,7 @@ class Place:
             child=self._child(here, scope.address, is_guarded) if node.graph is not None else None,
         )
 
-    def _child(self, here: Around, address: Address, is_guarded: bool) -> SubGraph:  # noqa: FBT001 - see `MakeChild`
+    def _child(self, here: OuterGraph, address: Address, is_guarded: bool) -> SubGraph:  # noqa: FBT001 - see `MakeChild`
         if address not in self.children:
             self.children[address] = self.make_child(here, is_guarded)
         return self.children[address]
@@ -139,8 +139,8 @@ class Place:
 class _Begun:
     """A node that has begun, and is in its scope."""
 
-    here: Around
-    around: Around | None
+    here: OuterGraph
+    around: OuterGraph | None
     task: Task
     state: GraphState
     node_run: NodeRun
@@ -148,7 +148,7 @@ class _Begun:
     is_guarded: bool
     child: SubGraph | None
 
-    async def end(self) -> Ending:
+    async def end(self) -> NodeEnding:
         """Run it to its end: once, or as often as its policy says."""
         try:
             outcome = await self._settled() or await self._outcome()
@@ -160,9 +160,9 @@ class _Begun:
         done = replace(
             self.task, status="done", outcome=outcome, answered=answered, kept={}, error=""
         )
-        return Ending(task=done)
+        return NodeEnding(task=done)
 
-    async def ungrouped(self, group: BaseExceptionGroup[BaseException]) -> Ending:
+    async def ungrouped(self, group: BaseExceptionGroup[BaseException]) -> NodeEnding:
         """End it with what came out of its own task group."""
         try:
             error = unpack_group(group)
@@ -246,7 +246,7 @@ class _Begun:
         update = graph_update(node, channels, before, after)
         return replace(read_outcome(self.here, update), memory=memory)
 
-    async def _failed(self, error: Exception) -> Ending:
+    async def _failed(self, error: Exception) -> NodeEnding:
         """A sub-graph that failed keeps what is finished in it, and what waits in it."""
         child, node_run = self.child, self.node_run
         if child is None:
@@ -258,7 +258,7 @@ class _Begun:
         )
         has_begun = child is not None and bool(child.state.tasks)
         signal = Interrupted(child.kept_point()) if child is not None and has_begun else None
-        return Ending(task=failed, signal=signal, error=error)
+        return NodeEnding(task=failed, signal=signal, error=error)
 
     def _context(self, attempt: int) -> NodeContext:
         return NodeContext(
@@ -289,10 +289,10 @@ def _answers(node_run: NodeRun) -> tuple[Answered, ...]:
     return tuple(node_run.answered[index] for index in sorted(node_run.answered))
 
 
-def _waiting(task: Task, node_run: NodeRun, signal: Interrupted) -> Ending:
+def _waiting(task: Task, node_run: NodeRun, signal: Interrupted) -> NodeEnding:
     """Who asks, waits; who asked something else than people answered, waits as before."""
     if node_run.refusals:
-        return Ending(task=replace(task, status="waiting", kept=node_run.kept), signal=signal)
+        return NodeEnding(task=replace(task, status="waiting", kept=node_run.kept), signal=signal)
     answered = _answers(node_run)
     waiting = replace(task, status="waiting", answered=answered, kept=node_run.kept, error="")
-    return Ending(task=waiting, signal=signal)
+    return NodeEnding(task=waiting, signal=signal)

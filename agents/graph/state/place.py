@@ -122,7 +122,7 @@ class Break:
 
 @register("countersign.graph_origin/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class StepOrigin:
     """What a step was worked out of, as long as people may change the state before it begins.
 
     Stored: version 1, must stay readable.
@@ -171,7 +171,7 @@ class GraphState:
     queued: tuple[str | Send, ...] = ()
     leaving: Outcome | None = None
     memories: dict[str, Memory] = field(default_factory=dict)
-    origin: Origin | None = None
+    origin: StepOrigin | None = None
 
     @property
     def next(self) -> tuple[str, ...]:

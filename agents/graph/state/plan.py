@@ -16,7 +16,7 @@ from agents.core.interrupt import Interrupted
 from agents.graph.commands import END, START, Send, Target
 from agents.graph.errors import GotoError, GraphBuildError
 from agents.graph.state.channels import Channels, Values
-from agents.graph.state.place import Break, GraphState, Memory, Origin, Outcome, Task
+from agents.graph.state.place import Break, GraphState, Memory, Outcome, StepOrigin, Task
 from agents.graph.state.retries import RetryPolicy
 
 NodeFunction: TypeAlias = Callable[..., object]
@@ -57,7 +57,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Around:
+class OuterGraph:
     """The graph around a sub-graph.
 
     Attributes:
@@ -288,8 +288,8 @@ class Topology:
         ]
 
 
-def _origin(state: GraphState, done: Arrivals) -> Origin:
-    return Origin(
+def _origin(state: GraphState, done: Arrivals) -> StepOrigin:
+    return StepOrigin(
         done=tuple((name, None if own is None else tuple(own)) for name, own in done),
         joins=state.joins,
         counts=state.counts,

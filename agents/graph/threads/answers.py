@@ -34,7 +34,7 @@ from agents.graph.state.channels import Values
 from agents.graph.state.place import GraphInfo, GraphState
 from agents.graph.state.plan import Topology
 from agents.graph.threads.document import ThreadDocument
-from agents.graph.threads.thread import Thread
+from agents.graph.threads.thread import GraphThread
 
 
 class Resume(TypedDict, total=False):
@@ -261,7 +261,7 @@ def names_questions(request: Resume) -> bool:
     return "command" not in request and ("resume_map" in request or "expect" in request)
 
 
-def late_error(thread: Thread, request: Resume) -> Exception:
+def late_error(thread: GraphThread, request: Resume) -> Exception:
     """Why a resume came too late: somebody else answered the same, or does something else.
 
     Raises:

@@ -29,7 +29,7 @@ from agents.graph.state.place import GraphInfo, GraphState
 from agents.graph.state.plan import Topology
 from agents.graph.threads.document import ThreadDocument, bare_point
 from agents.graph.threads.snapshot import GraphResult, Phase, graph_address, pending_of, result_of
-from agents.graph.threads.thread import Thread
+from agents.graph.threads.thread import GraphThread
 
 Tell = Callable[[str, object], None]
 
@@ -52,7 +52,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class ThreadWork:
     """What is to be done with a thread now.
 
     Attributes:
@@ -80,13 +80,15 @@ class Execution:
         tell: Takes what `stream` gives.
     """
 
-    def __init__(self, topology: Topology, options: Options, thread: Thread, tell: Tell) -> None:
+    def __init__(
+        self, topology: Topology, options: Options, thread: GraphThread, tell: Tell
+    ) -> None:
         self._topology = topology
         self._options = options
         self._thread = thread
         self._tell = tell
 
-    async def run(self, head: ThreadDocument, work: Work) -> GraphResult:
+    async def run(self, head: ThreadDocument, work: ThreadWork) -> GraphResult:
         """Go on from a head.
 
         Args:
@@ -115,7 +117,7 @@ class Execution:
                 raise
         return await self._finish(head, run, engine.state, values, work)
 
-    def _tell_start(self, run: RunContext, work: Work) -> None:
+    def _tell_start(self, run: RunContext, work: ThreadWork) -> None:
         name, thread_id = self._topology.name, run.checkpoint_id
         run.observers.tell(
             RunResumed(checkpoint_id=thread_id, targets=tuple(work.answers))
@@ -123,7 +125,7 @@ class Execution:
             else RunStarted(checkpoint_id=thread_id, agent_name=name)
         )
 
-    def _context(self, head: ThreadDocument, work: Work) -> RunContext:
+    def _context(self, head: ThreadDocument, work: ThreadWork) -> RunContext:
         session = SessionValues(head.session)
         session.take_changes()
         return RunContext(
@@ -146,7 +148,7 @@ class Execution:
         run.journal = self._thread.journal(every_step=True)
 
     async def _pause(
-        self, head: ThreadDocument, run: RunContext, signal: Interrupted, work: Work
+        self, head: ThreadDocument, run: RunContext, signal: Interrupted, work: ThreadWork
     ) -> GraphResult:
         point = signal.point
         result = self._result(point)
@@ -171,7 +173,12 @@ class Execution:
         run.observers.tell(RunFailed(checkpoint_id=run.checkpoint_id, error=error))
 
     async def _finish(
-        self, head: ThreadDocument, run: RunContext, state: GraphState, values: Values, work: Work
+        self,
+        head: ThreadDocument,
+        run: RunContext,
+        state: GraphState,
+        values: Values,
+        work: ThreadWork,
     ) -> GraphResult:
         saved = await self._end(head, run, state, "")
         run.observers.tell(RunFinished(checkpoint_id=run.checkpoint_id))

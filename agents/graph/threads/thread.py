@@ -16,7 +16,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import cast
 
-from agents.core.checkpoint import CheckpointStatus, CheckpointStore, StoredCheckpoint, ThreadStore
+from agents.core.checkpoint import (
+    CheckpointStatus,
+    CheckpointStore,
+    GraphThreadStore,
+    StoredCheckpoint,
+)
 from agents.core.codec import Json, from_text, read_back, to_text
 from agents.core.errors import AgentConfigError, CheckpointConflictError, CheckpointNotFoundError
 from agents.core.journal import Journal
@@ -43,7 +48,7 @@ def is_copy(stored: str, key: str) -> bool:
     return re.fullmatch(re.escape(key) + r"@\d+", stored) is not None
 
 
-class Thread:
+class GraphThread:
     """One thread in a store, as this process knows it.
 
     Args:
@@ -207,7 +212,7 @@ class Thread:
             CheckpointConflictError: Somebody else wrote first.
         """
         before, store = self.head, self._store
-        if before is None or not isinstance(store, ThreadStore) or not _is_current(self._text):
+        if before is None or not isinstance(store, GraphThreadStore) or not _is_current(self._text):
             return None
         change = difference(before, document)
         if change is None:
@@ -229,7 +234,7 @@ class Thread:
         Raises:
             CheckpointConflictError: Somebody else did, or wrote.
         """
-        store = cast("ThreadStore", self._store)
+        store = cast("GraphThreadStore", self._store)
         self._version = await store.release(self._key, expected_version=self._version)
 
     def journal(self, *, every_step: bool, resumed: bool = False) -> Journal:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from agents.core.checkpoint import CheckpointStatus, CheckpointStore, ThreadStore
+from agents.core.checkpoint import CheckpointStatus, CheckpointStore, GraphThreadStore
 from agents.core.errors import (
     AgentConfigError,
     CheckpointConflictError,
@@ -20,7 +20,7 @@ from agents.graph.threads.document import ThreadDocument
 from agents.graph.threads.execution import Options
 from agents.graph.threads.rewrite import edited, forked
 from agents.graph.threads.snapshot import StateSnapshot, graph_address, pending_of, task_views
-from agents.graph.threads.thread import Thread, is_copy, stored_id, thread_of
+from agents.graph.threads.thread import GraphThread, is_copy, stored_id, thread_of
 
 
 class GraphThreads:
@@ -180,16 +180,16 @@ class GraphThreads:
         if head is None and not copies:
             raise CheckpointNotFoundError(thread_id)
 
-    async def _known(self, store: ThreadStore, thread_id: str) -> StateSnapshot | None:
+    async def _known(self, store: GraphThreadStore, thread_id: str) -> StateSnapshot | None:
         """Where a thread of this graph stands; None when it is another's, or cannot be read."""
-        thread = Thread(store, thread_id)
+        thread = GraphThread(store, thread_id)
         try:
             return self._snapshot(thread_id, await thread.need_head(self.topology))
         except (CheckpointError, OtherGraphError):
             return None
 
-    def _listing(self, what: str) -> ThreadStore:
-        if self._store is None or not isinstance(self._store, ThreadStore):
+    def _listing(self, what: str) -> GraphThreadStore:
+        if self._store is None or not isinstance(self._store, GraphThreadStore):
             raise NoGraphStoreError(self.name, f"{what}, which takes a ThreadStore,")
         return self._store
 
@@ -220,10 +220,10 @@ class GraphThreads:
         saved = await thread.save(replace(document, parent=head.number))
         return self._snapshot(thread_id, saved)
 
-    def _thread(self, thread_id: str, what: str) -> Thread:
+    def _thread(self, thread_id: str, what: str) -> GraphThread:
         if self._store is None or not thread_id:
             raise NoGraphStoreError(self.name, what)
-        return Thread(self._store, thread_id)
+        return GraphThread(self._store, thread_id)
 
     def _snapshot(self, thread_id: str, document: ThreadDocument) -> StateSnapshot:
         state, waiting = document.state, pending_of(document.point)
@@ -241,7 +241,7 @@ class GraphThreads:
         )
 
 
-async def _copies(store: ThreadStore, key: str) -> list[str]:
+async def _copies(store: GraphThreadStore, key: str) -> list[str]:
     """The ids of a thread's history."""
     found, last = list[str](), ""
     while page := await store.ids(prefix=f"{key}@", after=last):

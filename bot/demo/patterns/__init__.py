@@ -28,7 +28,7 @@ from bot.demo.patterns import (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pattern:
+class DemoPattern:
     """One pattern, in a channel of its own.
 
     Attributes:
@@ -43,16 +43,16 @@ class Pattern:
 
 
 PATTERNS = (
-    Pattern(channel="#approval", example=tickets.EXAMPLE, build=approval.build),
-    Pattern(channel="#review-edit", example=tickets.EXAMPLE, build=review_edit.build),
-    Pattern(channel="#feedback", example=feedback.EXAMPLE, build=feedback.build),
-    Pattern(channel="#follow-up", example=follow_up.EXAMPLE, build=follow_up.build),
-    Pattern(channel="#supervisor", example=supervised.EXAMPLE, build=supervised.build),
-    Pattern(channel="#plan", example=travel.EXAMPLE, build=travel.build),
-    Pattern(channel="#deep", example=deep.EXAMPLE, build=deep.build),
-    Pattern(channel="#project", example=project.EXAMPLE, build=project.build),
-    Pattern(channel="#graph", example=graphs.EXAMPLE, build=graphs.build),
-    Pattern(channel="#react", example=react.EXAMPLE, build=react.build),
+    DemoPattern(channel="#approval", example=tickets.EXAMPLE, build=approval.build),
+    DemoPattern(channel="#review-edit", example=tickets.EXAMPLE, build=review_edit.build),
+    DemoPattern(channel="#feedback", example=feedback.EXAMPLE, build=feedback.build),
+    DemoPattern(channel="#follow-up", example=follow_up.EXAMPLE, build=follow_up.build),
+    DemoPattern(channel="#supervisor", example=supervised.EXAMPLE, build=supervised.build),
+    DemoPattern(channel="#plan", example=travel.EXAMPLE, build=travel.build),
+    DemoPattern(channel="#deep", example=deep.EXAMPLE, build=deep.build),
+    DemoPattern(channel="#project", example=project.EXAMPLE, build=project.build),
+    DemoPattern(channel="#graph", example=graphs.EXAMPLE, build=graphs.build),
+    DemoPattern(channel="#react", example=react.EXAMPLE, build=react.build),
 )
 
 

@@ -11,7 +11,7 @@ from agents.gates.decorator import tool
 from agents.gates.followup import FOLLOW_UP_NAME, follow_up_tool
 from agents.middlewares.safe import SafeTools
 from agents.prebuilt.deep import TASK_TOOL, deep_agent
-from bot.demo.commands import Call, gives_up
+from bot.demo.commands import PlannedToolCall, gives_up
 from bot.demo.patterns.rules import Reply, Seen, call, found, hint, voice
 from bot.demo.replies import is_answer
 
@@ -113,7 +113,7 @@ def analysis_rule(seen: Seen) -> Reply:
     return Reply("", (call("analyze", data=seen.request),))
 
 
-def _todos(current: int) -> Call:
+def _todos(current: int) -> PlannedToolCall:
     """The call that writes the list, with one item at work and those before it done."""
     todos: list[Json] = [
         {"content": step, "status": _status(at, current)} for at, step in enumerate(_STEPS)
@@ -127,7 +127,7 @@ def _status(at: int, current: int) -> str:
     return "completed" if at < current else "pending"
 
 
-def _task(agent: str, description: str) -> Call:
+def _task(agent: str, description: str) -> PlannedToolCall:
     return call(TASK_TOOL, subagent_type=agent, description=description)
 
 

@@ -21,7 +21,7 @@ from agents.prebuilt.supervisor import supervisor
 from agents.tools.actions import EXIT_NAME, TRANSFER_NAME, exit_tool
 from agents.workflows.sequential import SequentialAgent
 from agents.workflows.transfer import transfer_tool_to
-from bot.demo.commands import Call
+from bot.demo.commands import PlannedToolCall
 from bot.demo.patterns.planned import planner, plans, responds, step_of, work_of
 from bot.demo.patterns.rules import Reply, Seen, call, found, hint, voice
 from bot.demo.replies import report
@@ -202,7 +202,7 @@ def _project(text: str) -> str:
     return found(r"\bproject\s+[\"“]?((?-i:[A-Z])[\w-]*(?:\s+(?-i:[A-Z])[\w-]*)*)", text)
 
 
-def _call(step: str) -> Call | None:
+def _call(step: str) -> PlannedToolCall | None:
     match re.split(r"^(Analyse|Draft|Allocate|Assign) ", step)[1:]:
         case ["Analyse", rest]:
             return call("analyze_requirements", project_name=_after("requirements of", rest))

@@ -22,7 +22,7 @@ from pydantic_ai.models.function import AgentInfo, DeltaToolCalls, FunctionModel
 
 from agents.core.codec import Json
 from agents.models import stream_pieces
-from bot.demo.commands import Call
+from bot.demo.commands import PlannedToolCall
 from bot.demo.model import INTRODUCTION, DemoModel
 from bot.demo.replies import Done
 
@@ -66,7 +66,7 @@ class Reply:
     """
 
     text: str
-    calls: tuple[Call, ...] = ()
+    calls: tuple[PlannedToolCall, ...] = ()
 
 
 Rule: TypeAlias = Callable[[Seen], Reply]
@@ -128,9 +128,9 @@ def read(messages: Sequence[ModelMessage]) -> Seen:
     return seen
 
 
-def call(tool: str, **arguments: Json) -> Call:
+def call(tool: str, **arguments: Json) -> PlannedToolCall:
     """A call of a rule."""
-    return Call(tool, arguments, "")
+    return PlannedToolCall(tool, arguments, "")
 
 
 def hint(example: str) -> str:

@@ -13,7 +13,7 @@ from agents.agent import Agent
 from agents.gates.decorator import tool
 from agents.prebuilt.plan_execute import executor_agent, plan_execute, replanner_agent
 from agents.tools.actions import EXIT_NAME
-from bot.demo.commands import Call
+from bot.demo.commands import PlannedToolCall
 from bot.demo.patterns.planned import planner, plans, responds, step_of, work_of
 from bot.demo.patterns.rules import Reply, Seen, call, found, hint, voice
 from bot.demo.replies import report
@@ -132,7 +132,7 @@ def replan(seen: Seen) -> Reply:
     return plans(work.left) if work.left else responds("This is what came of your trip:", work)
 
 
-def _call(step: str) -> Call | None:
+def _call(step: str) -> PlannedToolCall | None:
     for pattern, tool_name, names in (
         (r"Look up the weather in (.+) on ([\d-]+)", "get_weather", ("city", "day")),
         (r"Find attractions in (.+)", "search_attractions", ("city",)),

@@ -14,7 +14,7 @@ from bot.sandbox.workspace.payloads import (
     message_payload,
     person_payload,
 )
-from bot.sandbox.workspace.records import Channel, Message, Payload
+from bot.sandbox.workspace.records import Payload, SlackChannel, SlackMessage
 from bot.sandbox.workspace.state import Workspace
 
 _SCOPE_KINDS = {"channel": "channels", "group": "groups", "im": "im"}
@@ -152,7 +152,7 @@ def conversations_replies(workspace: Workspace, args: Args) -> Payload:
     return _messages(workspace, args, [root, *replies], 1_000)
 
 
-def _listed(workspace: Workspace, name: str) -> Channel:
+def _listed(workspace: Workspace, name: str) -> SlackChannel:
     """A conversation that the bot may know of, also without being in it."""
     channel = workspace.channels.get(name)
     if channel is None or channel.event_type != "channel":
@@ -161,14 +161,14 @@ def _listed(workspace: Workspace, name: str) -> Channel:
     return channel
 
 
-def _need_scope(workspace: Workspace, channel: Channel, right: str) -> None:
+def _need_scope(workspace: Workspace, channel: SlackChannel, right: str) -> None:
     scope = f"{_SCOPE_KINDS[channel.event_type]}:{right}"
     if scope not in workspace.scopes:
         provided = ",".join(sorted(workspace.scopes))
         raise RefusedError("missing_scope", needed=scope, provided=provided)
 
 
-def _between(messages: Iterable[Message], args: Args) -> list[Message]:
+def _between(messages: Iterable[SlackMessage], args: Args) -> list[SlackMessage]:
     oldest, latest = args.text("oldest"), args.text("latest")
     inclusive = args.flag("inclusive")
 
@@ -191,7 +191,9 @@ def _time(ts: str) -> tuple[int, int]:
         raise RefusedError("invalid_ts_oldest") from None
 
 
-def _messages(workspace: Workspace, args: Args, messages: list[Message], default: int) -> Payload:
+def _messages(
+    workspace: Workspace, args: Args, messages: list[SlackMessage], default: int
+) -> Payload:
     with_metadata = args.flag("include_all_metadata")
     part, cursor = args.page(messages, default)
     shown = [message_payload(workspace, one, with_metadata=with_metadata) for one in part]

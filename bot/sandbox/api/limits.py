@@ -17,7 +17,7 @@ _TIER_2, _TIER_3, _TIER_4 = 20, 50, 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limit:
+class MethodLimit:
     """At most so many calls within so many seconds.
 
     Attributes:
@@ -59,7 +59,7 @@ _PER_MINUTE: Final[Mapping[str, int]] = {
     "views.push": _TIER_4,
     "views.update": _TIER_4,
 }
-_POSTS = Limit(most=3, seconds=3.0, per_channel=True)
+_POSTS = MethodLimit(most=3, seconds=3.0, per_channel=True)
 """One message a second in each conversation; short bursts pass."""
 
 
@@ -68,10 +68,10 @@ class RateLimits:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._made: dict[tuple[str, Limit, str], deque[float]] = {}
+        self._made: dict[tuple[str, MethodLimit, str], deque[float]] = {}
         self.is_on = False
-        self.limits: dict[str, list[Limit]] = {
-            method: [Limit(most=most)] for method, most in _PER_MINUTE.items()
+        self.limits: dict[str, list[MethodLimit]] = {
+            method: [MethodLimit(most=most)] for method, most in _PER_MINUTE.items()
         }
         self.limits["chat.postMessage"].append(_POSTS)
 
@@ -79,7 +79,7 @@ class RateLimits:
         self, method: str, most: int, seconds: float = _MINUTE, *, per_channel: bool = False
     ) -> None:
         """Give a method this limit instead of its own, and switch limits on."""
-        self.limits[method] = [Limit(most=most, seconds=seconds, per_channel=per_channel)]
+        self.limits[method] = [MethodLimit(most=most, seconds=seconds, per_channel=per_channel)]
         self.is_on = True
 
     def wait(self, method: str, channel: str) -> int | None:
@@ -102,7 +102,7 @@ class RateLimits:
             window.append(now)
         return None
 
-    def _window(self, method: str, limit: Limit, channel: str, now: float) -> deque[float]:
+    def _window(self, method: str, limit: MethodLimit, channel: str, now: float) -> deque[float]:
         key = (method, limit, channel if limit.per_channel else "")
         window = self._made.setdefault(key, deque())
         while window and window[0] <= now - limit.seconds:

@@ -16,7 +16,7 @@ from bot.sandbox.blockkit.rules import (
 )
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.workspace.payloads import message_payload
-from bot.sandbox.workspace.records import Channel, Message, Payload
+from bot.sandbox.workspace.records import Payload, SlackChannel, SlackMessage
 from bot.sandbox.workspace.state import Workspace
 
 _METADATA = 8_000
@@ -107,7 +107,7 @@ def get_permalink(workspace: Workspace, args: Args) -> Payload:
 # ---- rules that several methods share -----------------------------------------------------------
 
 
-def readable(workspace: Workspace, name: str) -> Channel:
+def readable(workspace: Workspace, name: str) -> SlackChannel:
     """The conversation that the bot means: by id, by #name, or by a person's id."""
     if name in workspace.people:
         return workspace.direct_message(name)
@@ -118,7 +118,7 @@ def readable(workspace: Workspace, name: str) -> Channel:
     return workspace.has_channel(workspace.bot_user, name)
 
 
-def writable(workspace: Workspace, name: str) -> Channel:
+def writable(workspace: Workspace, name: str) -> SlackChannel:
     """As `readable`, and not archived."""
     channel = readable(workspace, name)
     if channel.is_archived:
@@ -126,7 +126,7 @@ def writable(workspace: Workspace, name: str) -> Channel:
     return channel
 
 
-def own(workspace: Workspace, channel: Channel, ts: str, refusal: str) -> Message:
+def own(workspace: Workspace, channel: SlackChannel, ts: str, refusal: str) -> SlackMessage:
     """A message of the bot that everybody in the channel sees.
 
     Raises:
@@ -202,6 +202,6 @@ def _metadata(args: Args) -> Payload | None:
     return metadata
 
 
-def _sent(workspace: Workspace, message: Message) -> Payload:
+def _sent(workspace: Workspace, message: SlackMessage) -> Payload:
     shown = message_payload(workspace, message, with_metadata=True)
     return {"channel": message.channel, "ts": message.ts, "message": shown}

@@ -13,12 +13,12 @@ from aiohttp import web
 from bot.sandbox.api import directory, messaging, modals, streams
 from bot.sandbox.api.limits import RateLimits
 from bot.sandbox.args import Args
-from bot.sandbox.delivery.faults import Fault, Faults
+from bot.sandbox.delivery.faults import Faults, PlannedFault
 from bot.sandbox.delivery.stats import Statistics
 from bot.sandbox.errors import RefusedError
-from bot.sandbox.workspace.records import Call, Payload
+from bot.sandbox.workspace.records import ApiCall, Payload
 from bot.sandbox.workspace.state import Workspace
-from bot.sandbox.workspace.tasks import Tasks
+from bot.sandbox.workspace.tasks import BackgroundTasks
 
 Handler = Callable[[Workspace, Args], Payload]
 
@@ -104,7 +104,7 @@ class WebApi:
         faults: Faults,
         limits: RateLimits,
         stats: Statistics,
-        tasks: Tasks,
+        tasks: BackgroundTasks,
     ) -> None:
         self._workspace = workspace
         self._tokens = dict(tokens)
@@ -116,7 +116,7 @@ class WebApi:
         self.sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
         self.refused_tokens: dict[TokenKind, str] = {}
         """Tokens that are not taken any more, and the error that says so."""
-        self.calls: list[Call] = []
+        self.calls: list[ApiCall] = []
 
     def add_method(self, name: str, scopes: tuple[str, ...], handler: Handler) -> None:
         """Add a method that needs more than the workspace."""
@@ -136,7 +136,7 @@ class WebApi:
             wait = self._limits.wait(method, channel)
             if wait is None:
                 return self.call(method, token, values).sent()
-            fault = Fault(effect="ratelimited", retry_after=wait)
+            fault = PlannedFault(effect="ratelimited", retry_after=wait)
         refused = self._refused(fault)
         if refused is not None:
             self._remember(method, values, fault.error if fault.effect == "error" else fault.effect)
@@ -144,7 +144,7 @@ class WebApi:
         return await self._troubled(request, fault, token, values)
 
     async def _troubled(
-        self, request: web.Request, fault: Fault, token: str | None, values: dict[str, Any]
+        self, request: web.Request, fault: PlannedFault, token: str | None, values: dict[str, Any]
     ) -> web.Response:
         """Wait, do it or not, and answer or break the connection, as the fault has it."""
         method = request.match_info["method"]
@@ -175,7 +175,7 @@ class WebApi:
         await done.wait()
 
     @staticmethod
-    def _refused(fault: Fault) -> Answer | None:
+    def _refused(fault: PlannedFault) -> Answer | None:
         """What is answered instead of doing anything; None if the fault is of another kind."""
         match fault.effect:
             case "ratelimited":
@@ -226,7 +226,7 @@ class WebApi:
             raise RefusedError("not_allowed_token_type")
 
     def _remember(self, method: str, values: Mapping[str, Any], error: str | None) -> None:
-        self.calls.append(Call(method=method, args=dict(values), error=error))
+        self.calls.append(ApiCall(method=method, args=dict(values), error=error))
         self._stats.called(method, error)
         self._workspace.changes.tell()
 

@@ -15,7 +15,7 @@ from aiohttp import web
 from bot.sandbox.api.messaging import message_content
 from bot.sandbox.args import Args
 from bot.sandbox.errors import RefusedError
-from bot.sandbox.workspace.records import Channel, Message, Payload
+from bot.sandbox.workspace.records import Payload, SlackChannel, SlackMessage
 from bot.sandbox.workspace.state import Workspace
 
 LIFE = 30 * 60.0
@@ -28,7 +28,7 @@ _KEPT = 1_000
 class _Right:
     user: str
     channel: str
-    message: Message | None
+    message: SlackMessage | None
     """The message with the button; None for commands."""
     expires_at: float
     left: int = USES
@@ -41,7 +41,7 @@ class ResponseUrls:
         self._workspace = workspace
         self._rights: dict[str, _Right] = {}
 
-    def issue(self, user: str, channel: str, message: Message | None = None) -> str:
+    def issue(self, user: str, channel: str, message: SlackMessage | None = None) -> str:
         """A new address; whoever knows it may use it."""
         secret = self._workspace.ids.secret()
         self._rights[secret] = _Right(
@@ -88,8 +88,8 @@ class ResponseUrls:
         self._workspace.changes.tell()
 
     def post(
-        self, channel: Channel, user: str, body: Payload, near: Message | None = None
-    ) -> Message:
+        self, channel: SlackChannel, user: str, body: Payload, near: SlackMessage | None = None
+    ) -> SlackMessage:
         """A new message: for one person, unless it says `in_channel`."""
         in_channel = body.get("response_type") == "in_channel"
         content = _content(body)
@@ -114,7 +114,7 @@ class ResponseUrls:
         content.pop("metadata")
         self._workspace.change(self._original(right), **content)
 
-    def _original(self, right: _Right) -> Message:
+    def _original(self, right: _Right) -> SlackMessage:
         if right.message is None:
             raise RefusedError("invalid_payload", ["commands have no original message"])
         if right.message.is_deleted:

@@ -9,7 +9,7 @@ from bot.sandbox.args import Args
 from bot.sandbox.blockkit.rules import MARKDOWN_TEXT
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.workspace.payloads import message_payload
-from bot.sandbox.workspace.records import Channel, Message, Payload
+from bot.sandbox.workspace.records import Payload, SlackChannel, SlackMessage
 from bot.sandbox.workspace.state import Workspace
 
 
@@ -75,7 +75,7 @@ def _check_feature(workspace: Workspace, name: str) -> None:
         raise RefusedError("unknown_method")
 
 
-def _check_recipient(workspace: Workspace, channel: Channel, args: Args) -> None:
+def _check_recipient(workspace: Workspace, channel: SlackChannel, args: Args) -> None:
     """Outside direct messages, Slack wants to know for whom a stream is."""
     if channel.kind == "im":
         return
@@ -86,7 +86,7 @@ def _check_recipient(workspace: Workspace, channel: Channel, args: Args) -> None
     workspace.person(args.text("recipient_user_id"))
 
 
-def _stream(workspace: Workspace, args: Args) -> Message:
+def _stream(workspace: Workspace, args: Args) -> SlackMessage:
     channel = readable(workspace, args.need("channel"))
     message = own(workspace, channel, args.need("ts"), "message_not_owned_by_app")
     if not message.is_streaming:

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
-from bot.sandbox.delivery.faults import Direction, Fault, Faults
-from bot.sandbox.delivery.http import Kind, Parcel, Reply, Transport
+from bot.sandbox.delivery.faults import Direction, Faults, PlannedFault
+from bot.sandbox.delivery.http import AppReply, Kind, Parcel, Transport
 from bot.sandbox.delivery.stats import Statistics
 from bot.sandbox.workspace.records import Payload
-from bot.sandbox.workspace.tasks import Tasks
+from bot.sandbox.workspace.tasks import BackgroundTasks
 from bot.sandbox.workspace.triggers import Triggers
 
 RETRY_DELAYS: Sequence[float] = (0, 60, 300)
@@ -41,7 +41,7 @@ class Courier:
     def __init__(
         self,
         transports: Sequence[Transport],
-        tasks: Tasks,
+        tasks: BackgroundTasks,
         *,
         faults: Faults,
         stats: Statistics,
@@ -64,7 +64,7 @@ class Courier:
         """Whether the app can be reached, as far as one knows."""
         return any(transport.is_open for transport in self._transports)
 
-    async def ask(self, kind: Kind, payload: Payload) -> Reply:
+    async def ask(self, kind: Kind, payload: Payload) -> AppReply:
         """Send an interaction or a command, once; Slack does not repeat them."""
         parcel = Parcel(kind=kind, payload=payload)
         fault = self._fault(parcel)
@@ -72,7 +72,7 @@ class Courier:
             return await self._send(parcel)
         if fault.effect == "drop":
             self._stats.dropped += 1
-            return Reply(ok=False, reason=fault.reason)
+            return AppReply(ok=False, reason=fault.reason)
         if fault.effect == "stale":
             self._triggers.expire(str(payload.get("trigger_id", "")))
         elif fault.effect == "delay":
@@ -81,7 +81,7 @@ class Courier:
             for _ in range(fault.count):
                 self._tasks.start(self._send(parcel))
         reply = await self._send(parcel)
-        return Reply(ok=False, reason=fault.reason) if fault.effect == "unheard" else reply
+        return AppReply(ok=False, reason=fault.reason) if fault.effect == "unheard" else reply
 
     def announce(self, payload: Payload) -> None:
         """Send an event, up to four times, in the background."""
@@ -115,7 +115,7 @@ class Courier:
         except TimeoutError:
             self._held.discard(gate)  # no longer there when the next event comes at this moment
 
-    async def _deliver(self, parcel: Parcel, unheard: Fault | None) -> None:
+    async def _deliver(self, parcel: Parcel, unheard: PlannedFault | None) -> None:
         """Send an event until it is taken, or given up."""
         reply = _heard(await self._send(parcel), 0, unheard)
         held, self._held = self._held, set()
@@ -130,9 +130,9 @@ class Courier:
         if not reply.ok:
             self.lost.append(parcel.payload)
 
-    async def _send(self, parcel: Parcel) -> Reply:
+    async def _send(self, parcel: Parcel) -> AppReply:
         started = self._timer()
-        reply = Reply(ok=False, reason="not_connected")
+        reply = AppReply(ok=False, reason="not_connected")
         for transport in self._transports:
             if transport.is_open:
                 reply = await transport.send(parcel)
@@ -140,12 +140,12 @@ class Courier:
         self._stats.delivered(parcel, reply, (self._timer() - started) * 1_000)
         return reply
 
-    def _fault(self, parcel: Parcel) -> Fault | None:
+    def _fault(self, parcel: Parcel) -> PlannedFault | None:
         return self._faults.pick(_DIRECTIONS[parcel.kind], parcel.name, parcel.channel)
 
 
-def _heard(reply: Reply, attempt: int, unheard: Fault | None) -> Reply:
+def _heard(reply: AppReply, attempt: int, unheard: PlannedFault | None) -> AppReply:
     """What Slack believes that the app answered."""
     if unheard is None or attempt >= unheard.count:
         return reply
-    return Reply(ok=False, reason=unheard.reason, via=reply.via)
+    return AppReply(ok=False, reason=unheard.reason, via=reply.via)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bot.sandbox.workspace.payloads import message_payload
-from bot.sandbox.workspace.records import Change, Channel, Message, Payload
+from bot.sandbox.workspace.records import Change, Payload, SlackChannel, SlackMessage
 from bot.sandbox.workspace.state import Workspace
 
 _HISTORY = {"channel": "channels:history", "group": "groups:history", "im": "im:history"}
@@ -64,19 +64,19 @@ class Events:
         if self._is_mention(message, channel):
             self.emit(self._mention_event(message, channel))
 
-    def _message_event(self, message: Message, channel: Channel) -> Payload:
+    def _message_event(self, message: SlackMessage, channel: SlackChannel) -> Payload:
         payload = message_payload(self._workspace, message)
         place = {"channel": channel.id, "channel_type": channel.event_type}
         return {**payload, **place, "event_ts": message.ts}
 
-    def _mention_event(self, message: Message, channel: Channel) -> Payload:
+    def _mention_event(self, message: SlackMessage, channel: SlackChannel) -> Payload:
         payload = message_payload(self._workspace, message)
         for absent in ("subtype", "root", "parent_user_id"):
             payload.pop(absent, None)
         place = {"type": "app_mention", "channel": channel.id, "event_ts": message.ts}
         return {**payload, **place}
 
-    def _is_mention(self, message: Message, channel: Channel) -> bool:
+    def _is_mention(self, message: SlackMessage, channel: SlackChannel) -> bool:
         return (
             not message.by_bot
             and channel.kind != "im"
@@ -84,7 +84,7 @@ class Events:
             and "app_mentions:read" in self._workspace.scopes
         )
 
-    def _edited(self, change: Change, channel: Channel) -> None:
+    def _edited(self, change: Change, channel: SlackChannel) -> None:
         message, previous = change.message, change.previous
         quiet = message.is_streaming and not message.is_deleted
         if quiet or previous is None or _HISTORY[channel.event_type] not in self._workspace.scopes:

@@ -72,7 +72,7 @@ EFFECTS: Final[Mapping[Direction, frozenset[Effect]]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class PlannedFault:
     """What goes wrong, for whom, and how often.
 
     Attributes:
@@ -127,7 +127,7 @@ class Fault:
 
 @dataclass(slots=True)
 class _Rule:
-    fault: Fault
+    fault: PlannedFault
     rule_id: str
     random: Random
     seen: int = 0
@@ -183,18 +183,18 @@ class Faults:
             effect: What happens.
             match: To which methods, events, interactions or commands.
             on: In which direction.
-            **how: Further fields of `Fault`.
+            **how: Further fields of `PlannedFault`.
 
         Returns:
             The id of the rule, for `remove` and `hits`.
 
         Raises:
             ValueError: There is no such thing.
-            TypeError: `Fault` has no such field.
+            TypeError: `PlannedFault` has no such field.
         """
-        return self.plan(Fault(effect=effect, match=match, on=on, **how))
+        return self.plan(PlannedFault(effect=effect, match=match, on=on, **how))
 
-    def plan(self, fault: Fault) -> str:
+    def plan(self, fault: PlannedFault) -> str:
         """As `add`."""
         self._count += 1
         rule_id = f"F{self._count}"
@@ -219,7 +219,7 @@ class Faults:
         """The ids of the rules of that name."""
         return [rule.rule_id for rule in self._rules if rule.fault.name == name]
 
-    def pick(self, on: Direction, name: str, channel: str = "") -> Fault | None:
+    def pick(self, on: Direction, name: str, channel: str = "") -> PlannedFault | None:
         """What goes wrong now with this call or delivery, if anything does."""
         for rule in self._rules:
             if rule.meets(on, name, channel) and rule.strikes():

@@ -18,7 +18,7 @@ Kind = Literal["events_api", "interactive", "slash_commands"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class AppReply:
     """What the app made of a payload."""
 
     ok: bool
@@ -86,7 +86,7 @@ class Transport(Protocol):
     def is_open(self) -> bool:
         """Whether it can be used now."""
 
-    async def send(self, parcel: Parcel) -> Reply:
+    async def send(self, parcel: Parcel) -> AppReply:
         """Hand a payload over and wait for the answer."""
 
 
@@ -116,11 +116,11 @@ class HttpTransport:
         """Whether there is an address to send to."""
         return self._url() is not None
 
-    async def send(self, parcel: Parcel) -> Reply:
+    async def send(self, parcel: Parcel) -> AppReply:
         """Post a payload and read the answer."""
         url = self._url()
         if url is None:
-            return Reply(ok=False, reason="not_connected")
+            return AppReply(ok=False, reason="not_connected")
         body, content_type = _encoded(parcel)
         headers = {**self._signature(body), "Content-Type": content_type}
         if parcel.attempt:
@@ -131,9 +131,9 @@ class HttpTransport:
             async with session.post(url, data=body, headers=headers) as response:
                 return await _reply(response)
         except TimeoutError:
-            return Reply(ok=False, reason="http_timeout")
+            return AppReply(ok=False, reason="http_timeout")
         except aiohttp.ClientError:
-            return Reply(ok=False, reason="connection_failed")
+            return AppReply(ok=False, reason="connection_failed")
 
     async def close(self) -> None:
         """Close the connections."""
@@ -162,12 +162,12 @@ def _encoded(parcel: Parcel) -> tuple[bytes, str]:
     return urlencode(parcel.payload).encode(), form
 
 
-async def _reply(response: aiohttp.ClientResponse) -> Reply:
+async def _reply(response: aiohttp.ClientResponse) -> AppReply:
     text = await response.text()
     final = response.headers.get("x-slack-no-retry") == "1"
     if not 200 <= response.status < 300:
-        return Reply(ok=False, reason="http_error", is_final=final)
-    return Reply(ok=True, body=_decoded(response.content_type, text))
+        return AppReply(ok=False, reason="http_error", is_final=final)
+    return AppReply(ok=True, body=_decoded(response.content_type, text))
 
 
 def _decoded(content_type: str, text: str) -> Any:

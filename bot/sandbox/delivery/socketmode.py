@@ -16,10 +16,10 @@ from typing import Any, Literal
 from aiohttp import WSCloseCode, WSMsgType, web
 
 from bot.sandbox.args import Args
-from bot.sandbox.delivery.http import Parcel, Reply
+from bot.sandbox.delivery.http import AppReply, Parcel
 from bot.sandbox.workspace.records import Payload
 from bot.sandbox.workspace.state import Workspace
-from bot.sandbox.workspace.tasks import Tasks
+from bot.sandbox.workspace.tasks import BackgroundTasks
 
 Farewell = Literal["warning", "refresh_requested", "link_disabled"]
 """Why Slack ends a connection: soon, now, or as somebody switched Socket Mode off."""
@@ -37,13 +37,13 @@ _TICKET_LIFE = 30.0
 class _Socket:
     ws: web.WebSocketResponse
     transport: asyncio.Transport | None = None
-    waiting: dict[str, asyncio.Future[Reply]] = field(default_factory=dict)
+    waiting: dict[str, asyncio.Future[AppReply]] = field(default_factory=dict)
 
 
-class SocketMode:
+class SocketModeServer:
     """All sockets of the app; each envelope goes to exactly one of them."""
 
-    def __init__(self, workspace: Workspace, tasks: Tasks, *, patience: float) -> None:
+    def __init__(self, workspace: Workspace, tasks: BackgroundTasks, *, patience: float) -> None:
         self._workspace = workspace
         self._tasks = tasks
         self._patience = patience
@@ -103,22 +103,22 @@ class SocketMode:
             self._forget(socket)
         return ws
 
-    async def send(self, parcel: Parcel) -> Reply:
+    async def send(self, parcel: Parcel) -> AppReply:
         """Send an envelope to one socket, and wait for its acknowledgement."""
         if not self._sockets:
-            return Reply(ok=False, reason="not_connected")
+            return AppReply(ok=False, reason="not_connected")
         socket = self._next(parcel.avoid)
         envelope = self._envelope(parcel)
-        future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[AppReply] = asyncio.get_running_loop().create_future()
         socket.waiting[envelope["envelope_id"]] = future
         try:
             async with asyncio.timeout(self._patience):
                 await socket.ws.send_json(envelope)
                 return await future
         except TimeoutError:
-            return Reply(ok=False, reason="http_timeout", via=socket)
+            return AppReply(ok=False, reason="http_timeout", via=socket)
         except ConnectionError:
-            return Reply(ok=False, reason="connection_failed", via=socket)
+            return AppReply(ok=False, reason="connection_failed", via=socket)
         finally:
             socket.waiting.pop(envelope["envelope_id"], None)
 
@@ -194,7 +194,7 @@ class SocketMode:
         self._sockets.remove(socket)
         for future in socket.waiting.values():
             if not future.done():
-                future.set_result(Reply(ok=False, reason="connection_failed", via=socket))
+                future.set_result(AppReply(ok=False, reason="connection_failed", via=socket))
         self._workspace.connection_changed()
 
 
@@ -223,4 +223,4 @@ def _take_ack(socket: _Socket, text: str) -> None:
         return
     future = socket.waiting.get(str(ack.get("envelope_id")))
     if future is not None and not future.done():
-        future.set_result(Reply(ok=True, body=ack.get("payload")))
+        future.set_result(AppReply(ok=True, body=ack.get("payload")))

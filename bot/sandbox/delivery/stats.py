@@ -7,8 +7,8 @@ from collections import Counter, deque
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
-from bot.sandbox.delivery.http import Kind, Parcel, Reply
-from bot.sandbox.workspace.records import Change, Message, Payload
+from bot.sandbox.delivery.http import AppReply, Kind, Parcel
+from bot.sandbox.workspace.records import Change, Payload, SlackMessage
 
 KEPT = 20_000
 """Most envelopes and acknowledgements that are remembered."""
@@ -64,7 +64,7 @@ class Statistics:
         if error is not None:
             self.errors[method, error] += 1
 
-    def delivered(self, parcel: Parcel, reply: Reply, ms: float) -> None:
+    def delivered(self, parcel: Parcel, reply: AppReply, ms: float) -> None:
         """Count a delivery and what became of it."""
         self.retries += parcel.attempt > 0
         if parcel.key:
@@ -108,12 +108,12 @@ class Statistics:
         }
 
 
-def metadata_key(message: Message) -> str:
+def metadata_key(message: SlackMessage) -> str:
     """A message's metadata as one text."""
     return json.dumps(message.metadata, sort_keys=True)
 
 
-def doubles(messages: Iterable[Message]) -> dict[str, int]:
+def doubles(messages: Iterable[SlackMessage]) -> dict[str, int]:
     """Metadata that more than one of these messages has, and how many have it."""
     found = Counter(metadata_key(one) for one in messages if one.metadata and not one.is_deleted)
     return {key: count for key, count in found.items() if count > 1}

@@ -7,7 +7,7 @@ from typing import Any
 from bot.sandbox.api.modals import check_view
 from bot.sandbox.api.responses import ResponseUrls
 from bot.sandbox.delivery.dispatcher import Courier
-from bot.sandbox.delivery.http import Kind, Reply
+from bot.sandbox.delivery.http import AppReply, Kind
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.workspace.blocks import (
     chosen,
@@ -18,7 +18,7 @@ from bot.sandbox.workspace.blocks import (
     value_key,
 )
 from bot.sandbox.workspace.payloads import actor_payload, message_payload, view_payload
-from bot.sandbox.workspace.records import Channel, Message, Payload, View
+from bot.sandbox.workspace.records import Payload, SlackChannel, SlackMessage, View
 from bot.sandbox.workspace.state import Workspace
 
 _REASONS = {"http_timeout": "operation_timeout", "not_connected": "app_not_connected"}
@@ -152,7 +152,7 @@ class Interactions:
         if body:
             self._responses.post(channel, user, body)
 
-    async def send(self, kind: Kind, payload: Payload) -> Reply:
+    async def send(self, kind: Kind, payload: Payload) -> AppReply:
         """Send a payload to the app.
 
         Raises:
@@ -259,7 +259,7 @@ def _merged(before: Payload, new: Payload | None) -> Payload:
     return merged
 
 
-def _container(message: Message) -> Payload:
+def _container(message: SlackMessage) -> Payload:
     container: Payload = {
         "type": "message",
         "message_ts": message.ts,
@@ -271,7 +271,7 @@ def _container(message: Message) -> Payload:
     return container
 
 
-def _room_name(channel: Channel) -> str:
+def _room_name(channel: SlackChannel) -> str:
     if channel.kind == "im":
         return "directmessage"
     return "privategroup" if channel.is_private else channel.name

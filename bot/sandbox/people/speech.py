@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.people.interactions import Interactions
-from bot.sandbox.workspace.records import Message
+from bot.sandbox.workspace.records import SlackMessage
 from bot.sandbox.workspace.state import Workspace
 
 TYPED = 12_000
@@ -31,7 +31,7 @@ class Speech:
         *,
         thread_ts: str | None = None,
         broadcast: bool = False,
-    ) -> Message:
+    ) -> SlackMessage:
         """Write a message; @names become mentions.
 
         Raises:
@@ -55,7 +55,7 @@ class Speech:
             client_msg_id=None if person.is_bot else self._workspace.ids.secret(),
         )
 
-    def edit(self, user: str, channel_id: str, ts: str, text: str) -> Message:
+    def edit(self, user: str, channel_id: str, ts: str, text: str) -> SlackMessage:
         """Change an own message."""
         channel = self._workspace.has_channel(user, channel_id)
         message = self._workspace.message(channel.id, ts)

@@ -9,12 +9,12 @@ from bot.sandbox.api.limits import RateLimits
 from bot.sandbox.api.methods import TokenKind, WebApi
 from bot.sandbox.delivery.dispatcher import Courier
 from bot.sandbox.delivery.faults import Effect, Faults
-from bot.sandbox.delivery.socketmode import Farewell, SocketMode
+from bot.sandbox.delivery.socketmode import Farewell, SocketModeServer
 from bot.sandbox.delivery.stats import Statistics, doubles
 from bot.sandbox.web.pagehub import PageHub
-from bot.sandbox.workspace.records import Channel, Features, Payload, Person
+from bot.sandbox.workspace.records import Features, Payload, SlackChannel, SlackUser
 from bot.sandbox.workspace.state import Workspace
-from bot.sandbox.workspace.tasks import Tasks
+from bot.sandbox.workspace.tasks import BackgroundTasks
 
 
 class Arrangements:
@@ -29,17 +29,17 @@ class Arrangements:
     """What was counted."""
     _api: WebApi
     _hub: PageHub
-    _sockets: SocketMode
+    _sockets: SocketModeServer
     _courier: Courier
-    _tasks: Tasks
+    _tasks: BackgroundTasks
 
     # ---- people and channels ----------------------------------------------------------------
 
-    def add_person(self, name: str, **facts: Any) -> Person:
-        """Add somebody; `facts` are further fields of `Person`."""
+    def add_person(self, name: str, **facts: Any) -> SlackUser:
+        """Add somebody; `facts` are further fields of `SlackUser`."""
         new_id = self.workspace.ids.new("U")
         given = {"id": new_id, "real_name": name.title(), "team_id": self.workspace.team_id}
-        person = Person(name=name, **{**given, **facts})
+        person = SlackUser(name=name, **{**given, **facts})
         self.workspace.people[person.id] = person
         self._hub.refresh()
         return person
@@ -49,10 +49,12 @@ class Arrangements:
         self.workspace.person(user).deleted = gone
         self._hub.refresh()
 
-    def add_channel(self, name: str, members: Sequence[str], **facts: Any) -> Channel:
-        """Add a channel; `facts` are further fields of `Channel`."""
+    def add_channel(self, name: str, members: Sequence[str], **facts: Any) -> SlackChannel:
+        """Add a channel; `facts` are further fields of `SlackChannel`."""
         channel_id = self.workspace.ids.new("C")
-        channel = Channel(**{"id": channel_id, "name": name, "members": list(members), **facts})
+        channel = SlackChannel(
+            **{"id": channel_id, "name": name, "members": list(members), **facts}
+        )
         self.workspace.channels[channel.id] = channel
         self._hub.refresh()
         return channel

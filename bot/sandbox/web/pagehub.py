@@ -8,15 +8,22 @@ from typing import Literal
 from aiohttp import web
 
 from bot.sandbox.workspace.payloads import view_payload
-from bot.sandbox.workspace.records import Change, Channel, Message, Payload, Person, View
+from bot.sandbox.workspace.records import (
+    Change,
+    Payload,
+    SlackChannel,
+    SlackMessage,
+    SlackUser,
+    View,
+)
 from bot.sandbox.workspace.state import Workspace
-from bot.sandbox.workspace.tasks import Tasks
+from bot.sandbox.workspace.tasks import BackgroundTasks
 
 
 class PageHub:
     """Draws the workspace as one person sees it, and sends changes to their open pages."""
 
-    def __init__(self, workspace: Workspace, tasks: Tasks) -> None:
+    def __init__(self, workspace: Workspace, tasks: BackgroundTasks) -> None:
         self._workspace = workspace
         self._tasks = tasks
         self._sockets: dict[str, list[web.WebSocketResponse]] = {}
@@ -31,7 +38,7 @@ class PageHub:
 
     # ---- what one person sees ---------------------------------------------------------------
 
-    def state(self, me: Person) -> Payload:
+    def state(self, me: SlackUser) -> Payload:
         """The workspace as `me` sees it, without messages."""
         workspace = self._workspace
         rooms = [one for one in workspace.channels.values() if _may_see(one, me.id)]
@@ -61,7 +68,7 @@ class PageHub:
         visible = self._workspace.visible(channel.id, me)
         return {"ok": True, "messages": [self.message(message, me) for message in visible]}
 
-    def message(self, message: Message, me: str) -> Payload:
+    def message(self, message: SlackMessage, me: str) -> Payload:
         """One message as the page draws it."""
         replies = self._workspace.replies(message.channel, message.ts)
         return {
@@ -137,7 +144,7 @@ class PageHub:
         shown = self.message(message, user)
         return {"type": kind, "channel": message.channel, "message": shown}
 
-    def _audience(self, message: Message) -> list[str]:
+    def _audience(self, message: SlackMessage) -> list[str]:
         if message.seen_by is not None:
             return [message.seen_by]
         return self._workspace.channels[message.channel].members
@@ -152,7 +159,7 @@ class PageHub:
             event = {"type": "view", "view": view_payload(self._workspace, view)}
         self.tell(view.user, event)
 
-    def _channel(self, channel: Channel, me: str) -> Payload:
+    def _channel(self, channel: SlackChannel, me: str) -> Payload:
         shown: Payload = {
             "id": channel.id,
             "name": channel.name,
@@ -166,7 +173,7 @@ class PageHub:
             shown["with"] = next(user for user in channel.members if user != me)
         return shown
 
-    def _unread(self, channel: Channel, me: str) -> int:
+    def _unread(self, channel: SlackChannel, me: str) -> int:
         if me not in channel.members:
             return 0
         since = self._read_until.get((me, channel.id), "")
@@ -174,11 +181,11 @@ class PageHub:
         return sum(1 for one in visible if one.ts > since and one.user != me)
 
 
-def _may_see(channel: Channel, user: str) -> bool:
+def _may_see(channel: SlackChannel, user: str) -> bool:
     return user in channel.members or (channel.kind == "channel" and not channel.is_private)
 
 
-def _person(person: Person) -> Payload:
+def _person(person: SlackUser) -> Payload:
     initials = "".join(word[0] for word in person.real_name.split()[:2]).upper()
     return {
         "id": person.id,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from bot.sandbox.delivery.faults import Fault
+from bot.sandbox.delivery.faults import PlannedFault
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.web.arrange import Arrangements
 from bot.sandbox.workspace.records import Payload
@@ -25,7 +25,7 @@ class Switch:
     key: str
     label: str
     note: str
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[PlannedFault, ...] = ()
 
     @property
     def name(self) -> str:
@@ -41,7 +41,7 @@ SWITCHES: Final = (
         key="slow",
         label="Slow Slack",
         note="Each call of the bot is answered 1.5 seconds later.",
-        faults=(Fault(effect="slow", delay=1.5),),
+        faults=(PlannedFault(effect="slow", delay=1.5),),
     ),
     Switch(
         key=LIMITS,
@@ -52,46 +52,46 @@ SWITCHES: Final = (
         key="busy",
         label="Too many requests",
         note="One call in two is refused with 429, by chance: try again after 2 seconds.",
-        faults=(Fault(effect="ratelimited", chance=1 / 2, retry_after=2),),
+        faults=(PlannedFault(effect="ratelimited", chance=1 / 2, retry_after=2),),
     ),
     Switch(
         key="errors",
         label="Server errors",
         note="One call in three fails with 503, by chance.",
-        faults=(Fault(effect="status", status=503, chance=1 / 3),),
+        faults=(PlannedFault(effect="status", status=503, chance=1 / 3),),
     ),
     Switch(
         key="lost",
         label="Lost answers",
         note="Every second message appears, but the bot never hears that it did.",
-        faults=(Fault(effect="lost_answer", match="chat.postMessage", every=2),),
+        faults=(PlannedFault(effect="lost_answer", match="chat.postMessage", every=2),),
     ),
     Switch(
         key="duplicates",
         label="Duplicate events",
         note="The bot hears of each message and each click twice.",
         faults=(
-            Fault(effect="duplicate", on="event"),
-            Fault(effect="duplicate", on="interaction"),
+            PlannedFault(effect="duplicate", on="event"),
+            PlannedFault(effect="duplicate", on="interaction"),
         ),
     ),
     Switch(
         key="reorder",
         label="Events out of order",
         note="Every second event comes after the next one, or two seconds late.",
-        faults=(Fault(effect="reorder", on="event", every=2, delay=2.0),),
+        faults=(PlannedFault(effect="reorder", on="event", every=2, delay=2.0),),
     ),
     Switch(
         key="unheard",
         label="Unheard acknowledgements",
         note="Slack misses the bot's first answer to each event, and sends the event again.",
-        faults=(Fault(effect="unheard", on="event"),),
+        faults=(PlannedFault(effect="unheard", on="event"),),
     ),
     Switch(
         key="stale",
         label="Expired clicks",
         note="Each click is too old to open a dialog.",
-        faults=(Fault(effect="stale", on="interaction"),),
+        faults=(PlannedFault(effect="stale", on="interaction"),),
     ),
     Switch(
         key=REVOKED,

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from bot.sandbox.workspace.blocks import state_of
-from bot.sandbox.workspace.records import Channel, Group, Message, Payload, Person, View
+from bot.sandbox.workspace.records import (
+    Group,
+    Payload,
+    SlackChannel,
+    SlackMessage,
+    SlackUser,
+    View,
+)
 from bot.sandbox.workspace.state import Workspace
 from bot.sandbox.workspace.typed import rich_text
 
@@ -11,7 +18,7 @@ _EMOJI_ICONS = {"image_36": "", "image_48": "", "image_72": ""}
 
 
 def message_payload(
-    workspace: Workspace, message: Message, *, with_metadata: bool = False
+    workspace: Workspace, message: SlackMessage, *, with_metadata: bool = False
 ) -> Payload:
     """A message, with its thread's numbers if it has replies."""
     payload: Payload = {
@@ -34,7 +41,7 @@ def message_payload(
     return payload
 
 
-def _author(workspace: Workspace, message: Message) -> Payload:
+def _author(workspace: Workspace, message: SlackMessage) -> Payload:
     if message.is_deleted:
         return {"subtype": "tombstone", "hidden": True}
     if message.by_bot:
@@ -52,7 +59,7 @@ def _author(workspace: Workspace, message: Message) -> Payload:
     return {"client_msg_id": message.client_msg_id, "blocks": blocks}
 
 
-def _thread(workspace: Workspace, message: Message) -> Payload:
+def _thread(workspace: Workspace, message: SlackMessage) -> Payload:
     if message.thread_ts is not None:
         root = workspace.thread_of(message)
         payload: Payload = {"thread_ts": message.thread_ts, "parent_user_id": root.user}
@@ -88,7 +95,7 @@ def bot_payload(workspace: Workspace) -> Payload:
     }
 
 
-def person_payload(person: Person) -> Payload:
+def person_payload(person: SlackUser) -> Payload:
     """A user as users.info shows it."""
     return {
         "id": person.id,
@@ -120,7 +127,7 @@ def person_payload(person: Person) -> Payload:
     }
 
 
-def channel_payload(workspace: Workspace, channel: Channel) -> Payload:
+def channel_payload(workspace: Workspace, channel: SlackChannel) -> Payload:
     """A conversation as conversations.info shows it."""
     payload: Payload = {
         "id": channel.id,

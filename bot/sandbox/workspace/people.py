@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from bot.sandbox.workspace.records import Channel, Group, Person
+from bot.sandbox.workspace.records import Group, SlackChannel, SlackUser
 
 TEAM: Final = "T0ACMEWORK"
 APP: Final = "A0COUNTERS"
@@ -62,22 +62,24 @@ _PEOPLE = (
 class Cast:
     """Who and what a new workspace starts with."""
 
-    people: tuple[Person, ...]
-    channels: tuple[Channel, ...]
+    people: tuple[SlackUser, ...]
+    channels: tuple[SlackChannel, ...]
     groups: tuple[Group, ...]
 
 
 def first_cast(bot_name: str) -> Cast:
     """Five people, the bot, #ops, #finance, #random, the patterns, a DM each, and @oncall."""
     people = [_person(*facts) for facts in _PEOPLE]
-    bot = Person(
+    bot = SlackUser(
         id=BOT_USER, name=bot_name, real_name=bot_name, team_id=TEAM, is_bot=True, color="4a154b"
     )
     everybody = [ROSA, ADA, BEN, MIA, GUS]
     channels = (
-        Channel(id=OPS, name="ops", topic="Deploys and incidents", members=[*everybody, BOT_USER]),
-        Channel(id=FINANCE, name="finance", topic="Refunds", members=[ADA, MIA, BOT_USER]),
-        Channel(id=RANDOM, name="random", topic="Anything else", members=everybody[:4]),
+        SlackChannel(
+            id=OPS, name="ops", topic="Deploys and incidents", members=[*everybody, BOT_USER]
+        ),
+        SlackChannel(id=FINANCE, name="finance", topic="Refunds", members=[ADA, MIA, BOT_USER]),
+        SlackChannel(id=RANDOM, name="random", topic="Anything else", members=everybody[:4]),
         *(_pattern(name, text, bot_name, [*everybody, BOT_USER]) for name, text in _PATTERNS),
         *(direct_message(f"D{person.id[1:]}", person.id, BOT_USER) for person in people),
     )
@@ -85,18 +87,18 @@ def first_cast(bot_name: str) -> Cast:
     return Cast(people=(*people, bot), channels=channels, groups=(oncall,))
 
 
-def direct_message(channel_id: str, user: str, bot_user: str) -> Channel:
+def direct_message(channel_id: str, user: str, bot_user: str) -> SlackChannel:
     """The conversation of one person with the bot."""
-    return Channel(id=channel_id, name=user, kind="im", members=[user, bot_user])
+    return SlackChannel(id=channel_id, name=user, kind="im", members=[user, bot_user])
 
 
-def _pattern(name: str, text: str, bot_name: str, members: list[str]) -> Channel:
+def _pattern(name: str, text: str, bot_name: str, members: list[str]) -> SlackChannel:
     id_ = f"C0{re.sub('[^A-Z]', '', name.upper())}00000000"[:10]
-    return Channel(id=id_, name=name, topic=f"Write: @{bot_name} {text}", members=members)
+    return SlackChannel(id=id_, name=name, topic=f"Write: @{bot_name} {text}", members=members)
 
 
-def _person(id_: str, name: str, real_name: str, title: str, color: str) -> Person:
-    return Person(
+def _person(id_: str, name: str, real_name: str, title: str, color: str) -> SlackUser:
+    return SlackUser(
         id=id_,
         name=name,
         real_name=real_name,

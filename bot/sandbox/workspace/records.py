@@ -10,7 +10,7 @@ Payload = dict[str, Any]
 
 
 @dataclass(slots=True, kw_only=True)
-class Person:
+class SlackUser:
     """A member of the workspace, a guest, somebody of another workspace, or a bot."""
 
     id: str
@@ -36,7 +36,7 @@ class Person:
 
 
 @dataclass(slots=True, kw_only=True)
-class Channel:
+class SlackChannel:
     """A channel, or a direct message between one person and the bot."""
 
     id: str
@@ -69,7 +69,7 @@ class Group:
 
 
 @dataclass(slots=True, kw_only=True)
-class Message:
+class SlackMessage:
     """One message, of a person or of the bot, ephemeral ones included."""
 
     ts: str
@@ -118,13 +118,13 @@ class Change:
     """Something that people or the app may want to know."""
 
     kind: Literal["posted", "changed", "deleted"]
-    message: Message
-    previous: Message | None = None
+    message: SlackMessage
+    previous: SlackMessage | None = None
     """The message as it was before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class ApiCall:
     """One received Web API call; the token is left out."""
 
     method: str

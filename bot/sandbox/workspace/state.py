@@ -11,7 +11,15 @@ from bot.sandbox.workspace.blocks import named_blocks
 from bot.sandbox.workspace.changes import Changes
 from bot.sandbox.workspace.ids import Ids
 from bot.sandbox.workspace.people import APP, BOT, BOT_USER, TEAM, direct_message, first_cast
-from bot.sandbox.workspace.records import Change, Channel, Features, Group, Message, Payload, Person
+from bot.sandbox.workspace.records import (
+    Change,
+    Features,
+    Group,
+    Payload,
+    SlackChannel,
+    SlackMessage,
+    SlackUser,
+)
 from bot.sandbox.workspace.triggers import Triggers
 from bot.sandbox.workspace.typed import mark_up
 from bot.sandbox.workspace.views import ViewStore
@@ -42,14 +50,14 @@ class Workspace:
         self.scopes = scopes
         self.verification_token = token
         self.url = ""
-        self.people: dict[str, Person] = {person.id: person for person in cast.people}
-        self.channels: dict[str, Channel] = {one.id: one for one in cast.channels}
+        self.people: dict[str, SlackUser] = {person.id: person for person in cast.people}
+        self.channels: dict[str, SlackChannel] = {one.id: one for one in cast.channels}
         self.groups: dict[str, Group] = {group.id: group for group in cast.groups}
         self.statuses: dict[tuple[str, str], str] = {}
         self.on_change: list[Callable[[Change], None]] = []
         self.on_connection: list[Callable[[], None]] = []
         self.on_status: list[Callable[[str, str, str], None]] = []
-        self._messages: dict[str, dict[str, Message]] = {}
+        self._messages: dict[str, dict[str, SlackMessage]] = {}
 
     @property
     def bot_name(self) -> str:
@@ -58,7 +66,7 @@ class Workspace:
 
     # ---- people and channels ----------------------------------------------------------------
 
-    def person(self, user_id: object) -> Person:
+    def person(self, user_id: object) -> SlackUser:
         """The person with that id.
 
         Raises:
@@ -69,7 +77,7 @@ class Workspace:
             raise RefusedError("user_not_found")
         return person
 
-    def direct_message(self, user_id: object) -> Channel:
+    def direct_message(self, user_id: object) -> SlackChannel:
         """The DM of a person with the bot; made if there is none yet."""
         person = self.person(user_id)
         for channel in self.channels.values():
@@ -79,7 +87,7 @@ class Workspace:
         self.channels[channel.id] = channel
         return channel
 
-    def has_channel(self, user_id: str, channel_id: object) -> Channel:
+    def has_channel(self, user_id: str, channel_id: object) -> SlackChannel:
         """A channel as its member `user_id` reaches it.
 
         Raises:
@@ -95,9 +103,9 @@ class Workspace:
 
     # ---- messages ---------------------------------------------------------------------------
 
-    def post(self, channel: Channel, user: str, text: str, **more: Any) -> Message:
+    def post(self, channel: SlackChannel, user: str, text: str, **more: Any) -> SlackMessage:
         """Add a message; `more` are further fields of the record."""
-        message = Message(ts=self.ids.ts(), channel=channel.id, user=user, text=text, **more)
+        message = SlackMessage(ts=self.ids.ts(), channel=channel.id, user=user, text=text, **more)
         message.blocks = self._named(message.blocks)
         self._messages.setdefault(channel.id, {})[message.ts] = message
         if message.by_bot and message.thread_ts:
@@ -105,7 +113,7 @@ class Workspace:
         self._tell(Change(kind="posted", message=message))
         return message
 
-    def change(self, message: Message, **fields: Any) -> None:
+    def change(self, message: SlackMessage, **fields: Any) -> None:
         """Replace fields of a message."""
         previous = copy(message)
         for name, value in fields.items():
@@ -114,7 +122,7 @@ class Workspace:
             message.blocks = self._named(message.blocks)
         self._tell(Change(kind="changed", message=message, previous=previous))
 
-    def remove(self, message: Message) -> None:
+    def remove(self, message: SlackMessage) -> None:
         """Delete a message; its replies stay."""
         previous = copy(message)
         message.is_deleted = True
@@ -122,7 +130,7 @@ class Workspace:
         message.metadata = None
         self._tell(Change(kind="deleted", message=message, previous=previous))
 
-    def message(self, channel_id: str, ts: object) -> Message:
+    def message(self, channel_id: str, ts: object) -> SlackMessage:
         """The message, also an ephemeral one.
 
         Raises:
@@ -133,7 +141,7 @@ class Workspace:
             raise RefusedError("message_not_found")
         return message
 
-    def public(self, channel_id: str) -> list[Message]:
+    def public(self, channel_id: str) -> list[SlackMessage]:
         """What everybody in a channel sees, oldest first; deleted roots of threads included."""
         return [
             message
@@ -142,12 +150,12 @@ class Workspace:
             and (not message.is_deleted or self.replies(channel_id, message.ts))
         ]
 
-    def visible(self, channel_id: str, user: str) -> list[Message]:
+    def visible(self, channel_id: str, user: str) -> list[SlackMessage]:
         """What one person sees in a channel, oldest first."""
         private = self.ephemerals(user, channel_id)
         return sorted([*self.public(channel_id), *private], key=lambda message: message.ts)
 
-    def ephemerals(self, user: str, channel_id: str | None = None) -> list[Message]:
+    def ephemerals(self, user: str, channel_id: str | None = None) -> list[SlackMessage]:
         """The ephemeral messages of one person, oldest first."""
         return [
             message
@@ -156,7 +164,7 @@ class Workspace:
             if message.seen_by == user and not message.is_deleted and channel_id in (None, known)
         ]
 
-    def replies(self, channel_id: str, root_ts: str) -> list[Message]:
+    def replies(self, channel_id: str, root_ts: str) -> list[SlackMessage]:
         """The replies below a message, oldest first; ephemeral ones are not among them."""
         return [
             message
@@ -164,11 +172,11 @@ class Workspace:
             if message.thread_ts == root_ts and not message.is_deleted and message.seen_by is None
         ]
 
-    def thread_of(self, message: Message) -> Message:
+    def thread_of(self, message: SlackMessage) -> SlackMessage:
         """The root of the thread that a message is in."""
         return self._messages[message.channel][message.root_ts]
 
-    def thread_root(self, channel: Channel, thread_ts: object) -> str | None:
+    def thread_root(self, channel: SlackChannel, thread_ts: object) -> str | None:
         """Check a `thread_ts` that a message shall get.
 
         Raises:

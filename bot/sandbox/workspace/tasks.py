@@ -9,7 +9,7 @@ from typing import Any
 from bot.sandbox.workspace.changes import Changes
 
 
-class Tasks:
+class BackgroundTasks:
     """Keeps running tasks alive until they are done or `stop` is called."""
 
     def __init__(self, changes: Changes) -> None:

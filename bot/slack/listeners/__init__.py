@@ -5,16 +5,16 @@ from __future__ import annotations
 from slack_bolt.async_app import AsyncApp
 
 from bot.slack.listeners import actions, errors, events, views
-from bot.slack.listeners.context import CheckCall, Desk, Judge
+from bot.slack.listeners.context import CheckCall, Judge, ListenerContext
 from bot.slack.listeners.front import FrontApp
 
 EVENTS = ("app_mention", "message")
 """The events that the app subscribes to; manifest.yml names the same (`message.*` by place)."""
 
-__all__ = ["EVENTS", "CheckCall", "Desk", "FrontApp", "Judge", "register"]
+__all__ = ["EVENTS", "CheckCall", "FrontApp", "Judge", "ListenerContext", "register"]
 
 
-def register(app: AsyncApp, desk: Desk) -> None:
+def register(app: AsyncApp, desk: ListenerContext) -> None:
     """Bind all listeners.
 
     They are few and dispatch by themselves: with many, Bolt asks each one at every payload.

@@ -22,7 +22,14 @@ from bot.questions.validate import (
     yes_status,
 )
 from bot.slack.cards import modals
-from bot.slack.listeners.context import OURS, Desk, actor_of, address_of, chosen_call, settle_doubt
+from bot.slack.listeners.context import (
+    OURS,
+    ListenerContext,
+    actor_of,
+    address_of,
+    chosen_call,
+    settle_doubt,
+)
 from storage.records import Approval, Decision, Kind, Status
 
 
@@ -38,7 +45,7 @@ class Click:
     """Where it can be answered without a token; empty when there is none."""
 
 
-def register(app: AsyncApp, desk: Desk) -> None:
+def register(app: AsyncApp, desk: ListenerContext) -> None:
     """Bind one listener for all our buttons."""
 
     @app.action(OURS)
@@ -47,7 +54,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
         await ack()
 
 
-async def answer(desk: Desk, body: dict[str, Any], context: AsyncBoltContext) -> None:
+async def answer(desk: ListenerContext, body: dict[str, Any], context: AsyncBoltContext) -> None:
     """Do what a click asks for; what it decides is on record when this returns.
 
     Args:
@@ -94,7 +101,7 @@ def click_from(body: dict[str, Any], actor: Actor) -> Click:
     return Click(action_id, about, trigger_id, actor, address_of(body))
 
 
-async def _look(desk: Desk, click: Click, *kinds: Kind) -> Approval:
+async def _look(desk: ListenerContext, click: Click, *kinds: Kind) -> Approval:
     approval = await desk.approvals.look(
         click.about.approval_id, click.actor, shown=click.about.shown
     )
@@ -103,7 +110,7 @@ async def _look(desk: Desk, click: Click, *kinds: Kind) -> Approval:
     return approval
 
 
-async def _look_at(desk: Desk, click: Click, *forms: Form) -> Approval:
+async def _look_at(desk: ListenerContext, click: Click, *forms: Form) -> Approval:
     approval = await _look(desk, click, Kind.APPROVAL, Kind.QUESTION)
     if ask_of(approval).form not in forms:
         raise InvalidInputError("this button")
@@ -111,7 +118,7 @@ async def _look_at(desk: Desk, click: Click, *forms: Form) -> Approval:
 
 
 async def _record(  # noqa: PLR0913 - what a click means, given by keyword
-    desk: Desk,
+    desk: ListenerContext,
     click: Click,
     approval: Approval,
     status: Status,
@@ -132,17 +139,17 @@ async def _record(  # noqa: PLR0913 - what a click means, given by keyword
     _follow_up(desk, click, await desk.approvals.decide(approval, decision))
 
 
-def _follow_up(desk: Desk, click: Click, decided: Approval) -> None:
+def _follow_up(desk: ListenerContext, click: Click, decided: Approval) -> None:
     thread_ts = decided.thread_ts
     desk.spawn(desk.follow_up(decided, address=click.address, thread_ts=thread_ts))
 
 
-async def _approve(desk: Desk, click: Click) -> None:
+async def _approve(desk: ListenerContext, click: Click) -> None:
     approval = await _look(desk, click, Kind.APPROVAL)
     await _record(desk, click, approval, Status.APPROVED, digest=approval.digest)
 
 
-async def _reject(desk: Desk, click: Click) -> None:
+async def _reject(desk: ListenerContext, click: Click) -> None:
     if await desk.approvals.withdrawals.is_own(click.about.approval_id, click.actor):
         await _withdraw(desk, click)  # the no of one who asked takes it back
         return
@@ -151,12 +158,12 @@ async def _reject(desk: Desk, click: Click) -> None:
     await desk.open_view(click.trigger_id, modals.reject_modal(approval))
 
 
-async def _withdraw(desk: Desk, click: Click) -> None:
+async def _withdraw(desk: ListenerContext, click: Click) -> None:
     approval = await desk.approvals.withdrawals.look(click.about.approval_id, click.actor)
     await desk.open_view(click.trigger_id, modals.withdraw_modal(approval))
 
 
-async def _ignore(desk: Desk, click: Click) -> None:
+async def _ignore(desk: ListenerContext, click: Click) -> None:
     if await desk.approvals.withdrawals.is_own(click.about.approval_id, click.actor):
         await _withdraw(desk, click)
         return
@@ -164,12 +171,12 @@ async def _ignore(desk: Desk, click: Click) -> None:
     await _record(desk, click, approval, Status.REJECTED, digest=approval.digest)
 
 
-async def _respond(desk: Desk, click: Click) -> None:
+async def _respond(desk: ListenerContext, click: Click) -> None:
     approval = await _look_at(desk, click, Form.HUMAN)
     await desk.open_view(click.trigger_id, modals.respond_modal(approval))
 
 
-async def _accept(desk: Desk, click: Click) -> None:
+async def _accept(desk: ListenerContext, click: Click) -> None:
     """Nothing of the shown text is to be changed."""
     approval = await _look_at(desk, click, Form.FEEDBACK)
     await _record(
@@ -177,13 +184,13 @@ async def _accept(desk: Desk, click: Click) -> None:
     )
 
 
-async def _choose(desk: Desk, click: Click) -> None:
+async def _choose(desk: ListenerContext, click: Click) -> None:
     approval = await _look_at(desk, click, Form.CHOICE)
     await desk.approvals.check_seen(approval, click.actor.user_id)
     await desk.open_view(click.trigger_id, modals.choose_modal(approval))
 
 
-async def _pick(desk: Desk, click: Click) -> None:
+async def _pick(desk: ListenerContext, click: Click) -> None:
     """Choose the option whose number the button has, as the record numbers them."""
     approval = await _look_at(desk, click, Form.CHOICE)
     options = ask_of(approval).options
@@ -202,18 +209,18 @@ async def _pick(desk: Desk, click: Click) -> None:
     )
 
 
-async def _edit(desk: Desk, click: Click) -> None:
+async def _edit(desk: ListenerContext, click: Click) -> None:
     approval = await _look(desk, click, Kind.APPROVAL)
     await desk.approvals.check_seen(approval, click.actor.user_id)
     await desk.open_view(click.trigger_id, modals.edit_modal(approval))
 
 
-async def _answer(desk: Desk, click: Click) -> None:
+async def _answer(desk: ListenerContext, click: Click) -> None:
     approval = await _look_at(desk, click, Form.TEXTS, Form.FEEDBACK, Form.FIELDS)
     await desk.open_view(click.trigger_id, modals.answer_modal(approval))
 
 
-async def _details(desk: Desk, click: Click) -> None:
+async def _details(desk: ListenerContext, click: Click) -> None:
     """Everything in full; whoever sees the card may read it."""
     approval = await desk.storage.approvals.get(click.about.approval_id)
     await desk.approvals.access.check_person(click.actor, team_id=approval.team_id)
@@ -221,7 +228,7 @@ async def _details(desk: Desk, click: Click) -> None:
     await desk.approvals.note_details(approval, click.actor.user_id)
 
 
-async def _reveal(desk: Desk, click: Click) -> None:
+async def _reveal(desk: ListenerContext, click: Click) -> None:
     """Everything in full and in clear, but for declared secrets; for who may decide it alone."""
     approval = await _look(desk, click, *Kind)
 
@@ -231,25 +238,25 @@ async def _reveal(desk: Desk, click: Click) -> None:
     await desk.approvals.reveal(approval, click.actor.user_id, show)
 
 
-async def _ran(desk: Desk, click: Click) -> None:
+async def _ran(desk: ListenerContext, click: Click) -> None:
     approval = await _look(desk, click, Kind.DOUBT)
     await desk.open_view(click.trigger_id, modals.ran_modal(approval))
 
 
-async def _run_again(desk: Desk, click: Click) -> None:
+async def _run_again(desk: ListenerContext, click: Click) -> None:
     await _settle(desk, click, "again")
 
 
-async def _give_up(desk: Desk, click: Click) -> None:
+async def _give_up(desk: ListenerContext, click: Click) -> None:
     await _settle(desk, click, "give_up")
 
 
-async def _settle(desk: Desk, click: Click, choice: str) -> None:
+async def _settle(desk: ListenerContext, click: Click, choice: str) -> None:
     approval = await _look(desk, click, Kind.DOUBT)
     _follow_up(desk, click, await settle_doubt(desk, approval, click.actor, choice=choice))
 
 
-_LISTENERS: dict[ActionId, Callable[[Desk, Click], Awaitable[None]]] = {
+_LISTENERS: dict[ActionId, Callable[[ListenerContext, Click], Awaitable[None]]] = {
     ActionId.APPROVE: _approve,
     ActionId.REJECT: _reject,
     ActionId.EDIT: _edit,

@@ -19,7 +19,7 @@ from agents import AgentError
 from agents.gates.rulings import Judgement
 from bot.core.approvals import Approvals
 from bot.core.edits import Edits
-from bot.core.inbox import Inbox
+from bot.core.inbox import ThreadInbox
 from bot.core.outbox import Outbox
 from bot.core.threads import Threads
 from bot.errors import DeliveryError, DirectoryError, NotRecordedError
@@ -51,7 +51,7 @@ PATIENCE = timedelta(seconds=2.5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Desk:
+class ListenerContext:
     """The use cases behind the listeners.
 
     Attributes:
@@ -70,7 +70,7 @@ class Desk:
 
     storage: Storage
     approvals: Approvals
-    inbox: Inbox
+    inbox: ThreadInbox
     threads: Threads
     check_call: CheckCall
     judge: Judge
@@ -140,7 +140,9 @@ def actor_of(context: AsyncBoltContext) -> Actor:
     )
 
 
-async def chosen_call(desk: Desk, approval: Approval, ids: Sequence[str]) -> CheckedCall | None:
+async def chosen_call(
+    desk: ListenerContext, approval: Approval, ids: Sequence[str]
+) -> CheckedCall | None:
     """The call with the options that people chose; None where it is no call.
 
     Without words of its tool the choice is taken all the same: the runtime checks it.
@@ -154,7 +156,7 @@ async def chosen_call(desk: Desk, approval: Approval, ids: Sequence[str]) -> Che
 
 
 async def settle_doubt(
-    desk: Desk, approval: Approval, actor: Actor, *, choice: str, result: str = ""
+    desk: ListenerContext, approval: Approval, actor: Actor, *, choice: str, result: str = ""
 ) -> Approval:
     """Record what people say about a call that may have run or not; return it as decided."""
     status = {"ran": Status.ANSWERED, "again": Status.APPROVED, "give_up": Status.REJECTED}[choice]

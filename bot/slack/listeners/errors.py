@@ -26,7 +26,7 @@ from bot.errors import (
     UserFacingError,
 )
 from bot.slack.cards import modals
-from bot.slack.listeners.context import Desk, address_of
+from bot.slack.listeners.context import ListenerContext, address_of
 from storage.errors import (
     RecordFormatError,
     RecordNotFoundError,
@@ -74,7 +74,7 @@ _OTHERWISE = (
 _JSON: dict[str, str | Sequence[str]] = {"content-type": "application/json"}
 
 
-def register(app: AsyncApp, desk: Desk) -> None:
+def register(app: AsyncApp, desk: ListenerContext) -> None:
     """Bind the handler."""
 
     @app.error
@@ -82,7 +82,9 @@ def register(app: AsyncApp, desk: Desk) -> None:
         return await answer(desk, error, request)
 
 
-async def answer(desk: Desk, error: Exception, request: AsyncBoltRequest) -> BoltResponse:
+async def answer(
+    desk: ListenerContext, error: Exception, request: AsyncBoltRequest
+) -> BoltResponse:
     """Answer a payload whose listener failed; tell the person why.
 
     Args:
@@ -173,7 +175,7 @@ class Telling:
         return next((value for value in found if isinstance(value, str) and value), "?")
 
 
-async def _note_refusal(desk: Desk, error: UserFacingError, telling: Telling) -> None:
+async def _note_refusal(desk: ListenerContext, error: UserFacingError, telling: Telling) -> None:
     """Put on record what was refused before any approval was looked at, or for its form.
 
     A database that does not answer keeps nobody from the answer: nothing was done.
@@ -193,7 +195,7 @@ async def _note_refusal(desk: Desk, error: UserFacingError, telling: Telling) ->
 
 
 async def _answer_event(
-    desk: Desk, error: Exception, telling: Telling, request: AsyncBoltRequest
+    desk: ListenerContext, error: Exception, telling: Telling, request: AsyncBoltRequest
 ) -> BoltResponse:
     """An event that is not stored is not acknowledged, so that Slack sends it again.
 
@@ -254,7 +256,9 @@ def explain(error: Exception) -> str:
     return next(found, _OTHERWISE)
 
 
-async def _answer_privately(desk: Desk, error: Exception, telling: Telling, text: str) -> None:
+async def _answer_privately(
+    desk: ListenerContext, error: Exception, telling: Telling, text: str
+) -> None:
     channel_id, user_id = telling.context.channel_id, telling.context.user_id
     if channel_id and user_id:
         is_away = isinstance(error, NotRecordedError | StoreUnavailableError)

@@ -10,7 +10,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.context.async_context import AsyncBoltContext
 
 from bot.core.inbox import Incoming
-from bot.slack.listeners.context import Desk
+from bot.slack.listeners.context import ListenerContext
 
 logger = logging.getLogger(__name__)
 
@@ -18,7 +18,7 @@ _SPOKEN = frozenset({None, "file_share", "thread_broadcast"})
 """Subtypes of messages that people write; all others are ignored."""
 
 
-def register(app: AsyncApp, desk: Desk) -> None:
+def register(app: AsyncApp, desk: ListenerContext) -> None:
     """Bind one listener for all events: an event without a listener would be sent again."""
 
     @app.event(re.compile(".*"))

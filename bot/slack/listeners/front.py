@@ -19,7 +19,7 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.signature import SignatureVerifier
 
 from bot.slack.listeners import actions, errors
-from bot.slack.listeners.context import Desk
+from bot.slack.listeners.context import ListenerContext
 
 _LONGEST_STAMP = 20
 
@@ -40,9 +40,9 @@ class FrontApp(AsyncApp):
         super().__init__(signing_secret=signing_secret, **options)
         # Without a secret nothing has a right signature.
         self._verifier = SignatureVerifier(signing_secret) if signing_secret.strip() else None
-        self._desk: Desk | None = None
+        self._desk: ListenerContext | None = None
 
-    def take_clicks(self, desk: Desk) -> None:
+    def take_clicks(self, desk: ListenerContext) -> None:
         """Answer clicks on our buttons here.
 
         Args:

@@ -27,7 +27,14 @@ from bot.questions.validate import (
     yes_status,
 )
 from bot.slack.cards import modals, submitted as forms
-from bot.slack.listeners.context import OURS, RECORDED, Desk, actor_of, chosen_call, settle_doubt
+from bot.slack.listeners.context import (
+    OURS,
+    RECORDED,
+    ListenerContext,
+    actor_of,
+    chosen_call,
+    settle_doubt,
+)
 from storage.records import Approval, Decision, Kind, Status
 
 
@@ -41,7 +48,7 @@ class Submission:
     actor: Actor
 
 
-def register(app: AsyncApp, desk: Desk) -> None:
+def register(app: AsyncApp, desk: ListenerContext) -> None:
     """Bind one listener for all our modals."""
 
     @app.view(OURS)
@@ -80,7 +87,7 @@ def submission_from(body: dict[str, Any], actor: Actor) -> Submission:
     return Submission(modal_id, decode(view.get("private_metadata")), values, actor)
 
 
-async def _look(desk: Desk, submission: Submission, *kinds: Kind) -> Approval:
+async def _look(desk: ListenerContext, submission: Submission, *kinds: Kind) -> Approval:
     approval = await desk.approvals.look(
         submission.about.approval_id, submission.actor, shown=submission.about.shown
     )
@@ -89,13 +96,13 @@ async def _look(desk: Desk, submission: Submission, *kinds: Kind) -> Approval:
     return approval
 
 
-async def _record(desk: Desk, approval: Approval, decision: Decision) -> None:
+async def _record(desk: ListenerContext, approval: Approval, decision: Decision) -> None:
     decided = await desk.approvals.decide(approval, decision)
     desk.spawn(desk.approvals.follow_up(decided))
 
 
 async def _record_answer(
-    desk: Desk,
+    desk: ListenerContext,
     submission: Submission,
     approval: Approval,
     *,
@@ -115,7 +122,7 @@ async def _record_answer(
     await _record(desk, approval, decision)
 
 
-async def _reject(desk: Desk, submission: Submission) -> forms.Errors:
+async def _reject(desk: ListenerContext, submission: Submission) -> forms.Errors:
     withdrawals = desk.approvals.withdrawals
     if await withdrawals.is_own(submission.about.approval_id, submission.actor):
         return await _withdraw(desk, submission)
@@ -131,7 +138,7 @@ async def _reject(desk: Desk, submission: Submission) -> forms.Errors:
     return {}
 
 
-async def _withdraw(desk: Desk, submission: Submission) -> forms.Errors:
+async def _withdraw(desk: ListenerContext, submission: Submission) -> forms.Errors:
     reason = forms.read_text(submission.values, modals.REASON)
     withdrawn = await desk.approvals.withdrawals.withdraw(
         submission.about.approval_id, submission.actor, reason=reason
@@ -140,7 +147,7 @@ async def _withdraw(desk: Desk, submission: Submission) -> forms.Errors:
     return {}
 
 
-async def _edit(desk: Desk, submission: Submission) -> forms.Errors:
+async def _edit(desk: ListenerContext, submission: Submission) -> forms.Errors:
     approval = await _look(desk, submission, Kind.APPROVAL)
     if not approval.schema_json:
         raise InvalidInputError("this form")
@@ -167,7 +174,7 @@ async def _edit(desk: Desk, submission: Submission) -> forms.Errors:
     return {}
 
 
-async def _answer(desk: Desk, submission: Submission) -> forms.Errors:
+async def _answer(desk: ListenerContext, submission: Submission) -> forms.Errors:
     approval = await _look(desk, submission, Kind.QUESTION, Kind.APPROVAL)
     match ask_of(approval).form:
         case Form.TEXTS:
@@ -185,7 +192,7 @@ async def _answer(desk: Desk, submission: Submission) -> forms.Errors:
     return errors
 
 
-async def _fill(desk: Desk, submission: Submission, approval: Approval) -> forms.Errors:
+async def _fill(desk: ListenerContext, submission: Submission, approval: Approval) -> forms.Errors:
     """Take the values that people were asked for; of a call, as its tool takes them."""
     form = forms.read_fields(approval, submission.values)
     if form.arguments is None:
@@ -202,7 +209,7 @@ async def _fill(desk: Desk, submission: Submission, approval: Approval) -> forms
     return {}
 
 
-async def _choose(desk: Desk, submission: Submission) -> forms.Errors:
+async def _choose(desk: ListenerContext, submission: Submission) -> forms.Errors:
     approval = await _look(desk, submission, Kind.QUESTION, Kind.APPROVAL)
     if ask_of(approval).form is not Form.CHOICE:
         raise InvalidInputError("this form")
@@ -214,7 +221,7 @@ async def _choose(desk: Desk, submission: Submission) -> forms.Errors:
     return errors
 
 
-async def _respond(desk: Desk, submission: Submission) -> forms.Errors:
+async def _respond(desk: ListenerContext, submission: Submission) -> forms.Errors:
     approval = await _look(desk, submission, Kind.APPROVAL)
     text = forms.read_text(submission.values, modals.RESPONSE)
     if not text:
@@ -230,7 +237,7 @@ async def _respond(desk: Desk, submission: Submission) -> forms.Errors:
     return {}
 
 
-async def _ran(desk: Desk, submission: Submission) -> forms.Errors:
+async def _ran(desk: ListenerContext, submission: Submission) -> forms.Errors:
     approval = await _look(desk, submission, Kind.DOUBT)
     result = forms.read_text(submission.values, modals.RESULT)
     if not result:
@@ -240,7 +247,7 @@ async def _ran(desk: Desk, submission: Submission) -> forms.Errors:
     return {}
 
 
-_LISTENERS: dict[ActionId, Callable[[Desk, Submission], Awaitable[forms.Errors]]] = {
+_LISTENERS: dict[ActionId, Callable[[ListenerContext, Submission], Awaitable[forms.Errors]]] = {
     ActionId.REJECT_MODAL: _reject,
     ActionId.EDIT_MODAL: _edit,
     ActionId.ANSWER_MODAL: _answer,

@@ -22,7 +22,7 @@ from bot.core.edits import Edits
 from bot.layout.action_ids import encode
 from bot.ports import CheckedCall
 from bot.slack.app import Identity, Slack, _bolt
-from bot.slack.listeners import CheckCall, Desk, Judge, register
+from bot.slack.listeners import CheckCall, Judge, ListenerContext, register
 from storage.base import Storage
 from storage.records import Approval, Status
 from storage.sqlite import SqliteStorage
@@ -82,7 +82,7 @@ class Counter:
         cls, office: Office, check_call: CheckCall = _as_it_is, judge: Judge = _not_known
     ) -> Counter:
         views = Views()
-        desk = Desk(
+        desk = ListenerContext(
             storage=office.storage,
             approvals=office.approvals,
             inbox=office.inbox,

@@ -20,7 +20,7 @@ from agents.models import Turn
 from agents.tools.base import Tool
 from bot.core.approvals import Approvals
 from bot.core.audit import AuditedCheckpoints
-from bot.core.inbox import Inbox, Incoming
+from bot.core.inbox import Incoming, ThreadInbox
 from bot.core.outbox import Outbox
 from bot.core.runs.starts import Starts
 from bot.core.runs.witness import Witness, WitnessedCheckpoints
@@ -144,7 +144,7 @@ class Office:
             remind_after=self.rules.remind_after,
             folded=is_folded,
         )
-        self.inbox = Inbox(
+        self.inbox = ThreadInbox(
             storage=self.storage,
             access=self.access,
             approvals=self.approvals,

@@ -11,7 +11,7 @@ from bson import decode, encode
 from storage.codec import APPROVALS
 from storage.errors import Fault, RecordFormatError, StoreBrokenError
 from storage.mongo import Driver, MongoStorage
-from storage.mongo.address import Address, secrets_of
+from storage.mongo.address import ServerAddress, secrets_of
 from storage.mongo.client import _LENIENT, Client
 from storage.mongo.documents import to_document, to_record
 from tests.contract.builders import an_approval
@@ -23,8 +23,8 @@ HOST = "mongodb://127.0.0.1:1/db"
 DRIVERS: list[Driver] = ["motor", "pymongo"]
 
 
-def an_address(options: str = "") -> Address:
-    return Address(f"{HOST}?{options}", timeout_ms=1_800)
+def an_address(options: str = "") -> ServerAddress:
+    return ServerAddress(f"{HOST}?{options}", timeout_ms=1_800)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ async def test_a_file_that_holds_no_certificate_is_no_traceback(
 
 @pytest.mark.parametrize("user", ["a", "ab", "bot"])
 def test_a_short_user_name_is_not_cut_out_of_other_words(user: str) -> None:
-    address = Address(f"mongodb://{user}:hunter2@host/db", timeout_ms=1)
+    address = ServerAddress(f"mongodb://{user}:hunter2@host/db", timeout_ms=1)
 
     assert address.clean("about a bot that must be escaped") == "about a bot that must be escaped"
     assert address.clean(f"{user}:hunter2 and hunter2") == "*** and ***"

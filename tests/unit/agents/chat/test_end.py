@@ -23,7 +23,7 @@ from agents import (
     interrupt,
     session_values,
 )
-from agents.chat.state import ChatState, Work
+from agents.chat.state import ChatRun, ChatState
 from agents.core.calls import BreakLoop, Exit
 from agents.core.messages import read_log
 from agents.core.scope import get_resume_context
@@ -315,13 +315,13 @@ async def test_nobody_else_can_be_named() -> None:
 async def test_a_damaged_result_is_a_typed_error(entry: list[object]) -> None:
     state = ChatState(messages=[], rounds=1, results={"c": entry}, gates={}, said=[])
     with pytest.raises(CheckpointDecodeError):
-        Work.thaw(state)
+        ChatRun.thaw(state)
 
 
 def test_a_damaged_end_is_a_typed_error() -> None:
     state = ChatState(messages=[], rounds=1, results={}, gates={}, said=[], ending=["x"])
     with pytest.raises(CheckpointDecodeError, match="end of an agent"):
-        Work.thaw(state)
+        ChatRun.thaw(state)
 
 
 def test_actions_are_kept_with_their_results() -> None:
@@ -329,7 +329,7 @@ def test_actions_are_kept_with_their_results() -> None:
     new: list[object] = ["y", "ran", BreakLoop()]
     state = ChatState(messages=[], rounds=1, results={"a": old, "b": new}, gates={}, said=[])
 
-    work = Work.thaw(state)
+    work = ChatRun.thaw(state)
 
     assert work.results == {"a": ToolReturn("x"), "b": ToolReturn("y", action=BreakLoop())}
     assert work.freeze() == state

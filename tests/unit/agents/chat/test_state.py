@@ -31,7 +31,7 @@ from agents import (
     TopologyChangedError,
     approval_gate,
 )
-from agents.chat.state import ChatState, Work
+from agents.chat.state import ChatRun, ChatState
 from agents.core.checkpoint import CheckpointStatus
 from agents.core.codec import Json, decode, encode
 from agents.core.messages import dump_messages, load_messages, repaired, well_formed
@@ -129,13 +129,13 @@ def test_a_state_of_version_1_is_read() -> None:
     state = decode(old)
 
     assert isinstance(state, ChatState)
-    work = Work.thaw(state)
+    work = ChatRun.thaw(state)
     assert work.results == {"c": ToolReturn("x")}
     assert (work.draft, work.ending, work.instruction, dict(work.values)) == (None, None, None, {})
 
 
 def test_everything_that_is_frozen_thaws() -> None:
-    work = Work(messages=[ModelRequest(parts=[UserPromptPart("hi")])], rounds=3)
+    work = ChatRun(messages=[ModelRequest(parts=[UserPromptPart("hi")])], rounds=3)
     work.draft = ModelResponse(parts=[TextPart("draft")])
     work.values["n"] = (1, 2)
     work.instruction = {"u": "U1"}
@@ -143,7 +143,7 @@ def test_everything_that_is_frozen_thaws() -> None:
     state = decode(encode(work.freeze()))
 
     assert isinstance(state, ChatState)
-    again = Work.thaw(state)
+    again = ChatRun.thaw(state)
     for one in dataclasses.fields(work):
         if one.name not in {"values", "_dumped"}:
             assert getattr(again, one.name) == getattr(work, one.name), one.name
@@ -154,7 +154,7 @@ def test_everything_that_is_frozen_thaws() -> None:
 def test_only_new_messages_are_dumped_again() -> None:
     first = dump_messages([ModelResponse(parts=[TextPart("old")])])
     state = ChatState(messages=first, rounds=1, results={}, gates={}, said=[])
-    work = Work.thaw(state)
+    work = ChatRun.thaw(state)
 
     work.messages[0].parts = [TextPart("changed behind its back")]
     work.told(ModelRequest(parts=[UserPromptPart("new")]))

@@ -22,7 +22,7 @@ from agents import (
     stateful_interrupt,
 )
 from agents.agent import AgentEvent, AgentInput
-from agents.chat.state import ChatState, Work
+from agents.chat.state import ChatRun, ChatState
 from agents.core.errors import CheckpointDecodeError, ModelError
 from agents.middlewares.base import CallNext, Middleware, ModelCall
 from agents.models import Turn, call, say
@@ -291,4 +291,4 @@ async def test_damaged_answers_of_hooks_are_a_typed_error(hooks: dict[str, list[
 
     state = ChatState(messages=[], rounds=0, results={}, gates={}, said=[], hooks=hooks)
     with pytest.raises(CheckpointDecodeError, match="damaged"):
-        Work.thaw(state)
+        ChatRun.thaw(state)

@@ -22,7 +22,7 @@ from bot.errors import (
 )
 from bot.questions.record import canonical
 from bot.redaction.mask import REDACTED, in_force
-from bot.redaction.rules import Rules
+from bot.redaction.rules import MaskRules
 from storage.errors import RecordNotFoundError, StoreUnavailableError
 from storage.records import AuditEntry, Decision, Kind, Status
 from storage.sqlite import SqliteStorage
@@ -393,7 +393,7 @@ def test_lines() -> None:
 
 def test_lines_are_masked_with_the_rules_of_today() -> None:
     made = an_entry(detail={"badge": "B-12", "x": "xoxb-123456789-abc"})
-    with in_force(Rules(keys=(("badge",),))):
+    with in_force(MaskRules(keys=(("badge",),))):
         for told in (line(made), json_line(made)):
             assert "B-12" not in told
             assert "xoxb" not in told

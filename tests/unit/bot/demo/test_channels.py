@@ -18,7 +18,7 @@ from agents import (
 from agents.models import call, say
 from bot.commands.demo import welcome
 from bot.demo import PATTERNS, DemoModel, channels
-from bot.demo.commands import Call
+from bot.demo.commands import PlannedToolCall
 from bot.demo.patterns import approval, graphs
 from bot.demo.patterns.rules import Reply, RuleModel, Seen, read
 from bot.sandbox.workspace.people import first_cast
@@ -78,7 +78,7 @@ async def test_a_real_model_is_used_as_it_is() -> None:
 
 async def test_a_rule_streams_what_it_says() -> None:
     def rule(seen: Seen) -> Reply:
-        return Reply(f"You said {seen.request}", (Call("f", {}, ""),))
+        return Reply(f"You said {seen.request}", (PlannedToolCall("f", {}, ""),))
 
     model, messages = RuleModel(rule), [user("a"), user("b")]
     whole = await model_request(model, messages)

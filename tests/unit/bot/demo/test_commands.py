@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from bot.demo.commands import (
-    Call,
     Deploy,
     Hint,
+    PlannedToolCall,
     Target,
     calls,
     gives_up,
@@ -27,7 +27,7 @@ def targets(text: str) -> tuple[Target, ...]:
 
 def arguments(text: str) -> dict[str, object]:
     command = read_command(text)
-    assert isinstance(command, Call)
+    assert isinstance(command, PlannedToolCall)
     return dict(command.arguments)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from agents.core.calls import ToolOutcome
 from agents.core.infos import ApprovalInfo, ReviewEditInfo
-from bot.demo.agent import Desk
+from bot.demo.agent import DemoServices
 from tests.unit.bot.talk import Talk
 
 DEPLOY = "deploy payments 1.4.2 to production"
@@ -161,7 +161,7 @@ async def test_roll_back_of_nothing_gets_an_example() -> None:
 
 def test_every_tool_has_a_schema_title_and_description() -> None:
     names = []
-    for made in Desk(lambda effect: None).tools():
+    for made in DemoServices(lambda effect: None).tools():
         spec = made.definition
         jsonschema.Draft202012Validator.check_schema(dict(spec.schema))
         assert spec.description

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from bot.layout.arguments import Budget, list_arguments
 from bot.layout.characters import _IGNORABLE, is_turned, is_unseen, script_of
-from bot.layout.text import Shown, show
+from bot.layout.text import ShownText, show
 from bot.redaction.call import mask_call
 
 EVERYTHING = 1_000_000
@@ -118,7 +118,7 @@ def test_every_unseen_character_is_spelled_out(character: str) -> None:
 
 @given(st.text(max_size=40))
 def test_all_that_is_shown_can_be_seen(text: str) -> None:
-    made: Shown = show(text, EVERYTHING)
+    made: ShownText = show(text, EVERYTHING)
     assert not any(is_unseen(char) for char in made.text if char != "\n")
     assert made.turned is is_turned(made.text)
 

@@ -16,8 +16,8 @@ from bot.redaction.rules import (
     MOST_CHARACTERS,
     MOST_RULES,
     NO_RULES,
+    MaskRules,
     RuleError,
-    Rules,
     read_rules,
     words_of,
 )
@@ -30,7 +30,7 @@ GIVEN = {
 IBAN = r"\b[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?\b"
 
 
-def rules(text: str) -> Rules:
+def rules(text: str) -> MaskRules:
     return read_rules(text)
 
 
@@ -128,7 +128,7 @@ def test_a_pattern_that_can_match_nothing_between_does_no_harm() -> None:
 @settings(deadline=None)
 def test_a_secret_is_found_wherever_it_stands(before: int, after: int, size: int) -> None:
     secret = "Z" * size
-    with in_force(Rules(patterns=rules("Z{1,400}").patterns)):
+    with in_force(MaskRules(patterns=rules("Z{1,400}").patterns)):
         text = f"{'a ' * before}{secret}{' b' * after}"
         assert mask_text(text) == f"{'a ' * before}{REDACTED}{' b' * after}"
 

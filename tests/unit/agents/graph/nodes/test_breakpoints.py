@@ -21,7 +21,7 @@ from agents.graph import (
 )
 from agents.graph.agent import GraphAgent
 from agents.graph.threads.document import GraphClaim
-from agents.graph.threads.thread import Thread
+from agents.graph.threads.thread import GraphThread
 from agents.runner import Runner
 from agents.runs.document import ResumeParams
 from tests.unit.agents.graph.support import Lab, State, chain, fan, ids, values_of
@@ -99,7 +99,7 @@ async def test_an_agent_takes_nothing_else_at_a_breakpoint_either(value: object)
 async def test_an_unclear_answer_that_an_earlier_version_noted_lets_nothing_run() -> None:
     lab = Lab(abc, {"interrupt_before": ["b"]})
     [question] = ids(await lab.start())
-    thread = Thread(lab.store, "t")
+    thread = GraphThread(lab.store, "t")
     await thread.load()
     await thread.claim(GraphClaim(answers={question: "no"}))
     with pytest.raises(ResumeDataError):

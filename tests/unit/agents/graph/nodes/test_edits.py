@@ -21,7 +21,7 @@ from agents.graph import (
     StateGraph,
 )
 from agents.graph.threads.document import ThreadDocument
-from agents.graph.threads.thread import Thread
+from agents.graph.threads.thread import GraphThread
 from tests.unit.agents.graph.support import Lab, ids, values_of
 
 
@@ -257,7 +257,7 @@ async def test_edges_that_wait_count_arrivals_once_when_they_are_followed_again(
 
 async def as_before(lab: Lab, **changes: Any) -> None:
     """Store the thread as earlier versions did: without what the step was worked out of."""
-    head = await Thread(lab.store, "t").load()
+    head = await GraphThread(lab.store, "t").load()
     assert head is not None
     [child] = head.point.children
     info = replace(child.info, **changes)  # type: ignore[type-var]

@@ -25,7 +25,7 @@ from agents.graph import (
 )
 from agents.graph.threads.document import ThreadDocument
 from agents.graph.threads.partial import applied, difference
-from agents.graph.threads.thread import Thread
+from agents.graph.threads.thread import GraphThread
 from agents.memory import MemoryCheckpointStore
 from tests.unit.agents.graph.support import Lab, State, chain, fan, ids, values_of
 from tests.unit.agents.graph.threads.test_keeping import PlainStore
@@ -149,7 +149,7 @@ async def test_session_values_and_inner_questions_are_kept() -> None:
     await lab.start()
     await lab.answer({"x": 1})
     await lab.answer({"b": 2})
-    head = await Thread(lab.store, "t").load()
+    head = await GraphThread(lab.store, "t").load()
     assert head is not None
     assert head.session == {"common": "b"}
     assert sorted(map(str, await lab.pending())) == ["a", "y"]
@@ -246,7 +246,7 @@ async def test_a_document_of_an_earlier_version_is_written_whole_first() -> None
 async def test_a_damaged_partial_answer_is_told() -> None:
     lab = Lab(many(3))
     await lab.start()
-    document = await Thread(lab.store, "t").load()
+    document = await GraphThread(lab.store, "t").load()
     assert document is not None
     damaged: tuple[dict[str, Json], ...] = (
         {},
@@ -261,9 +261,9 @@ async def test_a_damaged_partial_answer_is_told() -> None:
 async def test_what_else_has_changed_is_no_partial_answer() -> None:
     lab = Lab(lambda lab: chain(lab, a=lab.ask("a", "q"), b=lab.ask("b", "r")))
     await lab.start()
-    one = await Thread(lab.store, "t").load()
+    one = await GraphThread(lab.store, "t").load()
     await lab.run(resume="x")
-    other = await Thread(lab.store, "t").load()
+    other = await GraphThread(lab.store, "t").load()
     assert isinstance(one, ThreadDocument)
     assert isinstance(other, ThreadDocument)
     assert difference(one, other) is None

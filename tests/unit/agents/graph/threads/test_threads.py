@@ -19,7 +19,7 @@ from agents.core.errors import (
 )
 from agents.core.interrupt import stateful_interrupt
 from agents.graph import END, START, AlreadyAnsweredError, Command, StateGraph, node_interrupt
-from agents.graph.threads.thread import Thread
+from agents.graph.threads.thread import GraphThread
 from agents.memory import MemoryCheckpointStore
 from tests.unit.agents.graph.support import Lab, State, chain, fan, ids, values_of
 
@@ -367,7 +367,7 @@ async def test_a_thread_that_an_earlier_version_stored_goes_on() -> None:
     lab = Lab(lambda lab: fan(a=lab.write("a"), b=lab.ask("b", "q"), c=lab.ask("c", "r")))
     await lab.start()
     await lab.answer({"q": "x"})
-    stored, head = await lab.store.load("t"), await Thread(lab.store, "t").load()
+    stored, head = await lab.store.load("t"), await GraphThread(lab.store, "t").load()
     assert head is not None
     old = cast("dict[str, Json]", without(from_text(head.to_text()), newer))
     old["schema"] = 1

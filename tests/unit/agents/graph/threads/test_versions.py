@@ -20,7 +20,7 @@ from agents.graph import (
     node_interrupt,
 )
 from agents.graph.threads.document import ThreadDocument
-from agents.graph.threads.thread import Thread
+from agents.graph.threads.thread import GraphThread
 from tests.unit.agents.graph.support import Lab, State, chain, fan, ids, values_of
 
 Build = Callable[[Lab], StateGraph]
@@ -92,7 +92,7 @@ def two_steps(lab: Lab, *sources: str) -> StateGraph:
 
 async def keep_by_position(lab: Lab, at: str, arrived: list[str]) -> None:
     """Store arrivals as earlier versions did."""
-    thread = Thread(lab.store, "t")
+    thread = GraphThread(lab.store, "t")
     head = await thread.load()
     assert head is not None
     point = replace(head.point, state=encode(replace(head.state, joins={at: arrived})))

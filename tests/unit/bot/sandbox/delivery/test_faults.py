@@ -12,7 +12,7 @@ from slack_sdk.errors import SlackApiError
 
 from bot.sandbox import ADA, OPS, ROSA, Sandbox
 from bot.sandbox.api.limits import RateLimits
-from bot.sandbox.delivery.faults import Fault, Faults
+from bot.sandbox.delivery.faults import Faults, PlannedFault
 from tests.unit.bot.sandbox.conftest import Seconds, Slack, a_card, a_modal
 
 
@@ -124,12 +124,12 @@ def test_rules_can_be_taken_away() -> None:
 )
 def test_impossible_fault_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"cannot happen|must be"):
-        Fault(**wrong)
+        PlannedFault(**wrong)
 
 
 def test_fault_with_odd_types_is_refused() -> None:
     with pytest.raises(TypeError, match="texts"):
-        Fault(effect="cut", match=5)  # type: ignore[arg-type]
+        PlannedFault(effect="cut", match=5)  # type: ignore[arg-type]
 
 
 # ---- what the app gets --------------------------------------------------------------------------
