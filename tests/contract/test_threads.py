@@ -52,6 +52,7 @@ async def test_a_wake_makes_work_due(storage: Storage) -> None:
 
     assert await storage.threads.due(now_ms=9, limit=5) == []
     assert [t.wakes for t in await storage.threads.due(now_ms=10, limit=5)] == [1]
+    assert (await storage.threads.get(THREAD_ID)).active_ms == 10
 
 
 async def test_due_is_sorted_and_limited(storage: Storage) -> None:

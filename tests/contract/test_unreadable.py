@@ -203,6 +203,23 @@ async def test_a_thread_can_be_set_aside_by_its_holder_alone(storage: Storage) -
     assert (named.kind, named.record_id, named.why) == ("thread", THREAD_ID, "message m is odd")
 
 
+async def test_a_thread_that_is_set_aside_has_no_holder_and_takes_no_other_with_it(
+    storage: Storage,
+) -> None:
+    for thread_id in (THREAD_ID, OTHER):
+        await add(storage, "threads", thread_id)
+        assert await storage.threads.claim(thread_id, owner="a", now_ms=5, until_ms=50)
+    thread, other = [await storage.threads.get(name) for name in (THREAD_ID, OTHER)]
+    assert thread.fence == other.fence
+
+    assert await storage.threads.set_aside(THREAD_ID, fence=thread.fence, why="message m is odd")
+
+    kept = await raw(storage, "threads", THREAD_ID)
+    assert (kept["leased_by"], kept["leased_until_ms"]) == ("", 0)
+    assert [one.record_id for one in await storage.unreadable(limit=9)] == [THREAD_ID]
+    assert await storage.threads.extend(OTHER, fence=other.fence, until_ms=90)
+
+
 OTHER = "T1:C1:1700000000.000200"
 
 

@@ -49,7 +49,7 @@ def test_a_variable_whose_name_stands_beside_it_is_masked(name: str) -> None:
 def test_a_value_beside_another_name_stays(given: object) -> None:
     data = {"name": given, "value": "red"}
     assert mask("env", data) == data
-    assert mask_data(data) == data
+    assert mask_data([data]) == [data]
 
 
 def test_data_of_a_secret_are_masked_whatever_their_names() -> None:
