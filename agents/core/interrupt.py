@@ -37,9 +37,12 @@ class Interrupted(BaseException):
     """
 
     def __init__(self, point: Point, refusals: tuple[ResumeError, ...] = ()) -> None:
-        super().__init__(f"interrupted at {point.address}")
+        super().__init__()
         self.point = point
         self.refusals = refusals
+
+    def __str__(self) -> str:
+        return f"interrupted at {self.point.address}"
 
 
 def interrupt(info: object) -> NoReturn:

@@ -225,7 +225,7 @@ def _unstorable(error: Exception) -> UnstorableValueError:
 
 def _planned(part: ToolCallPart) -> PlannedCall:
     arguments = cast("dict[str, Json]", part.args)
-    if set(arguments) == {_INVALID}:
+    if len(arguments) == 1 and _INVALID in arguments:
         problem = f"its arguments are not a JSON object of at most {_DEEPEST} levels"
         return PlannedCall(ToolCall(part.tool_call_id, part.tool_name, {}), problem)
     return PlannedCall(ToolCall(part.tool_call_id, part.tool_name, arguments))

@@ -131,7 +131,7 @@ class Point:
         """What `from_json` reads of it, at the cost of what is new alone."""
         if self._json is not None:
             return self
-        children = tuple(child.stored() for child in self.children)
+        children = tuple([child.stored() for child in self.children])
         return _read_back(replace(self, children=children))
 
     def renewed(self, ids: Container[str]) -> Point:
@@ -139,9 +139,9 @@ class Point:
 
         Whoever got the infos of this tree may have changed them: what asked must not see that.
         """
-        if self._json is None:
+        if self._json is None or not (self.children or self.id in ids):
             return self
-        children = tuple(child.renewed(ids) for child in self.children)
+        children = tuple([child.renewed(ids) for child in self.children])
         is_same = all(map(operator.is_, children, self.children))
         if is_same and self.id not in ids:
             return self
