@@ -14,7 +14,11 @@ from dataclasses import fields
 from enum import StrEnum
 from typing import Any, Generic, TypeVar, get_type_hints
 
-from agents.core.checkpoint import CheckpointStatus, StoredCheckpoint
+from agents.core.checkpoint import (
+    SCHEMA_VERSION as RUN_VERSION,
+    CheckpointStatus,
+    StoredCheckpoint,
+)
 from storage.errors import RecordFormatError, RecordRefusedError
 from storage.records import (
     SCHEMA_VERSION,
@@ -333,7 +337,7 @@ def _fingerprint(*codecs: Codec[Any]) -> str:
     """A name for all that this release can read; another one for a release that reads more."""
     shapes = [(codec.kind, codec.names) for codec in codecs]
     words = [tuple(kind) for kind in (Kind, Status, MessageStatus, CheckpointStatus)]
-    text = json.dumps([SCHEMA_VERSION, shapes, words])
+    text = json.dumps([SCHEMA_VERSION, RUN_VERSION, shapes, words])
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
