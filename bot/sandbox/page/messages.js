@@ -1,9 +1,9 @@
 // One message, and lists of them that are redrawn only where something changed.
 
 import { h, icon, rememberFocus, restoreFocus } from "./dom.js";
-import { renderBlocks } from "./blocks.js";
+import { renderBlocks } from "./blocks/blocks.js";
 import { avatar, clockTime, count, dayKey, dayName, fullTime } from "./format.js";
-import { flatText, mrkdwn } from "./mrkdwn.js";
+import { flatText, mrkdwn } from "./blocks/mrkdwn.js";
 import { isBroadcast, isReply } from "./store.js";
 
 const NEAR_S = 300;

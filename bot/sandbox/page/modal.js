@@ -1,9 +1,9 @@
 // Modals: a stack of views, drawn as Slack does. Nothing typed is lost by an error or an update.
 
 import { explain, send } from "./api.js";
-import { errorLine, renderBlocks } from "./blocks.js";
+import { errorLine, renderBlocks } from "./blocks/blocks.js";
 import { announce, append, fill, focusables, h, icon, keepFocusInside, rememberFocus, restoreFocus, uniqueId } from "./dom.js";
-import { flatText, textObject } from "./mrkdwn.js";
+import { flatText, textObject } from "./blocks/mrkdwn.js";
 import { Values } from "./store.js";
 
 /** The open views of the person of this window; only the topmost is shown. */

@@ -1,7 +1,7 @@
 // Notices (toasts) and the confirmation dialog.
 
 import { h, icon, keepFocusInside, uniqueId } from "./dom.js";
-import { textObject } from "./mrkdwn.js";
+import { textObject } from "./blocks/mrkdwn.js";
 
 const SHOW_MS = 9000;
 const MOST = 4;

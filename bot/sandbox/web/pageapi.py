@@ -44,7 +44,7 @@ class PageApi:
         return [
             web.get("/", _index),
             web.get("/archives/{channel}/p{ts:[0-9]{7,}}", self._permalink),
-            web.get("/page/{name:[a-z0-9_]+[.][a-z]+}", _file),
+            web.get("/page/{name:(?:[a-z]+/)?[a-z0-9_]+[.][a-z]+}", _file),
             web.get("/sandbox/state", self._state),
             web.get("/sandbox/messages", self._messages),
             web.get("/sandbox/ws", self._socket),

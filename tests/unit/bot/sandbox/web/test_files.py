@@ -9,9 +9,9 @@ import pytest
 
 import bot
 
-PAGE = Path(bot.__file__).parent / "sandbox" / "page"
-SCRIPTS = sorted(PAGE.glob("*.js"))
-STYLES = sorted(PAGE.glob("*.css"))
+PAGE = (Path(bot.__file__).parent / "sandbox" / "page").resolve()
+SCRIPTS = sorted(PAGE.rglob("*.js"))
+STYLES = sorted(PAGE.rglob("*.css"))
 TYPES = {".html", ".css", ".js", ".svg"}
 MAX_LINES = 500
 SVG_NAMESPACE = "http://www.w3.org/2000/svg"
@@ -67,7 +67,7 @@ def code_of(path: Path) -> str:
 
 
 def test_page_holds_only_files_that_are_served_as_they_are() -> None:
-    assert {path.suffix for path in PAGE.iterdir()} == TYPES
+    assert {path.suffix for path in PAGE.rglob("*") if path.is_file()} == TYPES
 
 
 def test_script_never_makes_markup_from_data() -> None:
@@ -128,13 +128,14 @@ def test_html_references_exist() -> None:
 
 
 def test_scripts_import_only_each_other_and_all_are_used() -> None:
-    used = {"app.js"}
+    used = {PAGE / "app.js"}
     for path in SCRIPTS:
         for target in IMPORT.findall(path.read_text(encoding="utf-8")):
-            assert target.startswith("./"), f"{path.name} imports {target}"
-            assert (PAGE / target).is_file(), f"{path.name} imports {target}"
-            used.add(target.removeprefix("./"))
-    assert used == {path.name for path in SCRIPTS}
+            script = (path.parent / target).resolve()
+            assert target.startswith(("./", "../")), f"{path.name} imports {target}"
+            assert script in SCRIPTS, f"{path.name} imports {target}"
+            used.add(script)
+    assert used == set(SCRIPTS)
 
 
 def test_elements_and_drawings_that_scripts_name_exist() -> None:
@@ -154,7 +155,7 @@ def test_script_is_short_enough_to_read() -> None:
 
 def schemes() -> dict[str, dict[str, str]]:
     """The colour tokens of the light and of the dark scheme."""
-    text = (PAGE / "style.css").read_text(encoding="utf-8")
+    text = (PAGE / "styles" / "style.css").read_text(encoding="utf-8")
     light, dark = text.split("@media (prefers-color-scheme: dark)")[:2]
     light_tokens = dict(TOKEN.findall(light))
     return {"light": light_tokens, "dark": light_tokens | dict(TOKEN.findall(dark))}

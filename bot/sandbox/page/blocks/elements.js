@@ -1,8 +1,8 @@
 // Buttons and overflow menus, with their confirmation dialog.
 
-import { h, icon, moveWithArrows, onLeave } from "./dom.js";
+import { h, icon, moveWithArrows, onLeave } from "../dom.js";
 import { isSafeUrl, textObject } from "./mrkdwn.js";
-import { confirmDialog } from "./notices.js";
+import { confirmDialog } from "../notices.js";
 
 /** A Block Kit button; one with an address opens it and still tells the app. */
 export function button(item, blockId, ctx) {

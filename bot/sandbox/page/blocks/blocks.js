@@ -1,6 +1,6 @@
 // Block Kit: one function for each block type.
 
-import { h, icon, uniqueId } from "./dom.js";
+import { h, icon, uniqueId } from "../dom.js";
 import { button, overflow } from "./elements.js";
 import { field, isField } from "./fields.js";
 import { markdown } from "./markdown.js";

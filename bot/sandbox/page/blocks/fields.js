@@ -3,10 +3,10 @@
 // Each field keeps its value in `ctx.values` in the shape of Slack's view state, and reports a
 // choice to the app when it stands outside an input block (or the block asks for it).
 
-import { append, h, icon } from "./dom.js";
-import { localDateTime } from "./format.js";
+import { append, h, icon } from "../dom.js";
+import { localDateTime } from "../format.js";
 import { textObject } from "./mrkdwn.js";
-import { confirmDialog } from "./notices.js";
+import { confirmDialog } from "../notices.js";
 
 const FIELDS = {
   plain_text_input: textField,

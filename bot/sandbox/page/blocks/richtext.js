@@ -1,7 +1,7 @@
 // The `rich_text` block: text that is never parsed, with styles from its own structure.
 
-import { h } from "./dom.js";
-import { emoji, slackDate } from "./format.js";
+import { h } from "../dom.js";
+import { emoji, slackDate } from "../format.js";
 import { channelMention, groupMention, link, ping, userMention } from "./mrkdwn.js";
 
 const SECTIONS = {

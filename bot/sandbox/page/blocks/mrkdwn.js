@@ -1,7 +1,7 @@
 // Slack's mrkdwn, drawn with text nodes only.
 
-import { h } from "./dom.js";
-import { emoji, slackDate } from "./format.js";
+import { h } from "../dom.js";
+import { emoji, slackDate } from "../format.js";
 
 /** Undo Slack's three escapes, once. */
 export function unescapeText(text) {

@@ -1,7 +1,7 @@
 // The `markdown` block: a small, safe subset of Markdown, drawn with text nodes only.
 
-import { h } from "./dom.js";
-import { emoji } from "./format.js";
+import { h } from "../dom.js";
+import { emoji } from "../format.js";
 import { channelMention, isSafeUrl, link, ping, unescapeText, userMention } from "./mrkdwn.js";
 
 /** Draw Markdown text. Images are shown as their alternative text; nothing is loaded. */
