@@ -327,6 +327,18 @@ class Runner:
         stored = await self._need_store().load(checkpoint_id)
         return OpenRun.of(checkpoint_id, stored) if stored is not None else None
 
+    def recall(self, checkpoint_id: str) -> OpenRun | None:
+        """What this process saved last of a run that waits, without reading; None when unknown.
+
+        Somebody else may have gone on with it since. For who knows that nobody has; should that be
+        wrong, the claim of a resume fails, and the run is read.
+
+        Args:
+            checkpoint_id: The run.
+        """
+        fresh = self._setup.fresh.get(checkpoint_id)
+        return fresh.again() if fresh is not None else None
+
     async def pending(self, checkpoint_id: str) -> tuple[InterruptContext, ...]:
         """Read what waits; empty when nothing does.
 

@@ -13,6 +13,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
+from cachetools import LRUCache
+
 from bot.clock import backoff, milliseconds
 from bot.core.audit import (
     note_decision,
@@ -57,6 +59,8 @@ LONGEST_RETRY = timedelta(minutes=5)
 JUST_READ = timedelta(seconds=1)
 """What was read so lately is drawn as it was read."""
 JUST_DECIDED = timedelta(seconds=5)
+_REMEMBERED = 1_000
+"""Decisions of which this process knows that they are in the audit; others go in once more."""
 MOST_AT_ONCE = 500
 """How many cards are drawn again when Slack lets the app in; the others follow by themselves."""
 
@@ -131,6 +135,7 @@ class Approvals:
     remind_after: timedelta
     folded: Callable[[Approval], bool]
     _flights: dict[str, _Flight] = field(default_factory=dict)
+    _noted: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
 
     @property
     def _nudges(self) -> Nudges:
@@ -323,6 +328,11 @@ class Approvals:
         except ApprovalClosedError as error:
             return error
         return OutdatedCardError(approval_id)
+
+    def is_noted(self, approval: Approval) -> bool:
+        """Whether this process has put its decision into the audit."""
+        at_ms: int | None = self._noted.get(approval.approval_id)
+        return approval.decision is not None and approval.decision.at_ms == at_ms
 
     @property
     def withdrawals(self) -> Withdrawals:
@@ -552,6 +562,7 @@ class Approvals:
         decision = approval.decision
         if decision is not None:
             await note_decision(self.storage.audit, approval, decision)
+            self._noted[approval.approval_id] = decision.at_ms
         await self.storage.threads.wake(approval.thread_id, now_ms=self.clock())
         self.wake(approval.thread_id)
 

@@ -7,7 +7,7 @@ again after a crash has the same id, and is kept once.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -214,11 +214,13 @@ async def note_edit(store: AuditStore, before: Approval, after: Approval, at_ms:
     )
 
 
-def resume_entries(decided: Iterable[Approval], at_ms: int) -> list[AuditEntry]:
-    """The entries that say what a run is told: each decision, should it not be noted, and that."""
+def resume_entries(
+    decided: Iterable[Approval], at_ms: int, *, is_noted: Callable[[Approval], bool]
+) -> list[AuditEntry]:
+    """The entries that say what a run is told: each decision that may not be noted, and that."""
     found: list[AuditEntry] = []
     for one in decided:
-        if one.decision is not None:
+        if one.decision is not None and not is_noted(one):
             found.append(decision_entry(one, one.decision))
         found.append(
             entry_of(

@@ -223,6 +223,9 @@ class Turns:
         thread = work.thread
         if work.is_new_turn:  # should somebody have stored its run all the same, ours is refused
             return await self._start(work, admitted)
+        run = await self._recalled(work)
+        if run is not None:
+            return await self._resume(work, run)
         stored = await self.storage.checkpoints.load(thread.checkpoint_id)
         if stored is None:
             return await self._start(work, admitted)
@@ -234,6 +237,13 @@ class Turns:
         if stored.status is CheckpointStatus.RUNNING:
             return await self._recover(work, run)
         return await self._resume(work, run)
+
+    async def _recalled(self, work: ThreadPass) -> OpenRun | None:
+        """The run as this process left it, if it waits, and nobody has had the thread since."""
+        if work.left is None:
+            return None
+        run = (await self.runners(work.thread)).recall(work.thread.checkpoint_id)
+        return run if run is not None and run.status is CheckpointStatus.PENDING else None
 
     async def _start(self, work: ThreadPass, admitted: Sequence[str]) -> Progress:
         """Run the agent on the new messages; on those of the first attempt, if there was one.
@@ -305,7 +315,8 @@ class Turns:
             return Progress.AGAIN
         await self._requesters.note_decided(work, decided)
         if decided:
-            await self.storage.audit.append_all(resume_entries(decided, self.clock()))
+            entries = resume_entries(decided, self.clock(), is_noted=self.approvals.is_noted)
+            await self.storage.audit.append_all(entries)
         for approval in decided:
             if approval.kind is Kind.DOUBT and approval.status is Status.ANSWERED:
                 await self._vouch(approval)

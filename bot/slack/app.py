@@ -21,6 +21,7 @@ from bot.core.catalog import Catalog
 from bot.core.edits import Edits
 from bot.core.inbox import ThreadInbox
 from bot.core.outbox import Outbox
+from bot.core.runs.history import ThreadHistory
 from bot.core.runs.starts import Starts
 from bot.core.runs.witness import Witness, WitnessedCheckpoints
 from bot.core.scheduler import Sweep
@@ -44,6 +45,8 @@ from storage.base import Storage
 
 QUICK_S = 2
 """Seconds that a call may take while a person waits for the answer to a click."""
+QUICK_CALL = timedelta(milliseconds=300)
+"""Of a call that takes no longer, cards say only what came of it."""
 PATIENT_S = 10
 """Seconds that a call may take otherwise."""
 
@@ -174,13 +177,17 @@ def build(
         folded=is_folded,
     )
     witness = Witness(
-        storage.approvals, clock, lambda approval_id: tasks.spawn(approvals.attend(approval_id))
+        storage.approvals,
+        clock,
+        lambda approval_id: tasks.spawn(approvals.attend(approval_id)),
+        quick=QUICK_CALL,
     )
     starts = Starts(
         storage=storage,
         access=approvals.access,
         clock=clock,
         max_age=rules.max_age,
+        known=witness.watched,
         attend=lambda approval_id: tasks.spawn(approvals.attend(approval_id)),
     )
     catalog = Catalog(
@@ -190,7 +197,7 @@ def build(
             checkpoint_store=WitnessedCheckpoints(
                 AuditedCheckpoints(storage.checkpoints, storage.audit, clock), witness
             ),
-            message_log=storage.log,
+            message_log=ThreadHistory(storage.log),
             durability="step",
             streaming=True,
             before_start=starts,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -46,6 +46,8 @@ class Starts:
         access: Who may decide.
         clock: The time now.
         max_age: How long after a decision its call may start.
+        known: Gives the approvals of a turn that this process has read under the lease of its
+            thread; of others the record is read.
         attend: Has a card drawn again, without waiting for it.
         sleep: Waits, in seconds.
     """
@@ -54,12 +56,14 @@ class Starts:
     access: Access
     clock: Clock
     max_age: timedelta
+    known: Callable[[str], Sequence[Approval]]
     attend: Callable[[str], None]
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     async def __call__(self, call: StartingCall) -> Mapping[str, Json] | AskAgain:
         """Give what is frozen of the deciders when the call may start; else why it may not."""
-        decided = [await self._found(name) for name in call.decisions]
+        known = {one.interrupt_id: one for one in self.known(call.checkpoint_id)}
+        decided = [known.get(name) or await self._found(name) for name in call.decisions]
         approvals = [approval for approval in decided if approval is not None]
         if not decided:
             return {}  # a rule allows it; nobody was asked

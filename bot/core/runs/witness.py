@@ -7,10 +7,12 @@ run is recovered, as the journal is read then. Nothing of a call is decided here
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from agents.core.address import Address
 from agents.core.calls import ToolOutcome
@@ -53,9 +55,15 @@ class News:
 
 @dataclass(slots=True)
 class _Watched:
-    """The approvals of one turn, as last read or written here."""
+    """The approvals of one turn, as last read or written here.
+
+    Attributes:
+        approvals: By id.
+        starting: By address, what puts on record in a moment that a call runs.
+    """
 
     approvals: dict[str, Approval] = field(default_factory=dict)
+    starting: dict[str, asyncio.Task[None]] = field(default_factory=dict)
 
     def at(self, address: str) -> list[Approval]:
         """Those that let run what stands at an address."""
@@ -70,11 +78,14 @@ class Witness:
         approvals: Where they are kept.
         clock: The time now.
         redraw: Starts to draw the card of an approval again, without waiting for it.
+        quick: Of a call that takes no longer, only what came of it is put on its approval. That it
+            runs says its journal in any case.
     """
 
     approvals: ApprovalStore
     clock: Clock
     redraw: Callable[[str], None]
+    quick: timedelta = timedelta(0)
     _turns: dict[str, _Watched] = field(default_factory=dict)
 
     async def watch(
@@ -95,9 +106,9 @@ class Witness:
         if known is None:
             known = await self.approvals.of_turn(checkpoint_id)
         found = {one.approval_id: one for one in known if lets_run(one)}
-        self._turns[checkpoint_id] = _Watched(found)
-        for entry in journal if found else ():
-            await self.read(checkpoint_id, entry)
+        turn = self._turns[checkpoint_id] = _Watched(found)
+        for entry in journal if found else ():  # it is no news that a call runs
+            await self._take(turn, _news_in(entry))
 
     def watched(self, checkpoint_id: str) -> list[Approval]:
         """What is followed in a turn, as it is on record: this process alone writes it now."""
@@ -106,22 +117,41 @@ class Witness:
 
     def forget(self, checkpoint_id: str) -> None:
         """Follow that turn no more."""
-        self._turns.pop(checkpoint_id, None)
+        turn = self._turns.pop(checkpoint_id, None)
+        for task in turn.starting.values() if turn is not None else ():
+            task.cancel()
 
     async def read(self, checkpoint_id: str, entry: str) -> None:
-        """Take note of an entry of the journal.
+        """Take note of an entry of the journal that was just written.
 
         Raises:
             StorageError: It could not be put on record.
         """
-        watched = self._turns.get(checkpoint_id)
-        if watched is None or not watched.approvals:
+        turn = self._turns.get(checkpoint_id)
+        if turn is None or not turn.approvals:
             return
         news = _news_in(entry)
-        if news is None:
+        starting = turn.starting.pop(news.at, None) if news is not None else None
+        if starting is not None:  # what it may be writing now is written over
+            starting.cancel()
+            await asyncio.wait({starting})
+        if news is not None and news.state is RunState.RUNNING and self.quick:
+            if turn.at(news.at):
+                turn.starting[news.at] = asyncio.create_task(self._tell_later(turn, news))
             return
-        for approval in watched.at(news.at):
-            await self._tell(watched, approval, news)
+        await self._take(turn, news)
+
+    async def _take(self, turn: _Watched, news: News | None) -> None:
+        if news is not None:
+            for approval in turn.at(news.at):
+                await self._tell(turn, approval, news)
+
+    async def _tell_later(self, turn: _Watched, news: News) -> None:
+        await asyncio.sleep(self.quick.total_seconds())
+        try:
+            await self._take(turn, news)
+        except StorageError as error:
+            _untold(error)
 
     async def doubted(self, checkpoint_id: str, address: str) -> None:
         """People are asked whether what they let run there has run."""
@@ -243,6 +273,10 @@ def _shown(approval: Approval, text: str) -> str:
     return mask_words(clean, arguments)[:_KEPT]
 
 
+def _untold(error: StorageError) -> None:
+    logger.warning("not on the card: %s", error, extra={"action": "run_untold"})
+
+
 @dataclass(frozen=True, slots=True)
 class WitnessedCheckpoints:
     """A checkpoint store whose journal a witness reads as it is written.
@@ -290,7 +324,7 @@ class WitnessedCheckpoints:
         except StorageError as error:
             if not entry.startswith('{"kind":"started"'):
                 raise
-            logger.warning("not on the card: %s", error, extra={"action": "run_untold"})
+            _untold(error)
 
     async def close(self, checkpoint_id: str, *, expected_version: int) -> None:
         """See `CheckpointStore.close`."""

@@ -22,6 +22,7 @@ from bot.core.approvals import Approvals
 from bot.core.audit import AuditedCheckpoints
 from bot.core.inbox import Incoming, ThreadInbox
 from bot.core.outbox import Outbox
+from bot.core.runs.history import ThreadHistory
 from bot.core.runs.starts import Starts
 from bot.core.runs.witness import Witness, WitnessedCheckpoints
 from bot.core.scheduler import Sweep
@@ -114,7 +115,7 @@ class Office:
                 AuditedCheckpoints(self.storage.checkpoints, self.storage.audit, self.clock),
                 self.witness,
             ),
-            message_log=self.storage.log,
+            message_log=ThreadHistory(self.storage.log),
             durability="step",
             streaming=True,
             before_start=Starts(
@@ -122,6 +123,7 @@ class Office:
                 access=self.access,
                 clock=self.clock,
                 max_age=self.rules.max_age,
+                known=self.witness.watched,
                 attend=lambda approval_id: self.queue.spawn(self.approvals.attend(approval_id)),
                 sleep=self._sleep,
             ),

@@ -152,6 +152,7 @@ class Desk:
             access=office.access,
             clock=self.clock,
             max_age=RULES.max_age,
+            known=lambda _: (),
             attend=self.attended.append,
             sleep=self._sleep,
         )

@@ -1,0 +1,105 @@
+"""What a witness puts on record of calls, as their journal is written."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass, field
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+
+from agents.models import call
+from bot.core.runs.witness import Witness
+from storage.errors import StoreUnavailableError
+from storage.records import Decision, Status
+from storage.sqlite import SqliteStorage
+from tests.unit.bot.office import ADA, THREAD_ID, Office
+
+PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
+ASK = "<@UBOT> pay Mia"
+
+
+@dataclass
+class Marks:
+    """An approval store that notes each state which is put on record."""
+
+    store: Any
+    states: list[str] = field(default_factory=list)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.store, name)
+
+    async def mark_run(self, approval_id: str, *, run_json: str, **more: Any) -> object:
+        self.states.append(json.loads(run_json)["state"])
+        return await self.store.mark_run(approval_id, run_json=run_json, **more)
+
+
+async def marked(office: Office, quick: timedelta) -> tuple[Witness, Marks, str]:
+    """A witness of a call that people have let run; with its address."""
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    decided = await office.approvals.decide(
+        approval,
+        Decision(status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest=approval.digest),
+    )
+    marks: Any = Marks(office.storage.approvals)
+    witness = Witness(marks, office.clock, lambda _: None, quick=quick)
+    await witness.watch(approval.checkpoint_id, known=[decided])
+    return witness, marks, approval.address
+
+
+def entry(kind: str, at: str) -> str:
+    return json.dumps({"kind": kind, "at": at, "outcome": "ran", "text": "paid"})
+
+
+async def test_of_a_quick_call_only_the_end_is_told(storage: SqliteStorage) -> None:
+    witness, marks, at = await marked(Office(storage, [PAY]), timedelta(seconds=60))
+    (approval,) = witness.watched(f"{THREAD_ID}#1")
+    await witness.read(approval.checkpoint_id, entry("started", at))
+    assert marks.states == []
+    await witness.read(approval.checkpoint_id, entry("finished", at))
+    assert marks.states == ["ran"]
+    (newest,) = witness.watched(approval.checkpoint_id)
+    assert newest == await storage.approvals.get(approval.approval_id)
+
+
+async def test_of_a_slow_call_it_is_told_that_it_runs(storage: SqliteStorage) -> None:
+    witness, marks, at = await marked(Office(storage, [PAY]), timedelta(milliseconds=1))
+    await witness.read(f"{THREAD_ID}#1", entry("started", at))
+    async with asyncio.timeout(10):
+        await asyncio.wait(list(witness._turns[f"{THREAD_ID}#1"].starting.values()))
+    await witness.read(f"{THREAD_ID}#1", entry("finished", at))
+    assert marks.states == ["running", "ran"]
+
+
+async def test_a_start_that_a_dead_process_left_is_told_at_once(storage: SqliteStorage) -> None:
+    witness, marks, at = await marked(Office(storage, [PAY]), timedelta(seconds=60))
+    known = witness.watched(f"{THREAD_ID}#1")
+    await witness.watch(f"{THREAD_ID}#1", [entry("started", at)], known=known)
+    assert marks.states == ["running"]
+
+
+async def test_nothing_is_told_any_more_of_a_turn_that_is_forgotten(
+    storage: SqliteStorage,
+) -> None:
+    witness, marks, at = await marked(Office(storage, [PAY]), timedelta(milliseconds=1))
+    await witness.read(f"{THREAD_ID}#1", entry("started", at))
+    (task,) = witness._turns[f"{THREAD_ID}#1"].starting.values()
+    witness.forget(f"{THREAD_ID}#1")
+    await asyncio.wait([task])
+    assert marks.states == []
+
+
+async def test_a_database_that_is_away_keeps_no_call_from_running(storage: SqliteStorage) -> None:
+    witness, marks, at = await marked(Office(storage, [PAY]), timedelta(milliseconds=1))
+
+    async def away(*_: object, **__: object) -> None:
+        raise StoreUnavailableError("away")
+
+    store, marks.store = marks.store, SimpleNamespace(mark_run=away)
+    await witness.read(f"{THREAD_ID}#1", entry("started", at))
+    await asyncio.wait(list(witness._turns[f"{THREAD_ID}#1"].starting.values()))
+    marks.store = store
+    await witness.read(f"{THREAD_ID}#1", entry("finished", at))
+    assert marks.states == ["running", "ran"]
