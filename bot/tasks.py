@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -38,8 +39,9 @@ class Tasks:
     """A set of tasks, of which a limited number is at work at a time.
 
     A burst of decisions keeps neither people nor the connections to the database waiting, and
-    whoever clicks alone waits for nobody. What runs here may be cut off at any time: all of it is
-    also on record as due work, and the scheduler of any process repeats it.
+    whoever clicks alone waits for nobody. What follows an answer does not compete with it: it
+    begins when the answer has left. What runs here may be cut off at any time: all of it is also on
+    record as due work, and the scheduler of any process repeats it.
 
     Args:
         at_once: How many tasks are at work at a time; those that wait for others are not counted.
@@ -50,13 +52,37 @@ class Tasks:
         self._places = asyncio.Semaphore(at_once)
         self._long_s = long_s
         self._tasks: set[asyncio.Task[None]] = set()
+        self._held: dict[asyncio.Task[Any], list[Coroutine[Any, Any, None]]] = {}
         self._is_closed = False
 
     def __len__(self) -> int:
         return len(self._tasks)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """Start work; after `drain` has begun it is dropped, as it is on record anyway."""
+        """Start work, or hold it back where its spawner asked for that.
+
+        After `drain` has begun it is dropped, as it is on record anyway.
+        """
+        spawner = asyncio.current_task()
+        if spawner in self._held:
+            self._held[spawner].append(work)
+        else:
+            self._start(work)
+
+    @contextmanager
+    def held_back(self) -> Iterator[None]:
+        """Start what the current task spawns in this block at its end, however it ends."""
+        spawner = asyncio.current_task()
+        assert spawner is not None  # noqa: S101 (requests are answered by tasks)
+        held = self._held[spawner] = []
+        try:
+            yield
+        finally:
+            del self._held[spawner]
+            for work in held:
+                self._start(work)
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
         if self._is_closed:
             work.close()
             return

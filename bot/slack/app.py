@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -37,7 +38,7 @@ from bot.questions.record import Rules
 from bot.slack.cards.choose import is_folded
 from bot.slack.directory import SlackDirectory
 from bot.slack.http import Answering
-from bot.slack.listeners import FrontApp, ListenerContext, register
+from bot.slack.listeners import ListenerContext, register
 from bot.slack.notifier import SlackNotifier
 from bot.slack.ratelimit import SLACK_LIMITS, Limits, Pacer
 from bot.tasks import Tasks
@@ -105,7 +106,7 @@ class Countersign:
         desk: The use cases behind the listeners.
         sweep: Finds due work.
         tasks: Work that runs.
-        answering: Entered while somebody at Slack waits for an answer.
+        answering: Entered until an answer has left for Slack; what it spawns begins then.
     """
 
     bolt: AsyncApp
@@ -263,7 +264,7 @@ def build(
         desk=desk,
         sweep=sweep,
         tasks=tasks,
-        answering=lambda: _Answering(telemetry),
+        answering=lambda: _answering(tasks, telemetry),
     )
 
 
@@ -274,20 +275,13 @@ def _retention(storage: Storage, process: Process) -> Retention | None:
     return Retention(forgetting=forgetting, keep=process.retention)
 
 
-class _Answering:
-    """Measures how long somebody at Slack waits for an answer."""
-
-    def __init__(self, telemetry: Telemetry) -> None:
-        self._telemetry = telemetry
-        self._begin = 0
-
-    def __enter__(self) -> None:
-        self._begin = steady_clock()
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        if kind is None:
-            took = (steady_clock() - self._begin) / 1000
-            self._telemetry.observe(Time.ACKNOWLEDGEMENT, took)
+@contextmanager
+def _answering(tasks: Tasks, telemetry: Telemetry) -> Iterator[None]:
+    """Hold work back until an answer has left, and measure how long somebody waited for it."""
+    begin = steady_clock()
+    with tasks.held_back():
+        yield
+        telemetry.observe(Time.ACKNOWLEDGEMENT, (steady_clock() - begin) / 1000)
 
 
 class _Waker:
@@ -311,7 +305,7 @@ def _bolt(slack: Slack) -> AsyncApp:
             bot_user_id=identity.bot_user_id,
         )
 
-    app = FrontApp(
+    app = AsyncApp(
         name="countersign",
         # Its token comes with each request, from `authorize`.
         client=AsyncWebClient(base_url=slack.api_url, timeout=PATIENT_S, retry_handlers=[]),

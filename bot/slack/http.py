@@ -9,16 +9,17 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 
 from aiohttp import web
+from slack_bolt.adapter.aiohttp import to_aiohttp_response, to_bolt_request
 from slack_bolt.async_app import AsyncApp
+from slack_bolt.request.async_request import AsyncBoltRequest
 
 from bot.errors import SettingsError
 from bot.slack.door import Door, Patience, only_complete, room_for_connections
-from bot.slack.listeners.reading import read_request, write_response
 
 logger = logging.getLogger(__name__)
 
 Answering = Callable[[], AbstractContextManager[None]]
-"""Makes what is entered while somebody waits for an answer."""
+"""Makes what is entered until an answer has left."""
 
 SLACK_PATH = "/slack/events"
 
@@ -28,7 +29,13 @@ BACKLOG = 1024
 UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
 """What Bolt raises over a body that is not as Slack's are."""
 
-_STAMP = "X-Slack-Request-Timestamp"
+_STAMP, _SIGNATURE = "X-Slack-Request-Timestamp", "X-Slack-Signature"
+
+_LONGEST_STAMP = 20
+
+_CHARSETS = ("utf-8", "utf8", "us-ascii")
+"""Others may take minutes to decode, or make texts that no signature can be compared with; and the
+name is not signed."""
 
 
 def web_app(
@@ -42,27 +49,24 @@ def web_app(
     Args:
         bolt: Takes Slack's requests; None in Socket Mode, where the path does not exist.
         is_ready: Says what is missing; empty when the bot can work.
-        answering: Entered while somebody at Slack waits for an answer.
+        answering: Entered until a request of Slack is answered.
     """
     app = web.Application()
 
     async def on_slack(request: web.Request) -> web.Response:
         assert bolt is not None  # noqa: S101 (the route exists only with it)
-        # Bolt reads the time before it checks the signature, and stumbles when it is no number.
-        if not request.headers.get(_STAMP, "").isdecimal():
+        if not _has_form_of_proof(request):
             return web.Response(status=401)
         try:
-            received = await read_request(request)
+            received = await _read(request)
         except UNREADABLE as error:
             return _unreadable(error, status=400)
-        try:
-            with answering():
-                answer = await bolt.async_dispatch(received)
-        except UNREADABLE as error:
-            # The signature was right. Sent again, it would be no better: it is taken, as over a
-            # socket.
-            return _unreadable(error, status=200)
-        return await write_response(answer)
+        with answering():
+            response = await _answer(bolt, received)
+            # Written here, as what follows begins at the end of this block.
+            await response.prepare(request)
+            await response.write_eof()
+        return response
 
     async def on_health(_: web.Request) -> web.Response:
         return web.json_response({"ok": True})
@@ -77,6 +81,40 @@ def web_app(
     if bolt is not None:
         app.router.add_post(SLACK_PATH, on_slack)
     return app
+
+
+def _has_form_of_proof(request: web.Request) -> bool:
+    """Whether a time and a signature can be compared at all.
+
+    Slack's library stumbles over others. Bolt would hand that to the error handler, which would act
+    on a payload of which nobody knows who sent it.
+    """
+    stamps = request.headers.getall(_STAMP, ())
+    signatures = request.headers.getall(_SIGNATURE, ())
+    return (
+        bool(stamps)
+        and all(s.isascii() and s.isdecimal() and len(s) <= _LONGEST_STAMP for s in stamps)
+        and all(signature.isascii() for signature in signatures)
+    )
+
+
+async def _read(request: web.Request) -> AsyncBoltRequest:
+    """Read a request.
+
+    Raises:
+        ValueError: It cannot be read; also the others of `UNREADABLE`.
+    """
+    if (request.charset or "utf-8").lower() not in _CHARSETS:
+        raise ValueError("Slack writes UTF-8")
+    return await to_bolt_request(request)
+
+
+async def _answer(bolt: AsyncApp, received: AsyncBoltRequest) -> web.Response:
+    try:
+        return await to_aiohttp_response(await bolt.async_dispatch(received))
+    except UNREADABLE as error:
+        # The signature was right. Sent again, it would be no better: it is taken, as over a socket.
+        return _unreadable(error, status=200)
 
 
 def _unreadable(error: Exception, *, status: int) -> web.Response:

@@ -25,7 +25,7 @@ class SocketMode(AsyncSocketModeHandler):
     Args:
         bolt: Takes the payloads.
         app_token: Opens the connection.
-        answering: Entered while somebody at Slack waits for an answer.
+        answering: Entered until an envelope is acknowledged.
     """
 
     def __init__(
@@ -38,13 +38,13 @@ class SocketMode(AsyncSocketModeHandler):
         self, client: SocketModeClient, req: SocketModeRequest
     ) -> None:
         """Pass an envelope to Bolt; acknowledge one that nobody can read, or it comes again."""
-        try:
-            with self._answering():
+        with self._answering():
+            try:
                 await super().handle(client, req)
-        except UNREADABLE as error:
-            logger.warning(
-                "an envelope that cannot be read: %s",
-                type(error).__name__,
-                extra={"action": "request_refused"},
-            )
-            await client.send_socket_mode_response(SocketModeResponse(req.envelope_id))
+            except UNREADABLE as error:
+                logger.warning(
+                    "an envelope that cannot be read: %s",
+                    type(error).__name__,
+                    extra={"action": "request_refused"},
+                )
+                await client.send_socket_mode_response(SocketModeResponse(req.envelope_id))

@@ -110,11 +110,16 @@ class Counter(ListenerContext):
 
 
 class Bolt:
-    """Keeps the one listener of modals, and those that were opened."""
+    """Keeps the one listener of clicks and that of modals, and the modals that were opened."""
 
     def __init__(self) -> None:
+        self.click: Any = None
         self.submit: Any = None
         self.opened: list[dict[str, Any]] = []
+
+    def action(self, _: object) -> Any:
+        """See `AsyncApp.action`."""
+        return lambda listener: setattr(self, "click", listener)
 
     def view(self, _: object) -> Any:
         """See `AsyncApp.view`."""
@@ -161,6 +166,7 @@ class Hall:
         directory.people.update(kept[0])  # an office puts people in
         directory.channels.update(kept[1])
         self._desk = self._counter()
+        actions.register(cast(AsyncApp, self.bolt), self._desk)
         views.register(cast(AsyncApp, self.bolt), self._desk)
 
     def _counter(self) -> ListenerContext:
@@ -211,7 +217,11 @@ class Hall:
         """
         value = encode(card.approval_id, card.digest)
         pressed = {"action_id": str(button), "value": value}
-        await actions.answer(self._desk, {"actions": [pressed], "trigger_id": "1"}, _context(who))
+
+        async def ack() -> None:
+            pass
+
+        await self.bolt.click({"actions": [pressed], "trigger_id": "1"}, ack, _context(who))
 
     async def send(self, who: str, card: Shown, form: ActionId, block: str, text: str) -> None:
         """Somebody sends a form with one text.

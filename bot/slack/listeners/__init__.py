@@ -6,12 +6,11 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.slack.listeners import actions, errors, events, views
 from bot.slack.listeners.context import CheckCall, Judge, ListenerContext
-from bot.slack.listeners.front import FrontApp
 
 EVENTS = ("app_mention", "message")
 """The events that the app subscribes to; manifest.yml names the same (`message.*` by place)."""
 
-__all__ = ["EVENTS", "CheckCall", "FrontApp", "Judge", "ListenerContext", "register"]
+__all__ = ["EVENTS", "CheckCall", "Judge", "ListenerContext", "register"]
 
 
 def register(app: AsyncApp, desk: ListenerContext) -> None:
@@ -23,5 +22,3 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
     actions.register(app, desk)
     views.register(app, desk)
     errors.register(app, desk)
-    if isinstance(app, FrontApp):
-        app.take_clicks(desk)

@@ -50,37 +50,12 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
 
     @app.action(OURS)
     async def on_click(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
-        await answer(desk, body, context)
+        click = click_from(body, actor_of(context))
+        listener = _LISTENERS.get(click.action_id)
+        if listener is None:
+            raise InvalidInputError("this button")
+        await desk.in_time(listener(desk, click))
         await ack()
-
-
-async def answer(desk: ListenerContext, body: dict[str, Any], context: AsyncBoltContext) -> None:
-    """Do what a click asks for; what it decides is on record when this returns.
-
-    Args:
-        desk: The use cases.
-        body: The payload, as Slack sent it.
-        context: What Bolt read from it.
-
-    Raises:
-        UserFacingError: It is refused, for a reason that the person may read.
-        StorageError: The database did not take it.
-    """
-    click = click_from(body, actor_of(context))
-    listener = _LISTENERS.get(click.action_id)
-    if listener is None:
-        raise InvalidInputError("this button")
-    await desk.in_time(listener(desk, click))
-
-
-def is_ours(body: dict[str, Any]) -> bool:
-    """Whether a payload is nothing but a click on a button that has a listener here."""
-    if body.get("type") != "block_actions" or "ssl_check" in body or "event" in body:
-        return False
-    actions = body.get("actions")
-    action = actions[0] if isinstance(actions, list) and len(actions) == 1 else None
-    action_id = action.get("action_id") if isinstance(action, dict) else None
-    return isinstance(action_id, str) and action_id in _LISTENERS
 
 
 def click_from(body: dict[str, Any], actor: Actor) -> Click:

@@ -72,6 +72,57 @@ async def test_after_drain_nothing_starts() -> None:
     assert started == []
 
 
+async def test_work_that_is_held_back_begins_at_the_end_of_the_block() -> None:
+    tasks, pieces = Tasks(), Pieces()
+    with tasks.held_back():
+        tasks.spawn(pieces.piece())
+        tasks.spawn(pieces.piece())
+        await asyncio.sleep(0)
+        assert (len(tasks), pieces.begun) == (0, 0)
+    assert len(tasks) == 2
+    pieces.gate.set()
+    await tasks.idle()
+    assert pieces.begun == 2
+
+
+async def test_work_that_is_held_back_begins_however_the_block_ends() -> None:
+    tasks, pieces = Tasks(), Pieces()
+    pieces.gate.set()
+
+    async def breaks() -> None:
+        with tasks.held_back():
+            tasks.spawn(pieces.piece())
+            raise ConnectionResetError
+
+    with pytest.raises(ConnectionResetError):
+        await breaks()
+    await tasks.idle()
+    assert pieces.begun == 1
+
+
+async def test_what_others_spawn_meanwhile_is_not_held_back() -> None:
+    tasks, pieces = Tasks(), Pieces()
+
+    async def other() -> None:
+        tasks.spawn(pieces.piece())
+
+    with tasks.held_back():
+        await asyncio.create_task(other())
+        await pieces.until(1)
+    pieces.gate.set()
+    await tasks.idle()
+
+
+async def test_what_is_held_back_at_the_stop_is_dropped() -> None:
+    tasks, pieces = Tasks(), Pieces()
+    work = pieces.piece()
+    with tasks.held_back():
+        tasks.spawn(work)
+        await tasks.drain(patience=timedelta(0))
+    assert len(tasks) == 0
+    assert inspect.getcoroutinestate(work) == inspect.CORO_CLOSED
+
+
 async def test_a_failure_is_logged_and_harms_nothing_else(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
