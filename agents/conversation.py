@@ -17,7 +17,7 @@ from typing import cast
 
 from agents.agent import InterruptEvent
 from agents.core.cancel import CancelMode, CancelToken
-from agents.core.checkpoint import CheckpointStatus, CheckpointStore
+from agents.core.checkpoint import CheckpointStatus, CheckpointStore, StoredCheckpoint
 from agents.core.codec import Json, check_version, decode, encode, from_text, read_back, to_text
 from agents.core.errors import (
     AgentConfigError,
@@ -35,8 +35,8 @@ from agents.core.pending import InterruptContext, Point
 from agents.runner import Events, Runner
 from agents.runs.document import (
     Claim,
+    OpenRun,
     ResumeParams,
-    RunDocument,
     Targets,
     check_targets,
     find_answers,
@@ -275,7 +275,7 @@ class Conversation:
             return await self._next()
         if stored.status is CheckpointStatus.RUNNING:
             return self._work(inbox.turn, self._runner.recover(turn_id, cancel=self._cancel))
-        waiting = RunDocument.from_text(stored.data).waiting
+        waiting = _asked(turn_id, stored)
         answers = _still_waiting(waiting, inbox.answers)
         is_told = self._told == _told(inbox.turn, stored.version)
         if is_told and not answers and not (waiting and find_stopped(waiting)):
@@ -337,7 +337,7 @@ class Conversation:
         stored = await self._store.load(turn_id)
         if stored is None or stored.status is CheckpointStatus.CLOSED:
             raise NothingPendingError(turn_id)
-        waiting = RunDocument.from_text(stored.data).waiting
+        waiting = _asked(turn_id, stored)
         if waiting is None:
             raise NothingPendingError(turn_id)
         return waiting, Claim.from_text(stored.claim).answers
@@ -384,6 +384,12 @@ def _take(inbox: Inbox) -> Inbox:
     if inbox.taken:
         return inbox
     return Inbox(turn=inbox.turn + 1, taken=inbox.queue)
+
+
+def _asked(turn_id: str, stored: StoredCheckpoint) -> Point | None:
+    """Return what a turn waits for, with what changed since its document was written."""
+    document = OpenRun.of(turn_id, stored).document
+    return document.waiting if document is not None else None
 
 
 def _still_waiting(waiting: Point | None, answers: Mapping[str, object]) -> dict[str, object]:

@@ -12,7 +12,7 @@ from agents import Address, Agent, AgentEvent, AgentInput, CheckpointStore, Runn
 from agents.agent import function_agent
 from agents.core.errors import CheckpointError, ResumeError
 from agents.gates.rulings import Judgement
-from agents.runs.document import RunDocument
+from agents.runs.document import OpenRun
 from agents.runs.topology import Component, Described, Key, agent_component
 from agents.tools.base import Tool
 from bot.config.agents import EVERYWHERE
@@ -135,7 +135,7 @@ class Catalog:
     async def _began(self, checkpoint_id: str) -> str:
         """Name of the agent that began a turn; empty when nobody has."""
         stored = await self._checkpoints.load(checkpoint_id)
-        return RunDocument.from_text(stored.data).agent if stored is not None else ""
+        return OpenRun.of(checkpoint_id, stored).agent_name if stored is not None else ""
 
     async def _of_channel(self, channel_id: str) -> Agent:
         by_id = self._agents.get(channel_id)

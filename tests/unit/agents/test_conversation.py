@@ -350,6 +350,25 @@ async def test_an_answer_may_come_while_another_is_at_work() -> None:
     assert (await conversation.inbox()).answers == {}
 
 
+async def test_what_was_answered_and_worked_in_cannot_be_answered_again() -> None:
+    office = Office()
+    agent = TwoQuestions("t")
+    agent.entered, agent.go_on = asyncio.Event(), asyncio.Event()
+    agent.go_on.set()
+    conversation = office.open(agent)
+    await conversation.push("go")
+    await done(conversation)
+    x, y = await conversation.pending()
+    await conversation.resume({x.id: "X"})
+    await done(conversation)
+
+    for process in (conversation, office.open(agent)):
+        assert await process.pending() == (y,)
+        with pytest.raises(UnknownInterruptError):
+            await process.resume({x.id: "again"})
+        assert await done(process) in ([], ["asks y?"])
+
+
 async def test_a_refused_answer_is_told_and_may_be_given_again() -> None:
     conversation = Office().open()
     await conversation.push("sure?")
