@@ -30,7 +30,7 @@ from agents.core.scope import Scope, Watch, current_scope, entered, event_key, i
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """What all events have.
+    """The base of all events of an agent.
 
     Attributes:
         agent_name: Whose event it is.
@@ -112,7 +112,7 @@ class ToolDelta(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionEvent(Event):
-    """What an agent wants to happen next; workflows and agents around it do it.
+    """An agent's wish for what happens next; workflows and agents around it carry it out.
 
     Attributes:
         action: What.
@@ -136,7 +136,7 @@ class InterruptEvent(Event):
 
     @property
     def data(self) -> object:
-        """What the agent that was run shows of its interrupt: the old data field.
+        """The info of the outermost interrupt: the old data field.
 
         Such as a `ChatInterruptInfo`; None when nothing is pending.
         """
@@ -155,7 +155,7 @@ AgentEvent: TypeAlias = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentInput:
-    """What an agent works on.
+    """An agent's input.
 
     Attributes:
         messages: The messages of this turn.
@@ -184,7 +184,7 @@ class Agent(Protocol):
 
     @property
     def description(self) -> str:
-        """What it is good at, for models that may call it."""
+        """Its strengths, for models that may call it."""
         ...
 
     def run(self, input: AgentInput) -> AsyncIterator[AgentEvent]:  # noqa: A002 - the documented name

@@ -45,12 +45,12 @@ from agents.runs.document import (
 
 INBOX_VERSION = 1
 _ATTEMPTS = 100
-"""How often a change of the inbox is tried. Each conflict means that somebody else's succeeded."""
+"""The most tries to change the inbox. Each conflict means that somebody else's try succeeded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inbox:
-    """What is left to do in a conversation. Stored: version 1, must stay readable.
+    """A conversation's inbox: all that is left to do. Stored: version 1, must stay readable.
 
     Attributes:
         turn: Number of the newest turn; 0 before the first.
@@ -260,7 +260,7 @@ class Conversation:
             self._is_read = False
 
     async def _next(self) -> Events | None:
-        """What is to do now; None when people must say or answer something first."""
+        """Return the events of the next work; None while people must say or answer something."""
         inbox = await self.inbox()
         if not inbox.taken:
             if not inbox.queue:
@@ -332,7 +332,7 @@ class Conversation:
         )
 
     async def _waiting(self, turn: int) -> tuple[Point, Mapping[str, object]]:
-        """What the open turn asked when it was interrupted last, and what was answered since."""
+        """Return the open turn's last questions, and the answers since."""
         turn_id = self._turn_id(turn)
         stored = await self._store.load(turn_id)
         if stored is None or stored.status is CheckpointStatus.CLOSED:

@@ -44,10 +44,10 @@ EXTRAS = {
     "google-cloud": "google",
     "bedrock": "bedrock",
 }
-"""Which extra of pydantic-ai a provider needs, where it has another name."""
+"""The extra of pydantic-ai that a provider needs, where it has another name."""
 
 Turn = ModelResponsePart | Exception | Sequence[ModelResponsePart | Exception]
-"""What a scripted model answers once: one part or several; an exception is raised there."""
+"""One answer of a scripted model: one part or several; an exception is raised there."""
 
 
 def resolve_model(name: str) -> Model:
@@ -109,7 +109,7 @@ def model_error(who: str, error: Exception) -> ModelError:
 
 
 def model_fault(error: Exception) -> ModelFault | None:
-    """What a provider refuses for good; None when the same request may be answered later.
+    """Return a provider's final refusal; None when the same request may be answered later.
 
     Of models that stand in for each other, all must refuse; then the first one counts.
     """
@@ -189,7 +189,7 @@ class ScriptedModel(FunctionModel):
 
     @property
     def calls(self) -> int:
-        """How often the model was asked."""
+        """The number of times that the model was asked."""
         return len(self.inputs)
 
     def _next(

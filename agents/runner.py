@@ -124,12 +124,12 @@ class Runner:
 
     @property
     def checkpoint_store(self) -> CheckpointStore | None:
-        """Where checkpoints are kept."""
+        """The store of checkpoints."""
         return self._setup.store
 
     @property
     def message_log(self) -> MessageLog | None:
-        """Where the messages of earlier turns are."""
+        """The log of the messages of earlier turns."""
         return self._setup.message_log
 
     def query(

@@ -337,7 +337,7 @@ class MessageLogSuite(_Suite):
         expect(list(await log.load("absent", before_turn=9)), [], "turns of nobody")
 
     async def test_a_turn_is_kept_once(self) -> None:
-        """What comes first stays."""
+        """The first messages of a turn stay."""
         log = await self.log()
         await log.append("once", 1, "first")
         await log.append("once", 1, "again")

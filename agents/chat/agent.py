@@ -353,7 +353,7 @@ class ChatModelAgent:
                 keep_waiting(TopologyChangedError(str(child.address), was, "no such hook"))
 
     def _offer(self, work: ChatRun) -> ModelRequestParameters:
-        """What the model is told about its task and its tools."""
+        """Return the model's instruction and tools."""
         definitions = [
             ToolDefinition(
                 name=tool.definition.name,

@@ -1,4 +1,4 @@
-"""What one agent said and did, as another agent is told.
+"""The words and deeds of one agent, retold to another.
 
 Agents around others keep notes of the events that pass through them. Whoever comes next is told of
 them beside the input: its own words as its own, those of others as what a user says, in the form
@@ -103,7 +103,7 @@ class Note:
 
 @dataclass(slots=True)
 class Notes:
-    """What agents have said so far, in the order in which it was told.
+    """The words of agents so far, in the order in which they came.
 
     Attributes:
         all: One by one.
@@ -130,7 +130,7 @@ class Notes:
                 pass
 
     def action(self, since: int = 0) -> Action | None:
-        """What shall happen next: an exit goes before all else, then the first in order.
+        """Return the action to take next: an exit goes before all else, then the first in order.
 
         Args:
             since: How many of the notes are too old to count.
@@ -155,7 +155,7 @@ class Notes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """What the messages of an input were made of, so that they can be made anew for another.
+    """The origin of an input's messages, so that they can be made anew for another agent.
 
     Attributes:
         given: What all agents work on.
@@ -220,7 +220,7 @@ def share_conversation(given: Sequence[ModelMessage], said: Sequence[ModelMessag
 
 
 def conversation() -> tuple[ModelMessage, ...]:
-    """What was said to and by the model of the agent that called this tool; may be empty."""
+    """Return the messages to and from the model of the agent that called this tool, or none."""
     given, said = _conversation.get()
     return (*given, *said)
 
@@ -268,7 +268,7 @@ def in_order(notes: Iterable[Note], depth: int = 0) -> list[Note]:
 
 
 def final_text(notes: Iterable[Note]) -> str:
-    """What came of it all: the last words; of several branches, the last words of each."""
+    """Return the last words; of several branches, the last words of each."""
     return _final_text([note for note in in_order(notes) if note.action is None], 0)
 
 
@@ -295,7 +295,7 @@ def _trailing(notes: list[Note], fits: Callable[[Note], bool]) -> list[Note]:
 
 
 def _branching(note: Note, depth: int) -> str | None:
-    """Where the agents stand that run this and others side by side."""
+    """Return the place of the agents that run this and others side by side."""
     return note.branches[depth][0] if len(note.branches) > depth else None
 
 
@@ -313,7 +313,7 @@ def _results_in_order(notes: list[Note]) -> list[Note]:
 
 
 def _own(notes: list[Note], begun: int) -> list[ModelMessage]:
-    """What an agent's model said before, as it said it.
+    """Return the earlier messages of an agent's model, as it said them.
 
     Its calls get new ids: some models give the same ones in each run.
     """

@@ -11,7 +11,7 @@ from agents.core.codec import Json
 from agents.core.errors import AgentConfigError, CheckpointDecodeError
 
 Instruction: TypeAlias = str | Callable[[Mapping[str, object]], str | Awaitable[str]]
-"""What an agent's model is told before everything else.
+"""An agent's instruction: its model reads it before everything else.
 
 In a text, `{name}` stands for the session value of that name; `{{name}}` is written `{name}`, and
 all other braces are left alone. A function gets the session values. Either is worked out once, when

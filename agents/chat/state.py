@@ -1,4 +1,4 @@
-"""What a chat model agent keeps while it is interrupted, and what people see of it."""
+"""The state of an interrupted chat model agent, and the info that people see of it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _MODEL_VIEW: dict[ToolOutcome, Literal["success", "failed", "denied"]] = {
 @register("countersign.chat-data/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatResumeData:
-    """What people said to an agent while its tool calls waited; an answer for the agent itself.
+    """People's words to an agent while its tool calls waited; an answer for the agent itself.
 
     Attributes:
         messages: The model reads them after the results of the calls that wait.
@@ -83,7 +83,7 @@ class ChatInterruptInfo:
 @register("countersign.chat-state/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatState:
-    """What an interrupted agent needs to go on. Stored: version 1, must stay readable.
+    """The state of an interrupted agent. Stored: version 1, must stay readable.
 
     Attributes:
         messages: What the agent and its tools said in this run.
@@ -113,7 +113,7 @@ class ChatState:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a run of the agent ends.
+    """The ending of an agent's run.
 
     Attributes:
         text: The final answer; may be empty.

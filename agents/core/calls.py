@@ -18,7 +18,7 @@ from agents.core.codec import Json, register
 from agents.core.errors import CheckpointDecodeError, ToolError, UnstorableValueError
 
 MAX_FILE_BYTES = 1_000_000
-"""How many bytes the files of one result may have together: each is stored with its run."""
+"""The most bytes that the files of one result may have together: each is stored with its run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class ToolCall:
 
 
 class ToolOutcome(StrEnum):
-    """What came of a tool call. Stored: version 1, must stay readable."""
+    """The outcome of a tool call. Stored: version 1, must stay readable."""
 
     RAN = "ran"
     REJECTED = "rejected"  # a person said no
@@ -73,7 +73,7 @@ class BreakLoop:
 
 
 Action: TypeAlias = Transfer | Exit | BreakLoop
-"""What an agent, or a tool of it, wants to happen next."""
+"""An agent's or a tool's wish for what happens next."""
 
 
 File: TypeAlias = MultiModalContent
@@ -88,7 +88,7 @@ _FILES: pydantic.TypeAdapter[list[File]] = pydantic.TypeAdapter(
 
 @dataclass(frozen=True, slots=True)
 class ToolReturn:
-    """What a tool gives back when it has more to say than a text.
+    """A tool's result with more to say than a text.
 
     Attributes:
         text: For the model.

@@ -30,7 +30,7 @@ LAST = "\U0010ffff"
 
 
 class CheckpointStatus(StrEnum):
-    """Where a run stands. Stored: version 1, must stay readable."""
+    """The state of a run, as its store sees it. Stored: version 1, must stay readable."""
 
     RUNNING = "running"  # somebody works on it, or died doing so
     PENDING = "pending"  # interrupted: it waits for answers
@@ -39,7 +39,7 @@ class CheckpointStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredCheckpoint:
-    """What a store gives back.
+    """A checkpoint as its store gives it back.
 
     Attributes:
         data: The document: versioned JSON text.

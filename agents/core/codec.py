@@ -49,7 +49,7 @@ _PLAIN = (bool, int, float, str, list, dict, tuple, type(None))
 _BIGGEST = 10**4300
 """Python reads no integer that has more digits than this one."""
 _UNFIT = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, AssertionError)
-"""What goes wrong in code that writes or reads a value that does not fit."""
+"""The errors of code that writes or reads a value that does not fit."""
 
 _Same: TypeAlias = Callable[[Any, Any, object], bool]
 """Compares a value with what was read of it; takes what was written of it as well."""
@@ -57,7 +57,7 @@ _Same: TypeAlias = Callable[[Any, Any, object], bool]
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """How values of one type are written and read.
+    """The way in which values of one type are written and read.
 
     Attributes:
         name: Stored with each value.
@@ -88,7 +88,7 @@ def _read_timedelta(value: list[int]) -> timedelta:
 
 
 class TypeRegistry:
-    """Which types can be stored, under which names."""
+    """The types that can be stored, and their names."""
 
     def __init__(self) -> None:
         self._by_name: dict[str, _Entry] = {}

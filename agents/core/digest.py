@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from agents.core.errors import ToolError
 
 DIGEST_TAG = "countersign.call/2"
-"""Which rule a digest was made by: with the whole ruling in it. Stored: must stay readable."""
+"""The rule that digests are made by: the whole ruling is in them. Stored: must stay readable."""
 OLD_TAG = "countersign.call/1"
 """The rule before that: of the ruling it had the name alone. Stored: must stay readable."""
 

@@ -269,8 +269,8 @@ class ModelError(AgentError):
 
 
 ModelFault = Literal["key", "model", "quota", "length", "request"]
-"""What the provider of a model refuses: the key, the model's name, more use of an account, an input
-of that length, or the request as it is."""
+"""A provider's reason to refuse: the key, the model's name, more use of an account, an input
+that is too long, or the request as it is."""
 
 
 class ModelRefusedError(ModelError):

@@ -1,4 +1,4 @@
-"""What people are asked about a call, and what they can answer.
+"""Questions about a call, and the answers that fit them.
 
 An info refuses answers that do not belong to it (`check_answer`), before anything runs. Its own
 methods (`approve`, `reject`, `edit`, …) make answers that fit.
@@ -348,7 +348,7 @@ class FollowUpInfo:
 @register("countersign.doubt_result/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoubtResult:
-    """What people found out about a call of which nobody knew whether it ran.
+    """People's finding about a call of which nobody knew whether it ran.
 
     Stored: version 1, must stay readable.
 

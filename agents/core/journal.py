@@ -68,7 +68,7 @@ class Journal:
         return bool(self._known)
 
     def find(self, kind: str, at: str) -> dict[str, Json] | None:
-        """What a process before this one noted; None when it noted nothing."""
+        """Return the note of a process before this one; None when it noted nothing."""
         return self._known.get((kind, at))
 
     def known(self, kind: str) -> Iterator[tuple[str, dict[str, Json]]]:
@@ -85,7 +85,7 @@ class Journal:
         return at in self._started
 
     def started(self, at: str) -> dict[str, Json] | None:
-        """What this process noted when a gated call started; None when it has not."""
+        """Return this process's note of the start of a gated call; None when it has not started."""
         return self._started.get(at)
 
     def keep(self, kind: str, at: str, what: object) -> None:
@@ -93,7 +93,7 @@ class Journal:
         self._kept[kind, at] = what
 
     def kept(self, kind: str, at: str) -> object | None:
-        """What this process kept of a component; None when it kept nothing."""
+        """Return the value that this process keeps for a component; None when it keeps none."""
         return self._kept.get((kind, at))
 
     def forget_below(self, kind: str, at: str) -> None:

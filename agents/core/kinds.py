@@ -38,7 +38,7 @@ def as_kind(kind: object, value: object) -> object:
 
 
 def _bare(kind: object) -> object:
-    """What stands behind names and notes of a kind."""
+    """Return the kind that stands behind names and notes."""
     while True:
         if get_origin(kind) is Annotated:
             kind = get_args(kind)[0]

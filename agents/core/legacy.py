@@ -91,7 +91,7 @@ class ResumeInfo:
 
 
 def resume_info() -> ResumeInfo:
-    """What is known of the interrupt and the answer of the component that runs now.
+    """Return all that is known of the interrupt and the answer of the component that runs now.
 
     For agents whose `resume` reads the old data field. New code asks for what it needs:
     `get_interrupt_state` and `get_resume_context`.

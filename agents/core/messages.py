@@ -30,7 +30,7 @@ from agents.core.errors import CheckpointDecodeError, UnstorableValueError
 _Message = TypeVar("_Message", ModelRequest, ModelResponse)
 
 _DEEPEST = 100
-"""How many levels the arguments of a call may have: messages with more cannot be stored."""
+"""The deepest nesting of a call's arguments: messages with more levels cannot be stored."""
 
 _INVALID = "INVALID_JSON"  # what pydantic-ai calls the key, too
 
@@ -184,7 +184,7 @@ def user_message(*texts: str) -> ModelRequest:
 
 
 def text_of(response: ModelResponse) -> str:
-    """What a model says, without its tool calls."""
+    """Return the text of a model's answer, without its tool calls."""
     texts = [part.content for part in response.parts if isinstance(part, TextPart)]
     return "\n\n".join(text for text in texts if text)
 

@@ -1,4 +1,4 @@
-"""What observers of a run are told: structured events, in the order in which things happen.
+"""The events that observers of a run receive, in the order in which things happen.
 
 An observer is a plain function, given to the runner; there is no global list of them. It is told
 after the fact, must be quick, and cannot change what happens: an error that it raises is logged by
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEvent:
-    """What all of them have.
+    """The base of all events of a run.
 
     Attributes:
         checkpoint_id: Which run; empty when nothing is kept.

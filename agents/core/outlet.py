@@ -1,4 +1,4 @@
-"""Where events go that cannot be yielded: those of code deep inside of an agent."""
+"""The outlet for events that cannot be yielded: those of code deep inside of an agent."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _reader: ContextVar[_EventReader] = ContextVar("agents_reader", default=_NOBODY)
 
 
 def current_outlet() -> Outlet | None:
-    """Where events of the code that runs now go; None when nobody reads any."""
+    """Return the outlet of the code that runs now; None when nobody reads events."""
     return _reader.get().outlet
 
 

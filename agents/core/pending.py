@@ -96,7 +96,7 @@ class Point:
             left += reversed(point.children)
 
     def contexts(self, parent: InterruptContext | None = None) -> Iterator[InterruptContext]:
-        """What waits in this tree: its root causes, in order, with their parents."""
+        """Yield the root causes that wait in this tree, in order, with their parents."""
         if self.is_hidden:
             for child in self.children:
                 yield from child.contexts(parent)
@@ -128,7 +128,7 @@ class Point:
         }
 
     def stored(self) -> Point:
-        """What `from_json` reads of it, at the cost of what is new alone."""
+        """Return it as `from_json` would read it, at the cost of what is new alone."""
         if self._json is not None:
             return self
         children = tuple([child.stored() for child in self.children])

@@ -1,4 +1,4 @@
-"""How registered types are written and read, and whether a value comes back as it was."""
+"""The writing and reading of registered types, and the check that a value comes back as it was."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from agents.core.errors import AgentConfigError
 
 Shape: TypeAlias = tuple[Callable[[Any], object], Callable[[Any], object]]
-"""What writes the values of a type, and what reads them."""
+"""A pair of functions: one writes the values of a type, the other reads them."""
 
 _MISSING = object()
 
@@ -97,7 +97,7 @@ def _of_dataclass(cls: type) -> Shape:
 
 
 def _parts(value: Any) -> dict[str, object]:
-    """What counts in a value: what its author says does not count may be worked out anew."""
+    """Return the fields that make a value what it is; others may be worked out anew."""
     if isinstance(value, BaseModel):
         return {**value.__dict__, **(value.model_extra or {})}
     fields = dataclasses.fields(value)

@@ -63,7 +63,7 @@ class SessionValues(MutableMapping[str, object]):
         return len(self._values)
 
     def take_changes(self) -> dict[str, Json]:
-        """What was set or deleted since the last time, for the journal."""
+        """Return the values set or deleted since the last time, for the journal."""
         changed, self._changed = self._changed, {}
         return changed
 
@@ -133,7 +133,9 @@ if nobody knows whether it ran (`DoubtInfo.frozen`); or has people asked anew.""
 
 @dataclass(slots=True, kw_only=True)
 class RunContext:
-    """What all parts of one run share, from its start or resume to its end or next interrupt.
+    """The things that all parts of one run share.
+
+    It lives from the start or resume of a run to its next interrupt or its end.
 
     Attributes:
         checkpoint_id: Which run it is; empty when nothing is kept.
@@ -188,7 +190,7 @@ class RunContext:
         self._has_past = self.journal.is_from_before
 
     def topmost(self, address: Address) -> Point | None:
-        """What waits at or below an address, as one tree."""
+        """Return the points that wait at or below an address, as one tree."""
         return self._index.topmost(address)
 
     def is_live(self, point: Point) -> bool:
@@ -201,7 +203,7 @@ class RunContext:
         return point is not None and self.is_live(point)
 
     def untouched(self, address: Address) -> Point | None:
-        """What waits at an address and must stay as it is: nobody answered anything in it."""
+        """Return the point at an address that must stay as it is: nothing in it was answered."""
         point = self.topmost(address)
         if point is None or self.untargeted == "reenter" or point.id in self.claimed:
             return None
@@ -224,7 +226,10 @@ class RunContext:
         return point
 
     def unclaimed(self, address: Address) -> list[Point]:
-        """What was answered, or has an answer below it, at an address, and nobody goes on from."""
+        """Return the live points at an address that nobody goes on from.
+
+        A point is live when it, or one below it, was answered.
+        """
         found = [point for point in self._index.all_at(address) if self.is_live(point)]
         return [point for point in found if point.id not in self.claimed]
 
@@ -292,7 +297,7 @@ class Watch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """Where the code that runs now stands.
+    """The place of the code that runs now, and the context it runs in.
 
     Attributes:
         run: The run it belongs to.
@@ -392,7 +397,7 @@ def get_interrupt_state(kind: object) -> tuple[bool, bool, object]: ...
 
 
 def get_interrupt_state(kind: object) -> tuple[bool, bool, object]:
-    """What this component kept when it was interrupted.
+    """Return the state that this component kept when it was interrupted.
 
     Args:
         kind: A class, or what annotations have in its place: `str | None`, `list[str]`, ….
@@ -410,7 +415,7 @@ def get_interrupt_state(kind: object) -> tuple[bool, bool, object]:
 
 
 def interrupt_info() -> object:
-    """What people see of this component since it was interrupted; None when it was not."""
+    """Return the info that people see of this component; None when it was not interrupted."""
     point = _looked_at("interrupt_info()")
     return point.info if point is not None else None
 
@@ -485,12 +490,12 @@ def session_values() -> SessionValues:
 
 
 def current_checkpoint_id() -> str:
-    """Which run this is: the thread that a decision is bound to. Empty when nothing is kept."""
+    """Return the id of this run: decisions are bound to it. Empty when nothing is kept."""
     return current_scope("current_checkpoint_id()").run.checkpoint_id
 
 
 def current_why() -> str:
-    """What the model said beside the tool call that runs now; may be empty. Untrusted."""
+    """Return the model's text beside the tool call that runs now; may be empty. Untrusted."""
     return current_scope("current_why()").why
 
 

@@ -1,4 +1,4 @@
-"""What all gates share: ask in a state slot of their own, keep the answer, run what it covers.
+"""The parts that all gates share: ask in an own state slot, keep the answer, run what it covers.
 
 A gate of one's own is a subclass of `CallGate` that says what it asks (`_question`), which answers
 mean no (`_declined`), and which arguments an answer means (`_wanted`). The rest is here: nothing
@@ -91,7 +91,7 @@ class CallGate(ABC):
 
     @property
     def definition(self) -> ToolSpec:
-        """What the tool is, with this gate around it."""
+        """The tool's definition, with this gate around it."""
         inner, known = self.tool.definition, self._definition
         if known is None or known[0] is not inner:
             known = inner, replace(inner, gates=(self.gate_name, *inner.gates))
@@ -127,7 +127,7 @@ class CallGate(ABC):
         return await self._run(decided, scope)
 
     def components(self) -> Mapping[tuple[str, str], object]:
-        """What the tool in it is made of, such as an agent; see `agents.runs.topology`."""
+        """Return the parts of its tool, such as an agent; see `agents.runs.topology`."""
         found: Mapping[tuple[str, str], object] = (
             self.tool.components() if hasattr(self.tool, "components") else {}
         )
@@ -135,7 +135,7 @@ class CallGate(ABC):
 
     @abstractmethod
     async def _question(self, arguments: dict[str, Json]) -> CallInfo | ToolReturn | None:
-        """What people are asked about a new call; a result that ends it; or None: it may run."""
+        """Return the question about a new call, a result that ends it, or None when it may run."""
 
     @abstractmethod
     def _declined(self, info: CallInfo, answer: object) -> ToolReturn | None:
@@ -161,7 +161,7 @@ class CallGate(ABC):
         return False
 
     def _told(self, arguments: dict[str, Json], text: str) -> str:
-        """What the model is told when people changed its arguments."""
+        """Return the text for the model when people changed its arguments."""
         return edited_text(arguments, text)
 
     @property
@@ -486,7 +486,7 @@ class CallGate(ABC):
 
 
 def _asked(state: GateState | None) -> CallInfo | None:
-    """What people were shown: it is with the interrupt, or, long ago, in the state."""
+    """Return the info that people saw: it is with the interrupt or, long ago, in the state."""
     kept = state.info if state is not None else None
     info = kept if kept is not None else interrupt_info()
     return info if isinstance(info, CallInfo) else None

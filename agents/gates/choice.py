@@ -66,7 +66,7 @@ class ChoiceGate(CallGate):
 
     @property
     def definition(self) -> ToolSpec:
-        """What the tool is; the model need not give what people choose."""
+        """The tool's definition; the model need not give what people choose."""
         inner = self.tool.definition
         schema = open_schema(inner.schema, (self.parameter,))
         return replace(inner, gates=(self.gate_name, *inner.gates), schema=schema)

@@ -43,7 +43,7 @@ class CompleteGate(CallGate):
 
     @property
     def definition(self) -> ToolSpec:
-        """What the tool is; the model may leave out what people fill in."""
+        """The tool's definition; the model may leave out what people fill in."""
         inner = self.tool.definition
         schema = open_schema(inner.schema, self.missing)
         return replace(inner, gates=(self.gate_name, *inner.gates), schema=schema)
@@ -117,7 +117,7 @@ class CompleteGate(CallGate):
         return tuple(name for name in self.missing if name not in arguments)
 
     def _known(self, arguments: Mapping[str, object]) -> dict[str, Json]:
-        """What the model gave, as JSON data; a null that the tool does not take is no value."""
+        """Return the model's values as JSON data, without nulls that the tool does not take."""
         try:
             known = cast("dict[str, Json]", json.loads(canonical_json(dict(arguments))))
         except ToolError as error:

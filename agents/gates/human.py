@@ -27,7 +27,7 @@ _TYPES: tuple[ResponseType, ...] = get_args(ResponseType)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HumanInterruptConfig:
-    """What people may answer to a call of a tool.
+    """The answers that people may give to a call of a tool.
 
     Attributes:
         allow_accept: It may run as it is.
@@ -63,7 +63,7 @@ class HumanInterruptConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionRequest:
-    """What an agent wants to do.
+    """An agent's wish to call a tool.
 
     Attributes:
         action: Name of the tool.
@@ -77,7 +77,7 @@ class ActionRequest:
 @register("countersign.human_response/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HumanResponse:
-    """What a person says to a call; made by `accept`, `ignore`, `respond` and `edit`.
+    """A person's answer to a call; made by `accept`, `ignore`, `respond` and `edit`.
 
     Stored: version 1, must stay readable.
 
@@ -109,7 +109,7 @@ class HumanResponse:
 
     @property
     def request(self) -> ActionRequest | None:
-        """What runs, when it is said."""
+        """The call that runs because of this answer; None when none does."""
         if not isinstance(self.args, dict):
             return None
         args = cast("dict[str, Json]", self.args["args"])
@@ -188,12 +188,12 @@ class HumanInterrupt(CallInfo):
 
     @property
     def action_request(self) -> ActionRequest:
-        """What the agent wants to do."""
+        """The agent's wish: the tool and its arguments."""
         return ActionRequest(action=self.tool_name, args=self.arguments)
 
     @property
     def config(self) -> HumanInterruptConfig:
-        """What people may answer."""
+        """The answers that people may give."""
         return HumanInterruptConfig(
             allow_accept="accept" in self.allowed,
             allow_ignore="ignore" in self.allowed,
@@ -316,7 +316,7 @@ def human_gate(tool: Tool, config: HumanInterruptConfig, *, rule: str = DEFAULT_
 
 
 def _fault(kind: object, args: object) -> str:
-    """What is wrong with a response; empty when nothing is."""
+    """Return the fault of a response; empty when it has none."""
     match kind:
         case "accept":
             is_fine = args is None or _is_request(args)

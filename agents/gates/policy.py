@@ -16,7 +16,7 @@ from agents.tools.base import Tool
 from agents.tools.texts import denied_text
 
 _ALLOWED = "policy: allowed"
-"""What the digest of a call names as its rule when nobody was asked."""
+"""The rule named in a call's digest when nobody was asked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ class Choice:
 @register("countersign.choice_result/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChoiceResult:
-    """What people chose. Stored: version 1, must stay readable.
+    """People's choice among options. Stored: version 1, must stay readable.
 
     Attributes:
         selected: Ids of options, in the order of the options.

@@ -1,4 +1,4 @@
-"""Who has to agree to a call: the rulings of all gates around it, and who has agreed already.
+"""The rulings of all gates around a call: who has to agree to it, and who has agreed already.
 
 Several gates may stand around one call. Each asks its own people, one after the other, and nobody
 is counted for two of them. When people change the arguments, every gate is asked what it demands of
@@ -24,7 +24,7 @@ from agents.policy.base import Deny
 @register("countersign.gate/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateState:
-    """What a gate must know to go on. Stored: version 1, must stay readable.
+    """A gate's knowledge of its call, needed to go on. Stored: version 1, must stay readable.
 
     Attributes:
         info: What people were shown; None when nobody was asked, and in what is stored: there the
@@ -67,7 +67,7 @@ class Demanding(Protocol):
         ...
 
     async def demand(self, arguments: dict[str, Json], before: GateState) -> CallInfo | Deny | None:
-        """What it demands of the call with other arguments; None when it may run.
+        """Return the question it demands for the call with other arguments; None when it may run.
 
         Args:
             arguments: Canonical.
@@ -105,7 +105,7 @@ class Around:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """What the rules say of a waiting call with other arguments.
+    """The rules' judgement of a waiting call with other arguments.
 
     Attributes:
         arguments: Which, in canonical form.
@@ -153,12 +153,12 @@ def counting(state: GateState) -> tuple[Around, ...]:
 
 
 def deciders(gates: Sequence[Around]) -> tuple[str, ...]:
-    """Who was counted in some gates."""
+    """Return the people who were counted in some gates."""
     return tuple(dict.fromkeys(name for one in gates for name in one.state.decided_by))
 
 
 async def demands(own: Demanding, state: GateState) -> list[Demand]:
-    """What still has to be asked, so that a call may run with the arguments in a state.
+    """Return the questions still to be asked before a call may run with the arguments in a state.
 
     Args:
         own: The gate that works now.

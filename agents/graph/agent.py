@@ -153,7 +153,7 @@ class GraphTool:
 
     @property
     def definition(self) -> ToolSpec:
-        """What the tool is."""
+        """The tool's definition."""
         return self.arguments.definition
 
     def validate(self, arguments: Mapping[str, object]) -> dict[str, Json]:

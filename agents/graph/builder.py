@@ -26,7 +26,7 @@ EVERY = "*"
 
 
 class CompileOptions(TypedDict, total=False):
-    """How a graph shall run; see `StateGraph.compile`.
+    """Options of a compiled graph; see `StateGraph.compile`.
 
     Attributes:
         checkpoint_store: Where threads are kept; without one, questions surface, and nothing can
@@ -57,7 +57,7 @@ class CompileOptions(TypedDict, total=False):
 
 
 class NodeOptions(TypedDict, total=False):
-    """How a node shall run; see `StateGraph.add_node`.
+    """Options of a node; see `StateGraph.add_node`.
 
     Attributes:
         destinations: Where its commands may lead; None allows every node. Nodes that only commands

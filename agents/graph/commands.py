@@ -1,4 +1,4 @@
-"""What nodes, routers and answers can tell a graph to do."""
+"""Commands that nodes, routers and answers give to a graph."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import ClassVar, TypeAlias
 from agents.core.codec import register
 
 START = "__start__"
-"""Where a graph begins: a name for edges."""
+"""The beginning of a graph: a name for edges."""
 
 END = "__end__"
-"""Where a graph ends: a name for edges, routers and commands."""
+"""The end of a graph: a name for edges, routers and commands."""
 
 
 @register("countersign.graph_send/1")
@@ -59,7 +59,7 @@ class Command:
 
     @property
     def targets(self) -> tuple[Target, ...]:
-        """Where to go, one by one."""
+        """The targets to go to, as a tuple."""
         return (self.goto,) if isinstance(self.goto, str | Send) else tuple(self.goto)
 
 

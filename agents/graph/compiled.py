@@ -53,7 +53,7 @@ _MODES = ("updates", "values", "interrupts", "events")
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """How a graph was called, beside its input and its answers."""
+    """One call of a graph: its settings, beside its input and its answers."""
 
     thread_id: str
     cancel: CancelToken | None
@@ -325,7 +325,7 @@ def _late(thread: GraphThread, request: Resume, base: int) -> Exception:
 
 
 def _delays(patience: timedelta) -> Iterator[float]:
-    """How long to wait before each new attempt, in seconds; together no longer than that."""
+    """Yield the pause before each new attempt, in seconds; together no longer than `patience`."""
     left, delay = patience.total_seconds(), 0.005
     while left > 0:
         yield min(delay, left)

@@ -1,4 +1,4 @@
-"""What can go wrong with graphs.
+"""Errors of graphs.
 
 AgentError
   AgentConfigError
@@ -210,7 +210,7 @@ class OtherGraphError(TopologyChangedError):
 
 
 class StateChangedError(TopologyChangedError):
-    """What is stored of a state does not fit its schema any more. Nothing ran."""
+    """The stored state does not fit its schema any more. Nothing ran."""
 
     def __init__(self, address: str, fault: str) -> None:
         super().__init__(address, "another schema of its state", "this one")

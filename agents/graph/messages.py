@@ -117,7 +117,7 @@ class ToolsNodeInfo:
 @register("countersign.tools-node-state/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolsNodeState:
-    """What a node needs to go on with its calls. Stored: version 1, must stay readable.
+    """A node's state while its calls wait. Stored: version 1, must stay readable.
 
     Attributes:
         results: Of finished calls, by call id; see `ChatState.results`.

@@ -1,4 +1,4 @@
-"""What authors of graphs give: options by name, none of which is ever dropped, and functions."""
+"""The check of options and functions that authors of graphs give; no option is ever dropped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tools a middleware is about."""
+"""The choice of the tools that a middleware is for."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ Sleep: TypeAlias = Callable[[float], Awaitable[object]]
 """Waits for so many seconds."""
 
 Backoff: TypeAlias = Callable[[int], timedelta]
-"""How long to wait after the first, second, … failure."""
+"""The pause after the first, second, … failure."""
 
 _BUSY = {408, 409, 425, 429}
 """HTTP statuses of the fours that may be others the next time."""
@@ -190,7 +190,7 @@ class _RetriedTool(ToolWrapper):
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """Which answers a component had found when it began, so that it finds the rest again.
+    """The answers that a component had found when it began, so that it finds the rest again.
 
     For parts of the runtime that run something a second time.
     """

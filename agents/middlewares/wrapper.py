@@ -24,7 +24,7 @@ class ToolWrapper:
 
     @property
     def definition(self) -> ToolSpec:
-        """What the tool is; see `Tool.definition`."""
+        """The tool's definition; see `Tool.definition`."""
         return self.tool.definition
 
     def validate(self, arguments: Mapping[str, object]) -> dict[str, Json]:
@@ -40,7 +40,7 @@ class ToolWrapper:
         return await self.tool.call(arguments)
 
     def components(self) -> Mapping[tuple[str, str], object]:
-        """What the tool at the core of all wrappers is made of, such as the agent in it."""
+        """Return the parts of the tool at the core of all wrappers, such as the agent in it."""
         core: object = self.tool
         while hasattr(core, "tool"):
             core = core.tool

@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 AskKind = Literal["approval", "review"]
 TIME_LIMIT = 5.0
-"""How long a policy may think about one call, in seconds."""
+"""The most time that a policy may think about one call, in seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +131,7 @@ class Ask:
 
 
 Ruling: TypeAlias = Allow | Deny | Ask
-"""What a policy says about a call."""
+"""A policy's ruling on a call."""
 
 
 class Policy(Protocol):
@@ -157,7 +157,10 @@ class NamesPeople(Protocol):
 
 
 def people_of(*policies: object) -> tuple[str, ...]:
-    """Whom policies, or rulings, may ask, each once; those that cannot say it are left out."""
+    """Return all people that policies, or rulings, may ask, each once.
+
+    Policies that cannot name them are left out.
+    """
     found: dict[str, None] = {}
     for one in policies:
         if isinstance(one, Ask):

@@ -1,6 +1,6 @@
-"""What is wrong with a policy before anything is judged: names, tags and paths that do not exist.
+"""Faults of a policy before it judges anything: names, tags and paths that do not exist.
 
-A misspelled word guards nothing, and nobody would notice: so it is refused when an agent is made.
+A misspelled word protects nothing, and nobody would notice: so it is refused when an agent is made.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from agents.core.errors import AgentConfigError
 
 
 class KnownTool(Protocol):
-    """What a policy must know of a tool to be checked; a `ToolSpec` is one."""
+    """The part of a tool that a policy is checked against; a `ToolSpec` is one."""
 
     @property
     def name(self) -> str:
@@ -173,7 +173,7 @@ def _has_item(schema: Mapping[str, Json], path: list[str], root: Mapping[str, Js
 
 
 def _target(root: Mapping[str, Json], reference: Json) -> Json:
-    """What a reference inside of a schema stands for; nothing when it leads nowhere."""
+    """Return the target of a reference inside of a schema; None when it leads nowhere."""
     found: Json = dict(root)
     for part in str(reference).removeprefix("#/").split("/"):
         found = found.get(part) if isinstance(found, dict) else None

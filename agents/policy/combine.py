@@ -129,7 +129,7 @@ def _merged(asks: list[Ask]) -> Ruling:
 
 
 def _named_by_all(lists: Iterable[tuple[str, ...]]) -> tuple[str, ...] | None:
-    """Who is in each list that names anybody; empty when none does, None when nobody is left."""
+    """Return the people in every list that names anybody; empty when none does, None for nobody."""
     named = [names for names in lists if names]
     if not named:
         return ()

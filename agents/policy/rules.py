@@ -132,7 +132,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """What is said about calls of a kind.
+    """A ruling for calls of one kind.
 
     Attributes:
         tool: Name of the tool; `*` stands for any characters, `?` for one.
@@ -246,7 +246,7 @@ class RulePolicy:
                 )
 
     def people(self) -> tuple[str, ...]:
-        """Whom the rules, and the default, may ask; see `NamesPeople`."""
+        """Return the people that the rules, and the default, may ask; see `NamesPeople`."""
         return people_of(*(rule.then for rule in self.rules), self.default)
 
 
@@ -256,13 +256,13 @@ class _Absent:
 
 @dataclass(frozen=True, slots=True)
 class _Many:
-    """What is at a path with a star."""
+    """The values at a path with a star."""
 
     values: tuple[object, ...]
 
 
 def _find(value: object, path: list[str]) -> object:
-    """What is at a path: JSON data, `_Absent` or `_Many`."""
+    """Return the value at a path: JSON data, `_Absent` or `_Many`."""
     if not path:
         return value
     head, rest = path[0], path[1:]

@@ -18,17 +18,16 @@ from agents.gates.decorator import tool
 from agents.tools.base import Tool
 
 PREFIX = "file:"
-"""What keys of session values begin with that are files; the path follows."""
+"""The beginning of the session values' keys that are files; the path follows."""
 
 MAX_FILE = 100_000
-"""How many characters one file may have."""
+"""The most characters of one file."""
 
 MAX_ALL = 500_000
-"""How many characters all files of a run may have, with their paths: they are stored with each
-interrupt."""
+"""The most characters of all files of a run, with their paths: each interrupt stores them."""
 
 MAX_OUTPUT = 20_000
-"""How many characters of a command's output the model is told."""
+"""The most characters of a command's output that the model reads."""
 
 _PATH = re.compile(r"(/[^/\x00-\x1f\x7f]{1,100})+")
 

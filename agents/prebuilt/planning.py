@@ -78,7 +78,7 @@ class PlanPartState:
 
 @dataclass(slots=True)
 class _Course:
-    """What was said in a part so far, and the plan when it began."""
+    """One part's events so far, and the plan when it began."""
 
     plan: Plan | None
     notes: Notes = field(default_factory=Notes)
@@ -157,11 +157,11 @@ class _Part:
         """Set session values; once, not with a resume."""
 
     def _told(self, given: AgentInput) -> AgentInput:
-        """What the agent works on; the same each time it goes on."""
+        """Return the agent's input; the same each time it goes on."""
         return given
 
     def _passed(self, event: AgentEvent, course: _Course) -> list[AgentEvent]:  # noqa: ARG002 - for overrides
-        """What others see of an event."""
+        """Return the events that others see in its place."""
         return [event]
 
     def _end(self, course: _Course) -> list[AgentEvent]:  # noqa: ARG002 - for overrides
@@ -257,7 +257,7 @@ def _state_of_work() -> str:
 
 
 def _user_text(messages: Sequence[ModelMessage]) -> str:
-    """What people say in some messages, without pictures and the like."""
+    """Return people's words in some messages, without pictures and the like."""
     texts: list[str] = []
     for message in messages:
         for part in message.parts:

@@ -26,7 +26,7 @@ _OTHERS = {"agent", "tool", "runnable"}
 
 @dataclass(slots=True)
 class HookAnswers:
-    """What people answered to the hooks of one agent, at the place where it is now.
+    """People's answers to the hooks of one agent, at the place where it is now.
 
     Attributes:
         by_slot: What each hook goes on from, by its slot and by interrupt id, with the answer by

@@ -14,7 +14,7 @@ from agents.core.codec import Json
 from agents.core.errors import CheckpointDecodeError
 
 Change: TypeAlias = dict[str, Json]
-"""How one value becomes another."""
+"""The change of one value into another."""
 
 
 def difference(before: Json, after: Json) -> Change | None:
@@ -70,7 +70,7 @@ def _of_lists(before: list[Json], after: list[Json]) -> Change | None:
 
 
 def _same_count(before: Iterable[Json], after: Iterable[Json]) -> int:
-    """How many values are the same from the start on."""
+    """Count the values that are the same from the start on."""
     count = 0
     for old, new in zip(before, after, strict=False):
         if not _is_same(old, new):

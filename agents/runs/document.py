@@ -37,7 +37,7 @@ Targets: TypeAlias = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResumeParams:
-    """What an interrupted run is resumed with.
+    """The answers that an interrupted run is resumed with.
 
     Attributes:
         targets: Answers, by interrupt id, or by an address (or its text) that only one pending
@@ -91,7 +91,7 @@ class RunDocument:
     eras: Mapping[str, str] = field(default_factory=dict)
 
     def in_era(self, era: str) -> RunDocument:
-        """What is asked from now on belongs to this era; what waits keeps the one it has."""
+        """Put new questions into an era; questions that wait keep the one they have."""
         if era == self.era:
             return self
         eras = dict(self.eras)
@@ -246,12 +246,12 @@ class OpenRun:
 
     @property
     def size(self) -> int:
-        """How many characters are stored of it."""
+        """The number of characters that are stored of it."""
         return len(self.stored.data) + sum(map(len, self.stored.changes))
 
     @property
     def status(self) -> CheckpointStatus:
-        """Where the run stands."""
+        """The status of the run."""
         return self.stored.status
 
     @property
@@ -271,7 +271,7 @@ class OpenRun:
         return change if len(change) + self.size <= 2 * len(self.stored.data) else ""
 
     def pending(self) -> tuple[InterruptContext, ...]:
-        """What waits; empty when nothing does. See `Runner.pending`."""
+        """The interrupts that wait; empty when none does. See `Runner.pending`."""
         waiting = self.document.waiting if self.document is not None else None
         if waiting is None or self.status is not CheckpointStatus.PENDING:
             return ()
@@ -280,7 +280,9 @@ class OpenRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """What a run was resumed with. Stored: version 1, must stay readable.
+    """The answers and values that a run was resumed with.
+
+    Stored: version 1, must stay readable.
 
     Attributes:
         answers: By interrupt id; None for what goes on by itself, as it was stopped from outside.

@@ -1,4 +1,4 @@
-"""What the rules would say of a waiting call with other arguments: worked out, and nothing else.
+"""The rules' judgement of a waiting call with other arguments: worked out, and nothing else.
 
 Whoever shows a form needs to know it while the person still looks at the form. So the way to the
 gate is found through what agents and tools declare; no code of an agent is entered, nothing is

@@ -38,9 +38,9 @@ from agents.runs.document import Claim, OpenRun, RunDocument, find_stopped
 from agents.runs.topology import topology
 
 _FRESH = 200
-"""How many checkpoints a runner remembers at most, each a few kilobytes."""
+"""The most checkpoints that a runner remembers, each a few kilobytes."""
 _FRESH_SIZE = 4_000_000
-"""How many characters they have together, but for one that alone has more."""
+"""The most characters that they have together, but for one that alone has more."""
 
 
 def _size(run: OpenRun) -> int:
@@ -49,7 +49,7 @@ def _size(run: OpenRun) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """What a runner was made with.
+    """The parts that a runner was made with.
 
     Attributes:
         agent: The root agent.
@@ -188,7 +188,7 @@ class Setup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """How a segment ended that did not come to the end of the run.
+    """A segment that did not come to the end of the run.
 
     Attributes:
         version: Of the checkpoint; 0 when nothing is kept.

@@ -1,4 +1,4 @@
-"""What stands at the addresses of a run: noted with each interrupt, compared with each resume.
+"""The components at the addresses of a run: noted with each interrupt, compared at each resume.
 
 Only what lies on the way to something that waits is noted, so that a program which is started anew
 may add tools and agents, and change texts and models, as it likes. An agent, a tool or a gate above
@@ -78,7 +78,7 @@ def component_at(agent: Agent, address: Address) -> object:
 
 
 def topology(agent: Agent, waiting: Point) -> dict[str, str]:
-    """What is declared at the addresses of what waits, and above them.
+    """Return the declared components at the addresses of waiting points, and above them.
 
     Args:
         agent: The root agent.
@@ -115,7 +115,7 @@ def check_topology(agent: Agent, waiting: Point, was: Mapping[str, str]) -> None
 
 
 def people_named(agent: Agent) -> tuple[str, ...]:
-    """Whom the policies around declared tools may ask, wherever in an agent, each once.
+    """Return all people that policies around an agent's declared tools may ask, each once.
 
     Also through what stands around them, in whatever order; but not what code of an agent, or of a
     node of a graph, calls by itself.

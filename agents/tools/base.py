@@ -12,7 +12,7 @@ from agents.core.codec import Json
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
-    """What a tool is, without what it does.
+    """A tool's definition: its name, its arguments and its gates, without the code that it runs.
 
     Attributes:
         name: What the model calls it; unique among the tools of one agent.
@@ -38,7 +38,7 @@ class ToolSpec:
 
     @property
     def masks(self) -> dict[str, tuple[str, ...]]:
-        """What is said of the arguments, by `secret` and `shown`."""
+        """The lists `secret` and `shown` of its arguments."""
         return {"secret": self.secret, "shown": self.shown}
 
 
@@ -64,7 +64,7 @@ class Tool(Protocol):
 
     @property
     def definition(self) -> ToolSpec:
-        """What the tool is. The same on each access."""
+        """The tool's definition. The same on each access."""
         ...
 
     def validate(self, arguments: Mapping[str, object]) -> dict[str, Json]:

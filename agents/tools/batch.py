@@ -163,5 +163,5 @@ def _sink(call: ToolCall, items: asyncio.Queue[_Item]) -> Callable[[str], None]:
 
 
 def call_address(call: ToolCall) -> Address:
-    """Where a call of the current agent stands."""
+    """Return the address of a call of the current agent."""
     return current_scope("call_address()").address.child(Segment("tool", call.name, call.id))

@@ -46,10 +46,10 @@ from agents.tools.doubt import Started, ask_doubt, settle_doubt
 from agents.tools.function import result_text
 
 GRACE = timedelta(seconds=5)
-"""How long agents inside a call have to stop by themselves, with what they need to go on."""
+"""The time for agents inside a call to stop by themselves, with all they need to go on."""
 
 _ACTED = {ToolOutcome.RAN, ToolOutcome.ANSWERED, ToolOutcome.FAILED}
-"""What came of a call whose tool ran."""
+"""The outcomes of a call whose tool ran."""
 
 _STOPPED = "stopped"
 """The slot of a call that was stopped from outside."""
@@ -58,7 +58,7 @@ _STOPPED = "stopped"
 @register("countersign.stopped-call/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoppedCall:
-    """What a call needs that was stopped from outside. Stored: version 1, must stay readable.
+    """The state of a call that was stopped from outside. Stored: version 1, must stay readable.
 
     Attributes:
         point: What it went on from, as JSON data; None when it was new.
@@ -170,7 +170,7 @@ class _Execution:
         return ToolReturn(str(entry["text"]), ToolOutcome(str(entry["outcome"])), action, files)
 
     def _kept(self) -> ToolReturn | None:
-        """What came of it in this process: a retry around it runs no gated call a second time."""
+        """Return its result in this process: a retry around it runs no gated call a second time."""
         match self.scope.run.journal.kept(FINISHED, self.at):
             case (ToolCall() as call, ToolReturn() as result) if call == self.call:
                 return result
@@ -336,7 +336,7 @@ async def _begin(tool: Tool, arguments: dict[str, Json]) -> object:
 
 
 def _unanswered(point: Point, answers: Mapping[str, object]) -> tuple[Point, ...]:
-    """What still waits for people in a tree."""
+    """Return the parts of a tree that still wait for people."""
     if not point.children:
         return () if point.id in answers else (point,)
     below = tuple(left for child in point.children for left in _unanswered(child, answers))

@@ -30,7 +30,7 @@ _DOUBT = "doubt"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Started:
-    """How a call started of which nobody knows whether it ran.
+    """The start of a call of which nobody knows whether it ran.
 
     Attributes:
         arguments: What it started with.

@@ -29,10 +29,10 @@ from agents.tools.schema import Parameters
 _Pieces: TypeAlias = AsyncGenerator[object, None]
 
 _TITLE_VALUE = 80
-"""How many characters of one argument a title shows."""
+"""The most characters of one argument in a title."""
 
 _AHEAD = 64
-"""How many pieces a generator in a thread may be ahead of who takes them."""
+"""The most pieces that a generator in a thread may be ahead of its reader."""
 
 
 @dataclass(frozen=True, slots=True)

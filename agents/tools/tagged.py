@@ -25,7 +25,7 @@ class TaggedTool:
 
     @property
     def definition(self) -> ToolSpec:
-        """What the tool is, with these tags after those that it has."""
+        """The tool's definition, with these tags after those that it has."""
         inner = self.tool.definition
         return replace(inner, tags=tuple(dict.fromkeys((*inner.tags, *self.tags))))
 
@@ -42,7 +42,7 @@ class TaggedTool:
         return await self.tool.call(arguments)
 
     def components(self) -> Mapping[tuple[str, str], object]:
-        """What the tool is made of, such as an agent; see `agents.runs.topology`."""
+        """Return the parts of the tool, such as an agent; see `agents.runs.topology`."""
         found: Mapping[tuple[str, str], object] = (
             self.tool.components() if hasattr(self.tool, "components") else {}
         )

@@ -1,4 +1,4 @@
-"""What the model is told when a call did not simply run: other words for other facts.
+"""The model's texts for calls that did not simply run: other words for other facts.
 
 And what people and models are told about a call whose arguments people still complete.
 """
@@ -96,7 +96,7 @@ def open_schema(schema: Mapping[str, Json], missing: Sequence[str]) -> dict[str,
 
 
 def words_of(tool: Tool, arguments: Mapping[str, Json]) -> CallText:
-    """What a call does, in the tool's words; in general ones where its author's code fails.
+    """Return the tool's words for a call; general ones where its author's code fails.
 
     For what people are asked about a call that they have changed, or let run: they are asked all
     the same.

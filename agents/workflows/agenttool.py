@@ -61,7 +61,7 @@ class AgentToolInfo(Unanswerable):
 @register("countersign.agent-tool-state/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentToolState:
-    """What the agent in a tool has said so far. Stored: version 1, must stay readable.
+    """The notes of the agent in a tool. Stored: version 1, must stay readable.
 
     Attributes:
         notes: One by one.
@@ -120,7 +120,7 @@ class AgentTool:
 
     @property
     def definition(self) -> ToolSpec:
-        """What the tool is."""
+        """The tool's definition."""
         return self._definition
 
     def validate(self, arguments: Mapping[str, object]) -> dict[str, Json]:
@@ -152,7 +152,7 @@ class AgentTool:
         return dict([agent_component(self._agent)])
 
     def _input(self, arguments: Mapping[str, Json]) -> AgentInput:
-        """What the agent works on; the same each time it goes on."""
+        """Return the agent's input; the same each time it goes on."""
         request = user_message(self._request(arguments))
         if not self._full_history:
             return AgentInput(messages=(request,))

@@ -37,7 +37,7 @@ class ParallelInfo(Unanswerable):
 @register("countersign.parallel-state/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParallelState:
-    """Which branches have ended. Stored: version 1, must stay readable.
+    """The branches that have ended, and those that wait. Stored: version 1, must stay readable.
 
     Attributes:
         done: Names of those that have ended.

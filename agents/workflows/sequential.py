@@ -38,7 +38,7 @@ class SequentialInfo(Unanswerable):
 @register("countersign.steps-state/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepsState:
-    """How far a sequence or a loop has come. Stored: version 1, must stay readable.
+    """The progress of a sequence or a loop. Stored: version 1, must stay readable.
 
     Attributes:
         agent_name: Whose turn it is.
@@ -55,7 +55,7 @@ class StepsState:
 
 @dataclass(slots=True)
 class Position:
-    """How far a sequence or a loop has come, in memory; see `StepsState`.
+    """The progress of a sequence or a loop, in memory; see `StepsState`.
 
     Attributes:
         index: Number of the agent whose turn it is.
@@ -164,7 +164,7 @@ class Steps:
             composite_interrupt(self.info(agent.name, at.iteration), self._state(at), signal)
 
     def _passed(self, event: AgentEvent) -> AgentEvent:
-        """What is told further out: a break that ends this loop is done with."""
+        """Return the event for agents further out: a break that ends this loop is done."""
         if self.is_loop and isinstance(event, ActionEvent) and isinstance(event.action, BreakLoop):
             return replace(event, is_done=True)
         return event

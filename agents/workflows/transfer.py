@@ -37,7 +37,7 @@ from agents.tools.actions import TRANSFER_NAME, transfer_tool
 from agents.tools.base import Tool
 
 MAX_DEPTH = 100
-"""How many agents may stand below each other: more is two agents that pass a task to and fro."""
+"""The most agents below each other: more is two agents that pass a task to and fro."""
 
 _SLOT = "transfer"
 
@@ -45,7 +45,7 @@ _SLOT = "transfer"
 @register("countersign.transfer-state/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferState:
-    """Who goes on, and what was said before. Stored: version 1, must stay readable.
+    """The agent that goes on, and the notes before it. Stored: version 1, must stay readable.
 
     Attributes:
         target: Name of the agent that was handed over to; empty while it is the first one.
@@ -60,7 +60,7 @@ class TransferState:
 
 @dataclass(slots=True)
 class _Position:
-    """How far it has come, in memory; see `TransferState`."""
+    """The progress of a transfer, in memory; see `TransferState`."""
 
     target: str = ""
     begun_at: int = 0
@@ -146,7 +146,7 @@ class TransferAgent:
                 yield event
 
     def components(self) -> Mapping[Key, Component]:
-        """What the agent itself is made of, and whom it can hand over to; see `Described`."""
+        """Return the agent's own parts, and the agents it can hand over to; see `Described`."""
         own = self._agent.components() if isinstance(self._agent, Described) else {}
         return {**own, **dict(agent_component(target) for target in self._targets.values())}
 
@@ -191,7 +191,7 @@ class TransferAgent:
         return cast("AsyncGenerator[AgentEvent, None]", begin(given))
 
     def _following(self, at: _Position) -> _Following | None:
-        """Who goes on when this one has ended; None when nobody does."""
+        """Return the agent that goes on when this one has ended; None when none does."""
         action = at.notes.action(at.begun_at)
         if isinstance(action, Transfer) and not at.target:
             return _Following(self._known(action.agent_name))
@@ -218,7 +218,7 @@ class TransferAgent:
 
 @dataclass(frozen=True, slots=True)
 class _Following:
-    """Who goes on, and whether without having been asked for."""
+    """The agent that goes on, and whether it does so without having been asked for."""
 
     target: str
     is_automatic: bool = False
@@ -266,7 +266,7 @@ def _keep(at: _Position, signal: Interrupted) -> NoReturn:
 
 
 def _seen_to(event: AgentEvent) -> AgentEvent:
-    """What is told further out: a transfer is done with."""
+    """Return the event for agents further out: a transfer is done."""
     if isinstance(event, ActionEvent) and isinstance(event.action, Transfer):
         return replace(event, is_done=True)
     return event

@@ -177,7 +177,7 @@ def _unseen(old: GraphState, new: GraphState) -> list[Break]:
 
 
 def _runs(state: GraphState, node: str) -> Counter[str]:
-    """How often a node runs with which arguments; empty ones are for the state."""
+    """Count a node's runs by their arguments; empty text stands for the state."""
     sent = [task.sent for task in state.tasks if task.node == node]
     return Counter("" if one is None else to_text({"arg": encode(one[0])}) for one in sent)
 
@@ -201,7 +201,7 @@ def refuses(answer: object) -> str:
 
 
 def _stopped(one: Break, answer: object) -> tuple[ToolOutcome, str]:
-    """What an answer that lets nothing run is, and how people are told of it."""
+    """Return the outcome of an answer that lets nothing run, and the text that people read."""
     where = f"Stopped {one.kind} “{one.node}”"
     match answer:
         case Expired(waited=waited):
@@ -221,7 +221,7 @@ def _with_reason(told: str, reason: str) -> str:
 
 
 def read_edit(topology: Topology, answer: object, values: Values) -> dict[str, object]:
-    """What an answer to a breakpoint puts in the place of the state; empty changes nothing.
+    """Return the values that an answer to a breakpoint puts in place of the state; empty for none.
 
     Args:
         topology: The graph.

@@ -40,7 +40,7 @@ def _tell_nobody(_: str, __: object) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hooks:
-    """Who is told what happens.
+    """Functions that the graph calls while it runs.
 
     Attributes:
         keep: Stores the state between two steps, before the next begins.
@@ -265,7 +265,7 @@ class Engine:
         self._hooks.tell("values", deepcopy(values))
 
     def _leaving(self) -> Outcome | None:
-        """What a node of the step told the graph around, if one did."""
+        """Return the outcome that a node of the step gives to the graph around, if one does."""
         outcomes = [(task.node, task.outcome) for task in self.state.tasks if task.outcome]
         found = [(node, one) for node, one in outcomes if one.is_for_parent]
         if len(found) > 1:

@@ -22,7 +22,7 @@ from agents.graph.state.plan import Node, OuterGraph, Topology
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeContext:
-    """What a node may know of where it runs, when it takes a second argument.
+    """The place where a node runs, for nodes that take a second argument.
 
     Attributes:
         node: Its name.
@@ -85,7 +85,7 @@ def read_outcome(here: OuterGraph, result: object, around: OuterGraph | None = N
 
 
 def _commanded(there: OuterGraph, who: str, command: Command) -> Outcome:
-    """What a command means for a node of a graph."""
+    """Turn a command into the outcome of a node of a graph."""
     topology, named = there.topology, there.node.destinations
     update = topology.channels.check(command.update, who)
     allowed = None if named is None else (*named, END)
@@ -94,7 +94,7 @@ def _commanded(there: OuterGraph, who: str, command: Command) -> Outcome:
 
 
 def graph_input(node: Node, state: object, shown: object) -> object:
-    """What a sub-graph begins with.
+    """Return the input that a sub-graph begins with.
 
     Args:
         node: The node that it is.
@@ -111,7 +111,7 @@ def graph_input(node: Node, state: object, shown: object) -> object:
 
 
 def graph_update(node: Node, channels: Channels, before: Values, after: Values) -> Values:
-    """What a sub-graph's end writes to the state around it: what it has changed.
+    """Return the update that a sub-graph's end writes to the state around it: its changes.
 
     Of a key with a reducer that both have, only what was added counts: the sub-graph began with
     the value that the reducer will meet again.
@@ -152,7 +152,7 @@ def numbering(scope: Scope) -> Iterator[None]:
 
 
 def graph_number(scope: Scope, name: str) -> str:
-    """Which run of a graph this is in the component around it; empty for the first.
+    """Return the number of this run of a graph in its component; empty for the first.
 
     A component that runs again from its top counts from the start, and so finds each graph again.
     """

@@ -31,7 +31,7 @@ _SLOT = "question"
 @register("countersign.graph_question/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What a node, or a breakpoint, asks people. Stored: version 1, must stay readable.
+    """A question of a node, or of a breakpoint, to people. Stored: version 1, must stay readable.
 
     Attributes:
         kind: "node" for `node_interrupt`, "before" or "after" for a breakpoint.

@@ -56,7 +56,7 @@ MakeChild: TypeAlias = Callable[[OuterGraph, bool], SubGraph]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeEnding:
-    """How the run of a node ended.
+    """The ending of a node's run.
 
     Attributes:
         task: The task, as it is now.
@@ -71,7 +71,7 @@ class NodeEnding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodePlace:
-    """Where nodes run. For the engine.
+    """The place where the nodes of a graph run.
 
     Attributes:
         topology: Their graph.
@@ -171,7 +171,7 @@ class _Begun:
         return await self._failed(error)
 
     async def _settled(self) -> Outcome | None:
-        """What is known of it already: from its journal, or from people."""
+        """Return the outcome that is known already: from the journal, or from people."""
         run = self.scope.run
         before = run.journal.find(NODE, str(self.scope.address))
         if before is not None:
@@ -271,7 +271,7 @@ class _Begun:
 
 
 def _memory_of(state: GraphState, known_around: Collection[str]) -> Memory:
-    """What a sub-graph keeps: what the graph around does not keep for it."""
+    """Return a sub-graph's memory: the part that the graph around does not keep for it."""
     own = {key: value for key, value in state.values.items() if key not in known_around}
     return Memory(values=deepcopy(own), below=state.memories)
 
@@ -290,7 +290,7 @@ def _answers(node_run: NodeRun) -> tuple[Answered, ...]:
 
 
 def _waiting(task: Task, node_run: NodeRun, signal: Interrupted) -> NodeEnding:
-    """Who asks, waits; who asked something else than people answered, waits as before."""
+    """Return a waiting ending; a question that changed since people answered waits as before."""
     if node_run.refusals:
         return NodeEnding(task=replace(task, status="waiting", kept=node_run.kept), signal=signal)
     answered = _answers(node_run)

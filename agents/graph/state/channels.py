@@ -98,7 +98,7 @@ class Channels:
         return {**missing, **values}
 
     def given(self, given: object, who: str) -> dict[str, object]:
-        """What a graph begins with: a dict by key, or a model, if that is what its state is.
+        """Read the input that a graph begins with: a dict by key, or the model of its state.
 
         Raises:
             StateUpdateError: It is something else.
@@ -116,7 +116,7 @@ class Channels:
         return self._model.view(values) if self._model else values
 
     def misfit(self, values: Values) -> str:
-        """What is wrong with a stored state, as the schema is now; empty when nothing is."""
+        """Return the fault of a stored state under the schema of now; empty when it has none."""
         if self._model is not None:
             _, faults = self._model.validated(values, ())
             return "; ".join(faults.values())
@@ -359,7 +359,7 @@ def _adapter(kind: object) -> TypeAdapter[Any] | None:
 
 
 def _plain(kind: object) -> tuple[type, ...]:
-    """What pydantic cannot read is checked for its class alone."""
+    """Return the classes to check for a type that pydantic cannot read."""
     if get_origin(kind) is Annotated:
         kind = get_args(kind)[0]
     if get_origin(kind) in {Union, pytypes.UnionType}:

@@ -1,4 +1,4 @@
-"""Where a graph stands: what is stored of it."""
+"""The stored place of a graph: its state, its step and its tasks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Answered:
 @register("countersign.graph_memory/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """What a sub-graph keeps for the next time that it runs. Stored: version 1, must stay readable.
+    """A sub-graph's memory until it runs again. Stored: version 1, must stay readable.
 
     Attributes:
         values: Its keys that the graph around it does not have.
@@ -49,7 +49,7 @@ class Memory:
 @register("countersign.graph_outcome/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a node returned. Stored: version 1, must stay readable.
+    """The outcome of a node. Stored: version 1, must stay readable.
 
     Attributes:
         update: What it writes.
@@ -92,7 +92,7 @@ class Task:
     is_guarded: bool = False
 
     def address(self, graph: Address) -> Address:
-        """Where it stands, below its graph."""
+        """Return its address, below its graph."""
         number = str(self.run) if self.run > 1 else ""
         return graph.child(Segment("node", self.node, number))
 
@@ -123,7 +123,7 @@ class Break:
 @register("countersign.graph_origin/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepOrigin:
-    """What a step was worked out of, as long as people may change the state before it begins.
+    """The origin of a step, kept as long as people may change the state before it begins.
 
     Stored: version 1, must stay readable.
 
@@ -180,7 +180,7 @@ class GraphState:
 
     @property
     def updates(self) -> list[tuple[str, dict[str, object]]]:
-        """What the finished nodes of this step write here."""
+        """The updates that the finished nodes of this step write here, each with its writer."""
         outcomes = [(f"node {task.node!r}", task.outcome) for task in self.tasks if task.outcome]
         return [(who, one.update) for who, one in outcomes if not one.is_for_parent]
 

@@ -22,7 +22,7 @@ from agents.graph.state.retries import RetryPolicy
 NodeFunction: TypeAlias = Callable[..., object]
 Router: TypeAlias = Callable[..., object]
 Arrivals: TypeAlias = Sequence[tuple[str, tuple[Target, ...] | None]]
-"""Who is finished, and where it leads by itself; None follows its edges."""
+"""Finished nodes, each with the targets it leads to by itself; None follows its edges."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +111,7 @@ class Topology:
     step_limit: int = 100
 
     def held(self) -> Iterable[object]:
-        """What its nodes do; see `agents.runs.topology.Holder`."""
+        """Return the functions and graphs of its nodes; see `agents.runs.topology.Holder`."""
         return [node.graph or node.function for node in self.nodes.values()]
 
     async def begin(
@@ -184,7 +184,7 @@ class Topology:
         return replace(await self.advance(before, values, origin.done), queued=state.queued)
 
     def arrivals(self, state: GraphState) -> dict[str, list[str]]:
-        """Who has arrived at each edge that waits for several, by key of the edge.
+        """Return the nodes that have arrived at each edge that waits for several, by the key of it.
 
         Earlier versions kept them by position: what they stored counts for the edge that stands
         there now, or else for the only one that waits for all of them.
@@ -239,7 +239,7 @@ class Topology:
         return cast("Target", target)
 
     async def _follow(self, name: str, values: Values, joins: dict[str, list[str]]) -> list[Target]:
-        """Where the edges of a node lead."""
+        """Return the targets that the edges of a node lead to."""
         targets: list[Target] = list(self.edges.get(name, ()))
         for sources, target in self.joins:
             if name not in sources:
@@ -280,7 +280,7 @@ class Topology:
             raise GotoError(who, choice, tuple(map(str, known))) from None
 
     def _gate(self, after: Iterable[str], tasks: Iterable[Task]) -> list[Break]:
-        """What must be passed: after the last step, before the next one; each node once."""
+        """Return the breakpoints to pass: after the last step, before the next; each node once."""
         before = [task.node for task in tasks if task.node in self.before]
         return [
             *(Break(kind="after", node=name) for name in dict.fromkeys(after)),
@@ -298,7 +298,7 @@ def _origin(state: GraphState, done: Arrivals) -> StepOrigin:
 
 
 def join_key(sources: Sequence[str], target: str) -> str:
-    """What an edge that waits for several is stored under: who it is, not where it stands."""
+    """Return the storage key of an edge that waits for several: by its nodes, not its position."""
     return json.dumps([*sorted(sources), target], ensure_ascii=False)
 
 

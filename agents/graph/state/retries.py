@@ -12,7 +12,7 @@ from agents.graph.errors import GraphBuildError, NodeFailedError, NodeRefusedErr
 from agents.middlewares.retry import Backoff, Sleep, doubling
 
 Only: TypeAlias = type[Exception] | tuple[type[Exception], ...] | Callable[[Exception], bool]
-"""Which errors are worth another attempt: their types, or a function that says so."""
+"""The errors that are worth another attempt: their types, or a function that says so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from pydantic.fields import FieldInfo
 
 
 class ModelSchema:
-    """What a model demands of a state, and the state as nodes see it.
+    """A pydantic model as the schema of a state, and the state as nodes see it.
 
     Nothing is converted, but by validators of the model: what they make is what is stored. So they
     must leave alone what they have made.
@@ -28,7 +28,7 @@ class ModelSchema:
         return self._model.model_fields
 
     def read(self, given: object) -> dict[str, object] | None:
-        """What an instance was made with; None when it is none."""
+        """Return the fields that an instance was made with; None when it is no instance."""
         if not isinstance(given, self._model):
             return None
         return {
@@ -69,7 +69,7 @@ class ModelSchema:
         return {name: getattr(made, name) for name in self.fields}, {}
 
     def faults_of(self, update: Mapping[str, Any]) -> dict[str, str]:
-        """What is wrong with some fields alone; what needs others is seen when all is there."""
+        """Return the faults of single fields; faults between fields show when all are there."""
         _, faults = self.validated(update, update)
         return {name: fault for name, fault in faults.items() if name in update}
 

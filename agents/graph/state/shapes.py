@@ -1,4 +1,4 @@
-"""What an answer must look like: a stored JSON schema, and the Python type when it is at hand.
+"""The shape of answers: a stored JSON schema, and the Python type when it is at hand.
 
 The process that takes an answer may never have run the node that asked. So what can be checked
 with the stored schema is checked at once; the type has the last word when the node runs.

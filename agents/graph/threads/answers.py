@@ -38,7 +38,7 @@ from agents.graph.threads.thread import GraphThread
 
 
 class Resume(TypedDict, total=False):
-    """What a thread goes on with. At most one of the first three.
+    """The answer that a thread goes on with. At most one of the first three.
 
     Attributes:
         resume: One value, whatever it is, for the only question that waits; a breakpoint takes
@@ -177,7 +177,7 @@ def _check_known(head: ThreadDocument, target: str, pending: Sequence[str]) -> N
 
 
 def _answered_ids(head: ThreadDocument) -> set[str]:
-    """What is answered already in the steps that go on, in sub-graphs as well."""
+    """Return the ids that are answered already in the steps that go on, in sub-graphs as well."""
     states = [decode(point.state) for point in head.point.walk()]
     graphs = [state for state in states if isinstance(state, GraphState)]
     return {one for state in graphs for one in state.answered_ids}
@@ -206,7 +206,7 @@ def sort_answers(topology: Topology, head: ThreadDocument, named: Mapping[str, o
 
 
 def stopped_ids(head: ThreadDocument) -> list[str]:
-    """Where the graph was stopped from outside: it goes on there without an answer."""
+    """Return the ids of points stopped from outside: the graph goes on there without an answer."""
     return [point.id for point in head.point.walk() if isinstance(point.info, CancelInfo)]
 
 

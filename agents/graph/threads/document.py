@@ -46,7 +46,7 @@ class ThreadDocument:
 
     @property
     def state(self) -> GraphState:
-        """Where the graph stands."""
+        """The state of the graph."""
         state = decode(self.point.state)
         if not isinstance(state, GraphState):
             raise CheckpointDecodeError("the state of the graph is lost")
@@ -109,7 +109,9 @@ def _phase(text: Json) -> Phase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphClaim:
-    """What a thread was resumed with. Stored: version 1, must stay readable.
+    """The answers and the command that a thread was resumed with.
+
+    Stored: version 1, must stay readable.
 
     Attributes:
         answers: By interrupt id.

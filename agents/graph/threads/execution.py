@@ -36,7 +36,7 @@ Tell = Callable[[str, object], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What a graph was compiled with, beside its shape.
+    """The options that a graph was compiled with, beside its shape.
 
     Attributes:
         every_step: Whether each node that finishes, and each step, is stored.
@@ -53,7 +53,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadWork:
-    """What is to be done with a thread now.
+    """The work to do with a thread now.
 
     Attributes:
         answers: By interrupt id.

@@ -22,7 +22,7 @@ PARTIAL = "partial"
 
 
 def difference(before: ThreadDocument, after: ThreadDocument) -> dict[str, Json] | None:
-    """What a partial answer changed, as JSON data. Stored: version 1, must stay readable.
+    """Return the changes of a partial answer as JSON data. Stored: version 1, must stay readable.
 
     Args:
         before: The thread before the answer.
@@ -112,7 +112,7 @@ def _is_same_step(
 
 
 def _by_task(state: GraphState, point: Point) -> dict[int, Point] | None:
-    """What waits in each task of the step; None when something else waits, too."""
+    """Return the waiting point of each task in the step; None when something else waits, too."""
     numbers = {task.address(point.address): at for at, task in enumerate(state.tasks)}
     found: dict[int, Point] = {}
     for child in point.children:

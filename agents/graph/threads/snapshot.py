@@ -1,4 +1,4 @@
-"""What is told of a thread: what waits, what is done, and what comes next."""
+"""Views of a thread: what waits, what is done, and what comes next."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class TaskView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateSnapshot:
-    """Where a thread stands, or stood.
+    """The state of a thread, now or at an earlier checkpoint.
 
     Attributes:
         thread_id: Which thread.
@@ -97,7 +97,7 @@ class StateSnapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphResult:
-    """What came of an invoke.
+    """The result of an invoke.
 
     Attributes:
         values: The state: at the end, or where it stands.
@@ -115,7 +115,7 @@ class GraphResult:
 
 
 def pending_of(point: Point | None) -> tuple[Pending, ...]:
-    """What waits in a tree, in order."""
+    """Return the questions that wait in a tree, in order."""
     if point is None or not point.children:
         return ()
     return tuple(map(_pending, point.contexts()))
@@ -169,7 +169,7 @@ def task_views(
 
 
 def graph_address(name: str) -> Address:
-    """Where a graph stands that nothing is around."""
+    """Return the address of a graph that nothing is around."""
     return Address((Segment("runnable", name),))
 
 

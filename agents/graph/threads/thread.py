@@ -37,7 +37,7 @@ def stored_id(thread_id: str) -> str:
 
 
 def thread_of(stored: str) -> str:
-    """Which thread is stored under an id; empty when it is a copy of one."""
+    """Return the id of the thread that is stored under an id; empty when it is a copy of one."""
     if re.search(r"@\d+$", stored):
         return ""
     return stored[:-1] if re.search(r"@\d+@+$", stored) else stored
@@ -141,7 +141,7 @@ class GraphThread:
 
     @property
     def base(self) -> int:
-        """Which document is stored; answers that leave others waiting do not change it."""
+        """The version of the stored document; answers that leave others waiting keep it."""
         return self._base
 
     @property
@@ -151,7 +151,7 @@ class GraphThread:
 
     @property
     def claimed(self) -> GraphClaim:
-        """What it was resumed with, if somebody works on it."""
+        """Return the claim that it was resumed with, if somebody works on it."""
         return GraphClaim.from_text(self._stored.claim if self._stored else "")
 
     async def claim(self, claim: GraphClaim) -> None:
@@ -317,7 +317,7 @@ def _partials(entries: Iterable[dict[str, Json]]) -> list[dict[str, Json]]:
 
 
 def _done(journal: Sequence[str]) -> int:
-    """How many entries of a journal are before the work that goes on now."""
+    """Count the entries of a journal from before the work that goes on now."""
     ends = [at for at, text in enumerate(journal, 1) if from_text(text).get("kind") == PARTIAL]
     return ends[-1] if ends else 0
 

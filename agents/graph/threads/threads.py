@@ -24,7 +24,7 @@ from agents.graph.threads.thread import GraphThread, is_copy, stored_id, thread_
 
 
 class GraphThreads:
-    """What can be done with the threads of a graph, beside running them.
+    """The threads of a graph: read, change, fork, cancel and delete them.
 
     Args:
         topology: The graph's shape.
@@ -181,7 +181,7 @@ class GraphThreads:
             raise CheckpointNotFoundError(thread_id)
 
     async def _known(self, store: GraphThreadStore, thread_id: str) -> StateSnapshot | None:
-        """Where a thread of this graph stands; None when it is another's, or cannot be read."""
+        """Return a thread of this graph; None when it is another graph's, or cannot be read."""
         thread = GraphThread(store, thread_id)
         try:
             return self._snapshot(thread_id, await thread.need_head(self.topology))
