@@ -53,7 +53,7 @@ def mask(key: str, value: object) -> object:
         case dict():
             return _mask_object(value)
         case list() | tuple():
-            return _mask_list(key, value)
+            return _mask_list(value)
         case int() if not isinstance(value, bool) and value.bit_length() < 80:
             return REDACTED if is_card(str(value)) else value
         case _:
@@ -145,11 +145,11 @@ def _mask_object(value: Mapping[str, object]) -> dict[str, object]:
     return masked
 
 
-def _mask_list(key: str, items: Sequence[object]) -> list[object]:
+def _mask_list(items: Sequence[object]) -> list[object]:
     masked: list[object] = []
     option = ""
     for item in items:
-        masked.append(mask(option, item) if option else mask(key, item))
+        masked.append(mask(option, item))
         # ["--password", "…"]: the arguments of a command
         is_option = isinstance(item, str) and item.startswith("-") and is_secret_key(item)
         option = str(item) if is_option else ""

@@ -78,7 +78,10 @@ def is_secret_key(key: str) -> bool:
 
 _PLACE = re.compile(r"[/~$.].*", re.DOTALL)
 _RELEASE = re.compile(r"[0-9]{1,4}(?:\.[0-9]{1,6}){1,3}(?:-[a-z0-9.]{1,20})?")
-_PIN = re.compile(r"[0-9]{4,8}")
+_PIN = re.compile(r"\s*\d(?:[ -]?\d){3,11}(?:\.0)?\s*")
+"""4 to 12 digits (ISO 9564), in groups or not; a fraction that is none is a number, too."""
+_LONGEST_NUMBER = 80
+"""Bits: a longer number is no count, and could not even be written out."""
 
 
 def is_harmless_text(key: str, value: str) -> bool:
@@ -110,10 +113,20 @@ def secret_fields(value: Mapping[str, object]) -> frozenset[str]:
 
 def is_harmless(key: str, value: object) -> bool:
     """Tell whether a value under a secret name says nothing: nothing at all, yes or no, a count."""
-    if value is None or isinstance(value, bool) or value in ("", [], {}):
-        return True
-    if not isinstance(value, int | float):
-        return is_harmless_text(key, value if isinstance(value, str) else "")
+    match value:
+        case None | bool() | "" | [] | ():
+            return True
+        case str():
+            return is_harmless_text(key, value)
+        case float():
+            return _is_harmless_number(key, value)
+        case int() if value.bit_length() < _LONGEST_NUMBER:
+            return _is_harmless_number(key, value)
+        case _:
+            return value == {}
+
+
+def _is_harmless_number(key: str, value: float) -> bool:
     return is_harmless_text(key, str(value)) or is_counted(key, "pass", "token", "tokens")
 
 

@@ -73,6 +73,42 @@ def test_number_under_a_secret_key_is_masked() -> None:
 
 
 @pytest.mark.parametrize(
+    "value",
+    [
+        *({"new": "1234"}, {"new": 1234}, {"token": 4711}, {"a": [{"b": "1234"}]}, {"chip": "PA5"}),
+        *(["1234"], [["1234"]], [{"value": "1234"}], ("1234",), [None]),
+    ],
+)
+@pytest.mark.parametrize("key", ["pin", "otp", "pwd", "password"])
+def test_all_that_is_inside_of_a_secret_is_masked(key: str, value: object) -> None:
+    assert mask("", {key: value}) == {key: REDACTED}
+    assert mask("", {"name": key, "value": value}) == {"name": key, "value": REDACTED}
+
+
+@pytest.mark.parametrize("empty", [None, "", [], {}, True, False])
+def test_nothing_at_all_is_no_secret(empty: object) -> None:
+    assert mask("", {"pin": empty, "password": empty}) == {"pin": empty, "password": empty}
+
+
+@pytest.mark.parametrize(
+    "pin", ["1234", "123456789012", " 1234\n", "12 34", "1-2-3-4", "٤٧١١", "1234.0", 1234, 1234.0]
+)
+def test_a_pin_is_masked_however_it_is_written(pin: object) -> None:
+    assert mask("pin", pin) == REDACTED
+
+
+@pytest.mark.parametrize("value", ["PA5", "13", 5, "123", "1234567890123", "A1234", "1.26.4"])
+def test_a_pin_of_a_chip_or_of_a_release_stays(value: object) -> None:
+    assert mask("pin", value) == value
+
+
+def test_a_secret_number_that_cannot_be_written_out_is_masked() -> None:
+    assert mask("password", 10**5000) == REDACTED
+    assert mask("max_tokens", 10**5000) == REDACTED
+    assert (mask("token", 2**79 - 1), mask("token", 2**79)) == (2**79 - 1, REDACTED)
+
+
+@pytest.mark.parametrize(
     "secret",
     [
         "xoxb-123456789-abcdefghij",
@@ -148,7 +184,7 @@ def test_words_that_were_made_from_data() -> None:
     }
     words = "Rotate db: open sesame, 4711 and 47112, abc (not abcd), xy, second line, token=9x"
     assert mask_words(words, data) == (
-        f"Rotate db: {REDACTED}, 4711 and 47112, {REDACTED} (not abcd), xy, {REDACTED}, "
+        f"Rotate db: {REDACTED}, {REDACTED} and 47112, {REDACTED} (not abcd), xy, {REDACTED}, "
         f"token={REDACTED}"
     )
     assert mask_words("Pay 5 to Mia", {"amount": 5, "to": "Mia"}) == "Pay 5 to Mia"

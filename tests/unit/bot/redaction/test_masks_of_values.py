@@ -68,7 +68,7 @@ def test_what_follows_a_secret_option_is_masked_and_nothing_else() -> None:
 
 
 def test_all_of_a_list_under_a_secret_name_is_masked() -> None:
-    assert mask("pin", ["1234", "5678"]) == [REDACTED, REDACTED]
+    assert mask("pin", ["1234", "5678"]) == REDACTED
     assert shown(["hunter2", "hunter3"], "password") == f"[{masked(7)}, {masked(7)}]"
 
 
