@@ -81,6 +81,7 @@ class World:
             requester_id=ROSA,
             created_ms=now,
             due_ms=now,
+            fence=1,  # somebody has worked on it before: what is in it was left by them
         )
         await self.storage.threads.ensure(thread)
         message = a_message(
