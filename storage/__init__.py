@@ -1,4 +1,4 @@
-"""What must survive a restart: records, ports, and errors.
+"""Records that survive a restart, their ports, and their errors.
 
 The adapters are `storage.sqlite.SqliteStorage` and `storage.mongo.MongoStorage`. They are not
 imported here, so that nobody loads a driver that they do not use.

@@ -1,4 +1,4 @@
-"""What happens to a record that cannot be read: it is logged, once, and named for people."""
+"""The care for a record that cannot be read: it is logged, once, and named for people."""
 
 from __future__ import annotations
 

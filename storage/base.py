@@ -66,7 +66,7 @@ class ThreadStore(Protocol):
         ...
 
     async def count_due(self, *, now_ms: int) -> int:
-        """How many threads `due` would give without a limit."""
+        """Count the threads that `due` would give without a limit."""
         ...
 
     async def claim(
@@ -290,7 +290,7 @@ class ApprovalStore(Protocol):
         ...
 
     async def heads_of(self, thread_id: str) -> Sequence[ApprovalHead]:
-        """Where the approvals stand that `open_of` gives, in the same order, and nothing more.
+        """Return the heads of the approvals that `open_of` gives, in the same order.
 
         It serves to find out which of them have to be read whole.
 
@@ -356,11 +356,11 @@ class ApprovalStore(Protocol):
         ...
 
     async def count_due(self, *, now_ms: int) -> int:
-        """How many approvals `due` would give without a limit."""
+        """Count the approvals that `due` would give without a limit."""
         ...
 
     async def count_pending(self) -> int:
-        """How many approvals nobody has decided yet."""
+        """Count the approvals that nobody has decided yet."""
         ...
 
     async def claim(
@@ -564,7 +564,7 @@ class WhisperStore(Protocol):
 
 
 class AuditStore(Protocol):
-    """What happened; append-only."""
+    """The audit: a record of all that happened; append-only."""
 
     async def append(self, entry: AuditEntry) -> None:
         """Keep an entry; a second one with the same id is ignored."""
@@ -683,7 +683,7 @@ class Storage(Protocol):
         ...
 
     async def count_unreadable(self, *, now_ms: int) -> int:
-        """How many threads, approvals and whispers are due that this release cannot read."""
+        """Count the due threads, approvals and whispers that this release cannot read."""
         ...
 
     async def unreadable(self, *, limit: int) -> Sequence[Unreadable]:

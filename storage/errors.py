@@ -32,7 +32,7 @@ class StoreUnavailableError(StorageError):
 
 
 class Fault(StrEnum):
-    """What is wrong with a database so that waiting does not help."""
+    """A fault of a database that waiting does not heal."""
 
     DAMAGED = "damaged"  # the file's content is broken
     FOREIGN = "foreign"  # the file is no database, or not ours

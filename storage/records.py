@@ -21,7 +21,7 @@ UNKNOWN_TS = "?"
 
 
 class Status(StrEnum):
-    """Where an approval stands. Stored: version 1, must stay readable."""
+    """The status of an approval. Stored: version 1, must stay readable."""
 
     PENDING = "pending"
     APPROVED = "approved"
@@ -34,7 +34,7 @@ class Status(StrEnum):
 
 
 class Kind(StrEnum):
-    """What an approval asks of people. Stored: version 1, must stay readable."""
+    """The kind of answer that an approval asks for. Stored: version 1, must stay readable."""
 
     APPROVAL = "approval"  # may this call run?
     QUESTION = "question"  # what only people know
@@ -42,7 +42,7 @@ class Kind(StrEnum):
 
 
 class MessageStatus(StrEnum):
-    """Where a message of the inbox stands. Stored: version 1, must stay readable."""
+    """The status of a message of the inbox. Stored: version 1, must stay readable."""
 
     NEW = "new"  # not yet given to an agent
     TAKEN = "taken"  # input of the turn named in the record
@@ -65,7 +65,7 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remark:
-    """What was found out about a database when it was tried out.
+    """A finding about a database when it was tried out.
 
     Attributes:
         text: How it is.
@@ -93,20 +93,20 @@ class Thread:
     turn_open: bool = False
     """Whether that turn has not ended: it runs, waits, or was cut off by a crash."""
     wakes: int = 0
-    """How often somebody asked for work; tells a release whether more came meanwhile."""
+    """Counts the calls for work; tells a release whether more came meanwhile."""
     attempts: int = 0
-    """How many claims in a row ended in an error."""
+    """Counts the claims in a row that ended in an error."""
     requesters_json: str = "[]"
     """JSON list of user ids: everybody whose words the agent has read here, in no order."""
     restored_ms: int = 0
-    """When the database went back to a copy, in which this thread was not at rest; 0 once the
-    thread was looked at after that."""
+    """The time when the database went back to a copy in which this thread was not at rest; 0 once
+    the thread was looked at after that."""
     restored_to_ms: int = 0
     """To which moment it went back the last time."""
     restored_turn: int = 0
     """The turn that waited for people then: all that it asks may have been decided before."""
     active_ms: int = 0
-    """When work was last asked for; 0 in a thread of an earlier release, until it is looked up."""
+    """The time of the last call for work; 0 in a thread of an earlier release, until looked up."""
     due_ms: int | None = None
     leased_by: str = ""
     leased_until_ms: int = 0
@@ -136,7 +136,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What a person (or the clock) chose. Part of an approval; a decision is made once."""
+    """A person's (or the clock's) choice. Part of an approval; a decision is made once."""
 
     status: Status
     """Any but pending."""
@@ -151,12 +151,12 @@ class Decision:
     `accepted`, `selected` (ids of options) or `values`, by the form of the approval. For a doubt:
     `ran`, `again`, or `give_up`, and the result that a person gave, as a JSON object."""
     digest: str = ""
-    """What this decision covers: the digest of the shown, or of the edited arguments."""
+    """The digest that this decision covers: of the shown, or of the edited arguments."""
     title: str = ""
     """Verb and object of what runs when people changed or completed its arguments, in the words of
     its tool; empty when nothing was changed, or the tool has no words for it."""
     preview: str = ""
-    """What that will do, from the tool's author; empty as `title` is."""
+    """The effect of that, in the words of the tool's author; empty as `title` is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +180,7 @@ class Approval:
     thread_ts: str
     requester_id: str
     address: str
-    """Where in the run it waits, as text; part of the digest."""
+    """The place in the run where it waits, as text; part of the digest."""
     tool: str
     """Name of the gated tool; for a question, of the tool that asks."""
     rule: str
@@ -190,13 +190,13 @@ class Approval:
     why: str
     """The agent's own words; empty when it gave none. Untrusted."""
     preview: str
-    """What will happen, from the tool's author; empty when there is none."""
+    """The effect of the call, in the words of the tool's author; empty when there are none."""
     arguments_json: str
     """Canonical JSON object of the call's arguments; else of what is asked, such as
     `{"questions": [...]}`, or of the state that is shown."""
     schema_json: str
-    """How it is answered, as `bot.questions.form` writes it: a JSON schema of arguments that can be
-    edited, empty when they cannot; or an object that names another form."""
+    """The form of its answers, as `bot.questions.form` writes it: a JSON schema of arguments that
+    can be edited, empty when they cannot; or an object that names another form."""
     digest: str
     """Digest of thread, address, tool, arguments and rule: what the card shows."""
     approvers_json: str
@@ -206,7 +206,7 @@ class Approval:
     created_ms: int
     expires_ms: int
     remind_ms: int | None
-    """When the next reminder is due; None when no more are."""
+    """The time of the next reminder; None when there is no more."""
     reminders: int = 0
     status: Status = Status.PENDING
     decision: Decision | None = None
@@ -219,14 +219,14 @@ class Approval:
     post_tried: bool = False
     """Whether a post of the card was begun: look for it before posting again."""
     attempts: int = 0
-    """How many attendances in a row ended in a fault that may pass."""
+    """Counts the attendances in a row that ended in a fault that may pass."""
     undeliverable: str = ""
     """Why Slack does not take the card, and will not when asked again; empty while it does."""
     backups_json: str = "[]"
     """JSON list of who may decide, too, once it has escalated: as `approvers_json`, and frozen with
     it. Nobody who asked for it is among them, unless the requester may decide."""
     escalate_ms: int | None = None
-    """When those are asked, unless it is decided before; None when they will not be."""
+    """The time when those are asked, unless it is decided before; None when they will not be."""
     escalated_ms: int | None = None
     """Since when they may decide; None when it has not escalated."""
     escalation_told: bool = False
@@ -255,8 +255,8 @@ class Approval:
     said_json: str = "[]"
     """JSON list of objects with `by`, `text` and `at_ms`: what requesters wrote while it waits."""
     run_json: str = ""
-    """What became of the approved call: a JSON object with `state`, `text` and `at_ms`; empty until
-    it starts."""
+    """The progress of the approved call: a JSON object with `state`, `text` and `at_ms`; empty
+    until it starts."""
     stuck: str = ""
     """Why nobody can decide it now, in our own words; empty while somebody can."""
     asked_again: str = ""
@@ -276,14 +276,14 @@ class Approval:
 
     @property
     def next_ms(self) -> int:
-        """When a pending approval needs attention: its reminder, its escalation, or its expiry."""
+        """The next time a pending approval needs attention: its reminder, escalation or expiry."""
         soon = (self.remind_ms, self.escalate_ms, self.expires_ms)
         return min(time_ms for time_ms in soon if time_ms is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalHead:
-    """Where an approval stands, without what it is about. Read from the record, never stored."""
+    """An approval's status and keys, without its content. Read from the record, never stored."""
 
     approval_id: str
     kind: Kind
@@ -295,7 +295,7 @@ class ApprovalHead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawnCard:
-    """What is in Slack of an approval: the message `card_ts`, which shows `revision`."""
+    """An approval's card in Slack: the message `card_ts`, which shows `revision`."""
 
     card_ts: str
     revision: int

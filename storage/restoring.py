@@ -23,18 +23,18 @@ class RestoreStore(Protocol):
         ...
 
     async def era(self) -> int:
-        """When the database went back to a copy for the last time; 0 when it never did."""
+        """Return the time when the database last went back to a copy; 0 when it never did."""
         ...
 
     async def newest_ms(self) -> int:
-        """When the newest thing in the database happened: the moment to which it went back.
+        """Return the time of the newest thing in the database: the moment to which it went back.
 
         Entries of the audit with the action `restored` do not count. 0 for an empty database.
         """
         ...
 
     async def leased(self, *, now_ms: int) -> int:
-        """How many threads and approvals somebody works on."""
+        """Count the threads and approvals that somebody works on."""
         ...
 
     async def pending(self, *, limit: int, after: str = "") -> tuple[Sequence[Approval], str]:

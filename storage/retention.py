@@ -12,7 +12,7 @@ from typing import Protocol
 from storage.records import AuditEntry, Thread
 
 _AFTER_ID = "#/:"
-"""What stands behind the thread's id in the keys of its turns, its log and all that is in them."""
+"""The characters behind the thread's id in the keys of its turns, its log and their parts."""
 
 
 class RetentionStore(Protocol):

@@ -52,7 +52,7 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class RunningRelease:
-    """What runs in one environment."""
+    """The release that runs in one environment."""
 
     version: str
     replicas: int
@@ -185,7 +185,7 @@ class DemoServices:
         )
 
     def tools(self) -> list[Tool]:
-        """What the agent can do: one free tool, one gate that only approves, and reviews."""
+        """Return the agent's tools: one free tool, one gate that only approves, and reviews."""
         return [
             tool(title="Look up {service}")(self.get_status),
             tool(

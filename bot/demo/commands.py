@@ -1,4 +1,4 @@
-"""What people can tell the demo model, read with plain rules."""
+"""People's commands to the demo model, read with plain rules."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def read_command(text: str) -> Command | None:
 
 
 def questions(deploy: Deploy) -> list[str]:
-    """What must be asked before services can be deployed: at most five questions at a time."""
+    """Return the questions before services can be deployed: at most five at a time."""
     asked = [
         f"Which version of {target.service} do you want to deploy?"
         for target in deploy.targets

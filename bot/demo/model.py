@@ -44,7 +44,7 @@ I understand these messages:
 - restart cache on 2026-12-01
 - announce to status and support: payments is back"""
 _ROUNDS = 2
-"""How often the same thing is asked before the model gives up."""
+"""The most times that the same thing is asked before the model gives up."""
 
 
 class DemoModel(FunctionModel):
@@ -69,7 +69,7 @@ class _Draft:
 
 @dataclass(slots=True)
 class _Turn:
-    """What the model has in front of it.
+    """The conversation as the model sees it now.
 
     Attributes:
         first: Whether the model says its first words in this thread.
@@ -89,7 +89,7 @@ class _Turn:
 
     @property
     def reply(self) -> str:
-        """What people answered to a question; empty when they did not."""
+        """People's answer to a question; empty when there is none."""
         found = [done.result for done in self.results if done.tool == FOLLOW_UP_NAME]
         return found[0] if found and is_answer(found[0]) else ""
 

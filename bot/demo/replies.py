@@ -1,4 +1,4 @@
-"""What the demo model says about the results of its calls: each kind of result in its own words."""
+"""The demo model's words about the results of its calls: each kind of result in its own words."""
 
 from __future__ import annotations
 

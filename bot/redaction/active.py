@@ -1,4 +1,4 @@
-"""What is in force in the whole process: the operator's masks, the bot's own secrets, a key.
+"""The masks in force in the whole process: the operator's, the bot's own secrets, a key.
 
 Like the set-up of the log it is no argument of those who mask: a place that forgot to ask for it
 would be a leak.
@@ -77,7 +77,7 @@ def _join() -> None:
 
 
 def rules_now() -> MaskRules:
-    """What the operator wants masked, and the bot's own secrets."""
+    """Return the operator's masks, and the bot's own secrets."""
     return _rules
 
 

@@ -25,7 +25,7 @@ from bot.redaction.mask import (
 from bot.redaction.names import secret_fields
 
 PLAIN = re.compile(r"[A-Za-z0-9_.+/=-]{1,200}")
-"""What may be masked by a guess."""
+"""The texts that may be masked by a guess."""
 INLINE = 120
 """Longer objects and lists are written over several lines."""
 _RUN = re.compile(r"[A-Za-z0-9_.+/=-]+")
@@ -36,7 +36,7 @@ _KEY_LINE = re.compile(r"[A-Za-z0-9+/=]{32,200}")
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """What stands in the place of something that is not shown.
+    """A mask in the place of something that is not shown.
 
     Attributes:
         size: Characters that it hides.
@@ -68,7 +68,7 @@ Words: TypeAlias = tuple[str | Mask, ...]
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What the author of a tool says of its arguments.
+    """The tool author's lists of names of arguments.
 
     Attributes:
         secret: Names of those that nobody is shown.
@@ -163,7 +163,7 @@ def mask_title(text: str, data: object, names: Names = NO_NAMES) -> str:
 
 
 def _hidden_in(data: object, names: Names) -> Iterator[tuple[str, Mask]]:
-    """What is masked in arguments, in all forms in which it may stand in a title."""
+    """Yield the masked parts of arguments, in all forms in which they may stand in a title."""
     for name, item in data.items() if isinstance(data, dict) else [("", data)]:
         leaves = [*_leaves(item)] if str(name) in names.secret else []
         for mask in masks_in(mask_value(str(name), item, names)):
@@ -315,7 +315,7 @@ def _cut(words: Words, search: Search, *, is_guess: bool) -> Words:
 
 
 def _tokens(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """What of the findings may be masked: plain tokens, and the lines of a private key."""
+    """Yield the parts of findings that may be masked: plain tokens, and lines of a private key."""
     for first, last in spans:
         found = text[first:last]
         if _RUN.fullmatch(found):

@@ -1,4 +1,4 @@
-"""What secrets look like: the forms of tokens, keys, logins and card numbers.
+"""The patterns of secrets: the forms of tokens, keys, logins and card numbers.
 
 Every pattern takes time in proportion to the text: what repeats is bounded, or cannot be given
 back (possessive), and a run of characters is entered at its beginning only. A pattern is tried
@@ -23,7 +23,7 @@ REDACTED = "•••• redacted"
 """Stands in the place of a secret."""
 
 _START = r"(?:(?<![A-Za-z0-9_\\-])|(?<=\\[nrt])|(?<=\\)(?![nrt]))"
-"""Where a token may begin: not inside of a word; the letter of an escaped line end is no word."""
+"""The places where a token may begin: not inside of a word; an escaped line end is no word."""
 _END = r"(?![A-Za-z0-9])"
 
 

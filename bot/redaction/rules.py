@@ -1,4 +1,4 @@
-"""What the operator wants masked beside what is masked anyway: read, checked, applied."""
+"""The operator's own masks, beside those that are always on: read, checked, applied."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class RuleError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskRules:
-    """What is masked beside what is masked anyway.
+    """Masks beside those that are always on.
 
     Attributes:
         keys: Names of keys, each as its words in lower case: a value under such a key is secret.

@@ -1,4 +1,4 @@
-"""What the sandbox refuses, with Slack's own words for it.
+"""The sandbox's refusals, with Slack's own words for them.
 
 RefusedError
 """

@@ -50,7 +50,7 @@ DEFAULT_SCOPES = frozenset(
         "users:read",
     }
 )
-"""What the bot's token may do, unless told otherwise: the scopes of the bot's manifest."""
+"""The scopes of the bot's token, unless told otherwise: those of the bot's manifest."""
 _MOST_BYTES = 4 * 1024 * 1024
 
 
@@ -76,9 +76,9 @@ class Sandbox(Arrangements):
     bot_token: str = field(default_factory=_token("xoxb-sandbox"), repr=False)
     app_token: str = field(default_factory=_token(f"xapp-1-{APP}"), repr=False)
     events_url: str | None = None
-    """Where events, interactions and commands go while no socket is connected."""
+    """The address for events, interactions and commands while no socket is connected."""
     scopes: set[str] = field(default_factory=lambda: set(DEFAULT_SCOPES))
-    """What the bot token may do; may be changed while running."""
+    """The scopes of the bot token; may be changed while running."""
     commands: Collection[str] = ("/countersign",)
     bot_name: str = "countersign"
     ack_timeout: float = 3.0
@@ -177,7 +177,7 @@ class Sandbox(Arrangements):
 
     @property
     def api_url(self) -> str:
-        """What SLACK_API_URL must be: the Web API, with a slash at the end."""
+        """The value for SLACK_API_URL: the Web API, with a slash at the end."""
         return f"{self.workspace.url}/api/"
 
     # ---- what people do ---------------------------------------------------------------------
@@ -220,7 +220,7 @@ class Sandbox(Arrangements):
     def payload_of_click(
         self, user: str, channel: str, ts: str, action_id: str, **chosen: Any
     ) -> Payload:
-        """What `click` would send now; to be sent later, twice, or changed."""
+        """Return the payload that `click` would send now; to be sent later, twice, or changed."""
         action = {"action_id": action_id, **chosen}
         return self._interactions.click_payload(user, channel, ts, action)
 
@@ -268,7 +268,7 @@ class Sandbox(Arrangements):
     # ---- what there is to see ---------------------------------------------------------------
 
     def messages(self, channel: str, *, thread_ts: str | None = None) -> list[Payload]:
-        """What everybody sees in a channel, or in one thread of it, oldest first, with metadata."""
+        """Return the public messages of a channel or of one thread, oldest first, with metadata."""
         found = self.workspace.public(channel)
         return [self._shown(one) for one in found if thread_ts in (None, one.root_ts)]
 

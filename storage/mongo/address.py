@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, unquote, unquote_plus
 from storage.errors import Fault, StoreBrokenError
 
 OPEN_FACTOR = 4
-"""How many times longer than an operation the first connection may take: names are looked up, TLS
+"""The first connection may take so many times the time of an operation: names are looked up, TLS
 is set up, and a login takes some round trips."""
 
 LONGEST_MS = 10_000
@@ -39,7 +39,7 @@ _FILES = ("tlscafile", "tlscertificatekeyfile", "tlscrlfile", "ssl_ca_certs", "s
 
 
 class ServerAddress:
-    """What a `MONGODB_URI` says.
+    """The server that a `MONGODB_URI` names, and its options.
 
     Args:
         uri: As the operator wrote it.

@@ -37,7 +37,7 @@ class MongoApprovalStore:
         return await leases.unreadable(self._collection, APPROVALS, limit=limit)
 
     async def count_unreadable(self, *, now_ms: int) -> int:
-        """How many are due that cannot be read."""
+        """Count the due approvals that cannot be read."""
         return await leases.count_unreadable(self._collection, now_ms=now_ms)
 
     async def forget_marks(self) -> None:
@@ -319,7 +319,7 @@ def _waiting(approval_id: str, fence: int, digest: str) -> Filter:
 
 
 def _card(card_ts: str | None, drawn_revision: int | None) -> dict[str, object]:
-    """What is recorded of a step with the card."""
+    """Return the changes that record a step with the card."""
     changes: dict[str, object] = {"post_tried": card_ts != ""}
     if card_ts is not None:
         changes["card_ts"] = card_ts

@@ -51,7 +51,7 @@ do without those of one field that begin another one; compatible servers that ig
 several fields would read the whole collection."""
 
 INDEX_S = 60.0
-"""How long one collection may take: with a new release, an index can be missing on much data."""
+"""The most time for one collection: with a new release, an index can be missing on much data."""
 
 _MAX_DETAIL = 300
 

@@ -87,7 +87,7 @@ class Collection:
         return [document["_id"] for document in found]
 
     async def count(self, where: Filter) -> int:
-        """How many documents are as `where` says."""
+        """Count the documents that fit `where`."""
         async with self._call():
             # Not `count_documents`: its way of counting has some servers read every document.
             cursor = self._collection.aggregate([{"$match": where}, {"$count": "found"}])

@@ -70,7 +70,7 @@ def store_error(error: Exception, clean: Callable[[str], str]) -> StorageError:
 
 
 def plain(said: str) -> str:
-    """Which host, and why: without the driver's picture of all servers, and its own limits."""
+    """Return the host and the reason, without the driver's view of all servers and its limits."""
     return _LIMITS.sub("", _DUMP.sub("", said))
 
 

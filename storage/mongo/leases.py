@@ -36,12 +36,12 @@ async def find_due(
 
 
 async def count_due(collection: Collection, *, now_ms: int) -> int:
-    """How much is due and not leased."""
+    """Count the documents that are due and not leased."""
     return await collection.count(_is_due(now_ms))
 
 
 async def count_unreadable(collection: Collection, *, now_ms: int) -> int:
-    """How much is due that this release cannot read."""
+    """Count the due documents that this release cannot read."""
     due: Filter = {"due_ms": {"$lte": now_ms}}
     marked = await collection.count({**due, "aside_by": READER, "v": SCHEMA_VERSION})
     return marked + await collection.count({**due, "v": {"$ne": SCHEMA_VERSION}})

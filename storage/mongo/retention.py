@@ -1,4 +1,4 @@
-"""What is no longer needed, in MongoDB: found by indexes, deleted one document at a time.
+"""The removal of old records from MongoDB: found by indexes, deleted one document at a time.
 
 Deletes name the `_id` of one document each, so that the driver may repeat them.
 """
@@ -154,7 +154,7 @@ class MongoRetentionStore:
 
     @staticmethod
     def _wheres(thread_id: str) -> dict[str, list[Filter]]:
-        """What belongs to a thread, by collection."""
+        """Return filters for all that belongs to a thread, by collection."""
         keys: list[Filter] = [
             {"_id": {"$gte": first, "$lt": end}} for first, end in key_ranges(thread_id)
         ]

@@ -32,7 +32,7 @@ _OTHER = "use MongoDB itself, or a compatible service that keeps single-document
 
 
 class Server(Protocol):
-    """What the test needs of a connection; see `storage.mongo.client.Client`."""
+    """The part of a connection that the test needs; see `storage.mongo.client.Client`."""
 
     def collection(self, name: str) -> Any:
         """Give the driver's own collection."""

@@ -23,7 +23,7 @@ class MongoThreadStore:
         return await leases.unreadable(self._collection, THREADS, limit=limit)
 
     async def count_unreadable(self, *, now_ms: int) -> int:
-        """How many are due that cannot be read."""
+        """Count the due threads that cannot be read."""
         return await leases.count_unreadable(self._collection, now_ms=now_ms)
 
     async def forget_marks(self) -> None:

@@ -22,7 +22,7 @@ class MongoWhisperStore:
         return await leases.unreadable(self._collection, WHISPERS, limit=limit)
 
     async def count_unreadable(self, *, now_ms: int) -> int:
-        """How many are due that cannot be read."""
+        """Count the due whispers that cannot be read."""
         return await leases.count_unreadable(self._collection, now_ms=now_ms)
 
     async def forget_marks(self) -> None:

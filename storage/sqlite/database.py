@@ -33,7 +33,7 @@ _ROWS = 100
 """Rows of one statement; SQLite takes 32,766 values in one."""
 
 BUSY_MS = 5000
-"""How long a statement waits for a reader from outside, such as a backup."""
+"""The most time that a statement waits for a reader from outside, such as a backup."""
 
 
 def insert_sql(table: str, codec: Codec[Any], *, returning: str = "1") -> str:
@@ -255,7 +255,7 @@ async def _connect_to_read(address: str, mode: str) -> Worker:
 
 
 def _read_only_mode(path: Path) -> str:
-    """How a file is opened that cannot be written, such as a copy on a disk for reading alone."""
+    """Return the mode to open a file that cannot be written, such as a copy on a read-only disk."""
     log = path.with_name(path.name + SIDES[0])
     has_log = log.exists() and log.stat().st_size > 0
     # Without a log nobody writes it, and it is all there is. With one, its parts belong together.

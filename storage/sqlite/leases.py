@@ -35,7 +35,7 @@ def forget_sql(table: str) -> str:
 
 
 class Leases(Reading[Record]):
-    """What is due in one table, and the right to work on it.
+    """The due rows of one table, and the right to work on them.
 
     Args:
         database: Where the table is.
@@ -73,7 +73,7 @@ class Leases(Reading[Record]):
         return await self.each(await self._database.fetch(self._due, values))
 
     async def count_due(self, *, now_ms: int) -> int:
-        """How much is due and not leased."""
+        """Count the rows that are due and not leased."""
         return await self._database.count(self._count_due, _now(now_ms))
 
     async def claim(self, key: str, *, owner: str, now_ms: int, until_ms: int) -> Record | None:
@@ -90,7 +90,7 @@ class Leases(Reading[Record]):
             return None
 
     async def count_unreadable(self, *, now_ms: int) -> int:
-        """How much is due that this release cannot read."""
+        """Count the due rows that this release cannot read."""
         return await self._database.count(self._count_unreadable, _now(now_ms))
 
     async def unreadable(self, *, limit: int) -> list[Unreadable]:

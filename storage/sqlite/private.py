@@ -9,7 +9,7 @@ from pathlib import Path
 from storage.errors import Fault, StoreBrokenError
 
 SIDES = ("-wal", "-shm")
-"""What SQLite keeps beside its file while it is open."""
+"""The endings of the files that SQLite keeps beside its own while it is open."""
 
 _OTHERS = 0o077
 _OTHERS_WRITE = 0o022

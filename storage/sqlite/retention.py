@@ -1,4 +1,4 @@
-"""What is no longer needed, in SQLite: found by indexes, deleted a few rows at a time."""
+"""The removal of old records from SQLite: found by indexes, deleted a few rows at a time."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ S = TypeVar("S")
 
 
 class Talk(TypedDict, total=False):
-    """What all the graphs have.
+    """The state that all the graphs share.
 
     Attributes:
         input: What people wrote.
@@ -51,7 +51,7 @@ class Talk(TypedDict, total=False):
 
 
 class Equipment(BaseModel):
-    """What a new colleague gets: one form with three fields."""
+    """A new colleague's equipment: one form with three fields."""
 
     laptop: Literal["13 inch", "16 inch"] = Field(description="Which size people prefer.")
     monitors: int = Field(ge=0, le=3, description="How many monitors.")
@@ -226,7 +226,7 @@ def _which(state: Values) -> str:
 
 
 def _subject(state: Talk, *noise: str) -> str:
-    """What the message is about: all but its first word."""
+    """Return the subject of the message: all but its first word."""
     words = state["input"].split()[1:]
     return " ".join(word for word in words if word.lower() not in noise) or "it"
 

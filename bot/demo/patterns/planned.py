@@ -1,4 +1,4 @@
-"""What the rules of both plan-execute patterns read, and how they write plans anew."""
+"""The rules that both plan-execute patterns read, and the way they write plans anew."""
 
 from __future__ import annotations
 

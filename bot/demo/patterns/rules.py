@@ -1,4 +1,4 @@
-"""What the models of the patterns have in common: plain rules in place of a language model."""
+"""The common base of the patterns' models: plain rules in place of a language model."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SAID = re.compile(r"^For context: \[(?P<who>[^\]]+)\] said: (?P<text>.*)$", re.
 
 @dataclass(slots=True)
 class Seen:
-    """What a model has in front of it, since it was asked for something last.
+    """The part of a conversation since a model was last asked for something.
 
     Attributes:
         request: What it was asked for: by people, or by an agent that gave it a task.
@@ -48,17 +48,17 @@ class Seen:
     made: int = 0
 
     def results_of(self, tool: str) -> list[str]:
-        """What it was told after its calls to a tool."""
+        """Return the results of its calls to a tool."""
         return [done.result for done in self.done if done.tool == tool]
 
     def words_of(self, who: str) -> str:
-        """What another agent said last; empty when it said nothing."""
+        """Return another agent's last words; empty when it said nothing."""
         return next((text for name, text in reversed(self.heard) if name == who), "")
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a model answers.
+    """A model's answer.
 
     Attributes:
         text: What it says.
@@ -134,12 +134,12 @@ def call(tool: str, **arguments: Json) -> PlannedToolCall:
 
 
 def hint(example: str) -> str:
-    """What a model says to a message that its rule cannot read."""
+    """Return a model's answer to a message that its rule cannot read."""
     return f'{INTRODUCTION} In this channel, please write something like: "{example}".'
 
 
 def found(pattern: str, text: str) -> str:
-    """What the first group of a pattern finds in a text, in whatever case; empty when nothing."""
+    """Return the first group of a pattern in a text, in whatever case; empty when nothing fits."""
     match = re.search(pattern, text, re.IGNORECASE)
     return match[1].strip() if match else ""
 

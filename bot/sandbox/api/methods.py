@@ -68,7 +68,7 @@ _HTML = "<!doctype html><html><body><h1>Something is wrong between you and us</h
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a call gets; a text is sent as HTML."""
+    """The answer to a call; a text is sent as HTML."""
 
     body: Payload | str
     status: int = 200
@@ -176,7 +176,7 @@ class WebApi:
 
     @staticmethod
     def _refused(fault: PlannedFault) -> Answer | None:
-        """What is answered instead of doing anything; None if the fault is of another kind."""
+        """Return the answer that a fault gives in place of work; None for other kinds of fault."""
         match fault.effect:
             case "ratelimited":
                 headers = {"Retry-After": str(fault.retry_after)}

@@ -145,7 +145,7 @@ class Courier:
 
 
 def _heard(reply: AppReply, attempt: int, unheard: PlannedFault | None) -> AppReply:
-    """What Slack believes that the app answered."""
+    """Return the app's reply as Slack believes it."""
     if unheard is None or attempt >= unheard.count:
         return reply
     return AppReply(ok=False, reason=unheard.reason, via=reply.via)

@@ -31,7 +31,7 @@ Effect = Literal[
     "status",
     "unheard",
 ]
-"""What happens:
+"""The effect of a fault:
 
 - `error`: `ok: false` with the code in `error`; nothing is done.
 - `status`: that HTTP status, such as 500 or 503; nothing is done.
@@ -73,7 +73,7 @@ EFFECTS: Final[Mapping[Direction, frozenset[Effect]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedFault:
-    """What goes wrong, for whom, and how often.
+    """A planned fault: its effect, the calls it is for, and how often it strikes.
 
     Attributes:
         effect: What happens.
@@ -173,7 +173,7 @@ class Faults:
 
     @property
     def kinds(self) -> int:
-        """How many rules there are; those of one name are one."""
+        """The number of rules; those of one name are one."""
         return len({rule.fault.name or rule.rule_id for rule in self._rules})
 
     def add(self, effect: Effect, match: str = "*", *, on: Direction = "call", **how: Any) -> str:
@@ -220,7 +220,7 @@ class Faults:
         return [rule.rule_id for rule in self._rules if rule.fault.name == name]
 
     def pick(self, on: Direction, name: str, channel: str = "") -> PlannedFault | None:
-        """What goes wrong now with this call or delivery, if anything does."""
+        """Return the fault that strikes this call or delivery, if any does."""
         for rule in self._rules:
             if rule.meets(on, name, channel) and rule.strikes():
                 self.hits[rule.rule_id] += 1

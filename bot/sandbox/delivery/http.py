@@ -1,4 +1,4 @@
-"""What is handed to the app, and the way by signed HTTP."""
+"""The payloads for the app, and their way by signed HTTP."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Kind = Literal["events_api", "interactive", "slash_commands"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppReply:
-    """What the app made of a payload."""
+    """The app's reply to a payload."""
 
     ok: bool
     body: Any = None
@@ -65,12 +65,12 @@ class Parcel:
 
     @property
     def user(self) -> str:
-        """Who clicked or typed; empty for events."""
+        """The person who clicked or typed; empty for events."""
         return str(self.payload.get("user_id") or self._part("user").get("id") or "")
 
     @property
     def key(self) -> str:
-        """What stays the same however often it is sent: the event id, or the trigger id."""
+        """The key that stays the same however often it is sent: the event id, or the trigger id."""
         return str(self.payload.get("event_id") or self.payload.get("trigger_id") or "")
 
     def _part(self, name: str) -> Payload:

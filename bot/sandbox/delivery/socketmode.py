@@ -24,7 +24,7 @@ from bot.sandbox.workspace.tasks import BackgroundTasks
 Farewell = Literal["warning", "refresh_requested", "link_disabled"]
 """Why Slack ends a connection: soon, now, or as somebody switched Socket Mode off."""
 Spread = Literal["in_turn", "random"]
-"""How envelopes are spread over several connections."""
+"""The way to spread envelopes over several connections."""
 
 CONNECTIONS = 10
 """Most sockets of one app at a time."""
@@ -63,7 +63,7 @@ class SocketModeServer:
 
     @property
     def count(self) -> int:
-        """How many connections are open."""
+        """The number of open connections."""
         return len(self._sockets)
 
     def seed(self, seed: int) -> None:

@@ -16,7 +16,7 @@ KEPT = 20_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ack:
-    """How one delivery was answered.
+    """The answer to one delivery, and its time.
 
     Attributes:
         kind: The kind of envelope.

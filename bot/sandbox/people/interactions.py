@@ -1,4 +1,4 @@
-"""What people do to cards and modals, told to the app, and what its answer does."""
+"""People's use of cards and modals: told to the app, and the effect of its answer."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Interactions:
         await self.send("interactive", self.click_payload(user, channel_id, ts, action))
 
     def click_payload(self, user: str, channel_id: str, ts: str, action: Payload) -> Payload:
-        """What the app gets when somebody uses a button or field of a message.
+        """Return the payload for the app when somebody uses a button or field of a message.
 
         Args:
             user: Who does it.

@@ -1,4 +1,4 @@
-"""What people write: messages, edits, commands."""
+"""People's writing: messages, edits, commands."""
 
 from __future__ import annotations
 

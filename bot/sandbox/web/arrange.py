@@ -1,4 +1,4 @@
-"""What can be arranged in the workspace, and how Slack can be made to misbehave."""
+"""The stage manager of the workspace: people, channels, and a Slack that misbehaves."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Arrangements:
 
     workspace: Workspace
     faults: Faults
-    """What goes wrong; see `Faults.add`."""
+    """The faults to strike; see `Faults.add`."""
     limits: RateLimits
     """Slack's rate limits; off unless `limits.is_on` is set."""
     stats: Statistics
-    """What was counted."""
+    """The counts of calls and deliveries."""
     _api: WebApi
     _hub: PageHub
     _sockets: SocketModeServer
@@ -175,17 +175,17 @@ class Arrangements:
 
     @property
     def features(self) -> Features:
-        """What can be switched off."""
+        """The features that can be switched off."""
         return self.workspace.features
 
     @property
     def connections(self) -> int:
-        """How many sockets are open."""
+        """The number of open sockets."""
         return self._sockets.count
 
     @property
     def connections_so_far(self) -> int:
-        """How many sockets were opened, also those that have been closed."""
+        """The number of sockets ever opened, closed ones included."""
         return self._sockets.opened
 
     @property
@@ -195,7 +195,7 @@ class Arrangements:
 
     @property
     def troubles(self) -> int:
-        """How many kinds of misbehaviour are on."""
+        """The number of kinds of misbehaviour that are on."""
         return self.faults.kinds + self.limits.is_on + self.is_token_refused
 
     @property

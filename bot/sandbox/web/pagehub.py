@@ -1,4 +1,4 @@
-"""What the page shows, and telling open pages of news."""
+"""The content of the page, and news for open pages."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ class Panel:
         self._scene = scene
 
     def shown(self) -> Payload:
-        """What the page draws."""
+        """Return the panel for the page to draw."""
         switches = [
             {"key": one.key, "label": one.label, "note": one.note, "on": self.is_on(one)}
             for one in SWITCHES

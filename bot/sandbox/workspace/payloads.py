@@ -199,7 +199,7 @@ def view_payload(workspace: Workspace, view: View) -> Payload:
 
 
 def actor_payload(workspace: Workspace, user_id: str) -> Payload:
-    """Who did something, and where: the fields that all interactions share."""
+    """Return the person and the place of an interaction: fields that all interactions share."""
     person = workspace.people[user_id]
     return {
         "user": {

@@ -60,7 +60,7 @@ _PEOPLE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cast:
-    """Who and what a new workspace starts with."""
+    """The people, channels and groups that a new workspace starts with."""
 
     people: tuple[SlackUser, ...]
     channels: tuple[SlackChannel, ...]

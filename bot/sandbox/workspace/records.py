@@ -1,4 +1,4 @@
-"""What a workspace consists of: people, channels, messages, views."""
+"""The records of a workspace: people, channels, messages, views."""
 
 from __future__ import annotations
 
@@ -105,12 +105,12 @@ class View:
     """The only person who sees it."""
     type: Literal["modal", "home"]
     content: Payload
-    """What the app gave: title, blocks, callback_id and so on."""
+    """The app's part: title, blocks, callback_id and so on."""
     hash: str
     root_id: str
     previous_id: str | None = None
     values: Payload = field(default_factory=dict)
-    """What the person filled in: block_id → action_id → value."""
+    """The person's part: block_id → action_id → value."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -134,7 +134,7 @@ class ApiCall:
 
 @dataclass(slots=True, kw_only=True)
 class Features:
-    """What a workspace may lack."""
+    """The features that a workspace may lack."""
 
     streaming: bool = True
     """chat.startStream and its two sisters."""

@@ -142,7 +142,7 @@ class Workspace:
         return message
 
     def public(self, channel_id: str) -> list[SlackMessage]:
-        """What everybody in a channel sees, oldest first; deleted roots of threads included."""
+        """Return the messages that all see in a channel, oldest first; deleted roots included."""
         return [
             message
             for message in self._messages.get(channel_id, {}).values()
@@ -151,7 +151,7 @@ class Workspace:
         ]
 
     def visible(self, channel_id: str, user: str) -> list[SlackMessage]:
-        """What one person sees in a channel, oldest first."""
+        """Return the messages that one person sees in a channel, oldest first."""
         private = self.ephemerals(user, channel_id)
         return sorted([*self.public(channel_id), *private], key=lambda message: message.ts)
 
@@ -193,7 +193,7 @@ class Workspace:
         return root.ts
 
     def typed(self, text: str) -> str:
-        """What becomes of text that a person types: escaped, with mentions."""
+        """Return a person's typed text as Slack stores it: escaped, with mentions."""
         return mark_up(text, self._mark_person, self._mark_room)
 
     def mentions(self, text: str, user: str) -> bool:

@@ -24,7 +24,7 @@ class BackgroundTasks:
 
     @property
     def count(self) -> int:
-        """How many still run."""
+        """The number of tasks that still run."""
         return len(self._running)
 
     async def stop(self) -> None:

@@ -14,7 +14,7 @@ _KEPT = 1_000
 
 @dataclass(slots=True, kw_only=True)
 class Trigger:
-    """What a person did, as the reason to show them a modal."""
+    """A person's deed, as the reason to show them a modal."""
 
     user: str
     view_id: str | None

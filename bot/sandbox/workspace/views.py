@@ -19,7 +19,7 @@ Told = Callable[[Literal["view", "view_closed"], View, bool], None]
 
 
 class ViewStore:
-    """Who sees which views."""
+    """The views that each person sees."""
 
     def __init__(self, ids: Ids, changes: Changes) -> None:
         self._ids = ids
