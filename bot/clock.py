@@ -28,7 +28,7 @@ def steady_clock() -> int:
 
 
 def backoff(attempts: int, *, first: timedelta, most: timedelta, key: str) -> int:
-    """How long to wait after a fault that may pass, in milliseconds.
+    """Return the time to wait after a fault that may pass, in milliseconds.
 
     Twice as long each time, up to a limit, and up to a quarter more, so that records that failed
     together are not due together. The part that is added depends on the key alone: whoever asks

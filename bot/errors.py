@@ -75,7 +75,7 @@ class NotApproverError(UserFacingError):
 
 
 class NotSeenError(NotApproverError):
-    """Who agrees has not opened what the card does not show.
+    """A person agrees without having opened what the card does not show.
 
     Attributes:
         button: The one that opens it.
@@ -102,7 +102,7 @@ class ApprovalClosedError(UserFacingError):
 
 
 class OutdatedCardError(UserFacingError):
-    """What was shown is not what is on record.
+    """The card or form that a person used is older than what is on record.
 
     Attributes:
         approval_id: Of what was shown; empty when it is not known.

@@ -66,7 +66,7 @@ async def run(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outside:
-    """What the bot reaches outside of its process.
+    """The bot's connections outside of its process.
 
     Attributes:
         storage: The database; not open yet.
@@ -148,7 +148,7 @@ _Show = Callable[[Storage, Tasks, Clock], Awaitable[None]]
 
 
 def _telemetry(settings: Settings, stack: AsyncExitStack) -> tuple[Telemetry, _Show]:
-    """What is told of everything, and what opens the port that shows it."""
+    """Return the telemetry of everything, and the function that opens the port that shows it."""
     tracer, wanted = _tracer(settings, stack), settings.metrics_port
 
     async def show_nothing(*_: object) -> None:

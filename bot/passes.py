@@ -10,7 +10,7 @@ from storage.records import Approval, Message, Thread
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOver:
-    """What a pass left when it gave the lease back in order; for the next one in this process.
+    """The state that a pass left when it gave the lease back; for the next one in this process.
 
     Attributes:
         fence: Of that lease. Nobody has had the thread since if the next lease follows it.

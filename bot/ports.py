@@ -27,7 +27,7 @@ Began = Callable[[str], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actor:
-    """Who sent a payload, as Slack (not the payload's text) says.
+    """The sender of a payload, as Slack (not the payload's text) says.
 
     Attributes:
         user_id: Slack user id.
@@ -42,7 +42,7 @@ class Actor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """What Slack knows of a user.
+    """A user, as Slack knows them.
 
     Attributes:
         user_id: Slack user id.

@@ -15,11 +15,11 @@ from storage.errors import StoreUnavailableError
 logger = logging.getLogger(__name__)
 
 AT_ONCE = 24
-"""How much work is at the database and the processor at a time."""
+"""The most work at the database and the processor at a time."""
 LONG_S = 0.3
 """Work that takes longer waits for others, such as a model or Slack: its place goes to the next."""
 CANCEL_S = 1.0
-"""How long cancelled work may take to end."""
+"""The longest that cancelled work may take to end."""
 
 
 @dataclass(slots=True)

@@ -52,7 +52,7 @@ class Call:
 
     @property
     def redact(self) -> MaskRules:
-        """What the operator wants masked.
+        """Return the operator's masks.
 
         Raises:
             SettingsError: A rule cannot be used.

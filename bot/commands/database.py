@@ -74,7 +74,7 @@ async def look_at_storage(
 
 
 def remedy_for(error: StorageError, *, is_embedded: bool) -> str:
-    """What to do about a fault of the database; never to begin with an empty one."""
+    """Return the remedy for a fault of the database; never to begin with an empty one."""
     if isinstance(error, RecordFormatError):
         return _NEWER
     fault = error.fault if isinstance(error, StoreBrokenError) else None

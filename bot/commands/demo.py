@@ -22,7 +22,7 @@ from bot.errors import BotError
 from bot.sandbox import Sandbox
 
 AGENTS = "bot.demo:channels"
-"""Which agents work there, unless the environment names others."""
+"""The agents that work there, unless the environment names others."""
 
 _NOT_TAKEN_OVER = frozenset({"COUNTERSIGN_HOST", "COUNTERSIGN_PORT"})
 
@@ -111,7 +111,7 @@ async def try_out(
 
 
 def welcome(url: str, *, agent: str = AGENTS, model: str = DEMO_MODEL) -> str:
-    """What people at the terminal are told.
+    """Return the greeting for people at the terminal.
 
     Args:
         url: Address of the page.

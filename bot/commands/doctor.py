@@ -42,7 +42,7 @@ _SLACK_FAULTS = (SlackClientError, aiohttp.ClientError, OSError, TimeoutError)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tools:
-    """What the doctor needs of the rest.
+    """The tools of the doctor.
 
     Attributes:
         manifest: The text of the app's manifest.

@@ -1,4 +1,4 @@
-"""What the doctor finds out, as lines for a terminal."""
+"""The doctor's findings, as lines for a terminal."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What was found out about one subject.
+    """A finding about one subject.
 
     Attributes:
         subject: What was looked at.

@@ -14,7 +14,7 @@ DISTRIBUTION = "countersign-bot"
 """Name of the package; another project has the name `countersign` on the package index."""
 
 PORT = 8900
-"""Where the page of the stand-in is, unless another program is there."""
+"""The port of the sandbox's page, unless another program has it."""
 
 _DESCRIPTION = "A self-hosted Slack approval bot for AI agents."
 _DATA_DIR_HELP = "instead of COUNTERSIGN_DATA_DIR, or .countersign"

@@ -26,7 +26,7 @@ async def execute(call: Call) -> None:
 
 
 def bot_of(call: Call) -> RunBot:
-    """What runs the bot of a call."""
+    """Return the function that runs the bot of a call."""
     return call.run_bot or run_bot
 
 

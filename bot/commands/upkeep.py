@@ -1,4 +1,4 @@
-"""What an operator does to the database: forget a thread, prune what is old, go back to a copy."""
+"""An operator's work on the database: forget a thread, prune what is old, go back to a copy."""
 
 from __future__ import annotations
 

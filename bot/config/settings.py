@@ -36,7 +36,7 @@ FOR_TESTS = "COUNTERSIGN_TEST_"
 
 
 class Settings(BaseModel):
-    """What the operator has set. Secrets stay hidden in reprs; the rest may be shown."""
+    """The operator's settings. Secrets stay hidden in reprs; the rest may be shown."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", validate_default=True, hide_input_in_errors=True
@@ -347,7 +347,7 @@ _REQUIRED = {
     "as COUNTERSIGN_APPROVERS=U0ADALINDQ,S0ONCALL01; or channel, together with "
     "COUNTERSIGN_CHANNELS",
 }
-"""What to do about a setting that has no default."""
+"""The remedy for a missing setting that has no default."""
 
 
 def _one_each(problems: Sequence[SettingsError]) -> list[SettingsError]:

@@ -24,7 +24,7 @@ LEVELS = ("debug", "info", "warning", "error")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Log:
-    """How the log looks.
+    """The form of the log.
 
     Attributes:
         level: `DEBUG`, `INFO`, `WARNING` or `ERROR`.

@@ -13,7 +13,7 @@ from enum import StrEnum
 from bot.errors import InvalidInputError
 
 SHOWN_LENGTH = 32
-"""How many hexadecimal digits of the digest a button carries."""
+"""The number of hexadecimal digits of the digest that a button carries."""
 
 _APPROVAL_ID = re.compile(r"apr_[0-9a-f]{32}")
 _VALUE = re.compile(rf"(apr_[0-9a-f]{{32}})\.([0-9a-f]{{{SHOWN_LENGTH}}})")
@@ -29,7 +29,7 @@ class ActionId(StrEnum):
     ANSWER = "countersign:answer"
     DETAILS = "countersign:details"
     REVEAL = "countersign:reveal"
-    """What only looks like a secret, in clear, for who presses it."""
+    """Shows the presser in clear what only looks like a secret."""
     RAN = "countersign:ran"
     AGAIN = "countersign:again"
     GIVE_UP = "countersign:give_up"
@@ -62,7 +62,7 @@ PICKS = (ActionId.PICK_1, ActionId.PICK_2, ActionId.PICK_3, ActionId.PICK_4)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
-    """What a button or a modal points to.
+    """The target of a button or a modal.
 
     Attributes:
         approval_id: `apr_` and 32 hexadecimal digits.

@@ -48,7 +48,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """How much room there is.
+    """The room for arguments.
 
     Attributes:
         whole: Characters of all names and values.
@@ -253,7 +253,7 @@ class _Listing:
         self._masks += [mask for value in values for mask in masks_in(value.whole.words)]
 
     def whole(self) -> Listed:
-        """What was put."""
+        """Return the list of all that was put in."""
         return Listed(
             elements=tuple(self._elements),
             hidden=self._hidden,

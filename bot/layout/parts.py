@@ -128,7 +128,7 @@ def notes(about: Body, *, can_open: bool) -> list[Block]:
 
 
 def small_print(approval: Approval, who: str) -> Block:
-    """Who asked, until when, who may decide, who was asked later, and which rule says so."""
+    """Say who asked, until when, who may decide, who was asked later, and which rule says so."""
     words = [
         mrkdwn(f"Asked for by {asked_by(approval)}"),
         mrkdwn(f"Expires {date(approval.expires_ms)}"),
@@ -219,7 +219,7 @@ def title_of(approval: Approval) -> str:
 
 
 def title_hidden(approval: Approval) -> int:
-    """How many characters of the title the header does not show."""
+    """Count the characters of the title that the header does not show."""
     return show(title_of(approval), HEADER, one_line=True).hidden
 
 

@@ -22,7 +22,7 @@ _SPACES_IN_A_ROW = 40
 _BLANKS = re.compile(r"[ \t]+")
 _OF_ONE_KIND = re.compile(r" +|\t+")
 _NOTE = re.compile(r"⟨(?:U\+|[0-9])")
-"""How our own notes begin: in somebody's text they are spelled out."""
+"""The beginning of our own notes: in somebody's text they are spelled out."""
 _BULLETS = REDACTED.split(" ", maxsplit=1)[0]
 _MENTION = re.compile(r"(<@[UW][A-Z0-9]{1,30}>|<!subteam\^S[A-Z0-9]{1,30}>|<#[CG][A-Z0-9]{1,30}>)")
 _NOTE_ROOM = 40
@@ -145,7 +145,7 @@ def is_plain(text: str) -> bool:
 
 
 _Piece = tuple[str, int, bool]
-"""What is shown, how many characters it stands for, and whether they are spelled out."""
+"""A shown text, the number of characters it stands for, and whether they are spelled out."""
 
 
 def _pieces(text: str | Words, *, one_line: bool) -> Iterator[_Piece]:

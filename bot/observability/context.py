@@ -1,4 +1,4 @@
-"""What a log record is about: ids that hold for everything that is logged inside of a block."""
+"""The context of log records: ids that hold for everything that is logged inside of a block."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from storage.base import Storage
 from storage.records import Approval, AuditEntry, Decision, DrawnCard, Kind, Message, Status
 
 _MOST = 10_000
-"""How many decisions, and leases that ended, are remembered at a time."""
+"""The most decisions, and leases that ended, that are remembered at a time."""
 
 Write = Callable[..., Awaitable[Any]]
 

@@ -148,7 +148,7 @@ def _trace(record: logging.LogRecord) -> str:
 
 
 def _told(error: BaseException) -> Iterator[str]:
-    """Where an error came from, and what it says; what caused it first."""
+    """Yield the place an error came from, and its text; its cause comes first."""
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     if cause is not None:
         yield from _told(cause)

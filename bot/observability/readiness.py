@@ -23,7 +23,7 @@ FAULTS: Mapping[Fault, str] = {
     Fault.ADDRESS: "the address of the database cannot be used",
     Fault.UNSUITED: "the database server lacks what is needed",
 }
-"""What a probe is told; whoever may ask sees no path and no host."""
+"""The answers to a probe; whoever may ask sees no path and no host."""
 
 
 @dataclass

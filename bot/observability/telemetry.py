@@ -1,4 +1,4 @@
-"""What the use cases tell about themselves: counts, times, and the way of a request.
+"""The use cases' own figures: counts, times, and the way of a request.
 
 Everything here may be left out: the base class drops what it is told. Names and labels come from
 the program alone, never from a model or a person, so that nothing private can be in them.
@@ -11,7 +11,7 @@ from enum import StrEnum
 
 
 class Count(StrEnum):
-    """What is counted."""
+    """A thing to count."""
 
     MESSAGES = "messages"  # people's messages; result: kept, known
     REQUESTED = "requested"  # approvals asked for; kind
@@ -28,7 +28,7 @@ class Count(StrEnum):
 
 
 class Time(StrEnum):
-    """What is timed, in seconds."""
+    """A span to time, in seconds."""
 
     DECISION = "time_to_decision"  # from the request to the decision
     ACKNOWLEDGEMENT = "click_to_ack"  # from the arrival of a click to its acknowledgement

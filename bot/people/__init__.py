@@ -1,1 +1,1 @@
-"""Who may decide, who asked, and whether anybody can decide at all."""
+"""The people around an approval: its approvers, its requesters, and whether anybody can decide."""

@@ -1,4 +1,4 @@
-"""Who may do what: asked at every click, and again when a modal is submitted. Fails closed."""
+"""Access of people: checked at every click, and again when a modal is submitted. Fails closed."""
 
 from __future__ import annotations
 
@@ -89,18 +89,18 @@ class Access:
 
 
 def approver_names(approval: Approval) -> tuple[str, ...]:
-    """Who is asked first, as frozen in the record: user ids, user group ids, or `channel`."""
+    """Return the approvers as frozen in the record: user ids, user group ids, or `channel`."""
     asked = _names(approval.approvers_json)
     return tuple(name for name in asked if not name.startswith(EXCLUDED))
 
 
 def backup_names(approval: Approval) -> tuple[str, ...]:
-    """Who is asked, too, once it has escalated; as frozen in the record."""
+    """Return the backup people, asked once it has escalated; as frozen in the record."""
     return tuple(_names(approval.backups_json))
 
 
 def decider_names(approval: Approval) -> tuple[str, ...]:
-    """Who may decide now: whom it asked first and, once it has escalated, the backup people."""
+    """Return all who may decide now: its approvers, and the backup people once it has escalated."""
     asked = approver_names(approval)
     if approval.escalated_ms is None:
         return asked

@@ -112,7 +112,7 @@ class Outlook:
         return replace(approval, members_json=json.dumps([*members]))
 
     async def _people(self, name: str, approval: Approval) -> list[str]:
-        """Whom a name stands for, as far as they can see the card."""
+        """Return the people that a name stands for, as far as they can see the card."""
         if name == CHANNEL:
             found = json.loads(approval.members_json or "[]")
         elif name.startswith("S"):
@@ -133,7 +133,7 @@ class Outlook:
 
 
 def _spent(approval: Approval) -> set[str]:
-    """Who has had their say in this call: in another gate of it, or by an edit."""
+    """Return the people who had their say in this call: in another gate of it, or by an edit."""
     counted = json.loads(approval.counted_json)
     edited = editors_of(approval) if approval.editors_excluded else ()
     return {*counted, *edited}

@@ -82,7 +82,7 @@ class Requesters:
         return tuple(found) or (thread.requester_id,)
 
     async def of_call(self, work: ThreadPass, address: str) -> tuple[str, ...]:
-        """Whose words led to a call that began: as they were when people were asked about it.
+        """Return the requesters of a call that began, as they were when people were asked about it.
 
         Args:
             work: Of the thread whose open turn made the call.
@@ -96,7 +96,7 @@ class Requesters:
         return await self.of(work)
 
     async def _known(self, work: ThreadPass) -> list[str]:
-        """Who is on record; of a thread that an earlier release began, who is found in it."""
+        """Return the requesters on record; in a thread of an earlier release, those found in it."""
         thread = work.thread
         known = json.loads(thread.requesters_json)
         if known:
@@ -113,7 +113,7 @@ class Requesters:
 
 
 def requesters_of(approval: Approval) -> tuple[str, ...]:
-    """Whose words led to an approval; records of earlier releases know only some of them."""
+    """Return the requesters of an approval; records of earlier releases know only some of them."""
     found = [one for one in json.loads(approval.requesters_json) if isinstance(one, str)]
     return tuple(dict.fromkeys((approval.requester_id, *found)))
 
@@ -125,13 +125,13 @@ def is_requester(approval: Approval, user_id: str) -> bool:
 
 
 def editors_of(approval: Approval) -> tuple[str, ...]:
-    """Who has edited the call on its way to what it is now; who did last comes last."""
+    """Return the people who edited the call on its way to what it is now, the latest one last."""
     last = [approval.edited_by] if approval.edited_by else []
     return tuple(dict.fromkeys((*json.loads(approval.editors_json), *last)))
 
 
 def _speakers(decided: Iterable[Approval]) -> list[str]:
-    """Whose words, or values, the agent reads; also of an edit that others agreed to."""
+    """Return the people whose words, or values, the agent reads; editors of agreed edits, too."""
     found: list[str] = []
     for one in decided:
         if one.status in {Status.APPROVED, Status.ANSWERED}:

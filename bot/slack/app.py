@@ -54,7 +54,7 @@ PATIENT_S = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Who the bot is, as `auth.test` says.
+    """The bot's identity, as `auth.test` says.
 
     Attributes:
         team_id: The workspace where the app is installed.
@@ -71,7 +71,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slack:
-    """How Slack is reached.
+    """The access to Slack.
 
     Attributes:
         token: The bot token.
@@ -118,7 +118,7 @@ class Countersign:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
-    """Where the bot runs.
+    """The process that the bot runs in.
 
     Attributes:
         owner: Name of this process in leases.

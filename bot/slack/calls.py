@@ -1,4 +1,4 @@
-"""What went wrong in a call to Slack, in a few words without secrets."""
+"""Faults of calls to Slack, in a few words without secrets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ANSWER_S = 5
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """Which addresses of answers are Slack's: they come with payloads, and are called.
+    """The check that an answer's address is Slack's: it comes with a payload, and is called.
 
     Args:
         api_url: Base address of the Web API.
@@ -98,7 +98,7 @@ def may_pass(error: BaseException) -> bool:
 
 
 def retry_after(error: BaseException) -> timedelta | None:
-    """How long Slack asks us to wait; None when it does not.
+    """Return the time that Slack asks us to wait; None when it does not.
 
     Source:
         https://docs.slack.dev/apis/web-api/rate-limits (429 and Retry-After, in seconds)

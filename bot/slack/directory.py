@@ -24,7 +24,7 @@ _FAULTS = (SlackClientError, ClientError, OSError, TimeoutError)
 _UNKNOWN = ("user_not_found", "user_not_visible", "users_not_found")
 
 FRESH = timedelta(seconds=60)
-"""How old may be what decides nothing: names, and who writes a message."""
+"""The oldest that facts may be which decide nothing: names, and who writes a message."""
 MAX_KEPT = 10_000
 PATIENCE_S = 2.0
 """Seconds in which a call may be tried again: somebody waits for the answer to a click."""

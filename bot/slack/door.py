@@ -27,7 +27,7 @@ SILENCE_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """How long connections may take, in seconds.
+    """The most time that connections may take, in seconds.
 
     Attributes:
         request: From its first byte, or from the connection, until a request is complete.
@@ -68,7 +68,7 @@ class Door:
 
     @property
     def inside(self) -> int:
-        """How many connections there are."""
+        """The number of connections."""
         return len(self._inside)
 
     def complete(self, transport: asyncio.BaseTransport | None) -> None:
@@ -222,7 +222,7 @@ def only_complete(door: Door) -> Middleware:
 
 
 def room_for_connections() -> int:
-    """How many connections there may be at once: half of the files that the system allows."""
+    """Return the most connections at once: half of the files that the system allows."""
     try:
         resource = importlib.import_module("resource")
     except ImportError:  # not every system has it

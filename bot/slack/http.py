@@ -27,7 +27,7 @@ BACKLOG = 1024
 """Connections that the system keeps for us until we take them."""
 
 UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
-"""What Bolt raises over a body that is not as Slack's are."""
+"""The errors that Bolt raises over a body that is not as Slack's are."""
 
 _STAMP, _SIGNATURE = "X-Slack-Request-Timestamp", "X-Slack-Signature"
 

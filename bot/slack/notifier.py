@@ -47,17 +47,17 @@ ESCALATION_EVENT = "countersign_escalation"
 REMINDER_EVENT = "countersign_reminder"
 
 PATIENCE = timedelta(seconds=6)
-"""How long a call may wait for its turn while a lease is held for it."""
+"""The longest that a call may wait for its turn while a lease is held for it."""
 
 TEXT_PATIENCE = timedelta(seconds=20)
-"""How long an agent's text may wait: the lease of its thread is prolonged meanwhile."""
+"""The longest that an agent's text may wait: the lease of its thread is prolonged meanwhile."""
 NO_PATIENCE = timedelta(0)
 
 Arguments = dict[str, Any]
 
 
 def _nothing() -> None:
-    """What is done when nobody has to be told."""
+    """Do nothing: nobody has to be told."""
 
 
 _GONE = frozenset(
@@ -478,7 +478,7 @@ def approval_at(approval: Approval, ts: str) -> Approval:
 
 
 def approvers_text(approval: Approval) -> str:
-    """Who may decide, in our own words; the ids come from settings, never from a model."""
+    """Say who may decide, in our own words; the ids come from settings, never from a model."""
     if approval.kind is Kind.QUESTION:
         return approvers_words([CHANNEL])
     return approvers_words(approver_names(approval))  # who was asked later stands beside them

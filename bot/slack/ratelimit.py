@@ -61,7 +61,7 @@ SLACK_LIMITS: Limits = {
     "chat.stopStream": (_TIER_2,),
     "conversations.replies": (_TIER_3,),
 }
-"""What Slack allows one app in one workspace. Methods that are not here are not paced."""
+"""Slack's limits for one app in one workspace. Methods that are not here are not paced."""
 
 
 class TooSoonError(Exception):

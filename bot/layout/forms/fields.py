@@ -1,4 +1,4 @@
-"""Which input each argument gets in the edit form, and with what in it.
+"""The inputs of the edit form: one for each argument, with its value in it.
 
 The fields are made from the tool's JSON schema and the current arguments alone, so that the same
 fields are made again when the form comes back.
@@ -34,7 +34,7 @@ _SAFE_INTEGER = 2**53
 
 
 class FieldKind(StrEnum):
-    """How an argument is edited."""
+    """The kind of input that an argument is edited with."""
 
     FIXED = "fixed"  # a secret: not shown, stays as it is
     TEXT = "text"

@@ -42,7 +42,7 @@ _DECIMAL = re.compile(r"[+-]?(?:\d{1,30}(?:\.\d{1,30})?|\.\d{1,30})", re.ASCII)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditResult:
-    """What a submitted form says.
+    """The result of a submitted form.
 
     Attributes:
         arguments: The edited arguments, whole; None when there are errors.
@@ -54,7 +54,7 @@ class EditResult:
 
 
 class _FieldError(ValueError):
-    """What a person typed does not fit; the text is for that person."""
+    """A person's typed value does not fit; the text is for that person."""
 
 
 def read_edit_form(
@@ -131,7 +131,7 @@ def read_new_form(schema: Schema, values: Values) -> EditResult:
 
 
 def _needed(field: Field, value: object) -> object:
-    """What stands for an input that was left empty, when its value is needed."""
+    """Return the value of an input that was left empty, when its value is needed."""
     if value is not Missing.MISSING or not field.required:
         return value
     if field.nullable:
