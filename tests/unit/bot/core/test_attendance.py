@@ -1,0 +1,210 @@
+"""How cards are drawn: under the lease they are born with, one at a time, and as the record is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+
+from agents.models import call, say
+from bot.core.approvals import LEASE, PATIENCE
+from bot.ports import Newest
+from storage.records import Approval, Decision, Status
+from storage.sqlite import SqliteStorage
+from tests.fakes import FakeNotifier
+from tests.unit.bot.office import ADA, BEN, Office, an_incoming
+
+PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
+PAY_BEN = call("pay", {"to": "Ben", "amount": 7}, id="c2")
+ASK = "<@UBOT> pay Mia"
+
+
+@dataclass
+class SlowNotifier(FakeNotifier):
+    """Slack takes its time: something happens before a card is sent."""
+
+    before: Callable[[], Awaitable[None]] | None = None
+    sent: list[int] = field(default_factory=list)
+
+    async def post_card(self, approval: Approval, *, look_first: bool, newest: Newest) -> Approval:
+        await self._wait()
+        drawn = await super().post_card(approval, look_first=look_first, newest=newest)
+        self.sent.append(drawn.revision)
+        return drawn
+
+    async def update_card(self, approval: Approval, *, newest: Newest) -> Approval | None:
+        await self._wait()
+        drawn = await super().update_card(approval, newest=newest)
+        self.sent.append(drawn.revision if drawn is not None else 0)
+        return drawn
+
+    async def _wait(self) -> None:
+        before, self.before = self.before, None
+        if before is not None:
+            await before()
+
+
+async def an_undrawn(storage: SqliteStorage) -> tuple[Office, SlowNotifier]:
+    """An office whose approval is on record, and whose card waits to be drawn."""
+    notifier = SlowNotifier()
+    office = Office(storage, [PAY, say("Paid.")], notifier=notifier)
+    thread_id = await office.inbox.receive(an_incoming(ASK))
+    assert thread_id is not None
+    await office.threads.work(thread_id)
+    assert notifier.posts == []
+    return office, notifier
+
+
+async def redrawn(office: Office, approval: Approval) -> None:
+    assert await office.storage.approvals.redraw(approval.approval_id, now_ms=office.clock())
+
+
+async def is_at_rest(office: Office, approval: Approval) -> bool:
+    stored = await office.storage.approvals.get(approval.approval_id)
+    shown = office.notifier.cards[approval.approval_id]
+    return stored.drawn_revision == stored.revision == shown.revision and stored.leased_by == ""
+
+
+async def test_i4_a_card_whose_turn_comes_late_gets_a_lease_of_its_own(
+    storage: SqliteStorage,
+) -> None:
+    office, notifier = await an_undrawn(storage)
+    approval = await office.the_approval()
+    assert approval.leased_by == office.owner
+    office.clock.forward(seconds=(LEASE - PATIENCE).total_seconds() + 1)
+    await office.queue.run()
+    assert notifier.posts == [approval.approval_id]
+    assert (await storage.approvals.get(approval.approval_id)).fence == approval.fence + 1
+    assert await is_at_rest(office, approval)
+
+
+async def test_i4_a_card_that_its_process_did_not_draw_is_drawn_by_another_once(
+    storage: SqliteStorage,
+) -> None:
+    office, notifier = await an_undrawn(storage)
+    approval = await office.the_approval()
+    other = Office(storage, [], clock=office.clock, notifier=notifier, owner="other")
+    await other.sweep.tick()
+    await other.queue.run()
+    assert notifier.posts == []  # it is leased
+    office.clock.forward(seconds=LEASE.total_seconds())
+    await other.sweep.tick()
+    await other.queue.run()
+    await office.queue.run()  # the first one wakes up
+    assert notifier.posts == [approval.approval_id]
+    entries = await storage.audit.of_thread(approval.thread_id, limit=99)
+    assert [one.action for one in entries].count("requested") == 1
+
+
+async def test_i8_what_changes_while_a_card_is_sent_is_drawn_right_after(
+    storage: SqliteStorage,
+) -> None:
+    office, notifier = await an_undrawn(storage)
+    approval = await office.the_approval()
+    notifier.before = lambda: redrawn(office, approval)
+    await office.queue.run()
+    assert notifier.sent == [1, 2]
+    assert notifier.posts == [approval.approval_id]
+    assert await is_at_rest(office, approval)
+
+
+async def test_i8_a_card_that_had_to_wait_shows_what_the_record_says_then(
+    storage: SqliteStorage,
+) -> None:
+    office, notifier = await an_undrawn(storage)
+    approval = await office.the_approval()
+
+    async def wait() -> None:
+        await redrawn(office, approval)
+        office.clock.forward(seconds=2)
+
+    notifier.before = wait
+    await office.queue.run()
+    assert notifier.sent == [2]
+    assert await is_at_rest(office, approval)
+
+
+async def test_one_attendance_of_an_approval_goes_on_at_a_time_and_sees_what_others_came_for(
+    storage: SqliteStorage,
+) -> None:
+    office, notifier = await an_undrawn(storage)
+    await office.queue.run()
+    approval = await office.the_approval()
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    async def hold() -> None:
+        begun.set()
+        await go_on.wait()
+
+    notifier.before = hold
+    await redrawn(office, approval)
+    first = asyncio.create_task(office.approvals.attend(approval.approval_id))
+    await begun.wait()
+    await redrawn(office, approval)
+    others = [asyncio.create_task(office.approvals.attend(approval.approval_id)) for _ in range(3)]
+    await asyncio.sleep(0)
+    go_on.set()
+    async with asyncio.timeout(10):
+        await asyncio.gather(first, *others)
+    assert notifier.sent == [1, 2, 3]
+    assert await is_at_rest(office, approval)
+
+
+async def test_whoever_waits_for_an_attendance_that_fails_goes_on(storage: SqliteStorage) -> None:
+    office, notifier = await an_undrawn(storage)
+    await office.queue.run()
+    approval = await office.the_approval()
+    begun = asyncio.Event()
+
+    async def hold() -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    notifier.before = hold
+    await redrawn(office, approval)
+    first = asyncio.create_task(office.approvals.attend(approval.approval_id))
+    await begun.wait()
+    other = asyncio.create_task(office.approvals.attend(approval.approval_id))
+    await asyncio.sleep(0)
+    first.cancel()
+    async with asyncio.timeout(10):
+        await asyncio.wait([first, other])
+    assert not other.cancelled()
+    office.clock.forward(seconds=LEASE.total_seconds())
+    await office.approvals.attend(approval.approval_id)
+    assert await is_at_rest(office, approval)
+
+
+async def test_i6_of_two_processes_each_goes_on_from_what_the_other_has_stored(
+    storage: SqliteStorage,
+) -> None:
+    first = Office(storage, [[PAY, PAY_BEN], say("Both done.")], owner="first")
+    await first.hear(ASK)
+    mia, ben = await first.open_approvals()
+    second = Office(storage, [], clock=first.clock, notifier=first.notifier, owner="second")
+    await second.decide(mia)
+    assert second.ran == [("pay", ("Mia", 5, "card"))]
+    await first.decide(ben, by=BEN)  # what it stored last is no longer so
+    assert first.ran == [("pay", ("Ben", 7, "card"))]
+    assert first.shown()[-1] == "Both done."
+
+
+async def test_i12_a_decision_that_nobody_noted_is_noted_with_its_resume(
+    storage: SqliteStorage,
+) -> None:
+    office = Office(storage, [PAY, say("Paid.")])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    decision = Decision(
+        status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest=approval.digest
+    )
+    await office.approvals.decide(approval, decision)  # and its process dies
+    other = Office(storage, [say("Paid.")], clock=office.clock, owner="other")
+    other.approvals = replace(other.approvals, wake=lambda _: None)
+    await storage.threads.wake(approval.thread_id, now_ms=office.clock())
+    await other.threads.work(approval.thread_id)
+    other.queue.drop()
+    entries = await storage.audit.of_thread(approval.thread_id, limit=99)
+    acts = [one.action for one in entries]
+    assert {"requested", "decided", "resumed", "started", "executed"} <= set(acts)
+    assert acts.count("decided") == 1
