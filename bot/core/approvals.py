@@ -15,7 +15,7 @@ from datetime import timedelta
 
 from cachetools import LRUCache
 
-from bot.clock import backoff, milliseconds
+from bot.clock import milliseconds
 from bot.core.audit import (
     note_decision,
     note_escalation,
@@ -27,6 +27,7 @@ from bot.core.audit import (
 from bot.core.reminders import Nudges
 from bot.core.unseen import Opened, guesses, has_opened, is_yes, with_opened
 from bot.core.withdrawals import Withdrawals
+from bot.core.work import ATTENDANCE, CARD_RETRY, LEASE, LOOK_PATIENCE, ClaimedWork, Hold
 from bot.errors import (
     REFUSALS,
     ApprovalClosedError,
@@ -47,15 +48,8 @@ from storage.records import Approval, Decision, DrawnCard, Kind, Status
 
 logger = logging.getLogger(__name__)
 
-LEASE = timedelta(seconds=15)
-PATIENCE = timedelta(seconds=12)
-"""What one attendance may take: it must end before its lease does, or two would post one card."""
-LOOK_PATIENCE = timedelta(seconds=3)
-"""What finding out whether anybody can decide may take of it."""
 LOOK_AGAIN = timedelta(minutes=1)
 """While nobody can decide: people come back."""
-RETRY = timedelta(seconds=8)
-LONGEST_RETRY = timedelta(minutes=5)
 JUST_READ = timedelta(seconds=1)
 """What was read so lately is drawn as it was read."""
 JUST_DECIDED = timedelta(seconds=5)
@@ -87,13 +81,13 @@ class _Visit:
     """One attendance under a lease.
 
     Attributes:
-        read_ms: When the record was as it is given.
+        hold: The record as claimed.
         is_born: Whether the lease is the one that a new approval has: its request is in the audit,
             and its post is taken for begun.
         is_told: Whether its decision is in the audit, and the thread knows of it.
     """
 
-    read_ms: int
+    hold: Hold[Approval]
     is_born: bool = False
     is_told: bool = False
 
@@ -168,7 +162,11 @@ class Approvals:
             StoreUnavailableError: Their leases end by themselves, and the work is due again.
         """
         for approval in approvals:
-            await self._attend_born(approval)
+            hold = self._work.born(approval)
+            if hold is None:
+                await self._give_back(approval)
+            if hold is None or not await self._visit(_Visit(hold=hold, is_born=True)):
+                await self.attend(approval.approval_id)
 
     async def look(self, approval_id: str, actor: Actor, *, shown: str) -> Approval:
         """Read an approval for a person who may decide it now.
@@ -399,48 +397,42 @@ class Approvals:
         try:
             while flight.is_wanted:
                 flight.is_wanted = False
-                is_done = await self._attend_once(approval_id, is_told=is_told)
-                flight.is_wanted = flight.is_wanted or not is_done
+                await self._work.do(
+                    approval_id, lambda hold: self._visit(_Visit(hold=hold, is_told=is_told))
+                )
         finally:
             del self._flights[approval_id]
             flight.over.set()
 
-    async def _attend_once(self, approval_id: str, *, is_told: bool) -> bool:
-        """Claim it and do what is due; whether nothing more is due now."""
-        # Counted from before the claim: the work must end before its lease does.
-        deadline = asyncio.get_running_loop().time() + PATIENCE.total_seconds()
-        now = self.clock()
-        approval = await self.storage.approvals.claim(
-            approval_id, owner=self.owner, now_ms=now, until_ms=now + milliseconds(LEASE)
+    @property
+    def _work(self) -> ClaimedWork[Approval]:
+        return ClaimedWork(
+            claim=self.storage.approvals.claim,
+            owner=self.owner,
+            clock=self.clock,
+            attendance=ATTENDANCE,
         )
-        if approval is None:
-            return True
-        return await self._visit(approval, deadline, _Visit(read_ms=now, is_told=is_told))
 
-    async def _attend_born(self, approval: Approval) -> None:
-        """Attend to a new approval under the lease that it was born with."""
-        name, now = approval.approval_id, self.clock()
-        left_ms = approval.leased_until_ms - now
-        if left_ms < milliseconds(PATIENCE):  # what is left of it may not be enough
-            await self.storage.approvals.release(
-                name, fence=approval.fence, revision=approval.revision, due_ms=now, now_ms=now
-            )
-            await self.attend(name)
-            return
-        spare = LEASE - PATIENCE
-        deadline = asyncio.get_running_loop().time() + left_ms / 1_000 - spare.total_seconds()
-        visit = _Visit(read_ms=now, is_born=True)
-        if not await self._visit(approval, deadline, visit):
-            await self.attend(name)
+    async def _give_back(self, approval: Approval) -> None:
+        """End the lease that an approval was born with: what is left of it may not be enough."""
+        now = self.clock()
+        await self.storage.approvals.release(
+            approval.approval_id,
+            fence=approval.fence,
+            revision=approval.revision,
+            due_ms=now,
+            now_ms=now,
+        )
 
-    async def _visit(self, approval: Approval, deadline: float, visit: _Visit) -> bool:
+    async def _visit(self, visit: _Visit) -> bool:
         """Do what is due under a lease, and give that back; whether nothing more is due now."""
+        approval = visit.hold.record
         with about(
             thread_id=approval.thread_id,
             approval_id=approval.approval_id,
             interrupt_id=approval.interrupt_id,
         ):
-            outcome = await self._attend_in_time(approval, deadline, visit)
+            outcome = await self._attend_in_time(visit)
         return await self.storage.approvals.release(
             approval.approval_id,
             fence=approval.fence,
@@ -451,12 +443,12 @@ class Approvals:
             drawn=outcome.drawn,
         )
 
-    async def _attend_in_time(self, approval: Approval, deadline: float, visit: _Visit) -> _Outcome:
+    async def _attend_in_time(self, visit: _Visit) -> _Outcome:
         try:
-            async with asyncio.timeout_at(deadline):
-                return await self._attend_claimed(approval, visit)
+            async with asyncio.timeout_at(visit.hold.deadline):
+                return await self._attend_claimed(visit.hold.record, visit)
         except TimeoutError:
-            return self._later(approval, DeliveryError("attend", "no answer in time"))
+            return self._later(visit.hold.record, DeliveryError("attend", "no answer in time"))
 
     async def _attend_claimed(self, approval: Approval, visit: _Visit) -> _Outcome:
         """Act on the record as claimed."""
@@ -527,10 +519,8 @@ class Approvals:
             error,
             extra={"action": "card_failed", "approval_id": approval.approval_id},
         )
-        wait = backoff(approval.attempts, first=RETRY, most=LONGEST_RETRY, key=approval.approval_id)
-        if error.retry_after is not None:
-            wait = milliseconds(error.retry_after)
-        due_ms = self.clock() + wait
+        wait_ms = CARD_RETRY.wait_ms(approval.attempts, approval.approval_id, error)
+        due_ms = self.clock() + wait_ms
         if approval.status is Status.PENDING:
             due_ms = min(due_ms, replace(approval, remind_ms=None).next_ms)
         # A call that only has to wait its turn has not failed.
@@ -595,7 +585,7 @@ class Approvals:
         async def newest() -> Approval:
             # Read again when it had to wait. What has changed a moment ago is drawn right after:
             # the release sees it.
-            is_new = self.clock() - visit.read_ms <= milliseconds(JUST_READ)
+            is_new = self.clock() - visit.hold.since_ms <= milliseconds(JUST_READ)
             return approval if is_new else await self.storage.approvals.get(approval.approval_id)
 
         look_first = approval.post_tried and not visit.is_born

@@ -15,8 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from bot.clock import backoff, milliseconds
+from bot.clock import milliseconds
 from bot.core.audit import Act, note
+from bot.core.work import EPHEMERAL_RETRY, LEASE, RECORD_PATIENCE, ClaimedWork, Hold
 from bot.errors import DeliveryError
 from bot.ports import Clock, Notifier, Spawn, Stream
 from storage.base import Storage
@@ -25,13 +26,8 @@ from storage.records import Approval, Post, Thread, Whisper
 
 logger = logging.getLogger(__name__)
 
-LEASE = timedelta(seconds=15)
-RETRY = timedelta(seconds=5)
-LONGEST_RETRY = timedelta(minutes=2)
 LIFETIME = timedelta(minutes=10)
 """An answer to a click that comes later than this confuses more than it helps."""
-RECORD_PATIENCE = timedelta(milliseconds=400)
-"""Somebody waits for an acknowledgement: an answer that cannot be recorded is told without."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,12 +143,12 @@ class Outbox:
 
     async def tell(self, whisper_id: str) -> None:
         """Tell a private answer that another process left; nothing when somebody has it."""
-        now = self.clock()
-        whisper = await self.storage.whispers.claim(
-            whisper_id, owner=self.owner, now_ms=now, until_ms=now + milliseconds(LEASE)
-        )
-        if whisper is not None:
-            await self._tell(whisper, await self._offered(whisper), is_kept=True)
+        work = ClaimedWork(claim=self.storage.whispers.claim, owner=self.owner, clock=self.clock)
+        await work.do(whisper_id, self._tell_claimed)
+
+    async def _tell_claimed(self, hold: Hold[Whisper]) -> bool:
+        await self._tell(hold.record, await self._offered(hold.record), is_kept=True)
+        return True
 
     async def _offered(self, whisper: Whisper) -> list[Approval]:
         """Read what its reader can take back; what is gone or cannot be read has no button."""
@@ -245,8 +241,6 @@ class Outbox:
         if error.is_permanent:
             return None
         now = self.clock()
-        wait = backoff(whisper.fence - 1, first=RETRY, most=LONGEST_RETRY, key=whisper.whisper_id)
-        if error.retry_after is not None:
-            wait = max(wait, milliseconds(error.retry_after))
-        later = now + wait
+        attempts = whisper.fence - 1  # it is claimed once for each
+        later = now + EPHEMERAL_RETRY.wait_ms(attempts, whisper.whisper_id, error)
         return later if later < whisper.created_ms + milliseconds(LIFETIME) else None

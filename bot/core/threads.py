@@ -27,12 +27,12 @@ from agents import (
     UnknownInterruptError,
 )
 from agents.core.errors import ModelFault
-from bot.clock import backoff, milliseconds
 from bot.core.audit import Act, note
 from bot.core.inbox import ThreadInbox
 from bot.core.outbox import Outbox
 from bot.core.turns import Progress, Turns
 from bot.core.upkeep.comeback import Comeback
+from bot.core.work import LEASE, THREAD_RETRY, ClaimedWork, Hold
 from bot.errors import DeliveryError, DirectoryError
 from bot.observability.context import about
 from bot.passes import LeftOver, ThreadPass
@@ -43,10 +43,6 @@ from storage.records import Post, Thread
 
 logger = logging.getLogger(__name__)
 
-LEASE = timedelta(seconds=15)
-"""Prolonged while the work lasts; another process takes over when it ends."""
-RETRY = timedelta(seconds=5)
-LONGEST_RETRY = timedelta(minutes=5)
 MAX_ATTEMPTS = 6
 MAX_LOOKS = 60
 """Of a run that others go on with. Slack's failures count as attempts, too, and may be many."""
@@ -119,24 +115,31 @@ class Threads:
         Raises:
             StoreUnavailableError: The lease ends by itself, and the work is due again.
         """
-        while True:
-            now = self.clock()
-            thread = await self.storage.threads.claim(
-                thread_id, owner=self.owner, now_ms=now, until_ms=now + milliseconds(self.lease)
-            )
-            if thread is None:
-                return
-            work = ThreadPass(thread=thread, left=self._left_by_the_last(thread))
-            with about(thread_id=thread_id):
-                retry_ms = await self._work_on_what_is_read(work)
-            if await self.storage.threads.release(
-                thread_id,
-                fence=thread.fence,
-                wakes=thread.wakes,
-                now_ms=self.clock(),
-                retry_ms=retry_ms,
-            ):
-                return
+        await self._claimed.do(thread_id, self._visit)
+
+    @property
+    def _claimed(self) -> ClaimedWork[Thread]:
+        return ClaimedWork(
+            claim=self.storage.threads.claim,
+            owner=self.owner,
+            clock=self.clock,
+            lease=self.lease,
+            sleep=self.sleep,
+        )
+
+    async def _visit(self, hold: Hold[Thread]) -> bool:
+        """Work under the lease, and give it back; whether nothing more is due now."""
+        thread = hold.record
+        work = ThreadPass(thread=thread, left=self._left_by_the_last(thread))
+        with about(thread_id=thread.thread_id):
+            retry_ms = await self._work_on_what_is_read(work)
+        return await self.storage.threads.release(
+            thread.thread_id,
+            fence=thread.fence,
+            wakes=thread.wakes,
+            now_ms=self.clock(),
+            retry_ms=retry_ms,
+        )
 
     def _left_by_the_last(self, thread: Thread) -> LeftOver | None:
         """What the pass before left, if this process made it, in order, and nobody came between."""
@@ -183,63 +186,26 @@ class Threads:
     async def _work_claimed(self, work: ThreadPass) -> int | None:
         """Work under the lease; return when to try again, None when nothing is left to do."""
         thread = work.thread
-        beat = asyncio.create_task(self._keep_lease(thread, asyncio.current_task()))
-        try:
-            await self._advance(work)
-            self._left[thread.thread_id] = LeftOver(fence=thread.fence, running=work.running)
-        except ModelRefusedError as error:
-            await self._give_up(thread, error)  # asking again does not help
-        except (DeliveryError, DirectoryError, ModelError, *_OVERTAKEN) as error:
-            return await self._retry(thread, error)
-        except (StoreUnavailableError, RecordFormatError, CheckpointVersionError):
-            raise  # it is due again: when the lease ends, or when somebody can read it
-        except (AgentError, RecordRefusedError) as error:
-            await self._give_up(thread, error)
-        except Exception as error:  # noqa: BLE001 (a fault of ours must not stop a thread for ever)
-            return await self._retry(thread, error)
-        finally:
-            beat.cancel()
+
+        async def extend(until_ms: int) -> bool:
+            threads, fence = self.storage.threads, thread.fence
+            return await threads.extend(thread.thread_id, fence=fence, until_ms=until_ms)
+
+        async with self._claimed.kept(thread, extend):
+            try:
+                await self._advance(work)
+                self._left[thread.thread_id] = LeftOver(fence=thread.fence, running=work.running)
+            except ModelRefusedError as error:
+                await self._give_up(thread, error)  # asking again does not help
+            except (DeliveryError, DirectoryError, ModelError, *_OVERTAKEN) as error:
+                return await self._retry(thread, error)
+            except (StoreUnavailableError, RecordFormatError, CheckpointVersionError):
+                raise  # it is due again: when the lease ends, or when somebody can read it
+            except (AgentError, RecordRefusedError) as error:
+                await self._give_up(thread, error)
+            except Exception as error:  # noqa: BLE001 (a fault of ours must not stop it for ever)
+                return await self._retry(thread, error)
         return None
-
-    async def _keep_lease(self, thread: Thread, worker: asyncio.Task[None] | None) -> None:
-        """Prolong the lease while the work lasts; stop the work when the lease is lost or ends."""
-        held_until_ms = thread.leased_until_ms
-        step_ms = milliseconds(self.lease) // 3
-        pause_ms = step_ms
-        is_kept: bool | None = True
-        while is_kept is not False and (left_ms := held_until_ms - self.clock()) > 0:
-            await self.sleep(min(pause_ms, left_ms) / 1_000)
-            until_ms = self.clock() + milliseconds(self.lease)
-            is_kept = await self._extend(thread, until_ms, patience=held_until_ms - self.clock())
-            if is_kept:
-                held_until_ms = until_ms
-            # When nobody knows, ask again soon: the lease may still be had.
-            pause_ms = step_ms if is_kept else max(step_ms // 10, 1)
-        if worker is not None:
-            worker.cancel("the lease was lost")
-
-    async def _extend(self, thread: Thread, until_ms: int, *, patience: int) -> bool | None:
-        """Prolong the lease; None when it is not known whether that was done.
-
-        Args:
-            thread: As claimed.
-            until_ms: The new end.
-            patience: Milliseconds until the end of the lease.
-        """
-        if patience <= 0:
-            return None
-        try:
-            async with asyncio.timeout(patience / 1_000):
-                return await self.storage.threads.extend(
-                    thread.thread_id, fence=thread.fence, until_ms=until_ms
-                )
-        except Exception as error:  # noqa: BLE001 (whatever it is, the lease has its end)
-            logger.warning(
-                "lease not prolonged: %s",
-                error,
-                extra={"action": "lease_failed", "thread_id": thread.thread_id},
-            )
-            return None
 
     async def _advance(self, work: ThreadPass) -> None:
         work.thread = await self._comeback.settle(work.thread)
@@ -285,10 +251,7 @@ class Threads:
             return None
         if isinstance(error, DeliveryError) and error.is_refusal:
             self._refused.add(thread.thread_id)
-        wait = backoff(thread.attempts, first=RETRY, most=LONGEST_RETRY, key=thread.thread_id)
-        if isinstance(error, DeliveryError) and error.retry_after is not None:
-            wait = milliseconds(error.retry_after)
-        return self.clock() + wait
+        return self.clock() + THREAD_RETRY.wait_ms(thread.attempts, thread.thread_id, error)
 
     async def _give_up(self, thread: Thread, error: Exception) -> None:
         """End the turn in which the error came, and say so in the thread."""

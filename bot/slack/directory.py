@@ -14,6 +14,7 @@ from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.clock import milliseconds
+from bot.core.work import LOOKUP_PATIENCE
 from bot.errors import DirectoryError
 from bot.ports import Clock, Person
 from bot.slack.calls import may_pass, retry_after, slack_fault
@@ -26,8 +27,6 @@ _UNKNOWN = ("user_not_found", "user_not_visible", "users_not_found")
 FRESH = timedelta(seconds=60)
 """The oldest that facts may be which decide nothing: names, and who writes a message."""
 MAX_KEPT = 10_000
-PATIENCE_S = 2.0
-"""Seconds in which a call may be tried again: somebody waits for the answer to a click."""
 PAUSES_S = (0.2, 0.4)
 """Before the second and the third try, unless Slack says how long to wait."""
 
@@ -181,7 +180,7 @@ class SlackDirectory:
     async def _try_call(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Make a call; again, while somebody may still wait, after a fault that may pass."""
         now = asyncio.get_running_loop().time
-        until = now() + PATIENCE_S
+        until = now() + LOOKUP_PATIENCE.total_seconds()
         for pause in (*PAUSES_S, None):
             try:
                 return await self._ask(method, params)

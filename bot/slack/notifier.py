@@ -20,6 +20,7 @@ from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.config.values import CHANNEL
+from bot.core.work import TEXT_PATIENCE, TURN_PATIENCE
 from bot.errors import DeliveryError
 from bot.people.access import approver_names, backup_names, decider_names
 from bot.ports import Began, Clock, Newest, Stream
@@ -46,11 +47,6 @@ TEXT_EVENT = "countersign_text"
 ESCALATION_EVENT = "countersign_escalation"
 REMINDER_EVENT = "countersign_reminder"
 
-PATIENCE = timedelta(seconds=6)
-"""The longest that a call may wait for its turn while a lease is held for it."""
-
-TEXT_PATIENCE = timedelta(seconds=20)
-"""The longest that an agent's text may wait: the lease of its thread is prolonged meanwhile."""
 NO_PATIENCE = timedelta(0)
 
 Arguments = dict[str, Any]
@@ -392,7 +388,7 @@ class SlackNotifier:
         return await self._call(method, arguments, patience=patience)
 
     async def _call(
-        self, method: str, arguments: Arguments, *, patience: timedelta = PATIENCE
+        self, method: str, arguments: Arguments, *, patience: timedelta = TURN_PATIENCE
     ) -> dict[str, Any]:
         async def ready() -> Arguments:
             return arguments
@@ -405,7 +401,7 @@ class SlackNotifier:
         channel_id: str,
         make: Callable[[], Awaitable[Arguments | None]],
         *,
-        patience: timedelta = PATIENCE,
+        patience: timedelta = TURN_PATIENCE,
         tries: int = 2,
     ) -> dict[str, Any]:
         """Make a call when its turn has come; what it says is read only then.

@@ -16,6 +16,7 @@ from datetime import timedelta
 
 from bot.clock import milliseconds
 from bot.core.audit import Act, note
+from bot.core.work import FORGETTING_LEASE
 from bot.ports import Clock
 from storage.base import Storage
 from storage.errors import RecordFormatError, RecordNotFoundError, StorageError
@@ -23,7 +24,6 @@ from storage.records import Thread
 
 logger = logging.getLogger(__name__)
 
-LEASE = timedelta(seconds=60)
 PIECE = 200
 """Records of a kind that are deleted at a time: the database serves others in between."""
 KEPT = frozenset(
@@ -155,7 +155,7 @@ class Forgetting:
             return forecast
         now = self.clock()
         thread = await self.storage.retention.seal(
-            thread_id, owner=self.owner, now_ms=now, until_ms=now + milliseconds(LEASE)
+            thread_id, owner=self.owner, now_ms=now, until_ms=now + milliseconds(FORGETTING_LEASE)
         )
         if thread is None and await self._is_there(thread_id):
             return Forecast(thread_id=thread_id, counts=forecast.counts, refusal="it was woken")
@@ -216,7 +216,7 @@ class Forgetting:
 
     async def _erase(self, thread_id: str, thread: Thread | None) -> str:
         """Delete piece by piece under the lease; return why something stays, if it does."""
-        retention, half = self.storage.retention, milliseconds(LEASE) // 2
+        retention, half = self.storage.retention, milliseconds(FORGETTING_LEASE) // 2
         long_ms = self.clock() + half
         more = 1
         while more:
@@ -226,7 +226,7 @@ class Forgetting:
             if thread is not None and now >= long_ms:
                 long_ms = now + half
                 if not await self.storage.threads.extend(
-                    thread_id, fence=thread.fence, until_ms=now + milliseconds(LEASE)
+                    thread_id, fence=thread.fence, until_ms=now + milliseconds(FORGETTING_LEASE)
                 ):
                     return "it took too long, and another process has it now: try again"
         return ""

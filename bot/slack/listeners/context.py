@@ -7,7 +7,6 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any, TypeVar
 
 from aiohttp import ClientError
@@ -22,6 +21,7 @@ from bot.core.edits import Edits
 from bot.core.inbox import ThreadInbox
 from bot.core.outbox import Outbox
 from bot.core.threads import Threads
+from bot.core.work import CLICK_PATIENCE
 from bot.errors import DeliveryError, DirectoryError, NotRecordedError
 from bot.ports import Actor, CheckedCall, Clock, Spawn
 from bot.questions.record import canonical
@@ -45,9 +45,6 @@ RECORDED = (
     "Your decision is on record and counts. Slack does not let me change the card now; I will as "
     "soon as it does."
 )
-
-PATIENCE = timedelta(seconds=2.5)
-"""How long a click may take in all: Slack gives up after three seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +84,7 @@ class ListenerContext:
             NotRecordedError: It took too long; whether the write took place is not known.
         """
         try:
-            async with asyncio.timeout(PATIENCE.total_seconds()):
+            async with asyncio.timeout(CLICK_PATIENCE.total_seconds()):
                 return await work
         except TimeoutError as error:
             raise NotRecordedError from error

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
 from agents.models import call, say
-from bot.core.approvals import LEASE, PATIENCE
+from bot.core.work import ATTENDANCE, LEASE
 from bot.ports import Newest
 from storage.records import Approval, Decision, Status
 from storage.sqlite import SqliteStorage
@@ -71,7 +71,7 @@ async def test_i4_a_card_whose_turn_comes_late_gets_a_lease_of_its_own(
     office, notifier = await an_undrawn(storage)
     approval = await office.the_approval()
     assert approval.leased_by == office.owner
-    office.clock.forward(seconds=(LEASE - PATIENCE).total_seconds() + 1)
+    office.clock.forward(seconds=(LEASE - ATTENDANCE).total_seconds() + 1)
     await office.queue.run()
     assert notifier.posts == [approval.approval_id]
     assert (await storage.approvals.get(approval.approval_id)).fence == approval.fence + 1

@@ -273,7 +273,7 @@ async def test_an_attendance_is_timed_from_its_claim(
     office = Office(storage, [PAY])
     await office.hear(ASK)
     approval = await office.the_approval()
-    monkeypatch.setattr(approvals_module, "PATIENCE", timedelta(milliseconds=30))
+    monkeypatch.setattr(approvals_module, "ATTENDANCE", timedelta(milliseconds=30))
 
     async def slow(*_: object, **__: object) -> None:
         await asyncio.Event().wait()  # long before the card is drawn

@@ -11,7 +11,8 @@ import pytest
 
 from agents.models import call, say
 from bot.core.audit import story
-from bot.core.upkeep.forgetting import KEPT, LEASE, Forgetting, Retention
+from bot.core.upkeep.forgetting import KEPT, Forgetting, Retention
+from bot.core.work import FORGETTING_LEASE
 from storage.errors import RecordNotFoundError, StoreUnavailableError
 from storage.sqlite import SqliteStorage
 from tests.contract.builders import a_whisper
@@ -196,7 +197,7 @@ async def test_i4_a_forgetting_that_is_cut_off_is_finished_by_the_next(
     meddling: Any = Meddling(storage, **{step: die})
     with pytest.raises(KilledError):
         await forgetting_of(office, storage=meddling).forget(THREAD_ID, how="forget")
-    office.clock.forward(seconds=LEASE.total_seconds() + 1)
+    office.clock.forward(seconds=FORGETTING_LEASE.total_seconds() + 1)
 
     forecast = await forgetting_of(office).forget(THREAD_ID, how="forget")
 
@@ -222,7 +223,7 @@ async def test_a_long_forgetting_keeps_its_lease(storage: SqliteStorage) -> None
     office = await an_ended_thread(storage)
 
     async def slow(result: int) -> int:
-        office.clock.forward(seconds=LEASE.total_seconds() / 2)
+        office.clock.forward(seconds=FORGETTING_LEASE.total_seconds() / 2)
         return result
 
     meddling: Any = Meddling(storage, strip=slow)

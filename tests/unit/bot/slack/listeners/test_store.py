@@ -9,6 +9,7 @@ from typing import cast
 
 import pytest
 
+from bot.core.work import CLICK_PATIENCE
 from bot.layout.action_ids import ActionId
 from bot.slack.listeners import context as desk_module
 from storage.base import ApprovalStore, InboxStore, Storage
@@ -63,7 +64,7 @@ def with_store(counter: Counter, **changes: object) -> Counter:
 
 
 async def test_a_store_that_is_too_slow(counter: Counter, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(desk_module, "PATIENCE", desk_module.PATIENCE / 200)
+    monkeypatch.setattr(desk_module, "CLICK_PATIENCE", CLICK_PATIENCE / 200)
     approval = await counter.office.the_approval()
     slow = with_store(counter, approvals=cast(ApprovalStore, Slow()))
     assert (await slow.send(a_click(approval, ActionId.APPROVE))).status == 200
@@ -116,7 +117,7 @@ class PickyInbox:
 async def test_an_event_does_not_wait_for_ever(
     counter: Counter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(desk_module, "PATIENCE", desk_module.PATIENCE / 200)
+    monkeypatch.setattr(desk_module, "CLICK_PATIENCE", CLICK_PATIENCE / 200)
     slow = with_store(counter, inbox=cast(InboxStore, SlowInbox()))
     again = an_event(ts="1800000000.000009", thread_ts=ROOT)
     async with asyncio.timeout(5):
