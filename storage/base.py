@@ -209,7 +209,7 @@ class ApprovalStore(Protocol):
         ...
 
     async def decide(self, approval_id: str, decision: Decision, *, digest: str) -> Approval:
-        """Record the decision, once: the guard of the whole product.
+        """Record the decision, once: the whole product stands on this.
 
         One conditional write: the approval is pending, its `digest` equals `digest`, and, unless
         the decision is an expiry, `decision.at_ms < expires_ms`. Sets `status` and `decision`, adds

@@ -49,6 +49,7 @@ class SessionValues(MutableMapping[str, object]):
         return self._values[key]
 
     def __setitem__(self, key: str, value: object) -> None:
+        # Encoded first: a value that cannot be stored is refused, and nothing has changed.
         self._changed[key] = encode([value])
         self._values[key] = value
 
@@ -212,6 +213,7 @@ class RunContext:
     def claim(self, address: Address, slot: str) -> Point | None:
         """Give out the interrupt that belongs to a scope; only once."""
         for point in self._index.at(address, slot):
+            # Only once: a component that runs again in this run must not use one answer twice.
             if point.id not in self.claimed:
                 self.claimed.add(point.id)
                 _on_claim.get()(point)
@@ -237,7 +239,7 @@ class RunContext:
         """Find answers that nobody used, when the run has come to its end or asks people again.
 
         Args:
-            waiting: What waits now; whatever waits on, is told by others.
+            waiting: What waits now; others tell of the points that wait on.
         """
         # A process that died may have used them: its journal says what it did, not what it read.
         if self.waiting is None or self._has_past:
@@ -368,6 +370,7 @@ def address_segment(type: str, id: str, sub_id: str = "") -> Iterator[Address]: 
     scope = current_scope("address_segment()")
     address = scope.address.child(Segment(type, id, sub_id))
     point = scope.run.enter(address, "")
+    # What people granted is for the call above, never for what runs inside of it.
     with entered(replace(scope, address=address, slot="", point=point, granted=None)):
         yield address
 
@@ -454,6 +457,7 @@ def get_resume_context(kind: object) -> tuple[bool, bool, object]:
     if answer is None:
         return True, False, None
     if not fits(kind, answer):
+        # Kept and not raised: the component may ask for another kind next, or ask people again.
         if point.id not in run.read:
             run.misfits[point.id] = ResumeDataError(
                 f"the answer for {point.address} is a {type(answer).__name__}, expected "
@@ -610,6 +614,7 @@ async def begin_call(
         if not goes_on:
             return frozen.reason
         frozen = cast("Mapping[str, Json]", (begun or {}).get("frozen", {}))
+    # The last step before the tool: a crash from here on leaves a doubt, never a second run.
     await mark_started(arguments, frozen=frozen, masks=masks)
     return ""
 

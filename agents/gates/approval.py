@@ -89,7 +89,7 @@ def approval_gate(tool: Tool, *, rule: str = DEFAULT_RULE) -> Tool:
     """Let a tool run only after a person has approved the call; asks with `ApprovalInfo`.
 
     Args:
-        tool: What is guarded; any tool, also one that asks people itself.
+        tool: The tool in it; any tool, also one that asks people itself.
         rule: Name of the rule that asks.
     """
     return Gate(tool, "approval", rule)
@@ -99,7 +99,7 @@ def review_edit_gate(tool: Tool, *, rule: str = DEFAULT_RULE) -> Tool:
     """Let a tool run only after a person has approved or edited it; asks with `ReviewEditInfo`.
 
     Args:
-        tool: What is guarded; any tool, also one that asks people itself.
+        tool: The tool in it; any tool, also one that asks people itself.
         rule: Name of the rule that asks.
     """
     return Gate(tool, "review", rule)

@@ -71,7 +71,7 @@ class CallGate(ABC):
     """A tool that asks people about each call before it runs what it wraps.
 
     Attributes:
-        tool: What is guarded.
+        tool: The tool in it.
     """
 
     tool: Tool
@@ -111,7 +111,7 @@ class CallGate(ABC):
 
         Raises:
             InvalidArgumentsError: The arguments do not fit; nobody is asked.
-            Interrupted: People are asked, or what is guarded asks them.
+            Interrupted: People are asked, by the gate or by the tool in it.
         """
         granted = granted_arguments()
         with state_slot(self.slot):

@@ -160,7 +160,7 @@ def choice_gate(
     other, possibly different people.
 
     Args:
-        tool: What is guarded.
+        tool: The tool in it.
         parameter: The argument that people choose.
         options: What they can choose; each fits the tool.
         question: What they are asked.

@@ -145,7 +145,7 @@ def complete_gate(tool: Tool, missing: Sequence[str] = (), *, rule: str = DEFAUL
     gate outside, people approve a call that is not complete yet.
 
     Args:
-        tool: What is guarded.
+        tool: The tool in it.
         missing: Which arguments the model may leave out; all that are required when empty.
         rule: Name of the rule that asks.
 

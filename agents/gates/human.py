@@ -308,7 +308,7 @@ def human_gate(tool: Tool, config: HumanInterruptConfig, *, rule: str = DEFAULT_
     """Let a tool run only after a person has accepted or edited the call.
 
     Args:
-        tool: What is guarded; any tool, also one that asks people itself.
+        tool: The tool in it; any tool, also one that asks people itself.
         config: What people may answer, and when they are asked.
         rule: Name of the rule that asks.
     """

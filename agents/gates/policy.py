@@ -87,7 +87,7 @@ class PolicyGate(DecisionGate):
         )
 
 
-def guard(tool: Tool, policy: Policy, *, time_limit: float = TIME_LIMIT) -> Tool:
+def policy_gate(tool: Tool, policy: Policy, *, time_limit: float = TIME_LIMIT) -> Tool:
     """Have a policy judge each call of a tool.
 
     A call that it allows is noted as started, like one that people agreed to: after a crash it is
@@ -95,7 +95,7 @@ def guard(tool: Tool, policy: Policy, *, time_limit: float = TIME_LIMIT) -> Tool
     complete the arguments, the policy is put inside of it, where it sees all of them.
 
     Args:
-        tool: What is guarded; any tool, also one that asks people itself.
+        tool: The tool in it; any tool, also one that asks people itself.
         policy: Asked once for each call; see `Policy.evaluate`.
         time_limit: How long it may take for a call, in seconds.
 
@@ -103,10 +103,10 @@ def guard(tool: Tool, policy: Policy, *, time_limit: float = TIME_LIMIT) -> Tool
         AgentConfigError: The policy names an argument, or a tag, that the tool does not have.
     """
     if isinstance(tool, CallGate) and tool.completes_arguments:
-        return replace(tool, tool=guard(tool.tool, policy, time_limit=time_limit))
+        return replace(tool, tool=policy_gate(tool.tool, policy, time_limit=time_limit))
     check_tool(policy, tool.definition)
     return PolicyGate(tool, policy, time_limit)
 
 
-policy_gate = guard
-"""The same, named like the other gates."""
+guard = policy_gate
+"""An older name of `policy_gate`, kept for programs that use it."""

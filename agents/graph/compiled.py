@@ -25,9 +25,9 @@ from agents.core.outlet import telling
 from agents.core.scope import address_segment, current_scope
 from agents.graph.drawing import mermaid
 from agents.graph.errors import NoGraphStoreError, ThreadBusyError
-from agents.graph.nodes.engine import Engine, read_state
 from agents.graph.nodes.function import graph_number
 from agents.graph.nodes.once import kept
+from agents.graph.nodes.steps import GraphRun, read_state
 from agents.graph.state.channels import Values
 from agents.graph.threads.answers import (
     Resume,
@@ -194,8 +194,8 @@ class CompiledGraph(GraphThreads):
 
         async def work() -> Values:
             with address_segment("runnable", self.name, number):
-                engine = Engine(self.topology, step_limit=step_limit)
-                return await engine.run(lambda: self.topology.channels.given(input, "the input"))
+                graph_run = GraphRun(self.topology, step_limit=step_limit)
+                return await graph_run.run(lambda: self.topology.channels.given(input, "the input"))
 
         return await kept(f"graph {scope.address} {self.name} {number}", work)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable
 
 from agents.core.errors import AgentConfigError
 from agents.gates.approval import DEFAULT_RULE, approval_gate, review_edit_gate
-from agents.gates.policy import guard
+from agents.gates.policy import policy_gate
 from agents.middlewares.base import Middleware
 from agents.middlewares.matching import ALL, ToolChoice, Tools
 from agents.policy.base import TIME_LIMIT, Policy
@@ -74,7 +74,7 @@ class PolicyMiddleware(Middleware):
 
     def wrap_tool(self, tool: Tool) -> Tool:
         """See `Middleware.wrap_tool`."""
-        return guard(tool, self._policy, time_limit=self._time_limit)
+        return policy_gate(tool, self._policy, time_limit=self._time_limit)
 
 
 def approval_middleware(
@@ -112,7 +112,7 @@ def review_middleware(
 
 
 def policy_middleware(policy: Policy, *, time_limit: float = TIME_LIMIT) -> Middleware:
-    """Have a policy judge each call of each tool; see `guard`.
+    """Have a policy judge each call of each tool; see `policy_gate`.
 
     Gates that a tool has of its own stay: what the policy allows, they may still ask about.
 

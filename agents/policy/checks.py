@@ -36,7 +36,7 @@ class NamesTools(Protocol):
     """A policy that names tools, and can check that they exist."""
 
     def check_names(self, known: Collection[str]) -> None:
-        """Refuse names of tools that do not exist: a misspelled name would guard nothing.
+        """Refuse names of tools that do not exist: a misspelled name would protect nothing.
 
         Args:
             known: Names of all tools that the policy is asked about.
@@ -58,7 +58,7 @@ class NamesArguments(Protocol):
             tool: A tool that the policy is asked about.
 
         Raises:
-            AgentConfigError: A rule would guard nothing.
+            AgentConfigError: A rule would protect nothing.
         """
         ...
 

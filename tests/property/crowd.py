@@ -24,7 +24,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.function import AgentInfo, DeltaToolCalls, FunctionModel
 
-from agents import ChatModelAgent, follow_up_tool, guard, tool
+from agents import ChatModelAgent, follow_up_tool, policy_gate, tool
 from agents.models import call, say, stream_pieces
 from agents.policy import Ask, Condition, Rule, RulePolicy
 from bot.core.edits import Edits
@@ -250,7 +250,7 @@ class Crowd:
             self._look_before(ref, amount)
             return f"paid {amount} for {ref}"
 
-        return [guard(pay, POLICY), follow_up_tool()]
+        return [policy_gate(pay, POLICY), follow_up_tool()]
 
     def _look_before(self, ref: str, amount: int) -> None:
         """I13: somebody whom the rule for exactly this demands has agreed to exactly this."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal, TypeAlias, TypeVar
 
-from agents import guard
+from agents import policy_gate
 from agents.gates import approval_gate, review_edit_gate
 from agents.policy import (
     Allow,
@@ -174,10 +174,10 @@ def wrapped(tool: Tool, book: Book) -> Tool:
             case Code():
                 tool = approval_gate(tool)
             case Rules():
-                tool = guard(tool, _policy(part))
+                tool = policy_gate(tool, _policy(part))
             case Both():
                 join = all_of if part.how == "all" else first_of
-                tool = guard(tool, join(*(_policy(rules) for rules in part.parts)))
+                tool = policy_gate(tool, join(*(_policy(rules) for rules in part.parts)))
     return tool
 
 

@@ -12,7 +12,7 @@ from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls
 
 from agents import Agent, ChatModelAgent, tool
 from agents.gates.approval import approval_gate, review_edit_gate
-from agents.gates.policy import guard
+from agents.gates.policy import policy_gate
 from agents.policy import Allow, Ask, Condition, Deny, Rule, RulePolicy
 from agents.tools.base import Tool
 
@@ -64,11 +64,11 @@ class Pays:
         yield {0: DeltaToolCall(name="pay", json_args=arguments, tool_call_id="c1")}
 
 
-small = Pays(guard(pay, LIMITS))
-big = Pays(guard(pay, LIMITS), 500)
-nested = Pays(guard(approval_gate(pay), LIMITS))
+small = Pays(policy_gate(pay, LIMITS))
+big = Pays(policy_gate(pay, LIMITS), 500)
+nested = Pays(policy_gate(approval_gate(pay), LIMITS))
 around_review = Pays(
-    guard(
+    policy_gate(
         review_edit_gate(pay),
         RulePolicy(
             rules=(

@@ -1,1 +1,1 @@
-"""Nodes at work: the engine, one node's run, its questions, and breakpoints."""
+"""Nodes at work: the steps of a graph, one node's run, its questions, and breakpoints."""

@@ -98,6 +98,7 @@ class Gatekeeper:
             return one, Interrupted(self._question(one, state))
         if point.id in run.answers:
             return self._answered(one, point, state)
+        # A changed state is another question: an answer to the old one must not pass it.
         new = self._question(one, state)
         return one, Interrupted(point if _is_same(point, new) else new)
 
@@ -109,6 +110,7 @@ class Gatekeeper:
             check_passage(answer, one.slot)
         except ResumeDataError as error:  # an answer that an earlier version has noted
             return one, Interrupted(point, (error,))
+        # A no holds whatever is shown now; a yes holds for exactly what people saw.
         refusal = refuses(answer)
         if refusal:
             outcome, told = _stopped(one, answer)

@@ -99,7 +99,7 @@ def check_passage(answer: object, where: str) -> None:
 
 @dataclass(slots=True, kw_only=True)
 class NodeRun:
-    """A node that runs now, and what it may know of its questions. For the engine.
+    """A node that runs now, and what it may know of its questions. For the runtime.
 
     Attributes:
         run: The run that it belongs to.
@@ -251,7 +251,7 @@ _node: ContextVar[NodeRun] = ContextVar("agents_graph_node")
 
 @contextmanager
 def running(node: NodeRun) -> Iterator[None]:
-    """Make a node the one that runs here. For the engine."""
+    """Make a node the one that runs here. For the runtime."""
     token = _node.set(node)
     try:
         yield

@@ -1,4 +1,4 @@
-"""One process working on one thread: runs the engine, and stores how it went."""
+"""The work of one process on one thread: runs the graph, and stores the result."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from agents.core.pending import Point
 from agents.core.scope import RunContext, Scope, SessionValues, address_segment, entered
 from agents.graph.commands import END, Command
 from agents.graph.errors import GotoError, NodeRefusedError, StateUpdateError
-from agents.graph.nodes.engine import Engine, Hooks, read_state, shown_values
+from agents.graph.nodes.steps import GraphRun, Hooks, read_state, shown_values
 from agents.graph.state.channels import Values
 from agents.graph.state.place import GraphInfo, GraphState
 from agents.graph.state.plan import Topology
@@ -104,18 +104,18 @@ class Execution:
         self._tell_start(run, work)
         hooks = Hooks(keep=lambda state: self._keep(head, run, state), tell=self._tell)
         with entered(Scope(run=run)), address_segment("runnable", self._topology.name):
-            engine = Engine(self._topology, hooks, step_limit=work.step_limit)
+            graph_run = GraphRun(self._topology, hooks, step_limit=work.step_limit)
             try:
-                values = await engine.run(dict)
+                values = await graph_run.run(dict)
             except Interrupted as signal:
-                return await self._pause(head, run, signal, work)
+                return await self._wait_for_people(head, run, signal, work)
             except NodeRefusedError as error:
-                await self._end(head, run, replace(engine.state, tasks=(), gate=()), str(error))
+                await self._end(head, run, replace(graph_run.state, tasks=(), gate=()), str(error))
                 raise
             except Exception as error:
-                await self._fail(head, run, engine, error)
+                await self._fail(head, run, graph_run, error)
                 raise
-        return await self._finish(head, run, engine.state, values, work)
+        return await self._finish(head, run, graph_run.state, values, work)
 
     def _tell_start(self, run: RunContext, work: ThreadWork) -> None:
         name, thread_id = self._topology.name, run.checkpoint_id
@@ -145,13 +145,15 @@ class Execution:
         if not self._options.every_step:
             return
         await self._save(head, run, bare_point(head.point, state), "running")
+        # The new head begins a new journal; entries of the old one belong to the old head.
         run.journal = self._thread.journal(every_step=True)
 
-    async def _pause(
+    async def _wait_for_people(
         self, head: ThreadDocument, run: RunContext, signal: Interrupted, work: ThreadWork
     ) -> GraphResult:
         point = signal.point
         result = self._result(point)
+        # Stored before anybody is asked: each answer finds its question on record.
         saved = await self._save(head, run, point, "paused")
         result = replace(result, checkpoint=saved.number if self._thread.thread_id else 0)
         self._tell("updates", {"__interrupt__": result.interrupts})
@@ -159,17 +161,18 @@ class Execution:
         self._tell("interrupts", result.interrupts)
         contexts = tuple(one.context for one in result.interrupts)
         run.observers.tell(RunInterrupted(checkpoint_id=run.checkpoint_id, contexts=contexts))
+        # Raised last: whatever does fit is stored by now.
         for refusal in (*work.refusals, *signal.refusals, *self._unused(run, point)):
             raise refusal
         return result
 
     async def _fail(
-        self, head: ThreadDocument, run: RunContext, engine: Engine, error: Exception
+        self, head: ThreadDocument, run: RunContext, graph_run: GraphRun, error: Exception
     ) -> None:
         """Store what is finished beside an error; a thread that somebody took over is left be."""
         run.journal.raise_failure()
         told = f"{type(error).__name__}: {error}"
-        await self._save(head, run, engine.kept_point(), "failed", told)
+        await self._save(head, run, graph_run.kept_point(), "failed", told)
         run.observers.tell(RunFailed(checkpoint_id=run.checkpoint_id, error=error))
 
     async def _finish(

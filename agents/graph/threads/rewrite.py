@@ -9,8 +9,8 @@ from agents.core.address import Address
 from agents.core.errors import AgentConfigError
 from agents.core.pending import Point
 from agents.graph.commands import END, START
-from agents.graph.nodes.engine import shown_values
 from agents.graph.nodes.questions import Question
+from agents.graph.nodes.steps import shown_values
 from agents.graph.state.place import Break, GraphInfo, GraphState, Outcome, Task
 from agents.graph.state.plan import Topology
 from agents.graph.threads.document import ThreadDocument, bare_point

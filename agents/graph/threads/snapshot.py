@@ -10,8 +10,8 @@ from agents.core.address import Address, Segment
 from agents.core.cancel import CancelInfo
 from agents.core.pending import InterruptContext, Point
 from agents.graph.commands import Send
-from agents.graph.nodes.engine import shown_values
 from agents.graph.nodes.questions import Question
+from agents.graph.nodes.steps import shown_values
 from agents.graph.state.channels import Values
 from agents.graph.state.place import GraphState, TaskStatus
 from agents.graph.state.plan import Topology

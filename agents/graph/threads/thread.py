@@ -183,6 +183,7 @@ class GraphThread:
         elif before is not None:
             document = replace(document, number=before.number, parent=before.parent)
         if before is not None and (is_new or self._partials):
+            # The copy comes first: a crash in between leaves a copy too many, and no gap.
             await self._archive()
         if self._store is not None:
             running = document.phase == "running"
@@ -217,6 +218,7 @@ class GraphThread:
         change = difference(before, document)
         if change is None:
             return None
+        # Noted, then given back: `is_settled` finds out when a process died in between.
         await journal.append(PARTIAL, "", {"claim": self._version, **change})
         self._version = await store.release(self._key, expected_version=self._version)
         self.head = replace(document, number=before.number + 1, parent=before.number)
@@ -224,7 +226,7 @@ class GraphThread:
 
     @property
     def is_settled(self) -> bool:
-        """Whether who died, had noted all of its work, and only did not give the thread back."""
+        """Whether a process died when its work was noted, but the thread not yet given back."""
         is_noted = bool(self._partials) and self._partials[-1].get("claim") == self._version
         return self.is_running and is_noted
 

@@ -14,7 +14,7 @@ from agents.core.errors import (
     NothingPendingError,
 )
 from agents.graph.errors import NoGraphStoreError, OtherGraphError, ThreadBusyError
-from agents.graph.nodes.engine import shown_values
+from agents.graph.nodes.steps import shown_values
 from agents.graph.state.plan import Topology
 from agents.graph.threads.document import ThreadDocument
 from agents.graph.threads.execution import Options

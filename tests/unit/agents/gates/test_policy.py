@@ -9,13 +9,14 @@ from datetime import timedelta
 
 import pytest
 
+from agents import guard
 from agents.core.calls import ToolOutcome, ToolReturn
 from agents.core.codec import Json, decode, encode
 from agents.core.errors import AgentConfigError, ToolError, TopologyChangedError
 from agents.core.infos import ApprovalInfo, Expired, ReviewEditInfo
 from agents.core.interrupt import interrupt
 from agents.core.scope import get_resume_context
-from agents.gates import GateState, approval_gate, guard, policy_gate, review_edit_gate, tool
+from agents.gates import GateState, approval_gate, policy_gate, review_edit_gate, tool
 from agents.gates.complete import complete_gate
 from agents.gates.policy import PolicyGate
 from agents.models import call, say
@@ -60,7 +61,7 @@ LIMITS = RulePolicy(
 
 def staged(ruling: Ruling, **arguments: Json) -> tuple[Stage, Judge, Plain]:
     judge, pay = Judge(ruling), Plain("pay")
-    return Stage(guard(pay, judge), arguments or {"x": 1}, why="They asked."), judge, pay
+    return Stage(policy_gate(pay, judge), arguments or {"x": 1}, why="They asked."), judge, pay
 
 
 async def test_allowed_call_runs_without_a_question() -> None:
@@ -73,7 +74,9 @@ async def test_allowed_call_runs_without_a_question() -> None:
 
 async def test_policy_is_told_about_the_call() -> None:
     judge = Judge(Allow())
-    stage = Stage(guard(tagged(Plain("pay", idempotent=True), "money"), judge), {"x": 1}, "Why.")
+    stage = Stage(
+        policy_gate(tagged(Plain("pay", idempotent=True), "money"), judge), {"x": 1}, "Why."
+    )
     await stage.run()
     (call,) = judge.calls
     assert (call.tool, call.arguments, call.call_id) == ("pay", {"x": 1}, "c1")
@@ -88,7 +91,7 @@ async def test_policy_cannot_change_what_runs() -> None:
             return Allow()
 
     pay = Plain("pay")
-    await Stage(guard(pay, Meddler()), {"x": 1}).run()
+    await Stage(policy_gate(pay, Meddler()), {"x": 1}).run()
     assert pay.calls == [{"x": 1}]
 
 
@@ -114,7 +117,7 @@ async def test_failing_policy_denies() -> None:
             raise ValueError("no")
 
     pay = Plain("pay")
-    result = await Stage(guard(pay, Broken()), {"x": 1}).run()
+    result = await Stage(policy_gate(pay, Broken()), {"x": 1}).run()
     assert result is not None
     assert result.outcome is ToolOutcome.REFUSED
     assert "the policy failed (ValueError)" in result.text
@@ -126,7 +129,7 @@ async def test_policy_that_asks_people_itself_denies() -> None:
         async def evaluate(self, call: PolicyCall) -> Ruling:
             interrupt("may I?")
 
-    stage = Stage(guard(Plain("pay"), Asks()), {"x": 1})
+    stage = Stage(policy_gate(Plain("pay"), Asks()), {"x": 1})
     result = await stage.run()
     assert result is not None
     assert "it has to return `Ask`" in result.text
@@ -191,7 +194,7 @@ async def test_approved_call_runs_once_and_is_not_judged_again() -> None:
 
 async def test_edit_is_judged() -> None:
     pay = Plain("pay")
-    stage = Stage(guard(pay, LIMITS), {"x": 20})
+    stage = Stage(policy_gate(pay, LIMITS), {"x": 20})
     await stage.run()
     info = stage.question(ReviewEditInfo)
     before = stage.asked.id
@@ -205,7 +208,7 @@ async def test_edit_is_judged() -> None:
 
 async def test_edit_into_what_is_allowed_runs() -> None:
     pay = Plain("pay")
-    stage = Stage(guard(pay, LIMITS), {"x": 20})
+    stage = Stage(policy_gate(pay, LIMITS), {"x": 20})
     await stage.run()
     await stage.answer(stage.question(ReviewEditInfo).edit({"x": 3}))
     assert pay.calls == [{"x": 3}]
@@ -214,7 +217,7 @@ async def test_edit_into_what_is_allowed_runs() -> None:
 @pytest.mark.parametrize(("x", "runs"), [(500, False), (2, True)])
 async def test_edit_in_a_gate_inside_is_judged_too(x: int, runs: bool) -> None:
     pay = Plain("pay")
-    stage = Stage(guard(review_edit_gate(pay), LIMITS), {"x": 1})
+    stage = Stage(policy_gate(review_edit_gate(pay), LIMITS), {"x": 1})
     await stage.run()
     result = await stage.answer(stage.question(ReviewEditInfo).edit({"x": x}))
     assert (result is not None) is runs
@@ -224,7 +227,7 @@ async def test_edit_in_a_gate_inside_is_judged_too(x: int, runs: bool) -> None:
 
 async def test_policy_and_gate_ask_one_after_the_other() -> None:
     pay = Plain("pay")
-    stage = Stage(guard(approval_gate(pay), Judge(ASK)), {"x": 1})
+    stage = Stage(policy_gate(approval_gate(pay), Judge(ASK)), {"x": 1})
     await stage.run()
     assert await stage.answer(stage.question(ReviewEditInfo).accept()) is None
     assert await stage.answer(stage.question(ApprovalInfo).approve()) is not None
@@ -244,7 +247,7 @@ def asking_tool() -> Tool:
 
 async def test_allowed_call_that_asks_itself_is_judged_once() -> None:
     judge = Judge(Allow())
-    stage = Stage(guard(asking_tool(), judge), {"x": 1})
+    stage = Stage(policy_gate(asking_tool(), judge), {"x": 1})
     assert await stage.run() is None
     assert stage.asked.parent is None  # nobody sees a gate that asked nothing
     judge.ruling = Deny()
@@ -253,7 +256,7 @@ async def test_allowed_call_that_asks_itself_is_judged_once() -> None:
 
 
 async def test_allowance_for_other_arguments_does_not_count() -> None:
-    stage = Stage(guard(asking_tool(), Judge(Allow())), {"x": 1})
+    stage = Stage(policy_gate(asking_tool(), Judge(Allow())), {"x": 1})
     await stage.run()
     assert stage.point is not None
     state = decode(stage.point.state)
@@ -268,7 +271,7 @@ async def test_policy_goes_inside_of_a_completing_gate() -> None:
         return f"{x} {note}"
 
     judge = Judge(Allow())
-    made = guard(approval_gate(complete_gate(tool(pay), ["x"])), judge)
+    made = policy_gate(approval_gate(complete_gate(tool(pay), ["x"])), judge)
     assert made.definition.gates == ("approval", "complete", "policy")
     stage = Stage(made, {"note": "n"})
     await stage.run()
@@ -287,7 +290,9 @@ async def test_granted_arguments_are_not_judged() -> None:
 
 async def test_d12_policy_gate_that_is_gone_refuses() -> None:
     pay = Plain("pay")
-    world = World([call("pay", {"x": 1}, id="c1"), say("done")], [guard(pay, Judge(Ask(rule="r")))])
+    world = World(
+        [call("pay", {"x": 1}, id="c1"), say("done")], [policy_gate(pay, Judge(Ask(rule="r")))]
+    )
     context = contexts(await world.run())["c1"]
     assert isinstance(context.info, ApprovalInfo)
     world.tools = [pay]
@@ -297,8 +302,8 @@ async def test_d12_policy_gate_that_is_gone_refuses() -> None:
 
 
 def test_wrapper_has_two_names() -> None:
-    assert policy_gate is guard
-    made = guard(Plain("pay"), Judge(Allow()), time_limit=1)
+    assert guard is policy_gate
+    made = policy_gate(Plain("pay"), Judge(Allow()), time_limit=1)
     assert isinstance(made, PolicyGate)
     assert made.time_limit == 1
     assert made.validate({"x": 1}) == {"x": 1}
@@ -321,9 +326,9 @@ def test_wrappers_say_what_is_in_them() -> None:
             return {("graph", "g"): 1}
 
     inner = Graph("pay")
-    assert guard(tagged(inner, "t"), Judge(Allow())).components() == {("graph", "g"): 1}  # type: ignore[attr-defined]
-    assert guard(tagged(Plain("pay"), "t"), Judge(Allow())).components() == {}  # type: ignore[attr-defined]
-    assert guard(Plain("pay"), Judge(Allow())).components() == {}  # type: ignore[attr-defined]
+    assert policy_gate(tagged(inner, "t"), Judge(Allow())).components() == {("graph", "g"): 1}  # type: ignore[attr-defined]
+    assert policy_gate(tagged(Plain("pay"), "t"), Judge(Allow())).components() == {}  # type: ignore[attr-defined]
+    assert policy_gate(Plain("pay"), Judge(Allow())).components() == {}  # type: ignore[attr-defined]
 
 
 class Endless:
@@ -336,7 +341,7 @@ class Endless:
 
 async def test_i1_a_policy_that_takes_longer_than_it_may_denies() -> None:
     pay = Plain("pay")
-    done = await Stage(guard(pay, Endless(), time_limit=0.01), {"x": 1}).run()
+    done = await Stage(policy_gate(pay, Endless(), time_limit=0.01), {"x": 1}).run()
     assert done is not None
     assert done.outcome is ToolOutcome.REFUSED
     assert "did not answer within 0.01 seconds" in done.text
@@ -344,7 +349,7 @@ async def test_i1_a_policy_that_takes_longer_than_it_may_denies() -> None:
 
 
 def test_the_time_of_a_policy_goes_inside_of_a_completing_gate_with_it() -> None:
-    made = guard(complete_gate(Plain("pay"), ["x"]), Judge(Allow()), time_limit=2)
+    made = policy_gate(complete_gate(Plain("pay"), ["x"]), Judge(Allow()), time_limit=2)
     inner = getattr(made, "tool", None)
     assert isinstance(inner, PolicyGate)
     assert inner.time_limit == 2
@@ -353,4 +358,4 @@ def test_the_time_of_a_policy_goes_inside_of_a_completing_gate_with_it() -> None
 def test_f11_a_rule_that_guards_nothing_is_refused_where_the_policy_is_put() -> None:
     rule = Rule(when=(Condition("amuont", ">", 5),), then=Ask(rule="big"))
     with pytest.raises(AgentConfigError, match="amuont"):
-        guard(Plain("pay"), RulePolicy(rules=(rule,), default=Allow()))
+        policy_gate(Plain("pay"), RulePolicy(rules=(rule,), default=Allow()))

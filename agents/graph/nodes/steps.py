@@ -1,11 +1,11 @@
-"""The engine: runs a graph step by step, in whatever run it is in.
+"""The run of a graph, step by step, in whatever run it is in.
 
 A step runs its nodes side by side and waits for all of them. What they write counts when all are
 finished. When one asks people, or fails, the step stays as it is: who is finished never runs
 again, who waits and was not answered is not entered, who failed or was answered runs again.
 
-The engine keeps where it stands in the state of its own interrupt, like any other component. So
-a graph works the same alone, in a node, in a tool and in an agent.
+A graph keeps its place in the state of its own interrupt, like any other component. So it works the
+same alone, in a node, in a tool and in an agent.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from agents.core.pending import Point
 from agents.core.scope import RunContext, Scope, current_scope, entered
 from agents.graph.errors import GraphStepLimitError, StateChangedError, StateUpdateError
 from agents.graph.nodes.breakpoints import Gatekeeper, apply_edit, stop_signal
-from agents.graph.nodes.running import NodeEnding, NodePlace
+from agents.graph.nodes.node import NodeEnding, NodePlace
 from agents.graph.state.channels import Values
 from agents.graph.state.place import GraphInfo, GraphState, Memory, Outcome, Task
 from agents.graph.state.plan import OuterGraph, Topology
@@ -51,14 +51,14 @@ class Hooks:
     tell: Callable[[str, object], None] = _tell_nobody
 
 
-class Engine:
-    """Runs a graph at the current address.
+class GraphRun:
+    """One run of a graph, at the current address.
 
     Args:
         topology: The graph.
-        hooks: Who is told what happens.
+        hooks: Functions that it calls.
         around: The graph around it, when it is a node of one.
-        is_guarded: Whether people let the whole of it run, at a breakpoint around it.
+        is_gated: Whether people let the whole of it run, at a breakpoint around it.
         step_limit: How many steps it may take from now on; None takes what the graph says.
 
     Attributes:
@@ -71,7 +71,7 @@ class Engine:
         hooks: Hooks | None = None,
         *,
         around: OuterGraph | None = None,
-        is_guarded: bool = False,
+        is_gated: bool = False,
         step_limit: int | None = None,
     ) -> None:
         self._topology = topology
@@ -83,7 +83,7 @@ class Engine:
             topology=topology,
             scope=self._scope,
             around=around,
-            is_guarded=is_guarded,
+            is_gated=is_gated,
             make_child=_make_child,
         )
         self._signals: dict[int, Interrupted] = {}
@@ -118,11 +118,13 @@ class Engine:
             await self._load(make_input, memory)
         self._has_begun = True
         while True:
+            # The gate comes first: no node of a step runs before people let it begin.
             await self._pass_gate()
             if not self.state.tasks:
                 return self.state.values
             if self._steps >= self._step_limit:
                 raise GraphStepLimitError(self._topology.name, self._step_limit)
+            # Here nothing is half done, so a run that is stopped loses no work.
             self._stop_if_wanted()
             await self._run_step()
             await self._commit()
@@ -190,7 +192,9 @@ class Engine:
                 errors[at] = ending.error
             if ending.task.outcome is not None:
                 self._tell_update(ending.task.node, ending.task.outcome)
+        # First of all: when an entry could not be written, somebody else may work on this run.
         self._run.journal.raise_failure()
+        # An error ends the run now; questions beside it are in `kept_point`, and wait on.
         if errors:
             self._fail(errors)
         if self._signals:
@@ -260,6 +264,7 @@ class Engine:
         else:
             self.state = await self._topology.advance(state, values, done)
         self._is_first, self._signals = False, {}
+        # On record before anybody hears of it. A gate stores the same state when it asks.
         if self.state.tasks and not self.state.gate:
             await self._hooks.keep(self.state)
         self._hooks.tell("values", deepcopy(values))
@@ -275,9 +280,9 @@ class Engine:
         return found[0][1] if found else None
 
 
-def _make_child(here: OuterGraph, is_guarded: bool) -> Engine:  # noqa: FBT001 - see `MakeChild`
-    """Make the engine of a sub-graph; it stands where its node does."""
-    return Engine(cast("Topology", here.node.graph), around=here, is_guarded=is_guarded)
+def _make_child(here: OuterGraph, is_gated: bool) -> GraphRun:  # noqa: FBT001 - see `MakeChild`
+    """Make the run of a sub-graph; it stands where its node does."""
+    return GraphRun(cast("Topology", here.node.graph), around=here, is_gated=is_gated)
 
 
 def read_state(topology: Topology, point: Point) -> GraphState:

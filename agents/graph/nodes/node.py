@@ -1,4 +1,4 @@
-"""Running one node of a step: whatever comes out of it has one meaning."""
+"""One node's run in a step: whatever comes out of it has one meaning."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from agents.graph.nodes.function import (
     numbering,
     read_outcome,
 )
-from agents.graph.nodes.guards import FAILED, begin_guarded, note_failure, refuse_failed
+from agents.graph.nodes.gated import FAILED, begin_gated, note_failure, refuse_failed
 from agents.graph.nodes.questions import NodeRun, running
 from agents.graph.state.channels import Values
 from agents.graph.state.place import Answered, GraphState, Memory, Outcome, Task
@@ -35,7 +35,7 @@ NODE = "node"
 
 
 class SubGraph(Protocol):
-    """A sub-graph that runs in a node: another engine."""
+    """A sub-graph that runs in a node; `GraphRun` is one."""
 
     state: GraphState
 
@@ -51,7 +51,7 @@ class SubGraph(Protocol):
 
 
 MakeChild: TypeAlias = Callable[[OuterGraph, bool], SubGraph]
-"""Makes the engine of a sub-graph: of the node that it is, and whether people let it run."""
+"""Makes the run of a sub-graph: from the node that it is, and whether people let it run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,15 +77,15 @@ class NodePlace:
         topology: Their graph.
         scope: Where the graph stands.
         around: The graph around it, if it is a sub-graph.
-        is_guarded: Whether people let the whole of it run.
-        make_child: Makes engines of sub-graphs.
+        is_gated: Whether people let the whole of it run.
+        make_child: Makes the runs of sub-graphs.
         children: Those that were made; one that is tried again goes on where it failed.
     """
 
     topology: Topology
     scope: Scope
     around: OuterGraph | None
-    is_guarded: bool
+    is_gated: bool
     make_child: MakeChild
     children: dict[Address, SubGraph] = field(default_factory=dict)
 
@@ -93,8 +93,8 @@ class NodePlace:
         """Run a node in its address.
 
         Args:
-            task: Which.
-            state: Where its graph stands.
+            task: The node and its place in the step.
+            state: The state of its graph.
         """
         run, address = self.scope.run, task.address(self.scope.address)
         node_run = _node_run(run, task, address)
@@ -116,7 +116,7 @@ class NodePlace:
 
     def _begun(self, task: Task, node_run: NodeRun, state: GraphState, scope: Scope) -> _Begun:
         node = self.topology.nodes[task.node]
-        is_guarded = (task.is_guarded or self.is_guarded) and not node.is_idempotent
+        is_gated = (task.is_guarded or self.is_gated) and not node.is_idempotent
         here = OuterGraph(topology=self.topology, node=node)
         return _Begun(
             here=here,
@@ -125,13 +125,13 @@ class NodePlace:
             state=state,
             node_run=node_run,
             scope=scope,
-            is_guarded=is_guarded,
-            child=self._child(here, scope.address, is_guarded) if node.graph is not None else None,
+            is_gated=is_gated,
+            child=self._child(here, scope.address, is_gated) if node.graph is not None else None,
         )
 
-    def _child(self, here: OuterGraph, address: Address, is_guarded: bool) -> SubGraph:  # noqa: FBT001 - see `MakeChild`
+    def _child(self, here: OuterGraph, address: Address, is_gated: bool) -> SubGraph:  # noqa: FBT001 - see `MakeChild`
         if address not in self.children:
-            self.children[address] = self.make_child(here, is_guarded)
+            self.children[address] = self.make_child(here, is_gated)
         return self.children[address]
 
 
@@ -145,7 +145,7 @@ class _Begun:
     state: GraphState
     node_run: NodeRun
     scope: Scope
-    is_guarded: bool
+    is_gated: bool
     child: SubGraph | None
 
     async def end(self) -> NodeEnding:
@@ -172,6 +172,7 @@ class _Begun:
 
     async def _settled(self) -> Outcome | None:
         """Return the outcome that is known already: from the journal, or from people."""
+        # A finished node never runs again: the journal is asked first, and people last.
         run = self.scope.run
         before = run.journal.find(NODE, str(self.scope.address))
         if before is not None:
@@ -182,19 +183,20 @@ class _Begun:
             return kept
         if self.child is not None:
             return None  # its own nodes are noted one by one
+        # Before people are asked: a failure on record is known, and no doubt.
         refuse_failed(self.here)
-        return await begin_guarded(self.here, self.node_run) if self.is_guarded else None
+        return await begin_gated(self.here, self.node_run) if self.is_gated else None
 
     async def _outcome(self) -> Outcome:
         run, address = self.scope.run, self.scope.address
         has_answer, journal = run.is_answered(address), run.journal
         outcome = await self._tried()
         # What acted on an answer does not get it, or another one, a second time.
-        if journal.every_step or self.is_guarded or has_answer:
+        if journal.every_step or self.is_gated or has_answer:
             changes = self.scope.run.session.take_changes()
             note = {"outcome": encode(outcome), "session": cast("Json", changes)}
             await journal.append(NODE, str(self.scope.address), note)
-        if self.is_guarded:
+        if self.is_gated:
             journal.keep(NODE, str(self.scope.address), outcome)
         return outcome
 
@@ -210,7 +212,7 @@ class _Begun:
             attempt += 1
             self.node_run.asked = 0
             begin.restore(self.scope.run)
-            if self.is_guarded:  # what people let run as a whole may fail more than once in it
+            if self.is_gated:  # what people let run as a whole may fail more than once in it
                 self.scope.run.journal.forget_below(FAILED, str(self.scope.address))
 
     def _may_repeat(self) -> bool:
@@ -225,6 +227,7 @@ class _Begun:
             state = self.here.topology.channels.view(cast("Values", state))
         with numbering(self.scope), old_interrupts():
             result = await call_function(self.here.node, state, self._context(attempt))
+        # A node that caught the signal of its own question went on without an answer.
         if self.scope.watch.raised:
             raise SwallowedInterruptError(str(self.scope.address))
         self.node_run.check_finished()
@@ -250,7 +253,7 @@ class _Begun:
         """A sub-graph that failed keeps what is finished in it, and what waits in it."""
         child, node_run = self.child, self.node_run
         if child is None:
-            await note_failure(node_run, error, is_guarded=self.is_guarded)
+            await note_failure(node_run, error, is_gated=self.is_gated)
         error.add_note(f"in node {self.task.node!r} of graph {self.here.topology.name!r}")
         told = f"{type(error).__name__}: {error}".rstrip(": ")
         failed = replace(

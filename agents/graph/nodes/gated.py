@@ -40,7 +40,7 @@ _UNDECIDED = (CheckpointError, ResumeError, RunCancelledError)
 """Errors after which the node's own outcome is still open."""
 
 
-async def begin_guarded(here: OuterGraph, node_run: NodeRun) -> Outcome | None:
+async def begin_gated(here: OuterGraph, node_run: NodeRun) -> Outcome | None:
     """Note that a node begins that people let run; or find out what became of it before.
 
     Args:
@@ -54,7 +54,7 @@ async def begin_guarded(here: OuterGraph, node_run: NodeRun) -> Outcome | None:
         Interrupted: People are asked whether it ran, or have not answered yet.
         NodeRefusedError: Nobody knows, and it shall not run again.
     """
-    scope = current_scope("begin_guarded()")
+    scope = current_scope("begin_gated()")
     at = str(scope.address)
     choice = ""
     with state_slot(_DOUBT):
@@ -66,6 +66,7 @@ async def begin_guarded(here: OuterGraph, node_run: NodeRun) -> Outcome | None:
             choice = _choice(here)
     if choice == "ran":
         return Outcome(update={})
+    # Noted before its code runs: if this process dies, people are asked before it runs again.
     await scope.run.journal.append(STARTED, at, {"arguments": {}})
     return None
 
@@ -82,17 +83,17 @@ def refuse_failed(here: OuterGraph) -> None:
         raise NodeFailedError(here.node.name, str(told))
 
 
-async def note_failure(node_run: NodeRun, error: Exception, *, is_guarded: bool) -> None:
+async def note_failure(node_run: NodeRun, error: Exception, *, is_gated: bool) -> None:
     """Note that a node failed, if people had let it run: they did so for once.
 
     Args:
         node_run: The node.
         error: Why it failed.
-        is_guarded: Whether it stands behind a breakpoint.
+        is_gated: Whether it stands behind a breakpoint.
     """
     journal, at = node_run.run.journal, str(node_run.address)
     is_open = isinstance(error, _UNDECIDED) or journal.has_failed
-    if is_open or not (is_guarded or (node_run.answered and _is_own(error))):
+    if is_open or not (is_gated or (node_run.answered and _is_own(error))):
         return
     if _failure(journal, at) is not None:  # it was refused because of that
         return

@@ -60,7 +60,7 @@ def moves(model: Model) -> Agent:
 async def test_i2_a_price_that_moved_is_asked_on_a_new_card(tmp_path: Path) -> None:
     RAN.clear()
     PRICES[:] = [10]
-    path = "tests.scenario.test_graph_guards:moves"
+    path = "tests.scenario.test_graph_gated:moves"
     async with a_stage(tmp_path, "socket", COUNTERSIGN_AGENT=path) as stage:
         await stage.say("Rosa", "@countersign go")
         old = await stage.card(word="Pay 10?")
@@ -79,7 +79,7 @@ async def test_i2_a_price_that_moved_is_asked_on_a_new_card(tmp_path: Path) -> N
 
 async def test_i5_a_step_that_fails_after_its_approval_runs_once(tmp_path: Path) -> None:
     RAN.clear()
-    path = "tests.scenario.test_graph_guards:fails"
+    path = "tests.scenario.test_graph_gated:fails"
     async with a_stage(tmp_path, "socket", COUNTERSIGN_AGENT=path) as stage:
         await stage.say("Rosa", "@countersign go")
         await stage.click("Ada", await stage.card(word="Continue"), "countersign:approve")
@@ -89,7 +89,7 @@ async def test_i5_a_step_that_fails_after_its_approval_runs_once(tmp_path: Path)
 
 async def test_a_stop_at_a_breakpoint_does_not_sound_like_a_failure(tmp_path: Path) -> None:
     RAN.clear()
-    path = "tests.scenario.test_graph_guards:works"
+    path = "tests.scenario.test_graph_gated:works"
     async with a_stage(tmp_path, "socket", COUNTERSIGN_AGENT=path) as stage:
         await stage.say("Rosa", "@countersign go")
         await stage.click("Ada", await stage.card(word="Continue"), "countersign:reject")
