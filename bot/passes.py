@@ -34,6 +34,7 @@ class ThreadPass:
         has_more: Whether there may be more new messages than were looked at.
         messages: What the open turn began with; None when that was not read.
         running: See `LeftOver`; as this pass leaves it.
+        has_ended_turn: Whether the turn is over, and the release of the lease is to say so.
     """
 
     thread: Thread
@@ -42,6 +43,7 @@ class ThreadPass:
     has_more: bool = False
     messages: Sequence[Message] | None = None
     running: tuple[Approval, ...] | None = None
+    has_ended_turn: bool = False
 
     def __post_init__(self) -> None:
         if self.left is not None:

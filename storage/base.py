@@ -121,9 +121,16 @@ class ThreadStore(Protocol):
         ...
 
     async def release(
-        self, thread_id: str, *, fence: int, wakes: int, now_ms: int, retry_ms: int | None = None
+        self,
+        thread_id: str,
+        *,
+        fence: int,
+        wakes: int,
+        now_ms: int,
+        retry_ms: int | None = None,
+        ends_turn: bool = False,
     ) -> bool:
-        """Give the lease back.
+        """Give the lease back; with `ends_turn`, the same write records that the turn has ended.
 
         When `wakes` still is what the caller saw at its claim, `due_ms` becomes `retry_ms` (None:
         nothing is due any more). When somebody woke the thread meanwhile, `due_ms` becomes

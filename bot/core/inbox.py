@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
@@ -187,23 +188,21 @@ class ThreadInbox:
 
     async def _thread(self, incoming: Incoming) -> Thread | None:
         """The thread of a message; made when the message starts one."""
-        if incoming.is_direct or incoming.is_mention:
-            return await self.storage.threads.ensure(
-                Thread(
-                    thread_id=incoming.thread_id,
-                    team_id=incoming.team_id,
-                    channel_id=incoming.channel_id,
-                    thread_ts=incoming.thread_ts,
-                    requester_id=incoming.user_id,
-                    created_ms=self.clock(),
-                )
+        if incoming.thread_ts != incoming.ts:  # a reply: mostly, the thread is there
+            with suppress(RecordNotFoundError):
+                return await self.storage.threads.get(incoming.thread_id)
+        if not incoming.is_direct and not incoming.is_mention:
+            return None
+        return await self.storage.threads.ensure(
+            Thread(
+                thread_id=incoming.thread_id,
+                team_id=incoming.team_id,
+                channel_id=incoming.channel_id,
+                thread_ts=incoming.thread_ts,
+                requester_id=incoming.user_id,
+                created_ms=self.clock(),
             )
-        if incoming.thread_ts == incoming.ts:
-            return None
-        try:
-            return await self.storage.threads.get(incoming.thread_id)
-        except RecordNotFoundError:
-            return None
+        )
 
     @staticmethod
     def _is_for_agent(incoming: Incoming, thread: Thread, *, has_question: bool) -> bool:

@@ -139,6 +139,7 @@ class Threads:
             wakes=thread.wakes,
             now_ms=self.clock(),
             retry_ms=retry_ms,
+            ends_turn=work.has_ended_turn,
         )
 
     def _left_by_the_last(self, thread: Thread) -> LeftOver | None:
@@ -223,10 +224,11 @@ class Threads:
             if progress is Progress.WAITING:
                 return
             if progress is Progress.ENDED:
-                await self.turns.end(work)
                 # What came meanwhile woke the thread: the release of the lease knows that.
                 if not (was_open and admitted) and not work.has_more:
+                    work.has_ended_turn, work.running = True, ()
                     return
+                await self.turns.end(work)
 
     async def _finish_posts(self, thread: Thread) -> Thread:
         """Do what a crash left: end a turn that was given up, show texts that were kept back."""

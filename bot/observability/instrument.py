@@ -62,7 +62,7 @@ class MeteredStorage:
                 "due": self._due,
                 "claim": self._claim("thread"),
                 "set_turn": self._set_turn,
-                "release": self._release("thread"),
+                "release": self._release_thread,
             },
         )
         self.checkpoints = _Store(
@@ -240,6 +240,17 @@ class MeteredStorage:
             return release
 
         return wrap
+
+    def _release_thread(self, write: Write) -> Write:
+        give_back = self._release("thread")(write)
+
+        async def release(thread_id: str, **values: Any) -> bool:
+            is_done: bool = await give_back(thread_id, **values)
+            if values.get("ends_turn"):
+                self._told.count(Count.TURNS)
+            return is_done
+
+        return release
 
     def _set_turn(self, write: Write) -> Write:
         async def set_turn(thread_id: str, **values: Any) -> bool:

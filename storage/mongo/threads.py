@@ -86,18 +86,28 @@ class MongoThreadStore:
         return await self._collection.update(leases.held(thread_id, fence), {"$set": changes})
 
     async def release(
-        self, thread_id: str, *, fence: int, wakes: int, now_ms: int, retry_ms: int | None = None
+        self,
+        thread_id: str,
+        *,
+        fence: int,
+        wakes: int,
+        now_ms: int,
+        retry_ms: int | None = None,
+        ends_turn: bool = False,
     ) -> bool:
         holder = leases.held(thread_id, fence)
-        if await self._give_back({**holder, "wakes": wakes}, retry_ms, retry_ms):
+        seen = {**holder, "wakes": wakes}
+        if await self._give_back(seen, retry_ms, retry_ms, ends_turn=ends_turn):
             return retry_ms is None or retry_ms > now_ms
-        await self._give_back(holder, now_ms, retry_ms)
+        await self._give_back(holder, now_ms, retry_ms, ends_turn=ends_turn)
         return False
 
     async def _give_back(
-        self, where: dict[str, object], due: int | None, retry: int | None
+        self, where: dict[str, object], due: int | None, retry: int | None, *, ends_turn: bool
     ) -> bool:
         update = leases.given_back(due)
+        if ends_turn:
+            update["$set"]["turn_open"] = False
         if retry is None:
             update["$set"]["attempts"] = 0
         else:

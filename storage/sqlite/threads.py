@@ -49,7 +49,8 @@ _RELEASE = f"""
 UPDATE threads
 SET leased_by = '', leased_until_ms = 0,
     due_ms = CASE WHEN wakes = :wakes THEN :retry ELSE :now END,
-    attempts = CASE WHEN :retry IS NULL THEN 0 ELSE attempts + 1 END
+    attempts = CASE WHEN :retry IS NULL THEN 0 ELSE attempts + 1 END,
+    turn_open = CASE WHEN :ends_turn THEN 0 ELSE turn_open END
 WHERE thread_id = :id AND {HELD}
 RETURNING due_ms
 """  # noqa: S608
@@ -63,11 +64,7 @@ class SqliteThreadStore:
         self.leases = Leases(database, "threads", THREADS)
 
     async def ensure(self, thread: Thread) -> Thread:
-        # Most are there already, and to read costs less than to try to write.
-        key = {"id": thread.thread_id}
-        found = await self._database.read(_SELECT, key) or await self._database.fetch(
-            _INSERT, THREADS.encode(thread)
-        )
+        found = await self._database.fetch(_INSERT, THREADS.encode(thread))
         return THREADS.decode(found[0]) if found else await self.get(thread.thread_id)
 
     async def get(self, thread_id: str) -> Thread:
@@ -122,7 +119,14 @@ class SqliteThreadStore:
         return await self._database.change(_SET_REQUESTERS, values)
 
     async def release(
-        self, thread_id: str, *, fence: int, wakes: int, now_ms: int, retry_ms: int | None = None
+        self,
+        thread_id: str,
+        *,
+        fence: int,
+        wakes: int,
+        now_ms: int,
+        retry_ms: int | None = None,
+        ends_turn: bool = False,
     ) -> bool:
         values = {
             "id": thread_id,
@@ -130,6 +134,7 @@ class SqliteThreadStore:
             "wakes": wakes,
             "now": now_ms,
             "retry": retry_ms,
+            "ends_turn": ends_turn,
         }
         rows = await self._database.fetch(_RELEASE, values)
         if not rows:

@@ -190,6 +190,26 @@ async def test_a_wake_during_the_lease_is_not_lost(storage: Storage) -> None:
     assert again.wakes == 2
 
 
+@pytest.mark.parametrize("is_woken", [False, True])
+async def test_a_release_may_end_the_turn_in_the_same_write(
+    storage: Storage, *, is_woken: bool
+) -> None:
+    await storage.threads.ensure(a_thread(turn=3, turn_open=True))
+    await storage.threads.wake(THREAD_ID, now_ms=1_000)
+    thread = await storage.threads.claim(THREAD_ID, owner="a", now_ms=1_000, until_ms=2_000)
+    assert thread is not None
+    if is_woken:
+        await storage.threads.wake(THREAD_ID, now_ms=1_500)
+    for fence, is_open in ((thread.fence - 1, True), (thread.fence, False)):
+        await storage.threads.release(
+            THREAD_ID, fence=fence, wakes=thread.wakes, now_ms=1_600, ends_turn=True
+        )
+        stored = await storage.threads.get(THREAD_ID)
+        assert (stored.turn, stored.turn_open) == (3, is_open)
+    released = await storage.threads.get(THREAD_ID)
+    assert released.due_ms == (1_600 if is_woken else None)
+
+
 async def test_a_wake_at_the_moment_of_release_is_not_lost(storage: Storage) -> None:
     for round_ in range(10):
         thread_id = f"T{round_}"
