@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-SQL = re.compile(r"\s*(SELECT|UPDATE|DELETE|INSERT)\b|.*:now\b", re.DOTALL)
+SQL = re.compile(r"\s*(SELECT|UPDATE|DELETE|INSERT)\b|.*:(now|fence)\b", re.DOTALL)
 _END = re.compile(r"\b(RETURNING|ORDER BY|GROUP BY|LIMIT|UNION)\b|$")
 _NEXT = {"<=": "<", "<": "<=", ">=": ">", ">": ">=", "<>": "="}
 _COMPARISON = re.compile(r"(?<= )(<=|>=|<>|<|>)(?= )")
@@ -160,8 +160,8 @@ def _of_dict(node: ast.AST) -> Iterator[tuple[str, Edit]]:
 
 def _of_text(node: ast.AST) -> Iterator[tuple[str, Edit]]:
     match node:
-        case ast.Assign(value=(ast.Constant(value=str()) | ast.JoinedStr()) as value):
-            pass
+        case ast.Assign(value=value) | ast.Return(value=value) if _is_text(value):
+            assert value is not None
         case _:
             return
     text = _template(value)
@@ -170,6 +170,12 @@ def _of_text(node: ast.AST) -> Iterator[tuple[str, Edit]]:
     parts = value.values if isinstance(value, ast.JoinedStr) else []
     for what, new in _of_sql(text):
         yield what, lambda one, new=new: setattr(one, "value", _filled(new, parts))  # type: ignore[misc]
+
+
+def _is_text(value: ast.expr | None) -> bool:
+    return isinstance(value, ast.JoinedStr) or (
+        isinstance(value, ast.Constant) and isinstance(value.value, str)
+    )
 
 
 def _template(value: ast.expr) -> str:

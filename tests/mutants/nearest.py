@@ -14,6 +14,7 @@ _GATES = (
     "tests/unit/agents/gates/test_approval.py",
     "tests/unit/agents/gates/test_policy.py",
     "tests/unit/agents/gates/test_votes.py",
+    "tests/unit/agents/gates/test_deciding.py",
 )
 _MASKS = (
     "tests/unit/bot/redaction/test_mask.py",
@@ -33,6 +34,7 @@ _THREADS = (
     "tests/contract/test_restoring.py",
     "tests/contract/test_unreadable.py",
 )
+_LEASES = (*_APPROVALS, "tests/contract/test_threads.py", "tests/contract/test_whispers.py")
 _CHECKPOINTS = ("tests/contract/test_checkpoints.py", "tests/contract/test_thread_stores.py")
 _WHISPERS = ("tests/contract/test_whispers.py", "tests/contract/test_unreadable.py")
 
@@ -73,6 +75,7 @@ NEAREST: dict[str, tuple[str, ...]] = {
     ),
     "bot/redaction/patterns.py": (*_MASKS, "tests/unit/bot/redaction/test_quick_looks.py"),
     "bot/redaction/mask.py": (*_MASKS, "tests/unit/bot/redaction/test_call.py"),
+    "bot/redaction/names.py": (*_MASKS, "tests/unit/bot/redaction/test_call.py"),
     "bot/core/unseen.py": ("tests/unit/bot/core/test_unseen.py",),
     "storage/codec.py": (
         "tests/unit/storage/test_codec.py",
@@ -81,6 +84,7 @@ NEAREST: dict[str, tuple[str, ...]] = {
     ),
     "storage/sqlite/approvals.py": (*_APPROVALS, *_SQLITE),
     "storage/sqlite/checkpoints.py": (*_CHECKPOINTS, *_SQLITE),
+    "storage/sqlite/leases.py": (*_LEASES, *_SQLITE),
     "storage/sqlite/reading.py": (*_APPROVALS, "tests/contract/test_threads.py", *_SQLITE),
     "storage/sqlite/threads.py": (*_THREADS, *_SQLITE),
     "storage/sqlite/whispers.py": (*_WHISPERS, *_SQLITE),
@@ -90,7 +94,7 @@ NEAREST: dict[str, tuple[str, ...]] = {
         *_MONGO,
     ),
     "storage/mongo/checkpoints.py": (*_CHECKPOINTS, *_MONGO),
-    "storage/mongo/leases.py": (*_APPROVALS, "tests/contract/test_threads.py", *_MONGO),
+    "storage/mongo/leases.py": (*_LEASES, *_MONGO),
     "storage/mongo/threads.py": (*_THREADS, "tests/contract/test_mongo_documents.py", *_MONGO),
     "storage/mongo/whispers.py": (*_WHISPERS, *_MONGO),
 }

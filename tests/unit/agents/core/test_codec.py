@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -215,3 +216,102 @@ def test_an_old_name_is_read_and_never_written() -> None:
             take("place/1", complex)
     with pytest.raises(AgentConfigError, match="'bytes' is taken"):
         fresh.add_old("bytes", bytes)
+
+
+# ---- types with functions of their own -----------------------------------------------------------
+
+
+class Heat:
+    """Cannot be compared: two of them are never equal."""
+
+    def __init__(self, degrees: float) -> None:
+        self.degrees = degrees
+
+
+class MoreHeat(Heat):
+    """Another type."""
+
+
+def read_heat(data: list[float]) -> Heat:
+    return Heat(data[0])
+
+
+def with_heat(read: Callable[[list[float]], Heat] = read_heat, *, compare: bool = True) -> Json:
+    fresh = TypeRegistry()
+    fresh.add("test.heat/1", Heat, lambda heat: [heat.degrees, (1,)], read, compare=compare)
+    return fresh.encode(Heat(1.5))
+
+
+def test_a_type_with_functions_of_its_own_is_written_and_read_by_them() -> None:
+    fresh = TypeRegistry()
+    fresh.add("test.heat/1", Heat, lambda heat: [heat.degrees, (1,)], read_heat)
+    data = fresh.encode(Heat(1.5))
+    assert data == {"$type": "test.heat/1", "value": [1.5, {"$type": "tuple", "value": [1]}]}
+    heat = fresh.decode(data)
+    assert isinstance(heat, Heat)
+    assert heat.degrees == 1.5
+
+
+def test_what_comes_back_changed_is_refused_whoever_wrote_its_functions() -> None:
+    with pytest.raises(UnstorableValueError) as refused:
+        with_heat(lambda data: Heat(data[0] + 1))
+    assert refused.value.fault == "it would come back changed"
+    assert with_heat(lambda data: Heat(data[0] + 1), compare=False) == with_heat()
+
+
+@pytest.mark.parametrize("compare", [True, False])
+def test_what_comes_back_as_something_else_is_refused(compare: bool) -> None:
+    with pytest.raises(UnstorableValueError, match="come back changed"):
+        with_heat(lambda data: (data[0], (1,)), compare=compare)  # type: ignore[arg-type,return-value]
+    assert with_heat(lambda data: MoreHeat(data[0]), compare=compare) == with_heat()
+
+
+def test_a_value_in_a_value_is_compared_by_what_is_written_of_it() -> None:
+    fresh = TypeRegistry()
+    fresh.add("test.heat/1", Heat, lambda heat: heat.degrees, Heat)
+    fresh.add("test.box/1", Box, lambda box: box.heat, lambda heat: Box(Heat(heat.degrees)))
+    fresh.add("test.tub/1", Tub, lambda tub: tub.heat, lambda heat: Tub(Heat(heat.degrees + 1)))
+    data = fresh.encode(Box(Heat(2.0)))
+    assert data == {"$type": "test.box/1", "value": {"$type": "test.heat/1", "value": 2.0}}
+    with pytest.raises(UnstorableValueError, match="come back changed"):
+        fresh.encode(Tub(Heat(2.0)))
+
+
+class Box:
+    """Holds what cannot be compared."""
+
+    def __init__(self, heat: Heat) -> None:
+        self.heat = heat
+
+
+class Tub(Box):
+    """The same, for another way to read it."""
+
+
+def test_a_dataclass_that_would_come_back_changed_is_refused() -> None:
+    @dataclass
+    class Even:
+        x: int
+
+        def __post_init__(self) -> None:
+            self.x -= self.x % 2
+
+    fresh = TypeRegistry()
+    fresh.register("test.even/1")(Even)
+    even = Even(2)
+    assert fresh.decode(fresh.encode(even)) == even
+    even.x = 3
+    with pytest.raises(UnstorableValueError, match="come back changed"):
+        fresh.encode(even)
+
+
+def test_bytes_with_anything_else_in_them_are_damaged() -> None:
+    assert decode({"$type": "bytes", "value": "AP8="}) == b"\x00\xff"
+    for value in ("AP 8=", "AP\n8=", "A!P8="):
+        with pytest.raises(CheckpointDecodeError):
+            decode({"$type": "bytes", "value": value})
+
+
+def test_flat_values_in_a_list_are_kept_and_a_plain_object_has_no_name() -> None:
+    assert encode([None, True, "a", 1]) == [None, True, "a", 1]
+    assert encode({"a": None, "b": "c"}) == {"a": None, "b": "c"}

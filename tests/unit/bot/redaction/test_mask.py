@@ -68,6 +68,41 @@ def test_harmless_value_stays(key: str, value: object) -> None:
     assert mask(key, value) == value
 
 
+@pytest.mark.parametrize("key", ["first_pass", "tokens", "pass_tokens", "passTokenTokens"])
+def test_what_is_counted_stays_and_what_is_written_does_not(key: str) -> None:
+    assert mask(key, 3) == 3
+    assert mask(key, "3") == REDACTED
+
+
+@pytest.mark.parametrize("key", ["pass_password", "pin_token", "token_secret"])
+def test_a_number_with_a_name_that_is_secret_for_more_than_a_count_is_masked(key: str) -> None:
+    assert mask(key, 1234) == REDACTED
+
+
+@pytest.mark.parametrize("key", ["DB_PASS", "pw", "a_b_pw", "password_rules_pass"])
+def test_words_that_name_a_secret_as_the_last_ones(key: str) -> None:
+    assert mask(key, "hunter2") == REDACTED
+
+
+@pytest.mark.parametrize("key", ["pass_rate", "pw_chart_x", "a_pass_x", "a_pass_word_b"])
+def test_words_that_name_no_secret_before_the_last(key: str) -> None:
+    assert mask(key, "hunter2") == "hunter2"
+
+
+@pytest.mark.parametrize("field", ["data", "stringData"])
+def test_a_secret_of_kubernetes_is_masked_in_both_of_its_forms(field: str) -> None:
+    for kind, shown in (("Secret", REDACTED), ("ConfigMap", {"a": "b"})):
+        data = {"kind": kind, field: {"a": "b"}}
+        assert mask("", data) == {"kind": kind, field: shown}
+
+
+@pytest.mark.parametrize("key", ["old_pwd", "server_pin", "erlang_otp"])
+def test_a_harmless_text_is_told_by_the_last_word_of_its_name(key: str) -> None:
+    texts = {"old_pwd": "/srv", "server_pin": "PA5", "erlang_otp": "26.2"}
+    assert mask(key, texts[key]) == texts[key]
+    assert mask(f"{key}_password", texts[key]) == REDACTED
+
+
 def test_number_under_a_secret_key_is_masked() -> None:
     assert mask("password", 1234) == REDACTED
 
