@@ -51,17 +51,17 @@ logger = logging.getLogger(__name__)
 LOOK_AGAIN = timedelta(minutes=1)
 """While nobody can decide: people come back."""
 JUST_READ = timedelta(seconds=1)
-"""What was read so lately is drawn as it was read."""
+"""The age up to which a record is drawn as it was read."""
 JUST_DECIDED = timedelta(seconds=5)
 _REMEMBERED = 1_000
 """Decisions of which this process knows that they are in the audit; others go in once more."""
 MOST_AT_ONCE = 500
-"""How many cards are drawn again when Slack lets the app in; the others follow by themselves."""
+"""The most cards drawn again when Slack lets the app in; the others follow by themselves."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What came of an attendance.
+    """The outcome of an attendance.
 
     Attributes:
         seen: The record as last read.
@@ -107,7 +107,7 @@ class _Flight:
 
 @dataclass(frozen=True, slots=True)
 class Approvals:
-    """What people can do with approvals, and what the clock does.
+    """The approvals: all that people and the clock do with them.
 
     Args:
         storage: Where records are kept.
@@ -334,7 +334,7 @@ class Approvals:
 
     @property
     def withdrawals(self) -> Withdrawals:
-        """What requesters can do."""
+        """The withdrawals: all that requesters can do."""
         return Withdrawals(self.storage, self.clock)
 
     async def follow_up(self, approval: Approval) -> None:

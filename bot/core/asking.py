@@ -30,7 +30,7 @@ _FEW = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedApprovals:
-    """Where the approvals of a waiting turn stand.
+    """The approvals of a waiting turn, as they stand.
 
     Attributes:
         infos: What is asked, by interrupt; without what waits for nobody.
@@ -136,7 +136,7 @@ class Asking:
     async def _open(
         self, thread_id: str, waiting: Collection[str]
     ) -> tuple[frozenset[str], Sequence[Approval]]:
-        """Which interrupts have open approvals; those that are decided, or that nothing awaits."""
+        """Return the interrupts with open approvals; and those decided, or that nothing awaits."""
         store = self.storage.approvals
         if len(waiting) <= _FEW:
             found = await store.open_of(thread_id)

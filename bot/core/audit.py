@@ -27,11 +27,11 @@ _LONGEST = 4_000
 
 
 class Act(StrEnum):
-    """What happened. Stored: version 1, must stay readable."""
+    """An act that the audit notes. Stored: version 1, must stay readable."""
 
     MESSAGE_REFUSED = "message_refused"  # a message was not passed on to the agent
     REQUESTED = "requested"  # people were asked: an approval, a question, a call in doubt
-    UNDELIVERABLE = "undeliverable"  # Slack takes a card, or a text, for good not
+    UNDELIVERABLE = "undeliverable"  # Slack will never take a card or a text
     REMINDED = "reminded"
     ESCALATED = "escalated"  # nobody decided for so long that the backup people are asked, too
     OPENED = "opened"  # somebody has read all details of a card

@@ -1,4 +1,4 @@
-"""Which agent works where: by channel, and for as long as a turn lasts."""
+"""The agents by channel; a turn keeps its agent for as long as it lasts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ChannelName = Callable[[str], Awaitable[str]]
 """Finds the name of a channel by its id, without `#`; empty for a direct message."""
 
 _KEPT = 10_000
-"""How many turns are remembered at most."""
+"""The most turns that are remembered."""
 _DIRECT = 2
 """Length of the address of a call of the root agent itself: `agent:A;tool:pay:c1`."""
 

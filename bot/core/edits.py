@@ -25,7 +25,7 @@ from storage.records import Approval, Decision, Status
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """What people can do with a call that they may change.
+    """The edits of calls that people may change.
 
     Args:
         storage: Where records are kept.
@@ -105,7 +105,7 @@ class Edits:
 
 
 def _editors(approval: Approval, by: str) -> str:
-    """Whose edit somebody goes on from: a part of the call stays theirs, whoever edits last."""
+    """Return earlier editors as JSON: a part of the call stays theirs, whoever edits last."""
     return json.dumps([name for name in editors_of(approval) if name != by])
 
 

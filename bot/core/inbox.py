@@ -342,7 +342,7 @@ def looks_like_decision(text: str) -> bool:
 
 
 def plain_text(text: str, bot_user_id: str) -> str:
-    """What the person typed: without the mention of the bot, and with Slack's escapes undone."""
+    """Return a person's words, without the mention of the bot and with Slack's escapes undone."""
     if bot_user_id:
         text = re.sub(rf"<@{re.escape(bot_user_id)}(\|[^>]*)?>", "", text)
     return html.unescape(text).strip()

@@ -1,7 +1,7 @@
-"""What the bot says, on record until it is said: the agents' texts, and private answers.
+"""The bot's words, on record until they are said: the agents' texts, and private answers.
 
 A text belongs to its thread, whose lease it is shown under; a private answer is due work of its
-own. Both are recorded first. What Slack will never take is marked as such, once, and not tried
+own. Both are recorded first. A text that Slack will never take is marked once, and not tried
 again.
 """
 

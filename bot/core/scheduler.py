@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 BETWEEN_TICKS = timedelta(seconds=5)
 BATCH = 100
-"""How many due records of a kind one tick starts on."""
+"""The most due records of a kind that one tick starts on."""
 
 
 @dataclass(frozen=True, slots=True)

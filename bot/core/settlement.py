@@ -1,4 +1,4 @@
-"""What becomes of approvals whose interrupts no longer wait, or whose decisions cannot be used."""
+"""The end of approvals whose interrupts no longer wait, or whose decisions cannot be used."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 _BY_PEOPLE = (Status.APPROVED, Status.REJECTED, Status.ANSWERED)
 _TO_BE_USED = (Status.APPROVED, Status.ANSWERED)
-"""What is untrue when a turn ends without it; a rejection stays one, and may be what ended it."""
+"""The statuses that are untrue when a turn ends without their use; a rejection stays true."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,7 +143,7 @@ class Threads:
         )
 
     def _left_by_the_last(self, thread: Thread) -> LeftOver | None:
-        """What the pass before left, if this process made it, in order, and nobody came between."""
+        """Return what the last pass left, if this process made it and nobody came between."""
         left: LeftOver | None = self._left.pop(thread.thread_id, None)
         if thread.restored_ms or thread.attempts:
             return None

@@ -54,7 +54,7 @@ GIVEN_UP = "failed"
 
 
 class Progress(Enum):
-    """How a step of a turn ended."""
+    """The end of a step of a turn."""
 
     AGAIN = auto()  # something was done; look again
     WAITING = auto()  # people have to act
@@ -391,7 +391,7 @@ class Turns:
 
 
 def _waits(contexts: Iterable[InterruptContext], new: Iterable[Approval]) -> Progress:
-    """How a turn stands after an interrupt: where nobody has to answer, it goes on."""
+    """Return the progress after an interrupt: where nobody has to answer, the turn goes on."""
     is_decided = any(one.status is not Status.PENDING for one in new)
     is_stopped = not all(map(asks_people, contexts))
     return Progress.AGAIN if is_decided or is_stopped else Progress.WAITING

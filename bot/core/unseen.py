@@ -1,4 +1,4 @@
-"""What a card does not show, and who has opened it: nobody agrees to what they have not seen.
+"""The parts that a card does not show, and their readers: nobody agrees to what they have not seen.
 
 What is cut is in the details. What only looks like a secret is masked for all, and shown to one
 person at a time who may decide. Both are on record with the digest of what was opened, so that
@@ -19,7 +19,7 @@ MOST_SEEN = 100
 
 
 class Opened(StrEnum):
-    """What somebody has opened. Stored: version 1, must stay readable."""
+    """The part that somebody has opened. Stored: version 1, must stay readable."""
 
     DETAILS = "details"  # everything, masked like the card
     CLEAR = "clear"  # everything but what is declared secret

@@ -1,4 +1,4 @@
-"""What requesters can do with what waits: take it back, and add words that stand on its card."""
+"""Requesters' part in what waits: they take it back, and add words that stand on its card."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ class Withdrawals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """What a requester wrote while something waited.
+    """A requester's words while something waited.
 
     Attributes:
         by: Slack user id.

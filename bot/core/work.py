@@ -26,17 +26,17 @@ RECORD_PATIENCE = timedelta(milliseconds=400)
 LOOKUP_PATIENCE = timedelta(seconds=2)
 """In which a call may be tried again that says who somebody is: a click waits for it."""
 CLICK_PATIENCE = timedelta(seconds=2.5)
-"""How long a click may take in all: Slack gives up after three seconds."""
+"""The longest that a click may take in all: Slack gives up after three seconds."""
 LOOK_PATIENCE = timedelta(seconds=3)
-"""What finding out whether anybody can decide may take of an attendance."""
+"""The part of an attendance for finding out whether anybody can decide."""
 TURN_PATIENCE = timedelta(seconds=6)
-"""How long a call to Slack may wait for its turn while a lease is held for it."""
+"""The longest that a call to Slack may wait for its turn while a lease is held for it."""
 BEAT = timedelta(seconds=5)
 """From one prolongation of a lease to the next, while work lasts that may take for ever."""
 ATTENDANCE = timedelta(seconds=12)
-"""What one attendance to a card may take: two at once would post two cards."""
+"""The longest attendance to a card: two at once would post two cards."""
 LEASE = timedelta(seconds=15)
-"""How long a process may keep a record from others without a sign of life."""
+"""The longest that a process may keep a record from others without a sign of life."""
 TEXT_PATIENCE = timedelta(seconds=20)
 """The longest that an agent's text may wait: the lease of its thread is prolonged meanwhile."""
 FORGETTING_LEASE = timedelta(seconds=60)
@@ -60,7 +60,7 @@ check_order(2 * BEAT, LEASE, TEXT_PATIENCE)  # one beat may fail; texts live on 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """When work that failed is tried again.
+    """The plan by which failed work is tried again.
 
     Attributes:
         first: The wait after the first failure.
@@ -93,7 +93,7 @@ class Leased(Protocol):
 
     @property
     def fence(self) -> int:
-        """How often it was claimed."""
+        """The number of times that it was claimed."""
         ...
 
     @property

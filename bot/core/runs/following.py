@@ -21,7 +21,7 @@ from storage.records import Approval, Thread
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowedSegment:
-    """What came of a segment of a run.
+    """The result of a segment of a run.
 
     Attributes:
         contexts: All that waits at its end; None when the run has ended.

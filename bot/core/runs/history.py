@@ -1,4 +1,4 @@
-"""What the agents of a thread know of its earlier turns."""
+"""The earlier turns of a thread, as far as its agents know them."""
 
 from __future__ import annotations
 

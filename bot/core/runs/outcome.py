@@ -1,4 +1,4 @@
-"""What became of a call that people let run, as its approval keeps it."""
+"""The run of a call that people let run, as its approval keeps it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LETTING_RUN = frozenset({Status.APPROVED, Status.ANSWERED})
 
 
 class RunState(StrEnum):
-    """Where the call stands. Stored: version 1, must stay readable."""
+    """The state of the call. Stored: version 1, must stay readable."""
 
     RUNNING = "running"
     RAN = "ran"
@@ -22,12 +22,12 @@ class RunState(StrEnum):
 
 
 ENDED = frozenset({RunState.RAN, RunState.FAILED, RunState.STOPPED})
-"""What no later news changes."""
+"""The states that no later news changes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """What became of a call.
+    """The run of a call: how far it came, and what came of it.
 
     Attributes:
         state: Where it stands.

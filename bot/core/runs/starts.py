@@ -109,7 +109,7 @@ class Starts:
                 wait = min(wait * 2, timedelta(minutes=1))
 
     async def _gone(self, approvals: list[Approval], now: int) -> str:
-        """Who may not decide any more, in words; empty when all still may.
+        """Name the people who may not decide any more, in words; empty when all still may.
 
         Raises:
             DirectoryError: It could not be looked up.
@@ -153,7 +153,7 @@ def _lets_run(approval: Approval) -> bool:
 
 
 def _strictest(approvals: list[Approval]) -> Approval:
-    """Whose deciders also decide about a doubt: of several gates, those that a rule names."""
+    """Return the approval whose people decide about a doubt, too: one whose rule names people."""
     named = [one for one in approvals if _names_people(one)]
     return (named or approvals)[-1]
 

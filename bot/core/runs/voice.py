@@ -1,4 +1,4 @@
-"""What the agents of a thread say while a turn goes on, piece by piece and then whole."""
+"""The voice of a thread's agents while a turn goes on: in pieces, and then whole."""
 
 from __future__ import annotations
 

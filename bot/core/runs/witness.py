@@ -40,7 +40,7 @@ _NOT_STARTED = "The turn ended before it was started."
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What a journal entry says of a call or a step.
+    """The news in a journal entry about a call or a step.
 
     Attributes:
         at: Its address.
@@ -111,7 +111,7 @@ class Witness:
             await self._take(turn, _news_in(entry))
 
     def watched(self, checkpoint_id: str) -> list[Approval]:
-        """What is followed in a turn, as it is on record: this process alone writes it now."""
+        """Return the approvals followed in a turn, as on record: this process alone writes them."""
         turn = self._turns.get(checkpoint_id)
         return list(turn.approvals.values()) if turn is not None else []
 
@@ -221,7 +221,7 @@ def _is_newer(run: Run | None, news: News) -> bool:
 
 
 def _news_in(entry: str) -> News | None:
-    """What an entry says; None when it tells of nothing that people let run."""
+    """Return the news in an entry; None when it is about nothing that people let run."""
     found = json.loads(entry)
     at, kind = str(found.get("at", "")), found.get("kind")
     if kind not in _TOLD or not at:

@@ -74,7 +74,7 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """What forgetting a thread would mean.
+    """The effect that forgetting a thread would have.
 
     Attributes:
         thread_id: Which.

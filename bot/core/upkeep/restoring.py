@@ -21,7 +21,7 @@ _PAGE = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marked:
-    """What was marked.
+    """The marked records, in numbers.
 
     Attributes:
         to_ms: To which moment the database went back.

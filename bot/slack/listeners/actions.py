@@ -42,7 +42,7 @@ class Click:
     trigger_id: str
     actor: Actor
     address: str
-    """Where it can be answered without a token; empty when there is none."""
+    """The address that takes answers without a token; empty when there is none."""
 
 
 def register(app: AsyncApp, desk: ListenerContext) -> None:

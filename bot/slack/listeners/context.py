@@ -1,4 +1,4 @@
-"""What listeners need: the use cases, and a way to start work that outlives the payload."""
+"""The context of listeners: the use cases, and a way to start work that outlives the payload."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class ListenerContext:
 
 
 def address_of(body: Mapping[str, Any]) -> str:
-    """Where a click can be answered without a token, for half an hour; empty when there is none.
+    """Return the address that takes answers to a click for half an hour, without a token; or "".
 
     Source:
         https://docs.slack.dev/interactivity/handling-user-interaction#message_responses
@@ -129,7 +129,7 @@ def address_of(body: Mapping[str, Any]) -> str:
 
 
 def actor_of(context: AsyncBoltContext) -> Actor:
-    """Who sent the payload: what Bolt read from the verified request, never a name in it."""
+    """Return the sender of a payload, as Bolt read it from the verified request, by no name in it."""
     return Actor(
         user_id=context.actor_user_id or context.user_id or "",
         team_id=context.actor_team_id or "",

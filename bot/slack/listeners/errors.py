@@ -64,7 +64,7 @@ _WORDS: Mapping[type[Exception], str] = {
         "Slack did not open the form, most often because it was late. Please try again."
     ),
 }
-"""What a person is told; the first that fits."""
+"""The words for each kind of error; the first that fits."""
 
 _OTHERWISE = (
     "Something went wrong on my side. Please look at the card; if it still has its buttons, try "
@@ -152,7 +152,7 @@ def _log(error: Exception, kind: object, user_id: str | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """What a private answer needs to know of its payload."""
+    """The payload of a private answer."""
 
     body: dict[str, Any]
     context: AsyncBoltContext
@@ -231,7 +231,7 @@ def _is_last_try(request: AsyncBoltRequest) -> bool:
 
 
 def _explain_message(error: Exception) -> str:
-    """What the writer of a message is told that was never acknowledged.
+    """Explain to the writer of a message that it was never acknowledged.
 
     Only of what was never begun is it known that it is not kept: an answer of the database may have
     been lost on its way, and the message be on record.
@@ -249,7 +249,7 @@ def _explain_message(error: Exception) -> str:
 
 
 def explain(error: Exception) -> str:
-    """What a person is told: what happened, and what to do."""
+    """Explain an error to a person: what happened, and what to do."""
     if isinstance(error, UserFacingError):
         return str(error)
     found = (text for kind, text in _WORDS.items() if isinstance(error, kind))
