@@ -71,7 +71,7 @@ class Retry:
     longest: timedelta
 
     def wait_ms(self, attempts: int, key: str, error: Exception | None = None) -> int:
-        """How long to wait, in milliseconds; what Slack asks for goes before.
+        """Return the time to wait, in milliseconds; Slack's own wish goes before.
 
         Args:
             attempts: How many tries failed before this one.

@@ -129,7 +129,7 @@ def address_of(body: Mapping[str, Any]) -> str:
 
 
 def actor_of(context: AsyncBoltContext) -> Actor:
-    """Return the sender of a payload, as Bolt read it from the verified request, by no name in it."""
+    """Return the sender of a payload, as Bolt read it from the verified request."""
     return Actor(
         user_id=context.actor_user_id or context.user_id or "",
         team_id=context.actor_team_id or "",
