@@ -41,7 +41,7 @@ demo: $(VENV)/.run
 
 test: $(VENV)/.dev
 	@rm -f .coverage .coverage.*
-	PYTEST_PLUGINS=tests.measuring $(BIN)/python -m pytest -n $(JOBS) --dist worksteal \
+	PYTEST_PLUGINS=tests.support.measuring $(BIN)/python -m pytest -n $(JOBS) --dist worksteal \
 		--hypothesis-profile $(PROFILE)
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report --skip-covered
@@ -73,7 +73,7 @@ bench: $(VENV)/.dev
 		PYTHONPATH=. $(BIN)/python "$$file" $(if $(QUICK),--quick) || exit 1; done
 
 trace: $(VENV)/.dev
-	$(BIN)/pytest -q -s tests/scenario/test_way_of_a_click.py
+	$(BIN)/pytest -q -s tests/cost/test_way.py
 
 chaos: $(VENV)/.dev
 	$(BIN)/python -m tests.chaos --seeds $(or $(SEEDS),3) --threads $(or $(THREADS),40)

@@ -20,8 +20,8 @@ from pathlib import Path
 from benchmarks.bench_runtime import rates_of, stores
 from benchmarks.bench_turn import NAMES, pace_of
 from benchmarks.harness import table
-from tests.mongo import spawn_mongo_server
-from tests.turnstage import Kind
+from tests.cost.stage import Kind
+from tests.support.mongo import spawn_mongo_server
 
 PROGRAM = Path(__file__).parent / "peers" / "langgraph_rt.py"
 Rates = tuple[float, float]

@@ -36,8 +36,8 @@ from agents.models import call, say
 from benchmarks.harness import Counted, CountedLog, CountedStore, seconds, table
 from storage.mongo import MongoStorage
 from storage.sqlite import SqliteStorage
-from tests.counting import counting, watching
-from tests.mongo import spawn_mongo_server
+from tests.cost.counting import counting, watching
+from tests.support.mongo import spawn_mongo_server
 
 QUICK = "--quick" in sys.argv
 COUNT_ONLY = "--count-only" in sys.argv

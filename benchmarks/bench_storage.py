@@ -31,7 +31,7 @@ from storage.mongo import MongoStorage
 from storage.records import Approval
 from storage.sqlite import SqliteStorage
 from tests.contract.builders import a_thread, an_approval
-from tests.mongo import spawn_mongo_server
+from tests.support.mongo import spawn_mongo_server
 from tests.unit.bot.office import BOT, Office
 
 QUICK = "--quick" in sys.argv

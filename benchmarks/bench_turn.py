@@ -20,10 +20,10 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.harness import Effort, percentile, table
-from tests.counting import Count, counting
-from tests.mongo import MongoServer, spawn_mongo_server
-from tests.stage import a_stage
-from tests.turnstage import Kind, TurnStage, a_turn_stage, make_database
+from tests.cost.counting import Count, counting
+from tests.cost.stage import Kind, TurnStage, a_turn_stage, make_database
+from tests.support.mongo import MongoServer, spawn_mongo_server
+from tests.support.stage import a_stage
 
 QUICK = "--quick" in sys.argv
 COUNT_ONLY = "--count-only" in sys.argv

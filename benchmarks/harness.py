@@ -12,7 +12,7 @@ from pathlib import Path
 
 from agents import CheckpointStatus, MessageLog, StoredCheckpoint
 from agents.core.checkpoint import AmendingStore
-from tests.mongo import MongoServer
+from tests.support.mongo import MongoServer
 
 
 @dataclass

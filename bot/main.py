@@ -20,6 +20,7 @@ from bot.config import stores
 from bot.config.agents import load_agents, load_model
 from bot.config.settings import Settings
 from bot.core.scheduler import Scheduler
+from bot.core.tasks import Tasks
 from bot.errors import SettingsError
 from bot.observability.readiness import Readiness
 from bot.observability.telemetry import NO_TELEMETRY, Telemetry
@@ -32,7 +33,6 @@ from bot.slack.calls import slack_fault
 from bot.slack.http import serve, web_app
 from bot.slack.ratelimit import SLACK_LIMITS, Limits
 from bot.slack.socketmode import SocketMode
-from bot.tasks import Tasks
 from storage.base import Storage
 
 logger = logging.getLogger(__name__)

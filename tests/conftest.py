@@ -10,7 +10,7 @@ import pytest
 from hypothesis import settings
 
 from storage.sqlite import SqliteStorage
-from tests.mongo import collected, mongo_server
+from tests.support.mongo import collected, mongo_server
 
 __all__ = ["collected", "mongo_server"]
 

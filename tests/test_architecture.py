@@ -226,3 +226,27 @@ def name_of(requirement: str) -> str:
     """The name at the beginning of a requirement, in its normal form."""
     name = "".join(char if char.isalnum() or char in "-_." else " " for char in requirement)
     return name.split()[0].lower().replace("_", "-")
+
+
+ENTRIES = 20
+"""How many entries a folder of code has at most: a newcomer guesses which one to open."""
+
+
+def test_a_folder_is_a_room_and_no_hall() -> None:
+    listed = [
+        file.relative_to(ROOT)
+        for part in (*PACKAGES, "tests", "benchmarks")
+        for file in (ROOT / part).rglob("*")
+        if file.is_file() and "__pycache__" not in file.parts
+    ]
+    rooms: dict[Path, set[str]] = {}
+    for file in listed:
+        for folder in file.parents[:-1]:
+            rooms.setdefault(folder, set()).add(file.relative_to(folder).parts[0])
+    code = {room: entries for room, entries in rooms.items() if any_code(entries)}
+    full = {str(room): len(found) for room, found in code.items() if len(found) > ENTRIES}
+    assert full == {}
+
+
+def any_code(entries: set[str]) -> bool:
+    return any(name.endswith((".py", ".js")) for name in entries)

@@ -47,7 +47,7 @@ Manifest = Mapping[str, object]
 
 def manifest_text() -> str:
     """The manifest that belongs to this release: `manifest.yml`, which the package carries too."""
-    return files("bot").joinpath("manifest.yml").read_text(encoding="utf-8")
+    return files("bot.config").joinpath("manifest.yml").read_text(encoding="utf-8")
 
 
 def needed_scopes() -> frozenset[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sized
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -14,7 +14,6 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from bot.observability.telemetry import Count, Telemetry, Time
 from bot.ports import Clock
 from bot.redaction.mask import mask_text
-from bot.tasks import Tasks
 from storage.base import Storage
 from storage.errors import StorageError
 
@@ -143,7 +142,7 @@ class Gauges:
         clock: The time now.
     """
 
-    def __init__(self, storage: Storage, tasks: Tasks, clock: Clock) -> None:
+    def __init__(self, storage: Storage, tasks: Sized, clock: Clock) -> None:
         self._storage = storage
         self._tasks = tasks
         self._clock = clock

@@ -26,6 +26,7 @@ from bot.core.runs.history import ThreadHistory
 from bot.core.runs.starts import Starts
 from bot.core.runs.witness import Witness, WitnessedCheckpoints
 from bot.core.scheduler import Sweep
+from bot.core.tasks import Tasks
 from bot.core.threads import Threads
 from bot.core.turns import Turns
 from bot.core.upkeep.forgetting import Forgetting, Retention
@@ -41,7 +42,6 @@ from bot.slack.http import Answering
 from bot.slack.listeners import ListenerContext, register
 from bot.slack.notifier import SlackNotifier
 from bot.slack.ratelimit import SLACK_LIMITS, Limits, Pacer
-from bot.tasks import Tasks
 from storage.base import Storage
 
 QUICK_S = 2

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from storage.errors import StoreUnavailableError
 from storage.sqlite.database import BUSY_MS
-from storage.sqlite.lock import FILE_NAME
+from storage.sqlite.file.lock import FILE_NAME
 
 
 async def back_up(directory: Path, target: Path) -> int:

@@ -20,11 +20,11 @@ from storage.errors import (
     StoreBrokenError,
     StoreUnavailableError,
 )
-from storage.sqlite.lock import FILE_NAME, DirectoryLock
-from storage.sqlite.private import SIDES, FileWatch, make_private, open_private, tighten
-from storage.sqlite.reader import Reader, open_reader
+from storage.sqlite.file.lock import FILE_NAME, DirectoryLock
+from storage.sqlite.file.private import SIDES, FileWatch, make_private, open_private, tighten
+from storage.sqlite.file.reader import Reader, open_reader
+from storage.sqlite.file.worker import Rows, Statement, Worker, connect
 from storage.sqlite.schema import DATABASE_VERSION, DDL, MIGRATIONS
-from storage.sqlite.worker import Rows, Statement, Worker, connect
 
 MIN_SQLITE = (3, 35, 0)
 """The first release with RETURNING."""

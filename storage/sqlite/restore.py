@@ -12,7 +12,7 @@ from pathlib import Path
 
 from storage.errors import StoreUnavailableError
 from storage.sqlite.backup import copy_checked
-from storage.sqlite.lock import FILE_NAME, DirectoryLock
+from storage.sqlite.file.lock import FILE_NAME, DirectoryLock
 from storage.sqlite.storage import SqliteStorage
 
 _ASIDE = ".restoring"

@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Page, async_playwright, expect
 
-from tests.stage import Stage, a_stage
+from tests.support.stage import Stage, a_stage
 
 BROWSER = next(
     (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from playwright.async_api import Page, expect
 
 from tests.browser.test_page import act_as, ask, browser, page, pytestmark, stage
-from tests.stage import Stage
+from tests.support.stage import Stage
 
 __all__ = ["browser", "page", "pytestmark", "stage"]
 

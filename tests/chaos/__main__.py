@@ -17,7 +17,7 @@ from pathlib import Path
 from storage.mongo import MongoStorage
 from storage.sqlite import SqliteStorage
 from tests.chaos.play import Play, Readable, Report, Setting
-from tests.mongo import DRIVERS, spawn_mongo_server
+from tests.support.mongo import DRIVERS, spawn_mongo_server
 
 COMMON = (
     "approvals.add <",

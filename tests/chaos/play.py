@@ -24,8 +24,8 @@ from storage.mongo import Driver
 from storage.records import Approval, Kind, Status
 from tests.chaos import process
 from tests.chaos.agent import EFFECTS, effects
-from tests.ports import free_port
-from tests.stage import APP_TOKEN, BOT_TOKEN, SECRET, buttons
+from tests.support.ports import free_port
+from tests.support.stage import APP_TOKEN, BOT_TOKEN, SECRET, buttons
 
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload([process.__name__])  # bots start often, and loading takes a second

@@ -9,7 +9,7 @@ import pytest
 from storage.mongo import MongoStorage
 from storage.sqlite import SqliteStorage
 from tests.chaos.play import Play, Setting
-from tests.mongo import DRIVERS, MongoServer
+from tests.support.mongo import DRIVERS, MongoServer
 
 POINTS = (
     "approvals.decide >",

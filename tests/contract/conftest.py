@@ -8,7 +8,7 @@ import pytest
 from storage.base import Storage
 from storage.mongo import Driver, MongoStorage
 from storage.sqlite import SqliteStorage
-from tests.mongo import MongoServer
+from tests.support.mongo import MongoServer
 
 ADAPTERS = [
     pytest.param("sqlite-file"),

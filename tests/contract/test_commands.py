@@ -18,7 +18,7 @@ from tests.contract.builders import (
     an_approval,
     an_entry,
 )
-from tests.counting import counting, watching
+from tests.cost.counting import counting, watching
 
 CHECKPOINT_ID = f"{THREAD_ID}#1"
 RUN_ID = f"{THREAD_ID}#2"

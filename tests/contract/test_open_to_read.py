@@ -9,9 +9,9 @@ from storage.base import Storage
 from storage.errors import RecordFormatError, StoreUnavailableError
 from storage.mongo import MongoStorage
 from storage.sqlite import SqliteStorage
-from storage.sqlite.worker import connect
+from storage.sqlite.file.worker import connect
 from tests.contract.builders import THREAD_ID, a_thread, an_entry
-from tests.mongo import MongoServer
+from tests.support.mongo import MongoServer
 
 
 async def test_what_is_written_meanwhile_is_read(new_storage: Callable[[], Storage]) -> None:

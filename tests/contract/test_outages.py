@@ -18,7 +18,7 @@ from storage.errors import StoreUnavailableError
 from storage.mongo import Driver, MongoStorage
 from storage.sqlite import SqliteStorage
 from tests.contract.builders import APPROVAL_ID, THREAD_ID, a_message, a_thread, an_approval
-from tests.mongo import MAY_LEAK, MongoServer, spawn_mongo_server
+from tests.support.mongo import MAY_LEAK, MongoServer, spawn_mongo_server
 
 pytestmark = MAY_LEAK
 

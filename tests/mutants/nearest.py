@@ -24,19 +24,19 @@ _MASKS = (
 )
 _APPROVALS = (
     "tests/contract/test_conditions.py",
-    "tests/contract/test_approvals.py",
+    "tests/contract/records/test_approvals.py",
     "tests/contract/test_counts.py",
     "tests/contract/test_unreadable.py",
 )
 _THREADS = (
-    "tests/contract/test_threads.py",
+    "tests/contract/records/test_threads.py",
     "tests/contract/test_thread_stores.py",
     "tests/contract/test_restoring.py",
     "tests/contract/test_unreadable.py",
 )
 _LEASES = (*_APPROVALS, "tests/contract/test_threads.py", "tests/contract/test_whispers.py")
 _CHECKPOINTS = ("tests/contract/test_checkpoints.py", "tests/contract/test_thread_stores.py")
-_WHISPERS = ("tests/contract/test_whispers.py", "tests/contract/test_unreadable.py")
+_WHISPERS = ("tests/contract/records/test_whispers.py", "tests/contract/test_unreadable.py")
 
 NEAREST: dict[str, tuple[str, ...]] = {
     "agents/core/codec.py": (
@@ -61,11 +61,11 @@ NEAREST: dict[str, tuple[str, ...]] = {
     "bot/core/approvals.py": (
         "tests/unit/bot/core/test_edits.py",
         "tests/unit/bot/core/test_escalation.py",
-        "tests/unit/bot/core/test_flows.py",
+        "tests/unit/bot/core/flows/test_flows.py",
         "tests/unit/bot/core/test_leases.py",
         "tests/unit/bot/people/test_outlook.py",
         "tests/unit/bot/core/test_refusals.py",
-        "tests/unit/bot/core/test_token_away.py",
+        "tests/unit/bot/core/flows/test_token_away.py",
         "tests/unit/bot/core/test_unseen.py",
     ),
     "bot/redaction/call.py": (

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.mongo import spawn_mongo_server
+from tests.support.mongo import spawn_mongo_server
 
 if __name__ == "__main__":
     with TemporaryDirectory() as place:

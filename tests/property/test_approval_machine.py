@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from tests.property.histories import ACTS, FATES, PACES, THEN, WHO, History
+from tests.property.worlds.histories import ACTS, FATES, PACES, THEN, WHO, History
 from tests.unit.bot.office import ADA, ROSA
 
 bots = st.sampled_from([0, 0, 1])

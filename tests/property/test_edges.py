@@ -27,9 +27,9 @@ from bot.sandbox.workspace.records import SlackUser
 from storage.base import Storage
 from storage.records import Approval, Status
 from tests.chaos.agent import EFFECTS, effects
-from tests.property.mutations import spoiled, spoiled_at
-from tests.property.payloads import EDIT, EVE, REJECT, by, payloads_of
-from tests.stage import SECRET, Stage, a_stage
+from tests.property.worlds.mutations import spoiled, spoiled_at
+from tests.property.worlds.payloads import EDIT, EVE, REJECT, by, payloads_of
+from tests.support.stage import SECRET, Stage, a_stage
 
 JSON, FORM = "application/json", "application/x-www-form-urlencoded"
 IN_TIME_S = 3.0

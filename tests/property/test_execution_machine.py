@@ -45,7 +45,7 @@ from agents.core.journal import STARTED
 from agents.core.messages import read_log
 from agents.models import call, say
 from agents.runner import Durability
-from tests.property.interleave import Choice, Order, Worker, explore
+from tests.property.worlds.interleave import Choice, Order, Worker, explore
 from tests.unit.agents.support import Plain
 
 OVERTAKEN = (

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from tests.property.ledger import House, Shown
-from tests.property.rulebook import AMOUNTS, GROUP, NAMES, Payment, any_book
-from tests.property.town import CLICKS, FATES, PEOPLE, Town, amount_by
+from tests.property.worlds.ledger import House, Shown
+from tests.property.worlds.rulebook import AMOUNTS, GROUP, NAMES, Payment, any_book
+from tests.property.worlds.town import CLICKS, FATES, PEOPLE, Town, amount_by
 from tests.unit.bot.office import ADA, BEN, ROSA
 
 HOUSES = (

@@ -23,7 +23,7 @@ from agents.memory import MemoryCheckpointStore, MemoryMessageLog
 from agents.runner import Durability, Runner
 from agents.runs.document import ResumeParams
 from agents.tools.texts import edited_text
-from tests.property.trees import Effects, Node, Planned, build, result_of, trees
+from tests.property.worlds.trees import Effects, Node, Planned, build, result_of, trees
 from tests.unit.agents.support import Died
 
 QUICK = settings(

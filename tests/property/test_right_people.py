@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, Phase, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from storage.records import Status
-from tests.property.crowd import ADA, BEN, FATES, PEOPLE, ROSA, Crowd
+from tests.property.worlds.crowd import ADA, BEN, FATES, PEOPLE, ROSA, Crowd
 
 WRITERS = (ROSA, ROSA, BEN, *PEOPLE)
 CHOICES = ("approve", "approve", "edit", "reject", "withdraw")

@@ -19,7 +19,7 @@ from bot.observability.logs import configure
 from bot.sandbox.blockkit.rules import message_errors
 from bot.sandbox.delivery.http import AppReply, HttpTransport, Parcel
 from tests.scenario import agents
-from tests.stage import SECRET, Stage, a_stage, buttons
+from tests.support.stage import SECRET, Stage, a_stage, buttons
 
 APPROVE, DETAILS = "countersign:approve", "countersign:details"
 ASK = "@countersign go"

@@ -27,9 +27,9 @@ from bot.sandbox.server import Sandbox
 from storage.base import InboxStore
 from storage.errors import StoreUnavailableError
 from storage.records import Message
-from tests.mongo import DRIVERS, MongoServer
-from tests.ports import free_port
-from tests.stage import (
+from tests.support.mongo import DRIVERS, MongoServer
+from tests.support.ports import free_port
+from tests.support.stage import (
     APP_TOKEN,
     BOT_TOKEN,
     SECRET,

@@ -14,7 +14,7 @@ from storage.codec import Row
 from storage.errors import StoreUnavailableError
 from storage.sqlite.database import Database
 from tests.scenario import agents
-from tests.stage import Stage, Transport, a_stage
+from tests.support.stage import Stage, Transport, a_stage
 
 APPROVE, REJECT = "countersign:approve", "countersign:reject"
 ASK = "@countersign go"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stage import Stage, a_stage, buttons
+from tests.support.stage import Stage, a_stage, buttons
 
 APPROVE = "countersign:approve"
 ADA, BEN = "U0ADALINDQ", "U0BENOKAFO"

@@ -13,7 +13,7 @@ from agents import ApprovalResult
 from tests.scenario import asking
 from tests.scenario.asking import RAN
 from tests.scenario.test_main_job import values_of
-from tests.stage import Stage, a_stage, buttons
+from tests.support.stage import Stage, a_stage, buttons
 
 Open = Callable[[str], AbstractAsyncContextManager[tuple[Stage, str]]]
 

@@ -10,7 +10,7 @@ from pydantic_ai.models import Model
 from agents.agent import Agent
 from agents.core.infos import ApprovalResult
 from agents.graph import END, START, GraphAgent, StateGraph, node_interrupt
-from tests.stage import a_stage
+from tests.support.stage import a_stage
 
 RAN: list[str] = []
 PRICES: list[int] = []

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.stage import Stage, a_stage, buttons
+from tests.support.stage import Stage, a_stage, buttons
 
 APPROVE, REJECT, EDIT = "countersign:approve", "countersign:reject", "countersign:edit"
 ANSWER = "countersign:answer"

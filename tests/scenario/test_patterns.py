@@ -14,7 +14,7 @@ import pytest
 
 from bot.demo import PATTERNS
 from bot.layout.action_ids import ActionId
-from tests.stage import Stage, a_stage, buttons
+from tests.support.stage import Stage, a_stage, buttons
 
 EXAMPLES = {pattern.channel: pattern.example for pattern in PATTERNS}
 

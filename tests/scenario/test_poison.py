@@ -29,8 +29,8 @@ from tests.contract.builders import (
     an_entry,
 )
 from tests.contract.spoiling import raw, spoil
-from tests.mongo import MongoServer
-from tests.sizes import size
+from tests.support.mongo import MongoServer
+from tests.support.sizes import size
 from tests.unit.bot.office import CHANNEL, ROSA, Office
 
 GOOD = size(10, 100)

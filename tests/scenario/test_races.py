@@ -23,14 +23,14 @@ from pydantic_ai.models.function import AgentInfo, DeltaToolCalls, FunctionModel
 from agents import ChatModelAgent, tool
 from agents.models import call, say, stream_pieces
 from agents.tools.base import Tool
+from bot.core.tasks import Tasks
 from bot.errors import ApprovalClosedError, NotApproverError, UserFacingError
-from bot.tasks import Tasks
 from storage.errors import StoreUnavailableError
 from storage.mongo import Driver, MongoStorage
 from storage.records import Approval, Decision, Kind, Status
-from tests.fakes import FakeClock, FakeDirectory, FakeNotifier
-from tests.mongo import MongoServer
-from tests.sizes import size
+from tests.support.fakes import FakeClock, FakeDirectory, FakeNotifier
+from tests.support.mongo import MongoServer
+from tests.support.sizes import size
 from tests.unit.bot.office import ADA, BEN, BOT, GUS, ROSA, Office, an_actor, an_incoming
 
 CARDS, CLICKS = size(8, 20), size(40, 200)

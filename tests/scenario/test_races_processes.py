@@ -23,10 +23,10 @@ from bot.sandbox.errors import RefusedError
 from bot.sandbox.server import Sandbox
 from bot.sandbox.workspace.records import SlackChannel
 from tests.chaos.agent import EFFECTS, KINDS, effects
-from tests.mongo import DRIVERS, MongoServer
-from tests.ports import free_port
-from tests.sizes import size
-from tests.stage import APP_TOKEN, BOT_TOKEN, SECRET, buttons
+from tests.support.mongo import DRIVERS, MongoServer
+from tests.support.ports import free_port
+from tests.support.sizes import size
+from tests.support.stage import APP_TOKEN, BOT_TOKEN, SECRET, buttons
 
 ROOT = Path(__file__).parents[2]
 APPROVE = "countersign:approve"

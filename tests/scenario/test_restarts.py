@@ -18,10 +18,10 @@ import pytest
 
 from bot.sandbox.server import Sandbox
 from storage.mongo import Driver, MongoStorage
-from tests.fakes import FakeClock
-from tests.mongo import DRIVERS, MongoServer, spawn_mongo_server
-from tests.ports import free_port
-from tests.stage import APP_TOKEN, BOT_TOKEN, SECRET, Stage, buttons
+from tests.support.fakes import FakeClock
+from tests.support.mongo import DRIVERS, MongoServer, spawn_mongo_server
+from tests.support.ports import free_port
+from tests.support.stage import APP_TOKEN, BOT_TOKEN, SECRET, Stage, buttons
 
 APPROVE = "countersign:approve"
 _HOME = {"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(__file__).parents[2])}

@@ -13,8 +13,8 @@ import pytest
 from pymongo import MongoClient
 
 from bot.commands.cli import main
-from tests.mongo import DRIVERS, MongoServer
-from tests.stage import Stage, a_stage, buttons
+from tests.support.mongo import DRIVERS, MongoServer
+from tests.support.stage import Stage, a_stage, buttons
 
 APPROVE, REJECT = "countersign:approve", "countersign:reject"
 ASK = "@countersign deploy payments 1.4.2 to production"

@@ -13,7 +13,7 @@ from storage.records import Decision, Status
 from storage.sqlite import SqliteStorage
 from tests.scenario.ruling_agents import RAN
 from tests.scenario.test_main_job import APPROVE, EDIT, REJECT, values_of
-from tests.stage import Stage, a_stage, buttons
+from tests.support.stage import Stage, a_stage, buttons
 
 DAY_MS = 24 * 3600 * 1000
 Open = Callable[..., AbstractAsyncContextManager[Stage]]

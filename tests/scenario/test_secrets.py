@@ -20,7 +20,7 @@ from bot.config.values import Log
 from bot.core.audit import json_line, story
 from bot.observability.logs import configure
 from tests.scenario.test_main_job import APPROVE, EDIT, REJECT, values_of
-from tests.stage import APP_TOKEN, BOT_TOKEN, SECRET, Stage, a_stage, buttons
+from tests.support.stage import APP_TOKEN, BOT_TOKEN, SECRET, Stage, a_stage, buttons
 
 RAN: list[tuple[str, ...]] = []
 

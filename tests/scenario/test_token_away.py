@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stage import Transport, a_stage, buttons
+from tests.support.stage import Transport, a_stage, buttons
 
 APPROVE = "countersign:approve"
 

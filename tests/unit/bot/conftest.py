@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from storage.sqlite import SqliteStorage
-from tests.fakes import Queue
+from tests.support.fakes import Queue
 from tests.unit.bot.counter_stage import Counter, a_counter
 
 

@@ -34,7 +34,7 @@ from bot.questions.record import Rules, canonical, edited_digest
 from bot.slack.cards.choose import is_folded
 from storage.base import Storage
 from storage.records import Approval, Decision, Kind, Status, Thread
-from tests.fakes import FakeClock, FakeDirectory, FakeNotifier, Queue
+from tests.support.fakes import FakeClock, FakeDirectory, FakeNotifier, Queue
 
 BOT = "UBOT"
 ROSA, ADA, BEN, GUS = "UROSA", "UADA", "UBEN", "UGUS"

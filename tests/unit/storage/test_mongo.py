@@ -12,7 +12,7 @@ from storage.mongo import Driver, MongoStorage
 from storage.mongo.client import Client
 from storage.mongo.documents import to_document, to_record
 from tests.contract.builders import THREAD_ID, a_thread, an_approval
-from tests.mongo import MAY_LEAK
+from tests.support.mongo import MAY_LEAK
 
 pytestmark = MAY_LEAK
 

@@ -15,7 +15,7 @@ from storage.mongo.address import ServerAddress, secrets_of
 from storage.mongo.client import _LENIENT, Client
 from storage.mongo.documents import to_document, to_record
 from tests.contract.builders import an_approval
-from tests.mongo import MAY_LEAK
+from tests.support.mongo import MAY_LEAK
 
 pytestmark = MAY_LEAK
 

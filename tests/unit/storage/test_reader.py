@@ -14,8 +14,8 @@ import pytest
 from storage.errors import Fault, StoreBrokenError, StoreUnavailableError
 from storage.records import Thread
 from storage.sqlite import SqliteStorage
-from storage.sqlite.lock import FILE_NAME
-from storage.sqlite.reader import Reader, open_reader
+from storage.sqlite.file.lock import FILE_NAME
+from storage.sqlite.file.reader import Reader, open_reader
 from tests.contract.builders import THREAD_ID, a_post, a_thread
 
 COUNT = "SELECT count(*) AS found FROM t"

@@ -13,7 +13,7 @@ import pytest
 from storage.errors import Fault, StoreBrokenError, StoreUnavailableError
 from storage.mongo import Driver, MongoStorage
 from storage.mongo.selftest import AT_ONCE, check_kind, ferret_version, self_test
-from tests.mongo import MongoServer
+from tests.support.mongo import MongoServer
 
 
 @dataclass

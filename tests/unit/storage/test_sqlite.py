@@ -14,8 +14,8 @@ from agents.core.errors import CheckpointConflictError
 from storage.codec import APPROVALS, AUDIT, MESSAGES, POSTS, THREADS, Codec
 from storage.errors import RecordFormatError, StoreBusyError, StoreUnavailableError
 from storage.sqlite import SqliteStorage, database, retention
+from storage.sqlite.file.lock import LOCK_NAME, DirectoryLock
 from storage.sqlite.leases import IS_DUE
-from storage.sqlite.lock import LOCK_NAME, DirectoryLock
 from storage.sqlite.schema import DATABASE_VERSION
 from tests.contract.builders import (
     APPROVAL_ID,
@@ -120,7 +120,7 @@ def test_a_lock_that_cannot_be_written_is_not_held(
 
     first, second = DirectoryLock(tmp_path), DirectoryLock(tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr("storage.sqlite.lock.os.write", full)
+        patch.setattr("storage.sqlite.file.lock.os.write", full)
         with pytest.raises(OSError, match="No space"):
             first.acquire()
 
@@ -461,7 +461,7 @@ def test_a_lock_that_cannot_be_read_has_an_unknown_holder(
     first.acquire()
 
     with monkeypatch.context() as patch:
-        patch.setattr("storage.sqlite.lock.os.read", refused)
+        patch.setattr("storage.sqlite.file.lock.os.read", refused)
         with pytest.raises(StoreBusyError) as caught:
             second.acquire()
     assert caught.value.holder == ""

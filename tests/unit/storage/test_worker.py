@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from storage.errors import RecordRefusedError, StoreUnavailableError
-from storage.sqlite.worker import Worker, connect
+from storage.sqlite.file.worker import Worker, connect
 
 INSERT = "INSERT INTO t (x) VALUES (:x) RETURNING x"
 

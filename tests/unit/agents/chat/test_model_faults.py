@@ -20,7 +20,7 @@ from agents.core.errors import ModelError, ModelFault, ModelRefusedError
 from agents.graph.state.retries import RetryPolicy
 from agents.middlewares.retry import is_temporary
 from agents.models import ScriptedModel, ask_once, model_error, model_fault, say
-from tests.unit.bot.openai_server import KEY, Reply, openai_server
+from tests.unit.bot.demo.openai_server import KEY, Reply, openai_server
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ from storage.mongo import MongoStorage
 from storage.records import Decision, Status
 from storage.sqlite import SqliteStorage
 from tests.contract.builders import an_approval
-from tests.mongo import MongoServer
+from tests.support.mongo import MongoServer
 
 APPROVAL = an_approval()
 

@@ -15,7 +15,7 @@ from storage.base import Storage
 from storage.mongo import MongoStorage
 from storage.sqlite import SqliteStorage
 from tests.contract.builders import THREAD_ID, a_message, a_post, a_thread, an_approval, an_entry
-from tests.mongo import DRIVERS, MongoServer
+from tests.support.mongo import DRIVERS, MongoServer
 
 CONTENT = {"messages": 1, "posts": 1, "log": 1, "audit": 1}
 

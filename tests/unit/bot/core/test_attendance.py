@@ -11,7 +11,7 @@ from bot.core.work import ATTENDANCE, LEASE
 from bot.ports import Newest
 from storage.records import Approval, Decision, Status
 from storage.sqlite import SqliteStorage
-from tests.fakes import FakeNotifier
+from tests.support.fakes import FakeNotifier
 from tests.unit.bot.office import ADA, BEN, Office, an_incoming
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")

@@ -27,7 +27,7 @@ from storage.errors import RecordNotFoundError, StoreUnavailableError
 from storage.records import AuditEntry, Decision, Kind, Status
 from storage.sqlite import SqliteStorage
 from tests.contract.builders import an_approval, an_entry
-from tests.fakes import START_MS
+from tests.support.fakes import START_MS
 from tests.unit.bot.office import (
     ADA,
     BEN,

@@ -19,7 +19,7 @@ from storage.base import Storage
 from storage.errors import StoreUnavailableError
 from storage.records import Approval, Status
 from storage.sqlite import SqliteStorage
-from tests.fakes import FakeClock, FakeNotifier
+from tests.support.fakes import FakeClock, FakeNotifier
 from tests.unit.bot.office import (
     ADA,
     BEN,

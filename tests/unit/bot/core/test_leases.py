@@ -14,7 +14,7 @@ from bot.core.threads import Threads
 from storage.errors import StoreUnavailableError
 from storage.records import Thread
 from storage.sqlite import SqliteStorage
-from tests.fakes import FakeClock
+from tests.support.fakes import FakeClock
 from tests.unit.bot.office import THREAD_ID, Office, an_incoming
 
 ASK = "<@UBOT> hi"

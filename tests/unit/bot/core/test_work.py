@@ -20,7 +20,7 @@ from bot.core.work import (
     check_order,
 )
 from bot.errors import DeliveryError
-from tests.fakes import FakeClock
+from tests.support.fakes import FakeClock
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from agents.core.codec import Json
 from agents.core.errors import ModelError, ModelRefusedError
 from agents.core.infos import FollowUpInfo, ReviewEditInfo
 from bot.demo.agent import INSTRUCTION
-from tests.unit.bot.openai_server import KEY, Call, Reply, openai_server
+from tests.unit.bot.demo.openai_server import KEY, Call, Reply, openai_server
 from tests.unit.bot.talk import Talk
 
 ARGUMENTS = '{"service": "payments", "version": "1.4.2", "environment": "production"}'

@@ -13,7 +13,7 @@ from storage.base import Storage
 from storage.records import DrawnCard, Kind
 from storage.sqlite import SqliteStorage
 from tests.contract.builders import APPROVAL_ID, DIGEST, a_decision, an_approval, an_entry
-from tests.fakes import FakeClock
+from tests.support.fakes import FakeClock
 
 
 class Tally(Telemetry):

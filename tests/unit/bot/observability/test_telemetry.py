@@ -14,11 +14,11 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from prometheus_client import REGISTRY, generate_latest
 
+from bot.core.tasks import Tasks
 from bot.errors import SettingsError
 from bot.observability.metrics import Both, Gauges, Metrics, metrics_app
 from bot.observability.telemetry import NO_TELEMETRY, Count, Time
 from bot.observability.tracing import Tracing, otlp_provider
-from bot.tasks import Tasks
 from storage.errors import StoreUnavailableError
 from storage.sqlite import SqliteStorage
 from tests.contract.builders import a_thread, an_approval

@@ -8,7 +8,7 @@ from bot.errors import DirectoryError, NotApproverError
 from bot.people.access import Access, check_agreed_once, check_agreement, decider_names
 from storage.records import Approval, Kind, Status
 from tests.contract.builders import a_decision, an_approval
-from tests.fakes import FakeDirectory
+from tests.support.fakes import FakeDirectory
 from tests.unit.bot.office import ADA, BEN, GUS, ROSA, an_actor
 
 APPROVAL = an_approval(requester_id=ROSA)

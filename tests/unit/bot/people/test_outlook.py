@@ -23,7 +23,7 @@ from bot.slack.cards import card_for
 from storage.records import Approval, Kind, Status
 from storage.sqlite import SqliteStorage
 from tests.contract.builders import an_approval
-from tests.fakes import FakeDirectory
+from tests.support.fakes import FakeDirectory
 from tests.unit.bot.office import ADA, BEN, CHANNEL, GUS, ROSA, RULES, THREAD_ID, Office, an_actor
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")

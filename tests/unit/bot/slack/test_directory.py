@@ -16,7 +16,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.errors import DirectoryError
 from bot.slack.directory import MAX_KEPT, Fresh, SlackDirectory
-from tests.fakes import FakeClock
+from tests.support.fakes import FakeClock
 
 
 @dataclass

@@ -20,7 +20,7 @@ from bot.slack.notifier import SlackNotifier, approvers_text, mentions_of
 from bot.slack.ratelimit import Pacer
 from storage.records import UNKNOWN_TS, Approval, Decision, Kind, Post, Status, Thread
 from tests.contract.builders import an_approval
-from tests.fakes import FakeClock
+from tests.support.fakes import FakeClock
 
 TOKEN = "xoxb-notifier-test"
 APPROVAL_ID = "apr_" + "0" * 32

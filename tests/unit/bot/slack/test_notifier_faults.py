@@ -18,7 +18,7 @@ from bot.slack.calls import MOST_PATIENCE, retry_after, took_no_effect
 from bot.slack.notifier import SlackNotifier
 from bot.slack.ratelimit import Pacer
 from storage.records import Approval, Decision, Post, Status
-from tests.fakes import FakeClock
+from tests.support.fakes import FakeClock
 from tests.unit.bot.slack.test_notifier import Scene, a_scene, reading, yes
 
 

@@ -18,7 +18,7 @@ from bot.slack.streams import (
     safe_markdown,
     settled,
 )
-from tests.fakes import FakeClock
+from tests.support.fakes import FakeClock
 
 TARGET = {"channel": "C1", "thread_ts": "1.1"}
 

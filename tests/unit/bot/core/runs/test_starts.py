@@ -21,7 +21,7 @@ from bot.errors import NotApproverError
 from bot.questions.record import deciders_from
 from storage.records import Approval, Decision, Kind, Status
 from storage.sqlite import SqliteStorage
-from tests.fakes import FakeClock, FakeDirectory
+from tests.support.fakes import FakeClock, FakeDirectory
 from tests.unit.bot.office import ADA, BEN, ROSA, RULES, THREAD_ID, KilledError, Office
 from tests.unit.bot.slack.cards.samples import an_approval
 

@@ -18,7 +18,7 @@ from bot.slack.cards import card_for
 from storage.errors import StoreUnavailableError
 from storage.records import Approval, Decision, Status
 from storage.sqlite import SqliteStorage, back_up, restoring
-from tests.stage import buttons
+from tests.support.stage import buttons
 from tests.unit.bot.office import ADA, ROSA, THREAD_ID, KilledError, Office, an_actor, an_incoming
 
 ASK = "<@UBOT> pay Mia"

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import pytest
 
-from bot.tasks import AT_ONCE, Tasks
+from bot.core.tasks import AT_ONCE, Tasks
 
 
 async def test_idle_waits_for_all_work_and_what_it_starts() -> None:

@@ -12,7 +12,7 @@ import sqlite3
 from collections.abc import Mapping
 
 from storage.errors import StorageError
-from storage.sqlite.worker import Rows, Watch, open_file, run_one
+from storage.sqlite.file.worker import Rows, Watch, open_file, run_one
 
 
 class Reader:

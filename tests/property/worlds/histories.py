@@ -13,8 +13,7 @@ from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError,
 from bot.questions.record import canonical, edited_digest
 from storage.records import Approval, Decision, Kind, Status, Thread, Whisper
 from storage.sqlite import SqliteStorage
-from tests.fakes import FakeClock
-from tests.property.bench import (
+from tests.property.worlds.bench import (
     AFTER_EFFECT,
     CLEO,
     ESCALATE_AFTER,
@@ -26,7 +25,8 @@ from tests.property.bench import (
     mark,
     yes_of,
 )
-from tests.property.watching import Known, Watched, is_about
+from tests.property.worlds.watching import Known, Watched, is_about
+from tests.support.fakes import FakeClock
 from tests.unit.bot.office import ADA, BEN, BOT, GUS, ROOT, ROSA, THREAD_ID, an_actor, an_incoming
 
 CHOICES = {

@@ -13,11 +13,11 @@ from bot.errors import ApprovalClosedError, UserFacingError
 from bot.layout.action_ids import ActionId
 from storage.records import Approval, Kind, Status
 from storage.sqlite import SqliteStorage
-from tests.fakes import FakeClock, FakeDirectory, FakeNotifier
-from tests.property.bench import CLEO, EVE, mark
-from tests.property.hall import PEOPLE, Hall, amount_by
-from tests.property.ledger import House, Ledger, Shown
-from tests.property.rulebook import DAN, FAY, GROUP, Book, Payment
+from tests.property.worlds.bench import CLEO, EVE, mark
+from tests.property.worlds.hall import PEOPLE, Hall, amount_by
+from tests.property.worlds.ledger import House, Ledger, Shown
+from tests.property.worlds.rulebook import DAN, FAY, GROUP, Book, Payment
+from tests.support.fakes import FakeClock, FakeDirectory, FakeNotifier
 from tests.unit.bot.office import CHANNEL, GUS, ROOT, THREAD_ID, KilledError, an_actor
 
 __all__ = ["CLICKS", "FATES", "PEOPLE", "Town", "amount_by"]

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from storage.records import Approval, Decision, Kind, Status
-from tests.property.bench import CLEO, Effect, World
+from tests.property.worlds.bench import CLEO, Effect, World
 from tests.unit.bot.office import ADA, BEN, ROSA, THREAD_ID
 
 

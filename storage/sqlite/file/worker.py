@@ -23,7 +23,7 @@ from storage.errors import (
     StoreBrokenError,
     StoreUnavailableError,
 )
-from storage.sqlite.faults import store_error
+from storage.sqlite.file.faults import store_error
 
 Rows: TypeAlias = list[dict[str, Any]]
 

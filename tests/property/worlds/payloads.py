@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bot.sandbox.workspace.people import ADA, GUS, OPS, TEAM
-from tests.stage import Stage
+from tests.support.stage import Stage
 
 APPROVE, REJECT, EDIT = "countersign:approve", "countersign:reject", "countersign:edit"
 EVE = "U9EVEOTHER"

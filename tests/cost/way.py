@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
-_ROOT = Path(__file__).parents[1]
+_ROOT = Path(__file__).parents[2]
 _PRODUCT = ("agents", "bot", "storage")
 _BESIDE = ("bot/sandbox", "bot/demo", "sandbox", "demo", "agents/testing", "tests")
 """Not on the way of a click: the stand-in for Slack, and the agent that people bring."""

@@ -35,10 +35,10 @@ from bot.slack.listeners import actions, views
 from bot.slack.listeners.context import ListenerContext
 from storage.records import Approval
 from storage.sqlite import SqliteStorage
-from tests.fakes import FakeNotifier
-from tests.property.bench import PEOPLE as USUAL, READS, STORES, mark
-from tests.property.ledger import Ledger, Shown
-from tests.property.rulebook import DAN, FAY, Payment, wrapped
+from tests.property.worlds.bench import PEOPLE as USUAL, READS, STORES, mark
+from tests.property.worlds.ledger import Ledger, Shown
+from tests.property.worlds.rulebook import DAN, FAY, Payment, wrapped
+from tests.support.fakes import FakeNotifier
 from tests.unit.bot.forms_stage import submitted
 from tests.unit.bot.office import RULES, KilledError, Office
 

@@ -33,7 +33,7 @@ from bot.ports import CheckedCall
 from bot.questions.validate import texts_json
 from storage.records import Approval, Decision, Kind, Status
 from storage.sqlite import SqliteStorage
-from tests.property.bench import CLEO, EVE, PEOPLE, amount_of, heard_in, mark
+from tests.property.worlds.bench import CLEO, EVE, PEOPLE, amount_of, heard_in, mark
 from tests.unit.bot.office import ADA, BEN, CHANNEL, GUS, ROOT, ROSA, RULES, Office, an_actor
 
 GROUP = "S0TREASURY"

@@ -20,7 +20,7 @@ from storage.errors import StoreUnavailableError
 from storage.records import Approval, Decision, Kind, Status
 from storage.sqlite import SqliteStorage
 from tests.contract.builders import a_post
-from tests.fakes import Queue
+from tests.support.fakes import Queue
 from tests.unit.bot.office import (
     ADA,
     BEN,

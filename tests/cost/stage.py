@@ -2,7 +2,7 @@
 
 All is as the product joins it: Bolt's app and our listeners, the use cases, the audited
 checkpoints, the metered storage, Slack's client. Only Slack's limits are off. What is played here
-can be counted (`tests.counting`) and timed, turn by turn: message, card, click, tool, text.
+can be counted (`tests.cost.counting`) and timed, turn by turn: message, card, click, tool, text.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from bot.slack.app import Countersign, Identity, Process, Slack, build
 from storage.base import Storage
 from storage.mongo import MongoStorage
 from storage.sqlite import SqliteStorage
-from tests.counting import told_by, watching
-from tests.mongo import MongoServer
+from tests.cost.counting import told_by, watching
+from tests.support.mongo import MongoServer
 
 Kind = Literal["sqlite", "memory", "motor", "pymongo"]
 """The databases: a file, the same in memory, and MongoDB's protocol with either driver."""

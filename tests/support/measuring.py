@@ -1,4 +1,4 @@
-"""Coverage for `make test`, as a plugin of pytest: PYTEST_PLUGINS=tests.measuring.
+"""Coverage for `make test`, as a plugin of pytest: PYTEST_PLUGINS=tests.support.measuring.
 
 To follow a test makes it take twice as long. So coverage follows the import of what is measured
 (pyproject.toml says what), and then only the tests that are near it. pytest-cov cannot: with
@@ -16,7 +16,7 @@ import pytest
 
 NEAR = re.compile(r"contract/|unit/(agents|storage|bot/core|bot/people|bot/questions)/")
 """Tests whose business are the modules that have a bar of coverage."""
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1]
 
 measured = coverage.Coverage()
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from filelock import lock_descriptor
 
 from storage.errors import StoreBusyError
-from storage.sqlite.private import identity, open_private
+from storage.sqlite.file.private import identity, open_private
 
 LOCK_NAME = "countersign.lock"
 FILE_NAME = "countersign.db"

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
-from tests.fakes import FakeClock, FakeDirectory
-from tests.property.rulebook import Book, Payment, Say, says
+from tests.property.worlds.rulebook import Book, Payment, Say, says
+from tests.support.fakes import FakeClock, FakeDirectory
 from tests.unit.bot.office import CHANNEL
 
 MINUTE = 60_000

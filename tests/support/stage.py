@@ -14,8 +14,8 @@ from bot.config.settings import Settings
 from bot.main import start
 from bot.sandbox.server import Sandbox
 from bot.slack.app import Countersign
-from tests.fakes import FakeClock
-from tests.ports import free_port
+from tests.support.fakes import FakeClock
+from tests.support.ports import free_port
 
 Transport = Literal["socket", "http"]
 

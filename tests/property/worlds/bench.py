@@ -31,7 +31,7 @@ from agents import ChatModelAgent, follow_up_tool, idempotency_key, tool
 from agents.models import call, say, stream_pieces
 from agents.tools.base import Tool
 from storage.sqlite import SqliteStorage
-from tests.fakes import FakeClock, FakeDirectory, FakeNotifier, FakeStream, Queue
+from tests.support.fakes import FakeClock, FakeDirectory, FakeNotifier, FakeStream, Queue
 from tests.unit.bot.office import ADA, BEN, GUS, ROSA, RULES, KilledError, Office
 
 READS = frozenset(

@@ -23,11 +23,11 @@ from pymongo import MongoClient
 from pymongo.errors import OperationFailure, PyMongoError
 
 from storage.mongo import Driver
-from tests.ports import free_port
+from tests.support.ports import free_port
 
 URI_VARIABLE = "COUNTERSIGN_TEST_MONGODB_URI"
 KIND_VARIABLE = "COUNTERSIGN_TEST_MONGODB_SERVER"
-JARS = Path(__file__).parents[1] / ".javaserver"
+JARS = Path(__file__).parents[2] / ".javaserver"
 """Where `make` puts what the Java server needs."""
 PREFIX = "countersign_test_"
 START_MS = 20_000
@@ -162,7 +162,7 @@ def _mongod(port: str, data: Path) -> list[str]:
 
 
 def _java(port: str, data: Path) -> list[str]:
-    source = Path(__file__).parent / "javaserver" / "Server.java"
+    source = Path(__file__).parents[1] / "javaserver" / "Server.java"
     return ["java", "-cp", f"{JARS}/*", str(source), port, str(data / "file")]
 
 

@@ -28,7 +28,7 @@ from pymongo import monitoring
 
 from storage.base import Storage
 
-_ROOT = Path(__file__).parents[1]
+_ROOT = Path(__file__).parents[2]
 _STORES = (
     "threads",
     "inbox",

@@ -8,8 +8,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tests.stage import a_stage
-from tests.way import Way, watching_calls
+from tests.cost.way import Way, watching_calls
+from tests.support.stage import a_stage
 
 APPROVE = "countersign:approve"
 ANSWERED, RUNS = "to the answer", "to the tool's first line"

@@ -26,7 +26,7 @@ from agents.policy import (
     first_of,
 )
 from agents.tools.base import Tool
-from tests.property.bench import CLEO
+from tests.property.worlds.bench import CLEO
 from tests.unit.bot.office import ADA, BEN, ROSA
 
 T = TypeVar("T")
