@@ -34,7 +34,11 @@ _THREADS = (
     "tests/contract/test_restoring.py",
     "tests/contract/test_unreadable.py",
 )
-_LEASES = (*_APPROVALS, "tests/contract/test_threads.py", "tests/contract/test_whispers.py")
+_LEASES = (
+    *_APPROVALS,
+    "tests/contract/records/test_threads.py",
+    "tests/contract/records/test_whispers.py",
+)
 _CHECKPOINTS = ("tests/contract/test_checkpoints.py", "tests/contract/test_thread_stores.py")
 _WHISPERS = ("tests/contract/records/test_whispers.py", "tests/contract/test_unreadable.py")
 
@@ -85,7 +89,7 @@ NEAREST: dict[str, tuple[str, ...]] = {
     "storage/sqlite/approvals.py": (*_APPROVALS, *_SQLITE),
     "storage/sqlite/checkpoints.py": (*_CHECKPOINTS, *_SQLITE),
     "storage/sqlite/leases.py": (*_LEASES, *_SQLITE),
-    "storage/sqlite/reading.py": (*_APPROVALS, "tests/contract/test_threads.py", *_SQLITE),
+    "storage/sqlite/reading.py": (*_APPROVALS, "tests/contract/records/test_threads.py", *_SQLITE),
     "storage/sqlite/threads.py": (*_THREADS, *_SQLITE),
     "storage/sqlite/whispers.py": (*_WHISPERS, *_SQLITE),
     "storage/mongo/approvals.py": (
