@@ -116,6 +116,16 @@ from .core.observers import (
     ToolStarted as ToolStarted,
 )
 from .core.pending import Answerable as Answerable, InterruptContext as InterruptContext
+from .core.recorder import (
+    CallFinished as CallFinished,
+    NodeFailed as NodeFailed,
+    NodeFinished as NodeFinished,
+    Recorder as Recorder,
+    WorkInDoubt as WorkInDoubt,
+    WorkNotice as WorkNotice,
+    WorkStarted as WorkStarted,
+    WorkStarting as WorkStarting,
+)
 from .core.scope import (
     AskAgain as AskAgain,
     BeforeStart as BeforeStart,

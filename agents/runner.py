@@ -38,6 +38,7 @@ from agents.core.journal import RECOVERED
 from agents.core.messages import user_message
 from agents.core.observers import Observer, Observers, RunResumed, RunStarted
 from agents.core.pending import InterruptContext, Point
+from agents.core.recorder import Recorder
 from agents.core.scope import BeforeStart, Scope
 from agents.gates.rulings import Judgement
 from agents.runs.document import (
@@ -80,6 +81,8 @@ class Runner:
         new_id: Makes ids of interrupts; UUIDs.
         before_start: Looks at each gated call right before it starts, and may have people asked
             anew; see `BeforeStart`.
+        recorder: Puts on record what people let run: its start before it starts, and what became of
+            it; see `agents.core.recorder`.
         era: Give another name whenever the store went back to a copy, and ids of runs and calls may
             come again: it enters `idempotency_key()` of all calls but those that waited in it.
 
@@ -99,6 +102,7 @@ class Runner:
         observers: Sequence[Observer] = (),
         new_id: Callable[[], str] = new_uuid,
         before_start: BeforeStart | None = None,
+        recorder: Recorder | None = None,
         era: str = "",
     ) -> None:
         check_agent(agent)
@@ -117,6 +121,7 @@ class Runner:
             observers=Observers(tuple(observers)),
             new_id=new_id,
             before_start=before_start,
+            recorder=recorder,
             era=era,
             amending=checkpoint_store if isinstance(checkpoint_store, AmendingStore) else None,
         )
@@ -415,6 +420,9 @@ class Runner:
         history = await self._setup.history(document)
         segment = self._setup.segment(replace(run, history=history), document, cancel=cancel)
         await segment.run.journal.append(RECOVERED, "")
+        if self._setup.recorder is not None:  # the dead process may not have told of all
+            for notice in run.notices():
+                await self._setup.recorder.noted(notice)
         self._tell_resumed(segment, is_recovery=True)
         return segment
 

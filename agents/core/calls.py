@@ -17,6 +17,9 @@ from pydantic_ai.messages import (
 from agents.core.codec import Json, register
 from agents.core.errors import CheckpointDecodeError, ToolError, UnstorableValueError
 
+FAILURE = "The tool failed: "
+"""Begins the result of a call that failed; the error follows."""
+
 MAX_FILE_BYTES = 1_000_000
 """The most bytes that the files of one result may have together: each is stored with its run."""
 

@@ -7,18 +7,31 @@ are looked up, so that nothing that they tell of is done again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from typing import cast
 
+from agents.core.calls import FAILURE, ToolOutcome
 from agents.core.checkpoint import CheckpointStore
 from agents.core.codec import Json, from_text, to_text
-from agents.core.errors import CheckpointConflictError
+from agents.core.errors import CheckpointConflictError, CheckpointDecodeError
+from agents.core.recorder import (
+    CallFinished,
+    NodeFailed,
+    NodeFinished,
+    Recorder,
+    WorkInDoubt,
+    WorkNotice,
+    WorkStarted,
+    WorkStarting,
+)
 
 MODEL = "model"
 STARTED = "started"
 FINISHED = "finished"
 RECOVERED = "recovered"
+NODE = "node"
+NODE_FAILED = "node_failed"
 
 
 class Journal:
@@ -31,9 +44,10 @@ class Journal:
         entries: What is in it, and still counts.
         offset: How many entries are before these, and count no more.
         every_step: Whether model answers and the results of tools without a gate are kept, too.
+        recorder: Told of what people let run, before it starts and when it is noted.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - two by position, the rest by keyword
         self,
         store: CheckpointStore | None,
         checkpoint_id: str,
@@ -42,8 +56,10 @@ class Journal:
         entries: Sequence[str] = (),
         offset: int = 0,
         every_step: bool = False,
+        recorder: Recorder | None = None,
     ) -> None:
         self._store = store if base else None
+        self._recorder = recorder
         self._checkpoint_id = checkpoint_id
         self._base = base
         self._index = self._offset = offset
@@ -132,27 +148,49 @@ class Journal:
         Raises:
             CheckpointConflictError: Somebody else works on this run, or an entry before this one
                 was cut off by a cancellation: stop at once.
+            Exception: The recorder could not keep it: stop as well.
         """
-        if self._store is not None:
-            entry = to_text({"kind": kind, "at": at, **(data or {})})
+        if self._store is not None or self._recorder is not None:
+            entry: dict[str, Json] = {"kind": kind, "at": at, **(data or {})}
             # One after the other: a gap in the indexes would hide what comes after it.
             async with self._lock:
                 self.raise_failure()
-                await self._write(self._store, entry)
+                await self._keep_entry(entry)
         if kind == STARTED:
             self._started[at] = data or {}
 
-    async def _write(self, store: CheckpointStore, entry: str) -> None:
+    async def tell_doubt(self, at: str) -> None:
+        """Let the recorder know that nobody knows what became of what had started there."""
+        if self._recorder is not None:
+            doubt = WorkInDoubt(checkpoint_id=self._checkpoint_id, address=at)
+            try:
+                await self._recorder.noted(doubt)
+            except Exception as error:  # not a failure of what is in doubt
+                self._failure = error
+                raise
+
+    async def _keep_entry(self, entry: dict[str, Json]) -> None:
         if self._is_unsure:
             raise CheckpointConflictError(self._checkpoint_id, "an entry was cut off")
         self._is_unsure = True
         try:
-            await store.append(self._checkpoint_id, entry, base=self._base, index=self._index)
+            await self._write(entry)
         except Exception as error:
             self._failure = error
             raise
-        self._index += 1
         self._is_unsure = False
+
+    async def _write(self, entry: dict[str, Json]) -> None:
+        recorder = self._recorder
+        if recorder is not None and entry["kind"] == STARTED:
+            await recorder.starting(_start_of(self._checkpoint_id, entry, self._base))
+        if self._store is not None:
+            text = to_text(entry)
+            await self._store.append(self._checkpoint_id, text, base=self._base, index=self._index)
+            self._index += 1
+        notice = _notice_of(self._checkpoint_id, entry, is_news=True)
+        if recorder is not None and notice is not None:
+            await recorder.noted(notice)
 
     def _learn(self, entry: dict[str, Json]) -> None:
         self._index += 1
@@ -161,3 +199,51 @@ class Journal:
 
 def _is_below(address: str, other: str) -> bool:
     return address.startswith(f"{other};")
+
+
+def notices_in(checkpoint_id: str, entries: Iterable[str]) -> Iterator[WorkNotice]:
+    """Read what the journal of a process that is gone says of calls and nodes, in its order.
+
+    Raises:
+        CheckpointDecodeError: It is damaged.
+    """
+    texts = map(from_text, entries)
+    found = (_notice_of(checkpoint_id, entry, is_news=False) for entry in texts)
+    return (notice for notice in found if notice is not None)
+
+
+def _start_of(checkpoint_id: str, entry: dict[str, Json], base: int) -> WorkStarting:
+    return WorkStarting(
+        checkpoint_id=checkpoint_id,
+        address=str(entry["at"]),
+        arguments=cast("dict[str, Json]", entry["arguments"]),
+        segment=base,
+        secret=tuple(cast("list[str]", entry.get("secret", []))),
+        shown=tuple(cast("list[str]", entry.get("shown", []))),
+    )
+
+
+def _notice_of(checkpoint_id: str, entry: dict[str, Json], *, is_news: bool) -> WorkNotice | None:
+    """Return the notice in an entry; None when it is about neither a call nor a node."""
+    kind, at = entry.get("kind"), str(entry.get("at", ""))
+    if kind == STARTED:
+        return WorkStarted(checkpoint_id=checkpoint_id, address=at, is_news=is_news)
+    if kind == FINISHED:
+        return _result_of(checkpoint_id, at, entry)
+    if kind == NODE:
+        return NodeFinished(checkpoint_id=checkpoint_id, address=at)
+    if kind == NODE_FAILED:
+        error = str(entry.get("error", ""))
+        return NodeFailed(checkpoint_id=checkpoint_id, address=at, error=error)
+    return None
+
+
+def _result_of(checkpoint_id: str, at: str, entry: dict[str, Json]) -> CallFinished:
+    try:
+        outcome = ToolOutcome(str(entry.get("outcome")))
+    except ValueError:
+        raise CheckpointDecodeError(f"the result of {at} has no known outcome") from None
+    text = str(entry.get("said") or entry.get("text", ""))
+    if outcome is ToolOutcome.FAILED:
+        text = text.removeprefix(FAILURE)
+    return CallFinished(checkpoint_id=checkpoint_id, address=at, outcome=outcome, text=text)

@@ -6,7 +6,7 @@ earlier programs would not see these.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, cast, get_args
 
@@ -24,8 +24,10 @@ from agents.core.errors import (
     UnknownInterruptError,
 )
 from agents.core.infos import CallInfo
+from agents.core.journal import notices_in
 from agents.core.messages import dump_messages, load_messages
 from agents.core.pending import Answerable, InterruptContext, Point
+from agents.core.recorder import WorkNotice
 from agents.core.scope import Untargeted
 from agents.runs.changes import changed, difference
 
@@ -269,6 +271,14 @@ class OpenRun:
             return ""
         change = to_text(difference(self.data, data) or {"keys": {}})
         return change if len(change) + self.size <= 2 * len(self.stored.data) else ""
+
+    def notices(self) -> Iterator[WorkNotice]:
+        """Read what its journal says of calls and nodes, for a recorder.
+
+        Raises:
+            CheckpointDecodeError: It is damaged.
+        """
+        return notices_in(self.checkpoint_id, self.stored.journal)
 
     def pending(self) -> tuple[InterruptContext, ...]:
         """The interrupts that wait; empty when none does. See `Runner.pending`."""

@@ -33,6 +33,7 @@ from agents.core.journal import Journal
 from agents.core.messages import dump_new, log_text, read_log
 from agents.core.observers import Observers, RunCancelled, RunFailed, RunFinished, RunInterrupted
 from agents.core.pending import InterruptContext, Point
+from agents.core.recorder import Recorder
 from agents.core.scope import BeforeStart, RunContext, SessionValues
 from agents.runs.document import Claim, OpenRun, RunDocument, find_stopped
 from agents.runs.topology import topology
@@ -59,6 +60,7 @@ class Setup:
         observers: Told what happens.
         new_id: Makes ids of interrupts.
         before_start: Looks at each gated call before it starts; None lets all of them.
+        recorder: Told of what people let run; None when nobody keeps a record.
         era: Enters idempotency keys; empty for that of the document.
         amending: The same as `store`, if it can add to a document.
         fresh: What this process saved last, so that a resume need not read it again. Others may
@@ -72,6 +74,7 @@ class Setup:
     observers: Observers
     new_id: Callable[[], str]
     before_start: BeforeStart | None = None
+    recorder: Recorder | None = None
     era: str = ""
     amending: AmendingStore | None = None
     fresh: LRUCache[str, OpenRun] = field(
@@ -157,6 +160,7 @@ class Setup:
             base=stored.base,
             entries=stored.journal,
             every_step=self.every_step,
+            recorder=self.recorder,
         )
         run = RunContext(
             checkpoint_id=run_id,

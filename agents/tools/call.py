@@ -14,6 +14,7 @@ from typing import NoReturn, cast
 
 from agents.core.address import Address, Segment
 from agents.core.calls import (
+    FAILURE,
     BreakLoop,
     Exit,
     ToolCall,
@@ -231,7 +232,7 @@ class _Execution:
         run = self.scope.run
         # What a dead process did inside this call is read from its journal, even now.
         if run.cancel.stop_now.is_set() and not run.journal.knows_below(self.at):
-            self._stand(tool, arguments)
+            await self._stand(tool, arguments)
         started = ToolStarted(
             checkpoint_id=run.checkpoint_id, address=self.scope.address, call=self.call
         )
@@ -249,7 +250,7 @@ class _Execution:
             returned = await self._until_stopped(tool, arguments)
         except _StoppedError:
             scope.run.journal.raise_failure()
-            self._stand(tool, arguments)
+            await self._stand(tool, arguments)
         except AgentError as error:
             if not _is_result(error, scope):
                 raise
@@ -298,14 +299,14 @@ class _Execution:
         below = any(key.startswith(prefix) for key in run.counts)
         return below or any(map(self.scope.address.is_prefix_of, run.entered))
 
-    def _stand(self, tool: Tool, arguments: dict[str, Json]) -> NoReturn:
+    async def _stand(self, tool: Tool, arguments: dict[str, Json]) -> NoReturn:
         """Wait here until the run goes on; ask people if what they agreed to had started."""
         run, address = self.scope.run, self.scope.address
         started = run.journal.started(self.at)
         is_doubt = started is not None and not tool.definition.idempotent
         if is_doubt or run.journal.has_started_below(self.at):
             cut = Started.read(started) if started else Started(arguments=arguments)
-            ask_doubt(tool, self.call, cut)
+            await ask_doubt(tool, self.call, cut)
         before = run.topmost(address)
         ids = [point.id for point in before.walk()] if before else []
         kept = {known: run.answers[known] for known in ids if known in run.answers}
@@ -350,7 +351,7 @@ def _is_result(error: AgentError, scope: Scope) -> bool:
 
 
 def _failed(error: Exception) -> ToolReturn:
-    text = f"The tool failed: {type(error).__name__}: {error}".rstrip(": ")
+    text = f"{FAILURE}{type(error).__name__}: {error}".rstrip(": ")
     return ToolReturn(text, ToolOutcome.FAILED)
 
 

@@ -68,7 +68,7 @@ async def settle_doubt(tool: Tool, call: ToolCall) -> ToolReturn | Started | Non
     started = scope.run.journal.find(STARTED, str(scope.address))
     with state_slot(_DOUBT):
         if started is not None and not tool.definition.idempotent:
-            _ask(tool, call, Started.read(started))
+            await _ask(tool, call, Started.read(started))
         was_asked, has_state, arguments = get_interrupt_state(dict)
         if not was_asked:
             return None
@@ -80,7 +80,7 @@ async def settle_doubt(tool: Tool, call: ToolCall) -> ToolReturn | Started | Non
         )
         _, _, answer = get_resume_context(object)
         if answer is None:
-            _ask(tool, call, before)
+            await _ask(tool, call, before)
         if isinstance(answer, DoubtResult) and answer.choice == "again":
             return await _again(tool, call, before)
     return _result(call.name, answer)
@@ -92,11 +92,11 @@ async def _again(tool: Tool, call: ToolCall, before: Started) -> Started:
     decisions = (point.id,) if point is not None else ()
     said = await may_start(call.name, before.arguments, decisions=decisions)
     if isinstance(said, AskAgain):
-        _ask(tool, call, before, asked_again=said.reason)
+        await _ask(tool, call, before, asked_again=said.reason)
     return replace(before, frozen=said or before.frozen)
 
 
-def ask_doubt(tool: Tool, call: ToolCall, started: Started) -> NoReturn:
+async def ask_doubt(tool: Tool, call: ToolCall, started: Started) -> NoReturn:
     """Ask people about a call that has just been cut off.
 
     Args:
@@ -108,10 +108,10 @@ def ask_doubt(tool: Tool, call: ToolCall, started: Started) -> NoReturn:
         Interrupted: Always.
     """
     with state_slot(_DOUBT):
-        _ask(tool, call, started)
+        await _ask(tool, call, started)
 
 
-def _ask(tool: Tool, call: ToolCall, started: Started, *, asked_again: str = "") -> NoReturn:
+async def _ask(tool: Tool, call: ToolCall, started: Started, *, asked_again: str = "") -> NoReturn:
     info = DoubtInfo(
         tool_name=call.name,
         arguments=started.arguments,
@@ -122,6 +122,8 @@ def _ask(tool: Tool, call: ToolCall, started: Started, *, asked_again: str = "")
         secret=tool.definition.secret,
         shown=tool.definition.shown,
     )
+    scope = current_scope("a doubt")
+    await scope.run.journal.tell_doubt(str(scope.address))
     stateful_interrupt(info, started.arguments)
 
 

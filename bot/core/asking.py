@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from agents import DoubtInfo, InterruptContext
 from bot.core.approvals import Approvals
 from bot.core.audit import request_entry
-from bot.core.runs.witness import Witness
 from bot.passes import ThreadPass
 from bot.people.outlook import Outlook
 from bot.people.requesters import Requesters
@@ -22,7 +21,7 @@ from bot.questions.record import (
     unknown_names,
 )
 from storage.base import Storage
-from storage.records import Approval, ApprovalHead, Kind, Status
+from storage.records import Approval, ApprovalHead, Status
 
 _FEW = 5
 """Of more open approvals, only those are read whole that have something to be done."""
@@ -54,7 +53,6 @@ class Asking:
         approvals: Shows them.
         rules: Who decides, and how long it may take.
         requesters: Whose words led to it.
-        witness: Told of calls in doubt.
         clock: The time now.
         spawn: Starts the showing of cards.
     """
@@ -63,7 +61,6 @@ class Asking:
     approvals: Approvals
     rules: Rules
     requesters: Requesters
-    witness: Witness
     clock: Clock
     spawn: Spawn
 
@@ -93,9 +90,6 @@ class Asking:
             for position, context in enumerate(contexts)
             if context.id not in known
         ]
-        for one in new:
-            if one.kind is Kind.DOUBT:  # before it is known: a crash in between repeats it
-                await self.witness.doubted(work.thread.checkpoint_id, one.address)
         born = [self.approvals.born(one) for one in new]
         entries = [request_entry(one) for one in born]
         added = await self.storage.approvals.add_all(born, entries=entries)

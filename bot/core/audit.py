@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from agents.core.checkpoint import AmendingStore, CheckpointStatus, StoredCheckpoint
-from bot.ports import Clock
+from agents.core.recorder import WorkStarting
 from bot.questions.form import ask_of
 from bot.redaction.call import NO_NAMES, Names, mask_data
 from bot.redaction.mask import mask
@@ -339,70 +337,19 @@ def _short(value: object) -> object:
             return value
 
 
-@dataclass(frozen=True, slots=True)
-class AuditedCheckpoints:
-    """A checkpoint store that puts the start of each gated call on record before the call runs.
-
-    The entry comes before the mark in the journal: when it cannot be written, the call does not
-    start, and nobody is in doubt about it.
-
-    Args:
-        checkpoints: Where checkpoints are kept.
-        audit: Where the start is noted.
-        clock: The time now.
-    """
-
-    checkpoints: AmendingStore
-    audit: AuditStore
-    clock: Clock
-
-    async def load(self, checkpoint_id: str) -> StoredCheckpoint | None:
-        """See `CheckpointStore.load`."""
-        return await self.checkpoints.load(checkpoint_id)
-
-    async def save(
-        self, checkpoint_id: str, data: str, *, status: CheckpointStatus, expected_version: int
-    ) -> int:
-        """See `CheckpointStore.save`."""
-        return await self.checkpoints.save(
-            checkpoint_id, data, status=status, expected_version=expected_version
-        )
-
-    async def claim(self, checkpoint_id: str, claim: str, *, expected_version: int) -> int:
-        """See `CheckpointStore.claim`."""
-        return await self.checkpoints.claim(checkpoint_id, claim, expected_version=expected_version)
-
-    async def amend(self, checkpoint_id: str, change: str, *, expected_version: int) -> int:
-        """See `AmendingStore.amend`."""
-        return await self.checkpoints.amend(
-            checkpoint_id, change, expected_version=expected_version
-        )
-
-    async def append(self, checkpoint_id: str, entry: str, *, base: int, index: int) -> None:
-        """See `CheckpointStore.append`."""
-        if '"started"' in entry:
-            await self._note_start(checkpoint_id, json.loads(entry), base)
-        await self.checkpoints.append(checkpoint_id, entry, base=base, index=index)
-
-    async def close(self, checkpoint_id: str, *, expected_version: int) -> None:
-        """See `CheckpointStore.close`."""
-        await self.checkpoints.close(checkpoint_id, expected_version=expected_version)
-
-    async def _note_start(self, checkpoint_id: str, entry: dict[str, object], base: int) -> None:
-        if entry.get("kind") != "started":
-            return
-        at = str(entry.get("at"))
-        await note(
-            self.audit,
-            Act.STARTED,
-            key=f"{checkpoint_id}:{at}:{base}",
-            at_ms=self.clock(),
-            about=checkpoint_id.rpartition("#")[0],
-            checkpoint=checkpoint_id,
-            address=at,
-            masks=Names(secret=_texts(entry.get("secret")), shown=_texts(entry.get("shown"))),
-            arguments=entry.get("arguments", ""),
-        )
+async def note_start(store: AuditStore, start: WorkStarting, at_ms: int) -> None:
+    """Put on record that a gated call is about to run, before it does."""
+    await note(
+        store,
+        Act.STARTED,
+        key=f"{start.checkpoint_id}:{start.address}:{start.segment}",
+        at_ms=at_ms,
+        about=start.checkpoint_id.rpartition("#")[0],
+        checkpoint=start.checkpoint_id,
+        address=start.address,
+        masks=Names(secret=start.secret, shown=start.shown),
+        arguments=dict(start.arguments),
+    )
 
 
 async def story(

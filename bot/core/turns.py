@@ -22,6 +22,7 @@ from agents import (
     Runner,
     UnknownInterruptError,
 )
+from agents.core.journal import notices_in
 from agents.core.messages import log_text, user_message
 from agents.runs.document import OpenRun
 from bot.core.approvals import Approvals
@@ -102,7 +103,6 @@ class Turns:
             approvals=self.approvals,
             rules=self.rules,
             requesters=self._requesters,
-            witness=self.witness,
             clock=self.clock,
             spawn=self.spawn,
         )
@@ -178,7 +178,10 @@ class Turns:
         stored = await self.storage.checkpoints.load(thread.checkpoint_id)
         unused = await self._unused(thread)
         thread = await self._set_turn(thread, turn=thread.turn, turn_open=True)  # still ours?
-        await self.witness.ended(thread.checkpoint_id, stored.journal if stored else ())
+        await self.witness.ended(
+            thread.checkpoint_id,
+            notices_in(thread.checkpoint_id, stored.journal if stored else ()),
+        )
         await self._settlement.close(thread, unused=unused)
         await self.outbox.drop(thread)
         # Last goes what says what waited, and that there is something to be ended: whoever goes on
@@ -291,7 +294,7 @@ class Turns:
         """Go on with a run whose process died; then look at all of it once more."""
         runner = await self.runners(work.thread)
         work.running = None
-        await self.witness.watch(run.checkpoint_id, run.stored.journal)
+        await self.witness.watch(run.checkpoint_id)
         events = runner.recover(run.checkpoint_id, run=run)
         segment = await self._follower.follow(work.thread, events)
         if segment.contexts is not None:

@@ -17,14 +17,13 @@ from slack_sdk.web.async_client import AsyncWebClient
 from agents import Agent, Runner
 from bot.clock import steady_clock
 from bot.core.approvals import Approvals
-from bot.core.audit import AuditedCheckpoints
 from bot.core.catalog import Catalog
 from bot.core.edits import Edits
 from bot.core.inbox import ThreadInbox
 from bot.core.outbox import Outbox
 from bot.core.runs.history import ThreadHistory
 from bot.core.runs.starts import Starts
-from bot.core.runs.witness import Witness, WitnessedCheckpoints
+from bot.core.runs.witness import Witness
 from bot.core.scheduler import Sweep
 from bot.core.tasks import Tasks
 from bot.core.threads import Threads
@@ -179,6 +178,7 @@ def build(
     )
     witness = Witness(
         storage.approvals,
+        storage.audit,
         clock,
         lambda approval_id: tasks.spawn(approvals.attend(approval_id)),
         quick=QUICK_CALL,
@@ -195,13 +195,12 @@ def build(
         agents,
         make_runner=lambda agent: Runner(
             agent,
-            checkpoint_store=WitnessedCheckpoints(
-                AuditedCheckpoints(storage.checkpoints, storage.audit, clock), witness
-            ),
+            checkpoint_store=storage.checkpoints,
             message_log=ThreadHistory(storage.log),
             durability="step",
             streaming=True,
             before_start=starts,
+            recorder=witness,
             era=process.era,
         ),
         checkpoints=storage.checkpoints,

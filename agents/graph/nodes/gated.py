@@ -22,16 +22,13 @@ from agents.core.errors import (
 )
 from agents.core.infos import Cancelled, DoubtInfo, DoubtResult, Expired
 from agents.core.interrupt import stateful_interrupt
-from agents.core.journal import STARTED, Journal
+from agents.core.journal import NODE_FAILED, STARTED, Journal
 from agents.core.scope import current_scope, get_interrupt_state, get_resume_context, state_slot
 from agents.graph.errors import NodeFailedError, NodeRefusedError
 from agents.graph.nodes.once import ONCE
 from agents.graph.nodes.questions import NodeRun
 from agents.graph.state.place import Outcome
 from agents.graph.state.plan import OuterGraph
-
-FAILED = "node_failed"
-"""Kind of journal entries: a node that people let run has failed."""
 
 _DOUBT = "doubt"
 """The slot of the question whether a node ran."""
@@ -60,10 +57,10 @@ async def begin_gated(here: OuterGraph, node_run: NodeRun) -> Outcome | None:
     with state_slot(_DOUBT):
         if scope.run.journal.find(STARTED, at) is not None:
             _remember(node_run, at)
-            _ask(here)
+            await _ask(here)
         was_asked, _, _ = get_interrupt_state(bool)
         if was_asked:
-            choice = _choice(here)
+            choice = await _choice(here)
     if choice == "ran":
         return Outcome(update={})
     # Noted before its code runs: if this process dies, people are asked before it runs again.
@@ -98,14 +95,14 @@ async def note_failure(node_run: NodeRun, error: Exception, *, is_gated: bool) -
     if _failure(journal, at) is not None:  # it was refused because of that
         return
     told = f"{type(error).__name__}: {error}".rstrip(": ")
-    await journal.append(FAILED, at, {"error": told})
-    journal.keep(FAILED, at, told)
+    await journal.append(NODE_FAILED, at, {"error": told})
+    journal.keep(NODE_FAILED, at, told)
 
 
 def _failure(journal: Journal, at: str) -> object | None:
     """Why a node failed before, in this process or one before it; None when it did not."""
-    before = journal.find(FAILED, at)
-    return journal.kept(FAILED, at) if before is None else before["error"]
+    before = journal.find(NODE_FAILED, at)
+    return journal.kept(NODE_FAILED, at) if before is None else before["error"]
 
 
 def _is_own(error: Exception) -> bool:
@@ -121,17 +118,19 @@ def _remember(node_run: NodeRun, at: str) -> None:
             node_run.kept[key] = decode(entry["result"])
 
 
-def _ask(here: OuterGraph) -> NoReturn:
+async def _ask(here: OuterGraph) -> NoReturn:
     graph, node = here.topology.name, here.node.name
     title = f"Step “{node}” of “{graph}”"
+    scope = current_scope("a doubt")
+    await scope.run.journal.tell_doubt(str(scope.address))
     stateful_interrupt(DoubtInfo(tool_name=node, arguments={}, title=title, call_id=""), True)  # noqa: FBT003 - a state, not a flag
 
 
-def _choice(here: OuterGraph) -> str:
+async def _choice(here: OuterGraph) -> str:
     _, _, answer = get_resume_context(object)
     match answer:
         case None:
-            _ask(here)
+            await _ask(here)
         case DoubtResult(choice="ran" | "again" as choice):
             return choice
         case _:

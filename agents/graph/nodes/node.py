@@ -11,6 +11,7 @@ from agents.core.address import Address
 from agents.core.codec import Json, decode, encode
 from agents.core.errors import SwallowedInterruptError
 from agents.core.interrupt import Interrupted, unpack_group
+from agents.core.journal import NODE, NODE_FAILED
 from agents.core.legacy import old_interrupts
 from agents.core.outlet import passing_on
 from agents.core.pending import Point
@@ -23,15 +24,12 @@ from agents.graph.nodes.function import (
     numbering,
     read_outcome,
 )
-from agents.graph.nodes.gated import FAILED, begin_gated, note_failure, refuse_failed
+from agents.graph.nodes.gated import begin_gated, note_failure, refuse_failed
 from agents.graph.nodes.questions import NodeRun, running
 from agents.graph.state.channels import Values
 from agents.graph.state.place import Answered, GraphState, Memory, Outcome, Task
 from agents.graph.state.plan import OuterGraph, Topology
 from agents.middlewares.retry import Beginning
-
-NODE = "node"
-"""Kind of journal entries: a node has finished."""
 
 
 class SubGraph(Protocol):
@@ -213,7 +211,7 @@ class _Begun:
             self.node_run.asked = 0
             begin.restore(self.scope.run)
             if self.is_gated:  # what people let run as a whole may fail more than once in it
-                self.scope.run.journal.forget_below(FAILED, str(self.scope.address))
+                self.scope.run.journal.forget_below(NODE_FAILED, str(self.scope.address))
 
     def _may_repeat(self) -> bool:
         """Not after it swallowed a question, or when somebody else may work on this run."""

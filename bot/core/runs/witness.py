@@ -1,8 +1,9 @@
-"""Sees from the journal what becomes of what people let run, and puts it on its approval.
+"""The record of what people let run: its start in the audit, what became of it on its approval.
 
-The journal says it first: that a call starts, and what came of it. Each such entry is followed by
-the record of the approval, whose card is drawn again. A crash between the two is made good when the
-run is recovered, as the journal is read then. Nothing of a call is decided here.
+The runtime tells it (`agents.Recorder`): the audit is written before a call starts, or it does not
+start. What is in the journal is followed by the record of the approval, whose card is drawn again.
+A crash between the two is made good when the run is recovered, as the runtime tells it once more
+then. Nothing of a call is decided here.
 """
 
 from __future__ import annotations
@@ -10,19 +11,28 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 from agents.core.address import Address
 from agents.core.calls import ToolOutcome
-from agents.core.checkpoint import AmendingStore, CheckpointStatus, StoredCheckpoint
+from agents.core.recorder import (
+    CallFinished,
+    NodeFailed,
+    NodeFinished,
+    WorkInDoubt,
+    WorkNotice,
+    WorkStarted,
+    WorkStarting,
+)
+from bot.core.audit import note_start
 from bot.core.runs.outcome import ENDED, Run, RunState, lets_run, run_of
 from bot.ports import Clock
 from bot.questions.form import Form, ask_of
 from bot.redaction.call import mask_title
 from bot.redaction.mask import mask_text, mask_words
-from storage.base import ApprovalStore
+from storage.base import ApprovalStore, AuditStore
 from storage.errors import StorageError
 from storage.records import Approval, Kind
 
@@ -32,15 +42,14 @@ _READ = 4_000
 """Characters of a result that are masked before it is cut."""
 _KEPT = 600
 """Characters of a result that a record keeps."""
-_TOLD = frozenset({"started", "finished", "node", "node_failed"})
-"""The kinds of journal entries that tell of what runs."""
-_FAILED = "The tool failed: "
+_ENDS = {ToolOutcome.RAN: RunState.RAN, ToolOutcome.FAILED: RunState.FAILED}
+"""The end of a call that ran; with another outcome, something kept it from running."""
 _NOT_STARTED = "The turn ended before it was started."
 
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """The news in a journal entry about a call or a step.
+    """The news in a notice of the runtime about a call or a step.
 
     Attributes:
         at: Its address.
@@ -72,10 +81,11 @@ class _Watched:
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """Keeps the approvals of running turns true.
+    """Keeps the audit of starts, and the approvals of running turns true; see `agents.Recorder`.
 
     Args:
         approvals: Where they are kept.
+        audit: Where starts are noted.
         clock: The time now.
         redraw: Starts to draw the card of an approval again, without waiting for it.
         quick: Of a call that takes no longer, only what came of it is put on its approval. That it
@@ -83,32 +93,24 @@ class Witness:
     """
 
     approvals: ApprovalStore
+    audit: AuditStore
     clock: Clock
     redraw: Callable[[str], None]
     quick: timedelta = timedelta(0)
     _turns: dict[str, _Watched] = field(default_factory=dict)
 
-    async def watch(
-        self,
-        checkpoint_id: str,
-        journal: Sequence[str] = (),
-        *,
-        known: Iterable[Approval] | None = None,
-    ) -> None:
+    async def watch(self, checkpoint_id: str, *, known: Iterable[Approval] | None = None) -> None:
         """Follow what becomes of what people let run in a turn.
 
         Args:
             checkpoint_id: Of the turn; its lease is held.
-            journal: What a process before this one left: it may have died before it told.
             known: All approvals of the turn whose calls may still run, read under that lease; they
                 are looked up when None.
         """
         if known is None:
             known = await self.approvals.of_turn(checkpoint_id)
         found = {one.approval_id: one for one in known if lets_run(one)}
-        turn = self._turns[checkpoint_id] = _Watched(found)
-        for entry in journal if found else ():  # it is no news that a call runs
-            await self._take(turn, _news_in(entry))
+        self._turns[checkpoint_id] = _Watched(found)
 
     def watched(self, checkpoint_id: str) -> list[Approval]:
         """Return the approvals followed in a turn, as on record: this process alone writes them."""
@@ -121,55 +123,72 @@ class Witness:
         for task in turn.starting.values() if turn is not None else ():
             task.cancel()
 
-    async def read(self, checkpoint_id: str, entry: str) -> None:
-        """Take note of an entry of the journal that was just written.
+    async def starting(self, start: WorkStarting) -> None:
+        """Put a start into the audit: what cannot be written there does not start.
+
+        Raises:
+            StorageError: It could not be written.
+        """
+        await note_start(self.audit, start, self.clock())
+
+    async def noted(self, notice: WorkNotice) -> None:
+        """Put on the card what became of something.
+
+        What a call came to is never dropped with its journal before its card can tell of it: when
+        that cannot be put on record, the run stops, and is told of it again. A start that cannot be
+        put on record stops nothing: a call that is marked and does not run is in doubt.
 
         Raises:
             StorageError: It could not be put on record.
         """
-        turn = self._turns.get(checkpoint_id)
-        if turn is None or not turn.approvals:
+        turn, news = self._turns.get(notice.checkpoint_id), _news_in(notice)
+        if turn is None or news is None:
             return
-        news = _news_in(entry)
-        starting = turn.starting.pop(news.at, None) if news is not None else None
+        starting = turn.starting.pop(news.at, None)
         if starting is not None:  # what it may be writing now is written over
             starting.cancel()
             await asyncio.wait({starting})
-        if news is not None and news.state is RunState.RUNNING and self.quick:
-            if turn.at(news.at):
-                turn.starting[news.at] = asyncio.create_task(self._tell_later(turn, news))
-            return
-        await self._take(turn, news)
-
-    async def _take(self, turn: _Watched, news: News | None) -> None:
-        if news is not None:
-            for approval in turn.at(news.at):
-                await self._tell(turn, approval, news)
+        if not isinstance(notice, WorkStarted):
+            await self._take(turn, news)
+        elif not (notice.is_news and self.quick):
+            await self._tell_start(turn, news)
+        elif turn.at(news.at):
+            turn.starting[news.at] = asyncio.create_task(self._tell_later(turn, news))
 
     async def _tell_later(self, turn: _Watched, news: News) -> None:
         await asyncio.sleep(self.quick.total_seconds())
+        await self._tell_start(turn, news)
+
+    async def _tell_start(self, turn: _Watched, news: News) -> None:
         try:
             await self._take(turn, news)
         except StorageError as error:
-            _untold(error)
+            logger.warning("not on the card: %s", error, extra={"action": "run_untold"})
+
+    async def _take(self, turn: _Watched, news: News) -> None:
+        for approval in turn.at(news.at):
+            await self._tell(turn, approval, news)
 
     async def doubted(self, checkpoint_id: str, address: str) -> None:
-        """People are asked whether what they let run there has run."""
-        await self._all(checkpoint_id, News(address, RunState.DOUBT))
+        """Nobody can know whether what people let run there has run; the runtime is not asked."""
+        await self._tell_all(checkpoint_id, News(address, RunState.DOUBT))
 
     async def vouched(self, checkpoint_id: str, address: str, text: str) -> None:
         """People say that what stood in doubt there has run."""
-        await self._all(checkpoint_id, News(address, RunState.RAN, text))
+        await self._tell_all(checkpoint_id, News(address, RunState.RAN, text))
 
-    async def ended(self, checkpoint_id: str, journal: Sequence[str]) -> None:
+    async def ended(self, checkpoint_id: str, notices: Iterable[WorkNotice]) -> None:
         """The turn is given up: what had started is in doubt, what had not never will.
 
         Args:
             checkpoint_id: Of the turn.
-            journal: What is left of it.
+            notices: What its journal still says.
         """
-        await self.watch(checkpoint_id, journal)
+        await self.watch(checkpoint_id)
         watched = self._turns[checkpoint_id]
+        for news in map(_news_in, notices):
+            if news is not None:
+                await self._take(watched, news)
         for approval in list(watched.approvals.values()):
             run = run_of(approval)
             if run is not None and run.state is RunState.RUNNING:
@@ -179,13 +198,11 @@ class Witness:
                 await self._tell(watched, approval, News("", RunState.STOPPED, _NOT_STARTED))
         self.forget(checkpoint_id)
 
-    async def _all(self, checkpoint_id: str, news: News) -> None:
+    async def _tell_all(self, checkpoint_id: str, news: News) -> None:
         known = await self.approvals.of_turn(checkpoint_id)
         watched = _Watched({one.approval_id: one for one in known if lets_run(one)})
         for approval in watched.at(news.at):
             await self._tell(watched, approval, news)
-        if checkpoint_id in self._turns:
-            self._turns[checkpoint_id] = watched
 
     async def _tell(self, watched: _Watched, approval: Approval, news: News) -> None:
         """Put news on record; those that are older than what is there are dropped."""
@@ -220,34 +237,22 @@ def _is_newer(run: Run | None, news: News) -> bool:
     return True
 
 
-def _news_in(entry: str) -> News | None:
-    """Return the news in an entry; None when it is about nothing that people let run."""
-    found = json.loads(entry)
-    at, kind = str(found.get("at", "")), found.get("kind")
-    if kind not in _TOLD or not at:
-        return None
-    match kind:
-        case "started":
-            return News(at, RunState.RUNNING)
-        case "finished":
-            return _result(at, found)
-        case "node":
-            return News(at, RunState.RAN)
-        case _:
-            return News(at, RunState.FAILED, str(found.get("error", "")))
-
-
-def _result(at: str, found: dict[str, object]) -> News | None:
-    text = str(found.get("said") or found.get("text", ""))
-    match found.get("outcome"):
-        case ToolOutcome.RAN:
-            return News(at, RunState.RAN, text)
-        case ToolOutcome.FAILED:
-            return News(at, RunState.FAILED, text.removeprefix(_FAILED))
-        case ToolOutcome.ANSWERED:
-            return None  # people said something in place of a run
-        case _:
-            return News(at, RunState.STOPPED, text)
+def _news_in(notice: WorkNotice) -> News | None:
+    """Return the news in a notice; None when it is about nothing that people let run."""
+    match notice:
+        case WorkStarted():
+            return News(notice.address, RunState.RUNNING)
+        case CallFinished() if notice.outcome is not ToolOutcome.ANSWERED:
+            state = _ENDS.get(notice.outcome, RunState.STOPPED)
+            return News(notice.address, state, notice.text)
+        case NodeFinished():
+            return News(notice.address, RunState.RAN)
+        case NodeFailed():
+            return News(notice.address, RunState.FAILED, notice.error)
+        case WorkInDoubt():
+            return News(notice.address, RunState.DOUBT)
+        case _:  # or people said something in place of a run
+            return None
 
 
 def _is_about(approval: Approval, address: str) -> bool:
@@ -271,61 +276,3 @@ def _shown(approval: Approval, text: str) -> str:
         arguments = {}
     clean = mask_title(mask_text(text[:_READ]), arguments, ask_of(approval).masks)
     return mask_words(clean, arguments)[:_KEPT]
-
-
-def _untold(error: StorageError) -> None:
-    logger.warning("not on the card: %s", error, extra={"action": "run_untold"})
-
-
-@dataclass(frozen=True, slots=True)
-class WitnessedCheckpoints:
-    """A checkpoint store whose journal a witness reads as it is written.
-
-    Args:
-        checkpoints: Where checkpoints are kept.
-        witness: Reads the journal.
-    """
-
-    checkpoints: AmendingStore
-    witness: Witness
-
-    async def load(self, checkpoint_id: str) -> StoredCheckpoint | None:
-        """See `CheckpointStore.load`."""
-        return await self.checkpoints.load(checkpoint_id)
-
-    async def save(
-        self, checkpoint_id: str, data: str, *, status: CheckpointStatus, expected_version: int
-    ) -> int:
-        """See `CheckpointStore.save`."""
-        return await self.checkpoints.save(
-            checkpoint_id, data, status=status, expected_version=expected_version
-        )
-
-    async def claim(self, checkpoint_id: str, claim: str, *, expected_version: int) -> int:
-        """See `CheckpointStore.claim`."""
-        return await self.checkpoints.claim(checkpoint_id, claim, expected_version=expected_version)
-
-    async def amend(self, checkpoint_id: str, change: str, *, expected_version: int) -> int:
-        """See `AmendingStore.amend`."""
-        return await self.checkpoints.amend(
-            checkpoint_id, change, expected_version=expected_version
-        )
-
-    async def append(self, checkpoint_id: str, entry: str, *, base: int, index: int) -> None:
-        """See `CheckpointStore.append`.
-
-        What a call came to is never dropped with its journal before its card can tell of it: when
-        that cannot be put on record, the run stops, and its journal is read again. A start that
-        cannot be put on record stops nothing: a call that is marked and does not run is in doubt.
-        """
-        await self.checkpoints.append(checkpoint_id, entry, base=base, index=index)
-        try:
-            await self.witness.read(checkpoint_id, entry)
-        except StorageError as error:
-            if not entry.startswith('{"kind":"started"'):
-                raise
-            _untold(error)
-
-    async def close(self, checkpoint_id: str, *, expected_version: int) -> None:
-        """See `CheckpointStore.close`."""
-        await self.checkpoints.close(checkpoint_id, expected_version=expected_version)

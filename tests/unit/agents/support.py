@@ -40,6 +40,7 @@ from agents import (
 from agents.agent import Agent
 from agents.core.checkpoint import CheckpointStatus
 from agents.core.codec import Json
+from agents.core.recorder import Recorder
 from agents.core.scope import BeforeStart
 from agents.models import Turn
 from agents.tools.base import CallText
@@ -115,6 +116,7 @@ class World:
     asked: int = 0
     by_history: bool = False
     before_start: BeforeStart | None = None
+    recorder: Recorder | None = None
     era: str = ""
 
     def agent(self, name: str = "A") -> Agent:
@@ -140,6 +142,7 @@ class World:
             message_log=self.log,
             durability=self.durability,  # type: ignore[arg-type]
             before_start=self.before_start,
+            recorder=self.recorder,
             era=self.era,
             **options,  # type: ignore[arg-type]
         )

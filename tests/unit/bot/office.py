@@ -19,12 +19,11 @@ from agents import (
 from agents.models import Turn
 from agents.tools.base import Tool
 from bot.core.approvals import Approvals
-from bot.core.audit import AuditedCheckpoints
 from bot.core.inbox import Incoming, ThreadInbox
 from bot.core.outbox import Outbox
 from bot.core.runs.history import ThreadHistory
 from bot.core.runs.starts import Starts
-from bot.core.runs.witness import Witness, WitnessedCheckpoints
+from bot.core.runs.witness import Witness
 from bot.core.scheduler import Sweep
 from bot.core.threads import Threads
 from bot.core.turns import Turns
@@ -106,15 +105,13 @@ class Office:
         self.access = Access(self.directory)
         self.witness = Witness(
             self.storage.approvals,
+            self.storage.audit,
             self.clock,
             lambda approval_id: self.queue.spawn(self.approvals.attend(approval_id)),
         )
         self.runner = Runner(
             agent,
-            checkpoint_store=WitnessedCheckpoints(
-                AuditedCheckpoints(self.storage.checkpoints, self.storage.audit, self.clock),
-                self.witness,
-            ),
+            checkpoint_store=self.storage.checkpoints,
             message_log=ThreadHistory(self.storage.log),
             durability="step",
             streaming=True,
@@ -127,6 +124,7 @@ class Office:
                 attend=lambda approval_id: self.queue.spawn(self.approvals.attend(approval_id)),
                 sleep=self._sleep,
             ),
+            recorder=self.witness,
             era=self.era,
         )
         self.outbox = Outbox(

@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from agents import CheckpointStatus
 from agents.models import call, say
 from bot.core import audit
-from bot.core.audit import Act, AuditedCheckpoints, json_line, line, note, note_decision, story
+from bot.core.audit import Act, json_line, line, note, note_decision, story
 from bot.errors import (
     ApprovalClosedError,
     DeliveryError,
@@ -399,10 +398,27 @@ def test_lines_are_masked_with_the_rules_of_today() -> None:
             assert "xoxb" not in told
 
 
-async def test_other_entries_of_the_journal_are_no_starts(storage: SqliteStorage) -> None:
-    store = AuditedCheckpoints(storage.checkpoints, storage.audit, lambda: 1)
-    text = json.dumps({"kind": "finished", "at": "a", "result": '"started"'})
-    name, pending = f"{THREAD_ID}#1", CheckpointStatus.PENDING
-    assert await store.save(name, "{}", status=pending, expected_version=0) == 1
-    await store.append(name, text, base=1, index=0)
-    assert await story(storage, thread_id=THREAD_ID) == []
+async def test_a_start_that_cannot_be_written_here_does_not_start(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY, say("Paid.")])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    append = storage.audit.append
+    failed: list[AuditEntry] = []
+
+    async def fails_once(entry: AuditEntry) -> None:
+        if entry.action == Act.STARTED and not failed:
+            failed.append(entry)
+            raise StoreUnavailableError("away")
+        await append(entry)
+
+    storage.audit.append = fails_once  # type: ignore[method-assign]
+    with pytest.raises(StoreUnavailableError):
+        await office.decide(approval)
+    assert office.ran == []
+    office.clock.forward(minutes=1)
+    await office.sweep.tick()
+    await office.queue.run()
+    assert len(office.ran) == 1
+    names = [action for action, _ in await acts(storage)]
+    assert names.count("started") == names.count("executed") == 1
+    assert await office.open_approvals() == []

@@ -10,6 +10,7 @@ from typing import TypedDict
 import pytest
 
 from agents import Agent, AgentTool, ChatModelAgent, CheckpointStatus, ScriptedModel, tool
+from agents.core.recorder import WorkInDoubt, WorkNotice, WorkStarted
 from agents.gates.approval import approval_gate
 from agents.graph import END, START, GraphAgent, StateGraph
 from agents.models import call, say
@@ -419,9 +420,9 @@ async def test_older_news_changes_nothing(storage: SqliteStorage) -> None:
     await office.decide(approval)
     before = await storage.approvals.get(approval.approval_id)
     await office.witness.watch(approval.checkpoint_id)
-    for kind in ("started", "model"):
-        entry = json.dumps({"kind": kind, "at": approval.address})
-        await office.witness.read(approval.checkpoint_id, entry)
+    for kind in (WorkStarted, WorkInDoubt, WorkNotice):
+        notice = kind(checkpoint_id=approval.checkpoint_id, address=approval.address)
+        await office.witness.noted(notice)
     await office.witness.doubted(approval.checkpoint_id, approval.address)
     assert await storage.approvals.get(approval.approval_id) == before
 
@@ -435,8 +436,8 @@ async def test_what_was_withdrawn_meanwhile_is_left_alone(storage: SqliteStorage
     await storage.approvals.withdraw(
         approval.approval_id, replace(decision, status=Status.CANCELLED, reason="no use")
     )
-    entry = json.dumps({"kind": "started", "at": approval.address})
-    await office.witness.read(approval.checkpoint_id, entry)
+    started = WorkStarted(checkpoint_id=approval.checkpoint_id, address=approval.address)
+    await office.witness.noted(started)
     assert (await storage.approvals.get(approval.approval_id)).run_json == ""
 
 

@@ -1,4 +1,4 @@
-"""What a witness puts on record of calls, as their journal is written."""
+"""What a witness puts on record of calls, as the runtime tells of them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
+from agents import CallFinished, ToolOutcome, WorkStarted
 from agents.models import call
 from bot.core.runs.witness import Witness
 from storage.errors import StoreUnavailableError
@@ -44,21 +45,28 @@ async def marked(office: Office, quick: timedelta) -> tuple[Witness, Marks, str]
         Decision(status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest=approval.digest),
     )
     marks: Any = Marks(office.storage.approvals)
-    witness = Witness(marks, office.clock, lambda _: None, quick=quick)
+    witness = Witness(marks, office.storage.audit, office.clock, lambda _: None, quick=quick)
     await witness.watch(approval.checkpoint_id, known=[decided])
     return witness, marks, approval.address
 
 
-def entry(kind: str, at: str) -> str:
-    return json.dumps({"kind": kind, "at": at, "outcome": "ran", "text": "paid"})
+TURN = f"{THREAD_ID}#1"
+
+
+def started(at: str, *, is_news: bool = True) -> WorkStarted:
+    return WorkStarted(checkpoint_id=TURN, address=at, is_news=is_news)
+
+
+def finished(at: str) -> CallFinished:
+    return CallFinished(checkpoint_id=TURN, address=at, outcome=ToolOutcome.RAN, text="paid")
 
 
 async def test_of_a_quick_call_only_the_end_is_told(storage: SqliteStorage) -> None:
     witness, marks, at = await marked(Office(storage, [PAY]), timedelta(seconds=60))
-    (approval,) = witness.watched(f"{THREAD_ID}#1")
-    await witness.read(approval.checkpoint_id, entry("started", at))
+    (approval,) = witness.watched(TURN)
+    await witness.noted(started(at))
     assert marks.states == []
-    await witness.read(approval.checkpoint_id, entry("finished", at))
+    await witness.noted(finished(at))
     assert marks.states == ["ran"]
     (newest,) = witness.watched(approval.checkpoint_id)
     assert newest == await storage.approvals.get(approval.approval_id)
@@ -66,17 +74,16 @@ async def test_of_a_quick_call_only_the_end_is_told(storage: SqliteStorage) -> N
 
 async def test_of_a_slow_call_it_is_told_that_it_runs(storage: SqliteStorage) -> None:
     witness, marks, at = await marked(Office(storage, [PAY]), timedelta(milliseconds=1))
-    await witness.read(f"{THREAD_ID}#1", entry("started", at))
+    await witness.noted(started(at))
     async with asyncio.timeout(10):
-        await asyncio.wait(list(witness._turns[f"{THREAD_ID}#1"].starting.values()))
-    await witness.read(f"{THREAD_ID}#1", entry("finished", at))
+        await asyncio.wait(list(witness._turns[TURN].starting.values()))
+    await witness.noted(finished(at))
     assert marks.states == ["running", "ran"]
 
 
 async def test_a_start_that_a_dead_process_left_is_told_at_once(storage: SqliteStorage) -> None:
     witness, marks, at = await marked(Office(storage, [PAY]), timedelta(seconds=60))
-    known = witness.watched(f"{THREAD_ID}#1")
-    await witness.watch(f"{THREAD_ID}#1", [entry("started", at)], known=known)
+    await witness.noted(started(at, is_news=False))
     assert marks.states == ["running"]
 
 
@@ -84,9 +91,9 @@ async def test_nothing_is_told_any_more_of_a_turn_that_is_forgotten(
     storage: SqliteStorage,
 ) -> None:
     witness, marks, at = await marked(Office(storage, [PAY]), timedelta(milliseconds=1))
-    await witness.read(f"{THREAD_ID}#1", entry("started", at))
-    (task,) = witness._turns[f"{THREAD_ID}#1"].starting.values()
-    witness.forget(f"{THREAD_ID}#1")
+    await witness.noted(started(at))
+    (task,) = witness._turns[TURN].starting.values()
+    witness.forget(TURN)
     await asyncio.wait([task])
     assert marks.states == []
 
@@ -98,8 +105,8 @@ async def test_a_database_that_is_away_keeps_no_call_from_running(storage: Sqlit
         raise StoreUnavailableError("away")
 
     store, marks.store = marks.store, SimpleNamespace(mark_run=away)
-    await witness.read(f"{THREAD_ID}#1", entry("started", at))
-    await asyncio.wait(list(witness._turns[f"{THREAD_ID}#1"].starting.values()))
+    await witness.noted(started(at))
+    await asyncio.wait(list(witness._turns[TURN].starting.values()))
     marks.store = store
-    await witness.read(f"{THREAD_ID}#1", entry("finished", at))
+    await witness.noted(finished(at))
     assert marks.states == ["running", "ran"]
