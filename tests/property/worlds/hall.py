@@ -33,8 +33,8 @@ from bot.core.edits import Edits
 from bot.layout.action_ids import ActionId, encode
 from bot.slack.listeners import actions, views
 from bot.slack.listeners.context import ListenerContext
+from storage.base import Storage
 from storage.records import Approval
-from storage.sqlite import SqliteStorage
 from tests.property.worlds.bench import PEOPLE as USUAL, READS, STORES, mark
 from tests.property.worlds.ledger import Ledger, Shown
 from tests.property.worlds.rulebook import DAN, FAY, Payment, wrapped
@@ -70,6 +70,15 @@ class Life:
         if self.left < 0:
             raise KilledError
 
+    def wrote(self, store: str, method: str, *told: Any) -> None:
+        """A write has taken effect.
+
+        Args:
+            store: Of which store.
+            method: Which one.
+            told: What was given to it.
+        """
+
     def enters_tool(self) -> None:
         """A tool has begun.
 
@@ -96,7 +105,10 @@ class Mortal:
 
         async def use(*args: Any, **options: Any) -> Any:
             self._life.writes(0 if name in READS else 1)
-            return await found(*args, **options)
+            result = await found(*args, **options)
+            if name not in READS:
+                self._life.wrote(self._name, name, *args)
+            return result
 
         return use
 
@@ -139,8 +151,10 @@ class Hall:
         between: What somebody else does while the next form is being judged.
     """
 
-    def __init__(self, storage: SqliteStorage, notifier: FakeNotifier, ledger: Ledger) -> None:
-        self.life, self.bolt, self._ledger = Life(), Bolt(), ledger
+    def __init__(
+        self, storage: Storage, notifier: FakeNotifier, ledger: Ledger, life: Life | None = None
+    ) -> None:
+        self.life, self.bolt, self._ledger = life or Life(), Bolt(), ledger
         self.between: list[Coroutine[Any, Any, None]] = []
         model = FunctionModel(self._answer, stream_function=self._stream, model_name="town")
         tools = [wrapped(self._tool(), ledger.book)]
@@ -155,7 +169,7 @@ class Hall:
         )
         kept = dict(directory.people), dict(directory.channels)
         self.office = Office(
-            cast(SqliteStorage, Mortal(self.life, storage)),
+            cast(Storage, Mortal(self.life, storage)),
             (),
             clock=ledger.clock,
             notifier=notifier,

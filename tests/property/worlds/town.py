@@ -108,7 +108,7 @@ class Town:
     async def _look(self, before: int) -> None:
         """See which cards there are."""
         for approval in await self._waiting():
-            card = _shown(approval)
+            card = shown(approval)
             self.ledger.sees(card, before)
             if card not in self.cards:
                 self.cards.append(card)
@@ -134,7 +134,7 @@ class Town:
 
     def waiting(self) -> list[Shown]:
         """The cards that wait."""
-        return [_shown(one) for one in self.loop.run(self._waiting())]
+        return [shown(one) for one in self.loop.run(self._waiting())]
 
     @property
     def is_well(self) -> bool:
@@ -297,7 +297,8 @@ class Town:
             ledger.agrees(who, wanted, now, ledger.gates_for(who, wanted))
 
 
-def _shown(approval: Approval) -> Shown:
+def shown(approval: Approval) -> Shown:
+    """The card of an approval, as this record has it."""
     told = json.loads(approval.arguments_json)
     return Shown(
         approval_id=approval.approval_id,
