@@ -177,6 +177,25 @@ async def test_what_was_repaired_goes_on_after_a_restart(
     await storage.close()
 
 
+@pytest.mark.parametrize(("table", "fields"), DAMAGED)
+async def test_to_look_again_forgets_what_this_release_could_not_read_and_nothing_else(
+    storage: Storage, table: str, fields: dict[str, Any]
+) -> None:
+    others = {"aside_by": "another", "aside_why": "a new field"}
+    for name in ("poison", "other"):
+        await add(storage, table, name)
+    await spoil(storage, table, "other", **others)
+    await spoil(storage, table, "poison", **fields)
+    assert len(await due_of(storage, table)(now_ms=5, limit=9)) == 1
+    assert (await raw(storage, table, "poison"))["aside_why"] != ""
+
+    await storage.reconsider()
+
+    poison, other = [await raw(storage, table, name) for name in ("poison", "other")]
+    assert [poison.get(name, "") for name in others] == ["", ""]
+    assert {name: other[name] for name in others} == others
+
+
 async def test_the_count_of_due_work_leaves_them_out(storage: Storage) -> None:
     await add(storage, "threads", "poison")
     await add(storage, "threads", "good")

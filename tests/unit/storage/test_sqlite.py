@@ -280,6 +280,7 @@ async def test_leases_of_a_dead_process_end_with_the_next_start(tmp_path: Path) 
     first = SqliteStorage(tmp_path)
     await first.open()
     await first.threads.ensure(a_thread(due_ms=1))
+    await first.threads.ensure(a_thread(thread_id="T1:C1:2", due_ms=50_000))  # nobody's
     await first.approvals.add(an_approval(due_ms=1))
     thread = await first.threads.claim(THREAD_ID, owner="dead", now_ms=10, until_ms=99_999)
     assert thread is not None
@@ -287,6 +288,8 @@ async def test_leases_of_a_dead_process_end_with_the_next_start(tmp_path: Path) 
     await first.close()
     second = SqliteStorage(tmp_path)
     await second.open()
+    freed = await second.threads.get(THREAD_ID)
+    assert (freed.leased_by, freed.leased_until_ms) == ("", 0)
     assert [t.thread_id for t in await second.threads.due(now_ms=11, limit=5)] == [THREAD_ID]
     assert [a.approval_id for a in await second.approvals.due(now_ms=11, limit=5)] == [APPROVAL_ID]
     assert not await second.threads.extend(THREAD_ID, fence=thread.fence, until_ms=99_999)
