@@ -4,6 +4,8 @@
 
 mutmut makes the changes. It would start pytest for each of them; here pytest starts and collects
 once, and each change has a process that is forked from there, and runs the quickest test first.
+What a function does while its module is read was done before the fork: where no test noticed a
+change of such a function, all of them run again in a new program.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import gc
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -33,6 +36,8 @@ from tests.mutants.result import sample
 PLACE = Path("mutants")
 FOUND = PLACE / "found.json"
 """How many changes there are, and of each that was tried: name, whether it was noticed, diff."""
+LONGEST = 600
+"""Seconds that a new program may take for all tests."""
 CALLS = Path("calls.json")
 """How long each test takes without a change, and which functions of the module it calls."""
 
@@ -44,16 +49,20 @@ class Loop:
     Attributes:
         names: The changes.
         jobs: How many at once.
+        words: Of pytest.
         killed: Of each change, whether a test noticed it.
     """
 
     names: list[str]
     jobs: int
+    words: list[str]
     killed: dict[str, bool] = field(default_factory=dict)
     _running: dict[int, str] = field(default_factory=dict)
+    _while_read: frozenset[str] = frozenset()
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """In place of pytest's own loop."""
+        self._while_read = frozenset(state()._stats)  # by what was collected
         if _end_of(_forked(lambda: _measure(session))) != 0:
             raise SystemExit("the tests fail without any change")
         calls = json.loads(CALLS.read_text())
@@ -76,9 +85,19 @@ class Loop:
         def run() -> int:
             signal.alarm(limit)  # whatever hangs is noticed, too
             set_mutant_under_test(name)
-            return _run(session, items)
+            code = _run(session, items)
+            return self._anew() if code == 0 and function in self._while_read else code
 
         self._running[_forked(run)] = name
+
+    def _anew(self) -> int:
+        """Run all tests in a new program; it finds the change by the environment."""
+        signal.alarm(0)
+        command = [sys.executable, "-m", "pytest", *self.words]
+        try:
+            return subprocess.run(command, check=False, timeout=LONGEST).returncode  # noqa: S603
+        except subprocess.TimeoutExpired:
+            return 1
 
     def _wait(self) -> None:
         child, status = os.wait()
@@ -135,11 +154,11 @@ def main(path: str, jobs: str, most: str, *tests: str) -> None:
     names = sorted(json.loads(Path(PLACE, f"{path}.meta").read_text())["exit_code_by_key"])
     for name in [one for one in sys.modules if one.partition(".")[0] == "tests"]:
         del sys.modules[name]  # the tests beside the changed modules are a copy
-    set_mutant_under_test("")
-    loop = Loop(sample(names, int(most)), int(jobs))
     options = ["-xq", "--rootdir=.", "--tb=no", "--assert=plain", *settings.pytest_add_cli_args]
+    loop = Loop(sample(names, int(most)), int(jobs), [*options, *tests])
+    set_mutant_under_test("stats")
     with chdir(PLACE):
-        code = pytest.main([*options, *tests], plugins=[loop])
+        code = pytest.main(loop.words, plugins=[loop])
     if len(loop.killed) != len(loop.names):
         raise SystemExit(f"pytest ended with {code}")
     tried = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_SQLITE = ("-k", "sqlite-memory or unit", "-m", "not mongo")
+_SQLITE = ("-k", "sqlite-memory or unit or (sqlite and restart)", "-m", "not mongo")
 _MONGO = ("-k", "mongo-pymongo")
 _POLICY = ("tests/unit/agents/policy/test_rules.py", "tests/unit/agents/policy/test_edges.py")
 _GATES = (
@@ -63,6 +63,8 @@ NEAREST: dict[str, tuple[str, ...]] = {
     "agents/gates/rulings.py": _GATES,
     "bot/people/access.py": ("tests/unit/bot/people/test_access.py",),
     "bot/core/approvals.py": (
+        "tests/unit/bot/core/test_attendance.py",
+        "tests/unit/bot/core/test_due_work.py",
         "tests/unit/bot/core/test_edits.py",
         "tests/unit/bot/core/test_escalation.py",
         "tests/unit/bot/core/flows/test_flows.py",
@@ -77,7 +79,11 @@ NEAREST: dict[str, tuple[str, ...]] = {
         "tests/unit/bot/redaction/test_masks_of_values.py",
         "tests/unit/bot/core/test_unseen.py",
     ),
-    "bot/redaction/patterns.py": (*_MASKS, "tests/unit/bot/redaction/test_quick_looks.py"),
+    "bot/redaction/patterns.py": (
+        "tests/unit/bot/redaction/test_forms.py",
+        *_MASKS,
+        "tests/unit/bot/redaction/test_quick_looks.py",
+    ),
     "bot/redaction/mask.py": (*_MASKS, "tests/unit/bot/redaction/test_call.py"),
     "bot/redaction/names.py": (*_MASKS, "tests/unit/bot/redaction/test_call.py"),
     "bot/core/unseen.py": ("tests/unit/bot/core/test_unseen.py",),
@@ -88,7 +94,7 @@ NEAREST: dict[str, tuple[str, ...]] = {
     ),
     "storage/sqlite/approvals.py": (*_APPROVALS, *_SQLITE),
     "storage/sqlite/checkpoints.py": (*_CHECKPOINTS, *_SQLITE),
-    "storage/sqlite/leases.py": (*_LEASES, *_SQLITE),
+    "storage/sqlite/leases.py": (*_LEASES, "tests/unit/storage/test_sqlite.py", *_SQLITE),
     "storage/sqlite/reading.py": (*_APPROVALS, "tests/contract/records/test_threads.py", *_SQLITE),
     "storage/sqlite/threads.py": (*_THREADS, *_SQLITE),
     "storage/sqlite/whispers.py": (*_WHISPERS, *_SQLITE),

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import chdir, contextmanager
 from pathlib import Path
@@ -29,8 +30,10 @@ HOT = frozenset(
     for name in ("approvals", "checkpoints", "threads", "whispers")
 )
 """Of these, others know only the classes: they are changed in a process that has read all else."""
-LONGEST = 120
-"""Seconds that tests of one change may take: whatever hangs is noticed, too."""
+PATIENCE = 1800
+"""Seconds that tests may take without any change: the machine may have other work."""
+LEAST = 120
+"""Seconds that tests of one change may take at least: whatever hangs is noticed, too."""
 
 
 def run_own(only: str, most: int) -> Iterator[Measured]:
@@ -51,10 +54,15 @@ def run_own(only: str, most: int) -> Iterator[Measured]:
         sys.path.insert(0, str(Path.cwd()))
         sys.dont_write_bytecode = True  # two changes within one second would look the same
         for path, tests in found.items():
-            if not _passes(tests):
-                raise SystemExit(f"the tests of {path} fail without any change; see {PLACE}/output")
+            start = time.monotonic()
+            if not _passes(tests, PATIENCE):
+                raise SystemExit(
+                    f"the tests of {path} fail without any change, or take more than {PATIENCE} "
+                    f"seconds; see {PLACE}/output"
+                )
+            limit = LEAST + int(3 * (time.monotonic() - start))
             every = list(_changes(path))
-            results = [_tried(path, one, tests) for one in sample(every, most)]
+            results = [_tried(path, one, tests, limit) for one in sample(every, most)]
             yield Measured(path, results, len(every))
 
 
@@ -63,16 +71,16 @@ def _changes(path: str) -> Iterator[Change]:
     yield from changes(Path(path).read_text(), store=stores.get(store_of(path), ""))
 
 
-def _tried(path: str, change: Change, tests: tuple[str, ...]) -> Result:
+def _tried(path: str, change: Change, tests: tuple[str, ...], limit: int) -> Result:
     right = Path(path).read_text()
     if path in HOT and _module(path) not in sys.modules:
         _quiet(lambda: _pytest("--collect-only", *tests))
     try:
         if path in HOT:
-            is_killed = _forked(lambda: _swapped(path, change.source, tests)) != 0
+            is_killed = _forked(lambda: _swapped(path, change.source, tests), limit) != 0
         else:
             Path(path).write_text(change.source)
-            is_killed = not _passes(tests)
+            is_killed = not _passes(tests, limit)
     finally:
         Path(path).write_text(right)
     print("." if is_killed else "s", end="", flush=True)
@@ -97,21 +105,25 @@ def _module(path: str) -> str:
     return path.removesuffix(".py").replace("/", ".")
 
 
-def _passes(tests: tuple[str, ...]) -> bool:
+def _passes(tests: tuple[str, ...], limit: int) -> bool:
     """Run tests in a process of their own, which reads all of ours anew."""
 
     def run() -> int:
         _forget_ours()
         return _pytest(*tests)
 
-    return _forked(run) == 0
+    return _forked(run, limit) == 0
 
 
-def _forked(run: Callable[[], int]) -> int:
+def _forked(run: Callable[[], int], limit: int) -> int:
     child = os.fork()
     if not child:
-        signal.alarm(LONGEST)
-        os._exit(_quiet(run))
+        signal.alarm(limit)
+        code = 2
+        try:
+            code = _quiet(run)
+        finally:  # whatever was raised must not run what is the parent's to do
+            os._exit(code)
     _, status = os.waitpid(child, 0)
     return os.waitstatus_to_exitcode(status)
 
@@ -131,7 +143,9 @@ def _quiet(run: Callable[[], int]) -> int:
 
 
 def _pytest(*words: str) -> int:
-    return int(pytest.main(["-xq", "--assert=plain", "-p", "no:cacheprovider", *words]))
+    # A driver may let go of a socket only when all is over: that is no answer to a change.
+    quiet = ("-W", "ignore::pytest.PytestUnraisableExceptionWarning")
+    return int(pytest.main(["-xq", "--assert=plain", "-p", "no:cacheprovider", *quiet, *words]))
 
 
 def _forget_ours() -> None:
