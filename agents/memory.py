@@ -56,12 +56,12 @@ class MemoryCheckpointStore:
 
     async def claim(self, checkpoint_id: str, claim: str, *, expected_version: int) -> int:
         """Take a pending checkpoint for a resume."""
-        kept = self._expect(checkpoint_id, expected_version)
-        if kept.status is not CheckpointStatus.PENDING:
+        entry = self._expect(checkpoint_id, expected_version)
+        if entry.status is not CheckpointStatus.PENDING:
             raise CheckpointConflictError(checkpoint_id, "it is not pending")
-        kept.status, kept.claim = CheckpointStatus.RUNNING, claim
-        kept.version += 1
-        return kept.version
+        entry.status, entry.claim = CheckpointStatus.RUNNING, claim
+        entry.version += 1
+        return entry.version
 
     async def amend(self, checkpoint_id: str, change: str, *, expected_version: int) -> int:
         """Add a change to the document of a running checkpoint."""
@@ -75,12 +75,12 @@ class MemoryCheckpointStore:
 
     async def release(self, checkpoint_id: str, *, expected_version: int) -> int:
         """Give a claimed checkpoint back."""
-        kept = self._expect(checkpoint_id, expected_version)
-        if kept.status is not CheckpointStatus.RUNNING:
+        entry = self._expect(checkpoint_id, expected_version)
+        if entry.status is not CheckpointStatus.RUNNING:
             raise CheckpointConflictError(checkpoint_id, "it is not running")
-        kept.status, kept.claim = CheckpointStatus.PENDING, ""
-        kept.version += 1
-        return kept.version
+        entry.status, entry.claim = CheckpointStatus.PENDING, ""
+        entry.version += 1
+        return entry.version
 
     async def ids(self, *, prefix: str = "", after: str = "", limit: int = 100) -> Sequence[str]:
         """The first ids that begin with a text and come after another."""

@@ -403,11 +403,11 @@ class Runner:
             for unused in segment.run.unused(None):
                 raise unused
             return
-        kept = await segment.keep(signal.point)
-        refusal = next(iter((*signal.refusals, *kept.unused)), None)
-        if kept.was_stopped:
-            raise RunCancelledError(segment.checkpoint_id, kept.contexts) from refusal
-        yield self._interrupt_event(kept.contexts, kept.version)
+        ending = await segment.keep(signal.point)
+        refusal = next(iter((*signal.refusals, *ending.unused)), None)
+        if ending.was_stopped:
+            raise RunCancelledError(segment.checkpoint_id, ending.contexts) from refusal
+        yield self._interrupt_event(ending.contexts, ending.version)
         if refusal is not None:
             raise refusal
 

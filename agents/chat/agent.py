@@ -252,24 +252,24 @@ class ChatModelAgent:
             raise StepLimitError(self.name, self._max_iterations)
         if run.cancel.wants("now") or (work.rounds and run.cancel.wants("after_tools")):
             self._stop_here("after_tools" if work.rounds else "now", work)
-        said = await self._chain.before_model([*input.history, *input.messages, *work.messages])
+        messages = await self._chain.before_model([*input.history, *input.messages, *work.messages])
         pieces: asyncio.Queue[str | None] = asyncio.Queue()
         stream = TextStream(pieces.put_nowait) if run.streaming else None
         call = ModelCall(
-            model=self._model, messages=said, parameters=self._offer(work), stream=stream
+            model=self._model, messages=messages, parameters=self._offer(work), stream=stream
         )
-        asked = asyncio.create_task(self._chain.around_model(call))
-        stopped = asyncio.create_task(run.cancel.stop_now.wait())
-        for task in (asked, stopped):
+        request = asyncio.create_task(self._chain.around_model(call))
+        stop_signal = asyncio.create_task(run.cancel.stop_now.wait())
+        for task in (request, stop_signal):
             task.add_done_callback(lambda _: pieces.put_nowait(None))
         try:
             while (piece := await pieces.get()) is not None:
                 yield TextDelta(**header(key), text=piece)
-            if not asked.done():
+            if not request.done():
                 self._stop_here("now", work)
-            work.draft = repaired(self._answer(asked), call_ids(work.messages))
+            work.draft = repaired(self._answer(request), call_ids(work.messages))
         finally:
-            await stop(asked, stopped)
+            await stop(request, stop_signal)
 
     def _answer(self, asked: asyncio.Task[ModelResponse]) -> ModelResponse:
         try:

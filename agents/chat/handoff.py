@@ -180,11 +180,11 @@ def told(name: str, given: AgentInput, notes: Sequence[Note]) -> AgentInput:
     if not isinstance(origin, Origin) or origin.messages is not given.messages:
         origin = Origin(given=given.messages, notes=(), messages=given.messages)
     heard = (*origin.notes, *notes)
-    shown = shown_to(name, heard)
-    if shown and isinstance(shown[-1], ModelResponse):
+    retelling = shown_to(name, heard)
+    if retelling and isinstance(retelling[-1], ModelResponse):
         # Most models answer only to somebody else's words.
-        shown.append(ModelRequest(parts=[UserPromptPart(_YOUR_TURN)]))
-    messages = (*origin.given, *shown)
+        retelling.append(ModelRequest(parts=[UserPromptPart(_YOUR_TURN)]))
+    messages = (*origin.given, *retelling)
     origin = Origin(given=origin.given, notes=heard, messages=messages)
     return replace(given, messages=messages, origin=origin)
 

@@ -218,10 +218,10 @@ class PointIndex:
 
     def put(self, address: Address, point: Point | None, answered: Container[str]) -> None:
         """Replace everything at and below an address."""
-        kept = [found for found in self._points if not address.is_prefix_of(found.address)]
+        rest = [other for other in self._points if not address.is_prefix_of(other.address)]
         self._topmost, self._at, self._points = {}, {}, []
-        for found in kept:
-            self._note(found)
+        for other in rest:
+            self._note(other)
         if point is not None:
             self._add(point)
             self._learn(point, answered)

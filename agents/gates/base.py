@@ -92,11 +92,11 @@ class CallGate(ABC):
     @property
     def definition(self) -> ToolSpec:
         """The tool's definition, with this gate around it."""
-        inner, known = self.tool.definition, self._definition
-        if known is None or known[0] is not inner:
-            known = inner, replace(inner, gates=(self.gate_name, *inner.gates))
-            object.__setattr__(self, "_definition", known)
-        return known[1]
+        inner, cached = self.tool.definition, self._definition
+        if cached is None or cached[0] is not inner:
+            cached = inner, replace(inner, gates=(self.gate_name, *inner.gates))
+            object.__setattr__(self, "_definition", cached)
+        return cached[1]
 
     def validate(self, arguments: Mapping[str, object]) -> dict[str, Json]:
         """Check arguments; see `Tool.validate`."""

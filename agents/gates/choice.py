@@ -170,12 +170,12 @@ def choice_gate(
     Raises:
         AgentConfigError: The tool has no such argument, or the options are none or not distinct.
     """
-    known = tool.definition.schema.get("properties")
-    if not isinstance(known, dict) or parameter not in known:
+    properties = tool.definition.schema.get("properties")
+    if not isinstance(properties, dict) or parameter not in properties:
         raise AgentConfigError(f"tool {tool.definition.name!r} has no argument {parameter!r}")
     _check_options(options)
-    asked = question or f"Which {parameter.replace('_', ' ')}?"
-    return ChoiceGate(tool, parameter, asked, tuple(options), multiple, rule)
+    text = question or f"Which {parameter.replace('_', ' ')}?"
+    return ChoiceGate(tool, parameter, text, tuple(options), multiple, rule)
 
 
 @dataclass(frozen=True, slots=True)

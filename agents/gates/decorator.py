@@ -72,26 +72,26 @@ def tool(  # noqa: PLR0913 - what a tool's author says of it, all given by keywo
     """
 
     def make(function: Callable[..., object]) -> Tool:
-        made = _function_tool(function, name=name, title=title, idempotent=idempotent, tags=tags)
-        made = replace(made, definition=_with_masks(made, secret=secret, shown=shown))
+        base = _function_tool(function, name=name, title=title, idempotent=idempotent, tags=tags)
+        base = replace(base, definition=_with_masks(base, secret=secret, shown=shown))
         if preview is not None:
-            made = FunctionTool(made.definition, function, made.parameters, made.title, preview)
-        return _gated(made, gate)
+            base = FunctionTool(base.definition, function, base.parameters, base.title, preview)
+        return _gated(base, gate)
 
     return make if function is None else make(function)
 
 
-def _gated(made: FunctionTool, gate: Gate | None) -> Tool:
+def _gated(base: FunctionTool, gate: Gate | None) -> Tool:
     if gate is not None and gate not in get_args(Gate):
-        known = ", ".join(map(repr, get_args(Gate)))
-        raise AgentConfigError(f"tool {made.definition.name!r} has no gate={gate!r}; use {known}")
+        gates = ", ".join(map(repr, get_args(Gate)))
+        raise AgentConfigError(f"tool {base.definition.name!r} has no gate={gate!r}; use {gates}")
     match gate:
         case None:
-            return made
+            return base
         case "approval":
-            return approval_gate(made)
+            return approval_gate(base)
         case "review":
-            return review_edit_gate(made)
+            return review_edit_gate(base)
         case _:
             assert_never(gate)
 
@@ -134,22 +134,22 @@ def _checked_tags(tool_name: str, tags: Collection[object]) -> tuple[str, ...]:
 
 
 def _with_masks(
-    made: FunctionTool, *, secret: Collection[object], shown: Collection[object]
+    base: FunctionTool, *, secret: Collection[object], shown: Collection[object]
 ) -> ToolSpec:
     """The spec with what the author says of the arguments.
 
     Raises:
         AgentConfigError: A name is no argument, or both secret and shown.
     """
-    spec, known = made.definition, made.parameters.names
+    spec, arguments = base.definition, base.parameters.names
     for what, names in (("secret", secret), ("shown", shown)):
         # A text in place of a list would declare each of its letters.
-        given = [names] if isinstance(names, str) else list(names)
-        unknown = [name for name in given if name not in known]
+        declared = [names] if isinstance(names, str) else list(names)
+        unknown = [name for name in declared if name not in arguments]
         if unknown or isinstance(names, str):
             raise AgentConfigError(
                 f"`{what}` of tool {spec.name!r} is {names!r}; give a list of its arguments: "
-                f"{', '.join(known) or 'it has none'}"
+                f"{', '.join(arguments) or 'it has none'}"
             )
     both = sorted(set(map(str, secret)) & set(map(str, shown)))
     if both:

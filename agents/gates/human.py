@@ -353,13 +353,13 @@ def _asks(config: HumanInterruptConfig, call: PolicyCall) -> bool:
 
 
 def _description(config: HumanInterruptConfig, call: PolicyCall) -> str:
-    told: object = config.description
-    if callable(told):
+    text: object = config.description
+    if callable(text):
         try:
-            told = told(call)
+            text = text(call)
         except Exception:  # noqa: BLE001 - a text that cannot be made is no reason not to ask
-            told = ""
-    if isinstance(told, str) and told.strip():
-        return told
+            text = ""
+    if isinstance(text, str) and text.strip():
+        return text
     args = json.dumps(call.arguments, ensure_ascii=False, sort_keys=True)
     return f"Tool execution requires approval\n\nTool: {call.tool}\nArgs: {args}"

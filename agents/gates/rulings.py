@@ -174,14 +174,14 @@ async def demands(own: Demanding, state: GateState) -> list[Demand]:
     left: list[Demand] = []
     settled = {one.gate.slot for one in counting(state)}
     for gate, before in [(own, state), *((one.gate, one.state) for one in gates_around())]:
-        asked = await gate.demand(wanted, before)
-        if isinstance(asked, Deny):
-            raise DeniedError(asked.reason)
-        if asked is None or state.agreed.get(gate.slot) == asked.ruling:
+        demand = await gate.demand(wanted, before)
+        if isinstance(demand, Deny):
+            raise DeniedError(demand.reason)
+        if demand is None or state.agreed.get(gate.slot) == demand.ruling:
             continue
         was = before.agreed.get(gate.slot) or (before.info.ruling if before.info else None)
-        if gate is own or gate.slot not in settled or was != asked.ruling:
-            left.append((gate.slot, asked))
+        if gate is own or gate.slot not in settled or was != demand.ruling:
+            left.append((gate.slot, demand))
     return left
 
 
@@ -219,10 +219,10 @@ class Vote:
             The state with it, and what is left to ask.
         """
         in_order = sorted(left, key=lambda demand: demand[0] != self.slot)
-        found = next((one for one in in_order if self.counts_for(one[1])), None)
-        if found is None:
+        choice = next((one for one in in_order if self.counts_for(one[1])), None)
+        if choice is None:
             return state, list(left)
-        slot, asked = found
+        slot, info = choice
         names = (*state.decided_by, self.by) if self.by else state.decided_by
-        counted = replace(state, agreed={**state.agreed, slot: asked.ruling}, decided_by=names)
-        return counted, [one for one in left if one is not found]
+        counted = replace(state, agreed={**state.agreed, slot: info.ruling}, decided_by=names)
+        return counted, [one for one in left if one is not choice]

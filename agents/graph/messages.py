@@ -56,19 +56,19 @@ def add_messages(
     Raises:
         TypeError: Something is neither a message nor a text.
     """
-    found = list(before)
+    messages = list(before)
     items = [update] if isinstance(update, str | ModelRequest | ModelResponse) else list(update)
     for item in items:
         match item:
             case str():
-                found.append(user_message(item))
+                messages.append(user_message(item))
             case ModelRequest():
-                found.append(item)
+                messages.append(item)
             case ModelResponse():
-                found.append(repaired(item, call_ids(found)))
+                messages.append(repaired(item, call_ids(messages)))
             case _:
                 raise TypeError(f"a message or a text was expected, not a {type(item).__name__}")
-    return found
+    return messages
 
 
 class MessagesState(TypedDict, total=False):

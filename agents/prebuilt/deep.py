@@ -165,18 +165,18 @@ def task_tool(agents: Sequence[Agent]) -> Tool:
 
     # mypy cannot know names that are there only at run time; pydantic checks them.
     task.__annotations__["subagent_type"] = cast("Any", Literal)[tuple(by_name)]
-    found = parameters(task)
-    known = "\n".join(
+    arguments = parameters(task)
+    listing = "\n".join(
         f"- {agent.name}: {agent.description or 'no description'}" for agent in agents
     )
     spec = ToolSpec(
         name=TASK_TOOL,
-        description=f"{docstring_parts(task)[0]}\nAgents:\n{known}",
-        schema=found.schema,
+        description=f"{docstring_parts(task)[0]}\nAgents:\n{listing}",
+        schema=arguments.schema,
         # What the agent did is in the journal, call by call: it goes on from there.
         idempotent=True,
     )
-    return _TaskTool(spec, found, by_name)
+    return _TaskTool(spec, arguments, by_name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,8 +82,8 @@ def file_tools() -> list[Tool]:
         top = "/" if path == "/" else _path(path)
         below = top if top == "/" else f"{top}/"
         files = read_files(session_values())
-        found = [one for one in files if one == top or one.startswith(below)]
-        return "\n".join(f"{one} ({len(files[one])})" for one in found) or "There are no files."
+        paths = [name for name in files if name == top or name.startswith(below)]
+        return "\n".join(f"{name} ({len(files[name])})" for name in paths) or "There are no files."
 
     @tool(title="Read {path}", tags=["read-only"])
     async def read_file(path: str, offset: int = 0, limit: int = 500) -> str:

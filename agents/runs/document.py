@@ -406,13 +406,13 @@ def find_stopped(waiting: Point) -> dict[str, object]:
 
 def _at(points: Mapping[str, Point], target: str) -> Point:
     """The one question at an address."""
-    asked = [point for point in points.values() if not point.children]
-    found = [point for point in asked if str(point.address) == target]
-    if not target or not found:
-        raise UnknownInterruptError(target, [point.id for point in asked])
-    if len(found) > 1:
-        raise AmbiguousTargetError(target, [point.id for point in found])
-    return found[0]
+    questions = [point for point in points.values() if not point.children]
+    matches = [point for point in questions if str(point.address) == target]
+    if not target or not matches:
+        raise UnknownInterruptError(target, [point.id for point in questions])
+    if len(matches) > 1:
+        raise AmbiguousTargetError(target, [point.id for point in matches])
+    return matches[0]
 
 
 def _check(point: Point, target: str, answer: object) -> None:

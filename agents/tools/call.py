@@ -309,16 +309,16 @@ class _Execution:
             await ask_doubt(tool, self.call, cut)
         before = run.topmost(address)
         ids = [point.id for point in before.walk()] if before else []
-        kept = {known: run.answers[known] for known in ids if known in run.answers}
-        run.read.update(kept)
-        state = StoppedCall(point=before.to_json() if before else None, answers=kept)
+        answers = {key: run.answers[key] for key in ids if key in run.answers}
+        run.read.update(answers)
+        state = StoppedCall(point=before.to_json() if before else None, answers=answers)
         point = Point(
             id=run.new_id(),
             address=address,
             slot=_STOPPED,
             info=CancelInfo(mode="now"),
             state=encode(state),
-            children=_unanswered(before, kept) if before else (),
+            children=_unanswered(before, answers) if before else (),
         )
         raise_point(point)
 

@@ -111,17 +111,17 @@ async def _joined(pieces: _Pieces) -> str | ToolReturn:
     Raises:
         Interrupted: People are needed first; what came so far does not count.
     """
-    told: list[str] = []
+    texts: list[str] = []
     try:
         async with aclosing(pieces):
             async for piece in pieces:
-                _tell(told, piece)
+                _tell(texts, piece)
     except Exception as error:
-        if not told or (isinstance(error, AgentError) and not isinstance(error, ToolError)):
+        if not texts or (isinstance(error, AgentError) and not isinstance(error, ToolError)):
             raise
-        _tell(told, f"\n[tool error] {str(error) or type(error).__name__}")
-        return ToolReturn("".join(told), ToolOutcome.FAILED)
-    return "".join(told) or result_text(None)
+        _tell(texts, f"\n[tool error] {str(error) or type(error).__name__}")
+        return ToolReturn("".join(texts), ToolOutcome.FAILED)
+    return "".join(texts) or result_text(None)
 
 
 def _tell(told: list[str], piece: object) -> None:

@@ -156,10 +156,10 @@ def graph_number(scope: Scope, name: str) -> str:
 
     A component that runs again from its top counts from the start, and so finds each graph again.
     """
-    known = _numbers.get()
-    if known is None or known[0] is not scope.watch:
-        known = (scope.watch, {})
-        _numbers.set(known)
+    counted = _numbers.get()
+    if counted is None or counted[0] is not scope.watch:
+        counted = (scope.watch, {})
+        _numbers.set(counted)
     key = f"{scope.address};{name}"
-    known[1][key] = known[1].get(key, 0) + 1
-    return str(known[1][key]) if known[1][key] > 1 else ""
+    counted[1][key] = counted[1].get(key, 0) + 1
+    return str(counted[1][key]) if counted[1][key] > 1 else ""

@@ -148,11 +148,11 @@ class GraphRun:
         point = self._scope.point
         if point is None:
             channels = self._topology.channels
-            kept = deepcopy(memory) if memory is not None else Memory(values={})
-            known = {key: kept.values[key] for key in channels.names if key in kept.values}
+            past = deepcopy(memory) if memory is not None else Memory(values={})
+            before = {key: past.values[key] for key in channels.names if key in past.values}
             given = [("the input", make_input())]
-            values = channels.merge({**channels.initial(), **known}, given)
-            self.state = await self._topology.begin(values, memories=kept.below)
+            values = channels.merge({**channels.initial(), **before}, given)
+            self.state = await self._topology.begin(values, memories=past.below)
             return
         self._id = point.id
         self.state = read_state(self._topology, point)
@@ -272,12 +272,12 @@ class GraphRun:
     def _leaving(self) -> Outcome | None:
         """Return the outcome that a node of the step gives to the graph around, if one does."""
         outcomes = [(task.node, task.outcome) for task in self.state.tasks if task.outcome]
-        found = [(node, one) for node, one in outcomes if one.is_for_parent]
-        if len(found) > 1:
-            who = ", ".join(node for node, _ in found)
+        leaving = [(node, outcome) for node, outcome in outcomes if outcome.is_for_parent]
+        if len(leaving) > 1:
+            who = ", ".join(node for node, _ in leaving)
             fault = "nodes of one step may give one command to the graph around, not several"
             raise StateUpdateError(who, fault)
-        return found[0][1] if found else None
+        return leaving[0][1] if leaving else None
 
 
 def _make_child(here: OuterGraph, is_gated: bool) -> GraphRun:  # noqa: FBT001 - see `MakeChild`

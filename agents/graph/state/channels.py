@@ -103,13 +103,13 @@ class Channels:
         Raises:
             StateUpdateError: It is something else.
         """
-        made = self._model.read(given) if self._model else None
-        if made is None and isinstance(given, Mapping):
-            made = dict(given)
-        if made is None:
+        values = self._model.read(given) if self._model else None
+        if values is None and isinstance(given, Mapping):
+            values = dict(given)
+        if values is None:
             wanted = "a dict by key of the state" + (" or its model" if self._model else "")
             raise StateUpdateError(who, f"expected {wanted}, got a {type(given).__name__}")
-        return made
+        return values
 
     def view(self, values: Values) -> Any:
         """The state as nodes and routers get it: a model if it is one, else a dict."""

@@ -189,12 +189,12 @@ class Topology:
         Earlier versions kept them by position: what they stored counts for the edge that stands
         there now, or else for the only one that waits for all of them.
         """
-        found: dict[str, list[str]] = {}
+        by_edge: dict[str, list[str]] = {}
         for key, arrived in state.joins.items():
             now = self._key_now(key, arrived)
-            kept = found.setdefault(now, [])
-            kept += [name for name in arrived if name not in kept]
-        return found
+            names = by_edge.setdefault(now, [])
+            names += [name for name in arrived if name not in names]
+        return by_edge
 
     def _key_now(self, key: str, arrived: Sequence[str]) -> str:
         if not key.isdecimal():
@@ -258,14 +258,14 @@ class Topology:
     async def _route(self, branch: Branch, values: Values) -> list[Target]:
         who = f"the router of {branch.source!r}"
         try:
-            found = branch.router(self.channels.view(deepcopy(values)))
-            if inspect.isawaitable(found):
-                found = await cast("Awaitable[object]", found)
+            result = branch.router(self.channels.view(deepcopy(values)))
+            if inspect.isawaitable(result):
+                result = await cast("Awaitable[object]", result)
         except Interrupted:
             raise GraphBuildError(
                 f"{who} asked people; a router may not: ask in a node before it"
             ) from None
-        choices = found if isinstance(found, list | tuple) else [found]
+        choices = result if isinstance(result, list | tuple) else [result]
         return [self._chosen(branch, choice, who) for choice in choices]
 
     def _chosen(self, branch: Branch, choice: object, who: str) -> Target:
@@ -355,11 +355,11 @@ class Draft:
         return found
 
     def _from(self, name: str) -> list[str]:
-        found = list(self.edges.get(name, ()))
-        found += [target for sources, target in self.joins if name in sources]
+        targets = list(self.edges.get(name, ()))
+        targets += [target for sources, target in self.joins if name in sources]
         for branch in self.branches:
             if branch.source == name:
-                known = branch.destinations
-                found += list(self.nodes) if known is None else list(known.values())
+                destinations = branch.destinations
+                targets += list(self.nodes) if destinations is None else list(destinations.values())
         node = self.nodes.get(name)
-        return found + list((node.destinations or ()) if node else ())
+        return targets + list((node.destinations or ()) if node else ())

@@ -80,12 +80,12 @@ def _default(field: FieldInfo) -> object:
 
 
 def _faults(error: ValidationError) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for one in error.errors(include_url=False, include_input=False, include_context=False):
-        name = str(one["loc"][0]) if one["loc"] else ""
-        line = told(one["loc"], one["msg"])
-        found[name] = f"{found[name]}; {line}" if name in found else line
-    return found
+    faults: dict[str, str] = {}
+    for fault in error.errors(include_url=False, include_input=False, include_context=False):
+        name = str(fault["loc"][0]) if fault["loc"] else ""
+        line = told(fault["loc"], fault["msg"])
+        faults[name] = f"{faults[name]}; {line}" if name in faults else line
+    return faults
 
 
 def told(path: Sequence[int | str], message: str) -> str:

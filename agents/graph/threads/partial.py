@@ -114,13 +114,13 @@ def _is_same_step(
 def _by_task(state: GraphState, point: Point) -> dict[int, Point] | None:
     """Return the waiting point of each task in the step; None when something else waits, too."""
     numbers = {task.address(point.address): at for at, task in enumerate(state.tasks)}
-    found: dict[int, Point] = {}
+    points: dict[int, Point] = {}
     for child in point.children:
         at = numbers.get(Address(child.address.segments[: len(point.address) + 1]))
-        if at is None or at in found or (found and at < max(found)):
+        if at is None or at in points or (points and at < max(points)):
             return None
-        found[at] = child
-    return found
+        points[at] = child
+    return points
 
 
 def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> dict[str, Json]:
