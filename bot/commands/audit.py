@@ -11,11 +11,13 @@ from bot.redaction.active import in_force
 
 async def execute(call: Call) -> None:
     """Run the command."""
-    given = call.arguments
+    arguments = call.arguments
     with in_force(call.redact):  # also what was not secret when it was written
         async with stores.open_to_read(call.data_dir, uri=call.uri, driver=call.driver) as storage:
-            entries = await story(storage, thread_id=given.thread, approval_id=given.approval)
+            entries = await story(
+                storage, thread_id=arguments.thread, approval_id=arguments.approval
+            )
         for entry in entries:
-            call.say(json_line(entry) if given.json else line(entry))
+            call.say(json_line(entry) if arguments.json else line(entry))
     if not entries:
-        raise BotError(f"nothing is on record of {given.thread or given.approval}")
+        raise BotError(f"nothing is on record of {arguments.thread or arguments.approval}")

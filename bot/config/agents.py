@@ -60,19 +60,19 @@ def load_agents(path: str, model: Model) -> Mapping[str, Agent]:
     Raises:
         SettingsError: It does not import, or is none of these.
     """
-    found = _imported(path)
-    if not _is_agent(found) and not isinstance(found, Mapping) and callable(found):
+    value = _imported(path)
+    if not _is_agent(value) and not isinstance(value, Mapping) and callable(value):
         try:
-            found = cast(Callable[[Model], object], found)(model)
+            value = cast(Callable[[Model], object], value)(model)
         except Exception as error:
             raise _fault(
                 f"{path!r} failed: {error!r}{_where(error)}",
                 "fix the function; it is called with the model",
             ) from error
-    if _is_agent(found):
-        return {EVERYWHERE: cast(Agent, found)}
-    if isinstance(found, Mapping):
-        return _checked(path, found)
+    if _is_agent(value):
+        return {EVERYWHERE: cast(Agent, value)}
+    if isinstance(value, Mapping):
+        return _checked(path, value)
     raise _fault(f"{path!r} is not an agent", _REMEDY)
 
 

@@ -155,14 +155,14 @@ def tool_at(agent: Agent, address: Address) -> Tool | None:
     """
     key, root = agent_component(agent)
     parts: Mapping[Key, Component] = {key: root}
-    found: Component | None = None
+    component: Component | None = None
     for segment in address.segments:
-        found = parts.get((segment.type, segment.id))
-        if found is None:
+        component = parts.get((segment.type, segment.id))
+        if component is None:
             return None
-        parts = found.inner.components() if isinstance(found.inner, Described) else {}
-    is_tool = found is not None and address.segments[-1].type == "tool"
-    return cast("Tool", found.inner) if found is not None and is_tool else None
+        parts = component.inner.components() if isinstance(component.inner, Described) else {}
+    is_tool = component is not None and address.segments[-1].type == "tool"
+    return cast("Tool", component.inner) if component is not None and is_tool else None
 
 
 def _described(tool: Tool, arguments: dict[str, Any]) -> CheckedCall:

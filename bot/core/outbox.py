@@ -61,12 +61,12 @@ class Outbox:
             DeliveryError: Slack did not take it now; to be repeated.
         """
         is_new = stream is not None or await self.storage.posts.add(post)
-        known = None if is_new else await self._known(post)
-        if known is not None and (known.posted or known.failure):
+        record = None if is_new else await self._known(post)
+        if record is not None and (record.posted or record.failure):
             return
-        if known is not None:
-            post = replace(post, ts=known.ts)
-        await self._show(thread, post, stream=stream, look_first=known is not None)
+        if record is not None:
+            post = replace(post, ts=record.ts)
+        await self._show(thread, post, stream=stream, look_first=record is not None)
 
     async def finish(self, thread: Thread, posts: Sequence[Post]) -> None:
         """Show texts that were kept back; one that was still growing comes with its run.

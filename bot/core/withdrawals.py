@@ -141,16 +141,16 @@ class Withdrawals:
             Whether the card has to be drawn again.
         """
         for _ in range(_TRIES):
-            said = said_of(approval)
-            is_known = any((one.by, one.at_ms) == (by, at_ms) for one in said)
-            is_old = len(said) >= MOST_SAID and at_ms < said[0].at_ms
+            words = said_of(approval)
+            is_known = any((one.by, one.at_ms) == (by, at_ms) for one in words)
+            is_old = len(words) >= MOST_SAID and at_ms < words[0].at_ms
             if approval.status is not Status.PENDING or is_known or is_old:
                 return False
             new = Said(by=by, text=_short(text), at_ms=at_ms)
-            kept = sorted([*said, new], key=lambda one: one.at_ms)[-MOST_SAID:]
+            newest = sorted([*words, new], key=lambda one: one.at_ms)[-MOST_SAID:]
             if await self.storage.approvals.set_said(
                 approval.approval_id,
-                _written(kept),
+                _written(newest),
                 revision=approval.revision,
                 now_ms=self.clock(),
             ):

@@ -193,18 +193,18 @@ def _refund(rest: str) -> Command:
 
 
 def _restart(rest: str) -> Command:
-    found = re.match(
+    match = re.match(
         r"(?P<service>[a-z][a-z0-9-]*)\s+(?:on\s+)?(?P<day>\d{4}-\d{2}-\d{2})"
         r"(?:\s+(?:at\s+)?(?P<at>\d{1,2}:\d{2}))?",
         rest,
         re.IGNORECASE,
     )
-    if not found:
+    if not match:
         return Hint('Restart what, and on which day? For example: "restart cache on 2026-12-01".')
-    service, day = found["service"].lower(), found["day"]
+    service, day = match["service"].lower(), match["day"]
     arguments: dict[str, Json] = {"service": service, "day": day}
-    if found["at"]:
-        arguments["at"] = f"{day}T{found['at'].zfill(5)}:00Z"
+    if match["at"]:
+        arguments["at"] = f"{day}T{match['at'].zfill(5)}:00Z"
     return PlannedToolCall("restart", arguments, f"You asked me to restart {service} on {day}.")
 
 

@@ -79,29 +79,29 @@ def worded(label: str, clean: str, most: int) -> Listed:
     """A masked text below a label; nothing when there is none."""
     if not clean.strip():
         return Listed()
-    shown = show(clean, most, lines=30)
-    parts = [literal(shown.text or "…")]
-    if shown.hidden:
-        parts.append(literal(f" {more(shown.hidden)}", "italic"))
+    view = show(clean, most, lines=30)
+    parts = [literal(view.text or "…")]
+    if view.hidden:
+        parts.append(literal(f" {more(view.hidden)}", "italic"))
     return Listed(
         elements=(line(literal(label, "bold")), quote(*parts)),
-        hidden=shown.hidden,
+        hidden=view.hidden,
         masked=REDACTED in clean,
-        altered=shown.altered,
-        turned=shown.turned,
+        altered=view.altered,
+        turned=view.turned,
     )
 
 
 def body(parts: Iterable[Listed]) -> Body:
     """Put parts below each other, one rich text block each."""
-    kept = list(parts)
+    listed = list(parts)
     return Body(
-        blocks=tuple(rich(*part.elements) for part in kept if part.elements),
-        hidden=sum(part.hidden for part in kept),
-        masked=any(part.masked for part in kept),
-        altered=any(part.altered for part in kept),
-        guessed=any(part.guessed for part in kept),
-        turned=any(part.turned for part in kept),
+        blocks=tuple(rich(*part.elements) for part in listed if part.elements),
+        hidden=sum(part.hidden for part in listed),
+        masked=any(part.masked for part in listed),
+        altered=any(part.altered for part in listed),
+        guessed=any(part.guessed for part in listed),
+        turned=any(part.turned for part in listed),
     )
 
 

@@ -88,12 +88,12 @@ def _size(text: str | Words) -> int:
 
 def clip(text: str | Words, most: int) -> str:
     """Make a text visible on one line, with a note of how much was cut away. Not escaped."""
-    shown = show(text, most, one_line=True)
-    if not shown.hidden:
-        return shown.text
-    shown = show(text, max(most - _NOTE_ROOM, most // 2), one_line=True)
-    cut = f"{shown.text}{more(shown.hidden)}"
-    return cut if width(cut) <= most else f"{shown.text}…"
+    view = show(text, most, one_line=True)
+    if not view.hidden:
+        return view.text
+    view = show(text, max(most - _NOTE_ROOM, most // 2), one_line=True)
+    cut = f"{view.text}{more(view.hidden)}"
+    return cut if width(cut) <= most else f"{view.text}…"
 
 
 def clip_mrkdwn(text: str, most: int) -> str:
@@ -123,20 +123,20 @@ def chunks(text: str | Words, most: int) -> Iterator[str]:
 
 def own_words(text: str, most: int) -> str:
     """Escape our own words, but keep the mentions of people and user groups in them."""
-    kept: list[str] = []
+    pieces: list[str] = []
     room = most
     for part in _MENTION.split(text):
         if _MENTION.fullmatch(part):
             piece, cut = (part, False) if len(part) <= room else ("", True)
         else:
-            shown = show(part, room, one_line=True)
-            piece, cut = escape(shown.text), bool(shown.hidden)
-        kept.append(piece)
+            view = show(part, room, one_line=True)
+            piece, cut = escape(view.text), bool(view.hidden)
+        pieces.append(piece)
         room -= len(piece)
         if cut:
-            kept.append("…")
+            pieces.append("…")
             break
-    return "".join(kept)
+    return "".join(pieces)
 
 
 def is_plain(text: str) -> bool:

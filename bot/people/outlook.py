@@ -114,14 +114,14 @@ class Outlook:
     async def _people(self, name: str, approval: Approval) -> list[str]:
         """Return the people that a name stands for, as far as they can see the card."""
         if name == CHANNEL:
-            found = json.loads(approval.members_json or "[]")
+            people = json.loads(approval.members_json or "[]")
         elif name.startswith("S"):
-            found = sorted(await self.directory.group_members(name))
+            people = sorted(await self.directory.group_members(name))
         else:
-            found = [name]
+            people = [name]
         if _is_direct(approval):  # nobody else is there
-            found = [one for one in found if one in requesters_of(approval)]
-        return [*islice(found, MOST_MEMBERS)]
+            people = [one for one in people if one in requesters_of(approval)]
+        return [*islice(people, MOST_MEMBERS)]
 
     async def _why_not(self, user_id: str, approval: Approval) -> str:
         try:

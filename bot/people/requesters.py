@@ -98,18 +98,18 @@ class Requesters:
     async def _known(self, work: ThreadPass) -> list[str]:
         """Return the requesters on record; in a thread of an earlier release, those found in it."""
         thread = work.thread
-        known = json.loads(thread.requesters_json)
-        if known:
-            return [str(one) for one in known]
+        recorded = json.loads(thread.requesters_json)
+        if recorded:
+            return [str(one) for one in recorded]
         if work.is_new_turn and thread.turn == 1:
             return []  # nobody has written here before
-        found: dict[str, None] = {}
+        people: dict[str, None] = {}
         for turn in range(1, thread.turn + 1):
             messages = await self.storage.inbox.of_turn(thread.thread_id, turn)
-            found.update(dict.fromkeys(message.user_id for message in messages))
+            people.update(dict.fromkeys(message.user_id for message in messages))
         decided = await self.storage.approvals.newest_of(thread.thread_id, limit=_LAST)
-        found.update(dict.fromkeys(_speakers(one for one in decided if not one.open)))
-        return [*found]
+        people.update(dict.fromkeys(_speakers(one for one in decided if not one.open)))
+        return [*people]
 
 
 def requesters_of(approval: Approval) -> tuple[str, ...]:
@@ -150,9 +150,9 @@ def _says_something(approval: Approval) -> bool:
         return True
     if not decision.answer_json:
         return False
-    told = json.loads(decision.answer_json)
-    if not isinstance(told, dict):
-        return bool(told)
-    if "choice" in told:  # of a doubt, only the result that somebody gives is told
-        return told["choice"] == "ran" and bool(told.get("result"))
-    return set(told) != {"accepted"}  # that a text is good as it is says a button
+    answer = json.loads(decision.answer_json)
+    if not isinstance(answer, dict):
+        return bool(answer)
+    if "choice" in answer:  # of a doubt, only the result that somebody gives is told
+        return answer["choice"] == "ran" and bool(answer.get("result"))
+    return set(answer) != {"accepted"}  # that a text is good as it is says a button

@@ -265,21 +265,21 @@ def _masked_number(value: object, key: str) -> object:
 
 def _masked_object(value: dict[str, object], key: str, *, is_open: bool) -> object:
     # {"name": "DB_PASSWORD", "value": "…"}: a list of variables or headers
-    given = next((value[name] for name in ("name", "key", "Name", "Key") if name in value), "")
-    named = given if isinstance(given, str) and is_secret_key(given) else ""
+    label = next((value[name] for name in ("name", "key", "Name", "Key") if name in value), "")
+    secret_label = label if isinstance(label, str) and is_secret_key(label) else ""
     inherited = key if is_secret_key(key) else ""
     fields = secret_fields(value)
     pairs: list[tuple[Words, object]] = []
     is_same = True
     for name, item in value.items():
-        shown = (name,) if is_open else mask_call(name)
-        about = named if named and name.lower() == "value" else name
-        about = "secret" if name in fields else about
-        if inherited and not is_secret_key(about):
-            about = inherited
-        masked = _masked(item, about, is_open=is_open)
-        is_same = is_same and masked is item and shown == (name,)
-        pairs.append((shown, masked))
+        words = (name,) if is_open else mask_call(name)
+        place = secret_label if secret_label and name.lower() == "value" else name
+        place = "secret" if name in fields else place
+        if inherited and not is_secret_key(place):
+            place = inherited
+        masked = _masked(item, place, is_open=is_open)
+        is_same = is_same and masked is item and words == (name,)
+        pairs.append((words, masked))
     return value if is_same else _Object(tuple(pairs))
 
 

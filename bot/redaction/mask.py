@@ -132,16 +132,16 @@ def _leaves(value: object) -> Iterator[str]:
 
 def _mask_object(value: Mapping[str, object]) -> dict[str, object]:
     # {"name": "DB_PASSWORD", "value": "…"}: a list of variables or headers
-    given = next((value[name] for name in ("name", "key", "Name", "Key") if name in value), "")
-    named = given if isinstance(given, str) and is_secret_key(given) else ""
+    label = next((value[name] for name in ("name", "key", "Name", "Key") if name in value), "")
+    secret_label = label if isinstance(label, str) and is_secret_key(label) else ""
     secret = secret_fields(value)
     masked: dict[str, object] = {}
     for key, item in value.items():
-        name = shown = mask_text(str(key))
-        while shown in masked:  # two secret names must not become one, or a value would vanish
-            shown = f"{name} ({len(masked) + 1})"
-        about = named if named and str(key).lower() == "value" else str(key)
-        masked[shown] = mask("secret" if key in secret else about, item)
+        name = text = mask_text(str(key))
+        while text in masked:  # two secret names must not become one, or a value would vanish
+            text = f"{name} ({len(masked) + 1})"
+        place = secret_label if secret_label and str(key).lower() == "value" else str(key)
+        masked[text] = mask("secret" if key in secret else place, item)
     return masked
 
 

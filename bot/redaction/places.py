@@ -72,13 +72,13 @@ class Place:
             at = before.end()
             if not is_secret_key(before["name"]):
                 continue
-            found = _PLAIN_VALUE.match(text, at)
-            if found is None or not self._ends(text, before, found):
+            value = _PLAIN_VALUE.match(text, at)
+            if value is None or not self._ends(text, before, value):
                 continue
-            end = found.end("plain") - (len(_end_of(found["plain"])) if self.is_prose else 0)
-            if self._tells(before["name"], found["plain"]) and end > found.start("plain"):
-                yield found.start("plain"), end
-                at = found.end()
+            end = value.end("plain") - (len(_end_of(value["plain"])) if self.is_prose else 0)
+            if self._tells(before["name"], value["plain"]) and end > value.start("plain"):
+                yield value.start("plain"), end
+                at = value.end()
 
     def _ends(self, text: str, before: re.Match[str], found: re.Match[str]) -> bool:
         """Tell whether the value ends with a token: what comes after is no part of it."""

@@ -110,21 +110,21 @@ def voice(model: Model, rule: Rule) -> Model:
 
 def read(messages: Sequence[ModelMessage]) -> Seen:
     """Find out what was asked for last, and what has happened since."""
-    seen, made, is_fresh = Seen(), 0, True
+    seen, calls_made, is_fresh = Seen(), 0, True
     calls: dict[str, ToolCallPart] = {}
     for message in messages:
         if isinstance(message, ModelResponse):
             calls |= {part.tool_call_id: part for part in message.tool_calls}
-            made, is_fresh = made + len(message.tool_calls), False
+            calls_made, is_fresh = calls_made + len(message.tool_calls), False
             continue
         prompts = list(_prompts(message))
-        asked = [text for text in prompts if not text.startswith((_CONTEXT, _YOUR_TURN))]
-        if asked:
+        requests = [text for text in prompts if not text.startswith((_CONTEXT, _YOUR_TURN))]
+        if requests:
             before = [seen.request] if is_fresh and seen.request else []
-            seen, is_fresh = Seen(request="\n".join([*before, *asked])), True
-        seen.heard += [(said["who"], said["text"]) for text in prompts if (said := _said(text))]
+            seen, is_fresh = Seen(request="\n".join([*before, *requests])), True
+        seen.heard += [(line["who"], line["text"]) for text in prompts if (line := _said(text))]
         seen.done += _results(message, calls)
-    seen.made = made
+    seen.made = calls_made
     return seen
 
 

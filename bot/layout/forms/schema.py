@@ -106,16 +106,16 @@ def resolve(node: object, root: Schema) -> tuple[dict[str, Any], bool]:
         The part as it applies to values other than null, and whether null is allowed. What
         cannot be made simple is returned as it is.
     """
-    found = dict(node) if isinstance(node, Mapping) else {}
+    part = dict(node) if isinstance(node, Mapping) else {}
     nullable = False
     for _ in range(_DEPTH):
-        inner, null = _one_step(found, root)
+        inner, null = _one_step(part, root)
         if inner is None:
             break
-        kept = {name: found[name] for name in _MERGED if name in found}
+        overrides = {name: part[name] for name in _MERGED if name in part}
         nullable = nullable or null
-        found = {**inner, **kept}
-    return found, nullable
+        part = {**inner, **overrides}
+    return part, nullable
 
 
 def check_schema(schema: Schema) -> bool:
@@ -180,12 +180,12 @@ def _one_step(node: dict[str, Any], root: Schema) -> tuple[dict[str, Any] | None
 def _target(reference: object, root: Schema) -> dict[str, Any] | None:
     if not isinstance(reference, str) or not reference.startswith("#/"):
         return None
-    found: object = root
+    part: object = root
     for name in reference[2:].split("/"):
-        if not isinstance(found, Mapping):
+        if not isinstance(part, Mapping):
             return None
-        found = found.get(name.replace("~1", "/").replace("~0", "~"))
-    return dict(found) if isinstance(found, Mapping) else None
+        part = part.get(name.replace("~1", "/").replace("~0", "~"))
+    return dict(part) if isinstance(part, Mapping) else None
 
 
 def _deepest(error: ValidationError) -> ValidationError:
