@@ -1,4 +1,4 @@
-"""Stores that forget: for trying out and for tests."""
+"""Stores in memory, for trying out and for tests: they forget when the process ends."""
 
 from __future__ import annotations
 

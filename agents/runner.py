@@ -333,7 +333,7 @@ class Runner:
         return OpenRun.of(checkpoint_id, stored) if stored is not None else None
 
     def recall(self, checkpoint_id: str) -> OpenRun | None:
-        """What this process saved last of a run that waits, without reading; None when unknown.
+        """Return what this process saved last of a waiting run, without reading; None when unknown.
 
         Somebody else may have gone on with it since. For who knows that nobody has; should that be
         wrong, the claim of a resume fails, and the run is read.

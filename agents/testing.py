@@ -218,7 +218,7 @@ class CheckpointStoreSuite(_Suite):
         expect(stored and stored.claim, f"by {number}", "the claim that is stored")
 
     async def test_the_journal_comes_in_its_order(self) -> None:
-        """By index, however many there are."""
+        """The entries of a journal come by index, however many there are."""
         store = await self.store()
         await _save(store, "journal", "a", RUNNING)
         for index in range(130):
@@ -325,7 +325,7 @@ class MessageLogSuite(_Suite):
         raise NotImplementedError("say how to make the log: `async def log(self)`")
 
     async def test_turns_come_in_their_order(self) -> None:
-        """By number, not by the time or the letters of their number."""
+        """The turns come by number, not by time or by the letters of their number."""
         log = await self.log()
         for turn in (2, 1, 10, 9):
             await log.append("order", turn, f"turn {turn}")

@@ -81,7 +81,7 @@ class Codec(Generic[Record]):
         """Make the record of a row.
 
         Raises:
-            RecordFormatError: The row has an unknown version, or a field has no sense.
+            RecordFormatError: The row has an unknown version, or a field makes no sense.
         """
         found = row.get(self.key) if self.key else ""
         record_id = found if isinstance(found, str) else ""
@@ -267,7 +267,7 @@ def stored_checkpoint(
     """Make a checkpoint of its stored head and the entries of its journal.
 
     Raises:
-        RecordFormatError: Part of it has an unknown version, or a field has no sense.
+        RecordFormatError: Part of it has an unknown version, or a field makes no sense.
     """
     check_version("checkpoint", head.get("v"), checkpoint_id)
     for entry in journal:

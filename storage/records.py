@@ -102,7 +102,7 @@ class Thread:
     """The time when the database went back to a copy in which this thread was not at rest; 0 once
     the thread was looked at after that."""
     restored_to_ms: int = 0
-    """To which moment it went back the last time."""
+    """The moment to which it last went back."""
     restored_turn: int = 0
     """The turn that waited for people then: all that it asks may have been decided before."""
     active_ms: int = 0
@@ -228,7 +228,7 @@ class Approval:
     escalate_ms: int | None = None
     """The time when those are asked, unless it is decided before; None when they will not be."""
     escalated_ms: int | None = None
-    """Since when they may decide; None when it has not escalated."""
+    """The time since which they may decide; None when it has not escalated."""
     escalation_told: bool = False
     """Whether the message that asks them is in the thread."""
     requesters_json: str = "[]"
@@ -262,7 +262,7 @@ class Approval:
     asked_again: str = ""
     """Why people are asked anew about a call that was decided before; empty when they are not."""
     restored_to_ms: int = 0
-    """To which moment the database went back: it may have been decided after that, and its call
+    """The moment to which the database went back: it may have been decided after that, and its call
     may have run; 0 when it did not."""
     reminder_ts: str = ""
     """`ts` of the newest reminder, or `UNKNOWN_TS`; empty while there is none that has to be edited

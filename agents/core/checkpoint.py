@@ -17,13 +17,13 @@ from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
 SCHEMA_VERSION = 3
-"""Of the document of a run."""
+"""The version of a run's document."""
 
 CLAIM_VERSION = 1
-"""Of what a claim notes."""
+"""The version of a claim's note."""
 
 LOG_VERSION = 1
-"""Of an entry of the message log."""
+"""The version of an entry of the message log."""
 
 LAST = "\U0010ffff"
 """Comes after all that an id has: what begins with a text comes before the text with this."""

@@ -111,7 +111,7 @@ def _merged(asks: list[Ask]) -> Ruling:
         return Deny(f"the rules {' and '.join(rules)} ask different people")
     if backups is None:
         return Deny(f"the rules {' and '.join(rules)} name different backup people")
-    # To a rule that says who decides, the backup people of another rule are strangers.
+    # A rule that says who decides does not know the backup people of another rule.
     known = [{*ask.approvers, *ask.backups} for ask in asks if ask.approvers]
     backups = tuple(one for one in backups if all(one in few for few in known))
     return Ask(

@@ -217,7 +217,7 @@ class RulePolicy:
         return strictest([*found, self.default])
 
     def rule_names(self) -> tuple[str, ...]:
-        """By which names it asks; see `NamesRules`."""
+        """Return the names of the rules that ask; see `NamesRules`."""
         rulings = (*(rule.then for rule in self.rules), self.default)
         return tuple(ruling.rule for ruling in rulings if isinstance(ruling, Ask))
 

@@ -188,7 +188,7 @@ def _from_2(data: dict[str, Json]) -> dict[str, Json]:
 
 
 MIGRATIONS: dict[int, Callable[[dict[str, Json]], dict[str, Json]]] = {1: _from_1, 2: _from_2}
-"""For each old version of the document, what makes the next one of it."""
+"""The functions that make the next version of a document, by its old version."""
 
 
 def migrated(data: dict[str, Json]) -> dict[str, Json]:

@@ -229,7 +229,7 @@ class RunSession:
 
     @property
     def version(self) -> int:
-        """Of the checkpoint; 0 when there is none yet."""
+        """The version of the checkpoint; 0 when there is none yet."""
         return self.opened.stored.version
 
     async def keep(self, waiting: Point) -> Kept:
@@ -246,7 +246,7 @@ class RunSession:
         return Kept(version=version, contexts=contexts, was_stopped=was_stopped, unused=unused)
 
     async def fail(self, error: Exception) -> None:
-        """After an error: wait for the same answers again, if nothing is on record since."""
+        """Wait for the same answers again after an error, if nothing is on record since."""
         journal = self.run.journal
         # Whoever was refused an entry may have been overtaken: a save would wipe the journal of
         # the other one, with the start of a call that runs right now.

@@ -120,7 +120,7 @@ async def execute(
 
 
 def _go_on(run: RunContext, address: Address) -> None:
-    """After the run was stopped: stand where the call stood before, with the same answers."""
+    """Take a stopped call to the place where it stood, with the same answers."""
     stopped = run.claim(address, _STOPPED)
     if stopped is None:
         return

@@ -1,4 +1,4 @@
-"""From a function's signature and docstring to a JSON schema and a validation of arguments."""
+"""The JSON schema and the validation of arguments, made of a function's signature and docstring."""
 
 from __future__ import annotations
 

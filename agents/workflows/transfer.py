@@ -119,12 +119,12 @@ class TransferAgent:
 
     @property
     def name(self) -> str:
-        """That of the agent itself."""
+        """The name of the agent itself."""
         return self._agent.name
 
     @property
     def description(self) -> str:
-        """That of the agent itself."""
+        """The description of the agent itself."""
         return self._agent.description
 
     def run(self, input: AgentInput) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent

@@ -14,7 +14,7 @@ DATA_DIR = Path(".countersign")
 """The data directory, where nobody has set another."""
 
 DRIVERS = ("motor", "pymongo")
-"""For MongoDB."""
+"""The drivers for MongoDB."""
 
 
 def make_storage(directory: Path, *, uri: str, driver: str) -> Storage:

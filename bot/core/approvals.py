@@ -490,7 +490,7 @@ class Approvals:
         return min(due_ms, again_ms)
 
     async def _look_ahead(self, approval: Approval, now: int) -> Approval:
-        """At each step of the ladder, and while it is stuck: find out whether anybody can decide.
+        """Find out whether anybody can decide: at each step of the ladder, and while it is stuck.
 
         A look-up that fails, or takes long, changes nothing.
         """

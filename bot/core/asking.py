@@ -1,4 +1,4 @@
-"""From the interrupts of a run to the approvals that people see: on record, then shown."""
+"""The making of approvals from the interrupts of a run: on record first, then shown."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from storage.base import Storage
 from storage.records import Approval, ApprovalHead, Status
 
 _FEW = 5
-"""Of more open approvals, only those are read whole that have something to be done."""
+"""The most open approvals that are all read whole; of more, only those that need work are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -380,7 +380,7 @@ def _concerns(entry: AuditEntry, approval: Approval) -> bool:
 
 
 def _in_order(entries: Iterable[AuditEntry]) -> list[AuditEntry]:
-    """By time; within a millisecond, in the order in which such things follow each other."""
+    """Sort by time; within a millisecond, in the order in which such acts follow each other."""
     last = len(_ORDER)
     return sorted(
         entries,

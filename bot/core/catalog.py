@@ -74,10 +74,10 @@ class Catalog:
     async def check_call(self, approval: Approval, arguments: dict[str, Any]) -> CheckedCall:
         """Bring arguments that a person edited into the canonical form of their tool.
 
-        What is shown of the call from then on is in the tool's own words for these arguments.
+        From then on the call is shown in the tool's own words for these arguments.
 
-        What is no call of a tool, such as the state of a graph, and what belongs to an agent that
-        does not say what it is made of, is checked by the runtime alone, with the resume.
+        The runtime alone checks, with the resume, what is no call of a tool, such as the state of
+        a graph, and what belongs to an agent that does not say what it is made of.
 
         Args:
             approval: The call that was edited.

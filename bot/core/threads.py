@@ -1,6 +1,6 @@
 """The use cases of threads: keep a message, and let the thread's agent work.
 
-A thread is worked on by whoever holds its lease. All of what is done here starts from records, so
+Whoever holds a thread's lease works on it. All work here starts from records, so
 any process can go on where another one was cut off.
 """
 
@@ -45,7 +45,7 @@ logger = logging.getLogger(__name__)
 
 MAX_ATTEMPTS = 6
 MAX_LOOKS = 60
-"""Of a run that others go on with. Slack's failures count as attempts, too, and may be many."""
+"""The most looks at a run that others go on with. Slack's failures count, and may be many."""
 UNREADABLE = "unreadable"
 """Part of the key of the post that says that a thread stands still."""
 CANNOT_READ = (

@@ -15,7 +15,7 @@ from bot.ports import Actor, Directory
 from storage.records import Approval, Decision, Kind, Status
 
 MOST_MEMBERS = 500
-"""Of a larger channel, nobody decides: membership says nothing about a person there."""
+"""The most members of a channel that decides: membership of a larger one says too little."""
 _MOST_LOOKED_UP = 25
 """People whom one look asks about; with more, some are taken to be able to decide."""
 

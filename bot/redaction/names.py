@@ -49,7 +49,7 @@ _SECRET_ENDS = (
     *("password", "passwd", "passphrase", "passcode", "apikey", "authtoken", "accesstoken"),
     *("secret", "credentials", "privatekey", "accesskey", "secretkey", "accountkey"),
 )
-"""Of words that are written as one: `PGPASSWORD`."""
+"""The ends of names that are written as one word: `PGPASSWORD`."""
 _HARMLESS_NAMES = frozenset({("image", "pull", "secret"), ("image", "pull", "secrets")})
 """They refer to secrets that are elsewhere."""
 _HARMLESS_ENDS = _set(

@@ -11,7 +11,7 @@ from bot.redaction.patterns import REDACTED, mask_spans
 
 MOST_RULES = 50
 MOST_CHARACTERS = 200
-"""Of one rule."""
+"""The most characters of one rule."""
 
 _KEY = re.compile(r"[^\W\d_][\w-]*")
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")

@@ -107,7 +107,7 @@ class Sandbox(Arrangements):
         self._runner: web.AppRunner | None = None
 
     def _build_ways_out(self) -> None:
-        """To the app."""
+        """Build the ways to the app."""
         patience = self.ack_timeout
         self._sockets = SocketModeServer(self.workspace, self._tasks, patience=patience)
         self._sockets.sleep = self.sleep
@@ -126,7 +126,7 @@ class Sandbox(Arrangements):
         self._events = Events(self.workspace, self._courier.announce)
 
     def _build_ways_in(self) -> None:
-        """From the app and from people."""
+        """Build the ways from the app and from people."""
         self._responses = ResponseUrls(self.workspace)
         self._interactions = Interactions(self.workspace, self._courier, self._responses)
         self._speech = Speech(self.workspace, self._interactions, self.commands)

@@ -46,7 +46,7 @@ from storage.base import Storage
 QUICK_S = 2
 """Seconds that a call may take while a person waits for the answer to a click."""
 QUICK_CALL = timedelta(milliseconds=300)
-"""Of a call that takes no longer, cards say only what came of it."""
+"""The length of a call up to which cards say only what came of it."""
 PATIENT_S = 10
 """Seconds that a call may take otherwise."""
 
@@ -326,4 +326,4 @@ def _bolt(slack: Slack) -> AsyncApp:
 
 
 STOP_PATIENCE = timedelta(seconds=4)
-"""For work that goes on when the bot is told to stop; all in all it stops within ten seconds."""
+"""The time for work that goes on when the bot has to stop; in all it stops within ten seconds."""

@@ -28,7 +28,7 @@ FRESH = timedelta(seconds=60)
 """The oldest that facts may be which decide nothing: names, and who writes a message."""
 MAX_KEPT = 10_000
 PAUSES_S = (0.2, 0.4)
-"""Before the second and the third try, unless Slack says how long to wait."""
+"""The pauses before the second and the third try, unless Slack says how long to wait."""
 
 
 class Fresh(Generic[T]):

@@ -31,7 +31,7 @@ _MANY = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """At most so many calls within some time, wherever that time begins.
+    """A limit: at most so many calls within some time, wherever that time begins.
 
     Attributes:
         most: Calls.
@@ -45,7 +45,7 @@ class Limit:
 
 
 Limits = Mapping[str, tuple[Limit, ...]]
-"""By method."""
+"""Limits by method."""
 
 _TIER_2, _TIER_3, _TIER_4 = (Limit(most=most) for most in (20, 50, 100))
 _IN_A_CHANNEL = Limit(most=3, within=timedelta(seconds=3), per_channel=True)

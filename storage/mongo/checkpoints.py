@@ -22,8 +22,8 @@ from storage.mongo.documents import Document, Update
 from storage.records import SCHEMA_VERSION
 
 HEAD_VERSION = 2
-"""Of a head that holds its journal. A release that does not know it reads no such run: it would
-take a call that has begun for one that has not."""
+"""The version of a head that holds its journal. A release that does not know it reads no such run:
+it would take a call that has begun for one that has not."""
 
 _AT_ONCE = 500
 """Journal entries of an earlier release that are deleted at a time."""

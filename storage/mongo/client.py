@@ -45,7 +45,7 @@ INDEXES: Mapping[str, Sequence[Sequence[str]]] = {
     "log": [["log_id"], ["log_id", "turn"]],
     "journal": [["checkpoint_id", "base", "index"]],
 }
-"""By collection, the fields of each index, ascending. What must be unique is in `_id`, so that a
+"""The fields of each index by collection, ascending. What must be unique is in `_id`, so that a
 cluster can be sharded by it; ids that belong to a thread begin with the thread's id. MongoDB would
 do without those of one field that begin another one; compatible servers that ignore those of
 several fields would read the whole collection."""

@@ -27,7 +27,7 @@ def to_record(codec: Codec[Record], document: Document) -> Record:
     """Make the record of a document.
 
     Raises:
-        RecordFormatError: The document has an unknown version, or a field has no sense.
+        RecordFormatError: The document has an unknown version, or a field makes no sense.
     """
     return codec.decode({**document, codec.key: document.get("_id")})
 

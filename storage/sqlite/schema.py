@@ -336,4 +336,4 @@ PRAGMA user_version = 4;
 COMMIT;
 """,
 }
-"""From each earlier version to the next."""
+"""The steps from each earlier version to the next."""

@@ -168,7 +168,7 @@ def _is_same(asked: Point, now: Point) -> bool:
 
 
 def _unseen(old: GraphState, new: GraphState) -> list[Break]:
-    """Breakpoints of what runs now and was not shown before: who edits, has agreed to the rest."""
+    """Breakpoints of nodes that nobody has seen: the person who edits has agreed to the rest."""
     passed = {one.slot for one in old.gate}
     found = []
     for one in new.gate:

@@ -214,7 +214,7 @@ class _Begun:
                 self.scope.run.journal.forget_below(NODE_FAILED, str(self.scope.address))
 
     def _may_repeat(self) -> bool:
-        """Not after it swallowed a question, or when somebody else may work on this run."""
+        """Whether it may run again: not after a swallowed question, or a journal that refused."""
         return not (self.scope.watch.raised or self.scope.run.journal.has_failed)
 
     async def _once(self, attempt: int) -> Outcome:

@@ -14,10 +14,10 @@ from agents.graph.state.place import GraphInfo, GraphState
 from agents.graph.threads.snapshot import Phase
 
 VERSION = 2
-"""Of the document of a thread. Version 2 may have partial answers in its journal: see `partial`."""
+"""The version of a thread's document. Since 2, its journal may have partial answers: `partial`."""
 
 CLAIM_VERSION = 1
-"""Of what a claim notes."""
+"""The version of a claim's note."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

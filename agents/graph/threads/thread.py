@@ -32,7 +32,7 @@ from agents.graph.threads.partial import PARTIAL, applied, difference
 
 
 def stored_id(thread_id: str) -> str:
-    """Under which id a thread is stored: its own, unless that ends like the id of a copy."""
+    """Return the id that a thread is stored under: its own, unless that ends like a copy's."""
     return f"{thread_id}@" if re.search(r"@\d+@*$", thread_id) else thread_id
 
 

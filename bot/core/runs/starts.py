@@ -31,9 +31,9 @@ from storage.records import Approval, Kind, Status
 logger = logging.getLogger(__name__)
 
 FRESH = timedelta(seconds=60)
-"""For so long after a decision, whoever made it need not be looked up again."""
+"""The time after a decision in which its maker need not be looked up again."""
 RETRY = timedelta(seconds=5)
-"""From one attempt to look somebody up to the next."""
+"""The time from one attempt to look somebody up to the next."""
 _LETTING_RUN = frozenset({Status.APPROVED, Status.ANSWERED})
 
 

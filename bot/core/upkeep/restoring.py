@@ -1,4 +1,4 @@
-"""After the database went back to a copy: what the records do not know, people are asked and told.
+"""The care after a database went back to a copy: people are asked what the records do not know.
 
 Whatever happened after the copy is not on record: a request that is pending may have been decided,
 and its call may have run. So nothing goes on by itself. The command marks what was not over;

@@ -119,7 +119,7 @@ def readable(workspace: Workspace, name: str) -> SlackChannel:
 
 
 def writable(workspace: Workspace, name: str) -> SlackChannel:
-    """As `readable`, and not archived."""
+    """Return a channel as `readable` does, and refuse an archived one."""
     channel = readable(workspace, name)
     if channel.is_archived:
         raise RefusedError("is_archived")

@@ -75,7 +75,7 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def sent(self) -> web.Response:
-        """As aiohttp sends it."""
+        """Return it as aiohttp sends it."""
         headers = dict(self.headers)
         if isinstance(self.body, str):
             return web.Response(

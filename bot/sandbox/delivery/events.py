@@ -1,4 +1,4 @@
-"""From what happens in the workspace to the events that the app is subscribed to."""
+"""The events that the app is subscribed to, made of what happens in the workspace."""
 
 from __future__ import annotations
 

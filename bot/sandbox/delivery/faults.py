@@ -195,7 +195,7 @@ class Faults:
         return self.plan(PlannedFault(effect=effect, match=match, on=on, **how))
 
     def plan(self, fault: PlannedFault) -> str:
-        """As `add`."""
+        """Add a planned fault, as `add` does; return its id."""
         self._count += 1
         rule_id = f"F{self._count}"
         random = Random(fault.seed)  # noqa: S311 - to be repeatable, not to be secret

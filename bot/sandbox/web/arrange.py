@@ -98,7 +98,7 @@ class Arrangements:
         self.workspace.remove(self.workspace.message(channel, ts))
 
     async def remove(self, channel: str, ts: str) -> None:
-        """As `delete_message`."""
+        """Delete any message, as `delete_message` does."""
         self.delete_message(channel, ts)
 
     # ---- misbehaviour -----------------------------------------------------------------------

@@ -233,8 +233,8 @@ def _is_last_try(request: AsyncBoltRequest) -> bool:
 def _explain_message(error: Exception) -> str:
     """Explain to the writer of a message that it was never acknowledged.
 
-    Only of what was never begun is it known that it is not kept: an answer of the database may have
-    been lost on its way, and the message be on record.
+    Only a message whose storing never began is surely not kept: the database's answer may have been
+    lost on its way, and the message be on record.
     """
     if isinstance(error, RecordFormatError):
         return (

@@ -3,7 +3,7 @@
 To hand a statement to the worker's thread and back takes ten times as long as to read one record.
 A reader holds up no writer, and no writer holds up a reader: it sees what was committed when it
 begins, and so all that its own thread has awaited. It changes nothing and never waits. Whatever
-keeps it from reading, the worker is asked instead, who waits, and says what is wrong.
+keeps it from reading, the worker is asked instead: it waits, and says what is wrong.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class Worker:
         self._watch: Watch = _sees_nothing
 
     def watch(self, watch: Watch) -> None:
-        """From now on, look before each group whether it may be run.
+        """Ask before each group, from now on, whether it may be run.
 
         Args:
             watch: Called in the thread of the connection.
