@@ -226,6 +226,7 @@ class CompiledGraph(GraphThreads):
         if thread.is_settled:
             await thread.settle()
             return shown(self.topology, head, thread_id)
+        # This entry is a fence: of two that recover the thread, one gets its index.
         await thread.journal(every_step=False, resumed=True).append(RECOVERED, "")
         await thread.load()
         claim = thread.claimed
@@ -276,6 +277,7 @@ class CompiledGraph(GraphThreads):
         head = await thread.need_head(self.topology)
         if thread.is_running:
             raise _late(thread, request, thread.base)
+        # All is checked before the claim: what cannot go on leaves the thread as it was.
         read_state(self.topology, head.point)
         command = request.get("command")
         answers: dict[str, object] = dict.fromkeys(stopped_ids(head))
@@ -291,6 +293,7 @@ class CompiledGraph(GraphThreads):
             if head.phase == "paused" and not can_go_on(head):
                 return shown(self.topology, head, thread.thread_id)
         begun, base = thread.base, await commanded(self.topology, head, command)
+        # The claim holds the answers: whoever recovers the thread finds them there.
         try:
             await thread.claim(GraphClaim(answers=answers, command=command))
         except CheckpointConflictError:

@@ -38,7 +38,7 @@ async def forget_thread(forgetting: Forgetting, name: str, *, do_it: bool, say: 
         RecordNotFoundError: There is none.
     """
     thread_id = await forgetting.find(name)
-    forecast = await forgetting.look(thread_id)
+    forecast = await forgetting.forecast(thread_id)
     if forecast.refusal:
         raise _refused(forecast)
     if not do_it:
@@ -100,7 +100,7 @@ async def prune(forgetting: Forgetting, older: timedelta, *, do_it: bool, say: S
         if do_it:
             forecast = await forgetting.forget(name, how="prune")
         else:
-            forecast = await forgetting.look(name)
+            forecast = await forgetting.forecast(name)
         if forecast.refusal:
             kept += 1
             say(f"{name}: kept: {forecast.refusal}")

@@ -51,5 +51,6 @@ async def kept(key: str, work: Callable[[], Awaitable[T]]) -> T:
         data = encode(result)
         if journal.every_step:
             await journal.append(ONCE, key, {"result": data})
+        # Read back, so that the node sees now what it will see after a restart.
         node.kept[key] = decode(data)
     return cast("T", deepcopy(node.kept[key]))

@@ -191,6 +191,7 @@ class NodeRun:
             value = read(known.value)
         except ValueError as error:
             self._refuse(question, before, str(error))
+        # Kept once it was read: an answer of the wrong kind must leave the question open.
         self.answered[index] = known
         return value
 

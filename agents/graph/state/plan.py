@@ -247,6 +247,7 @@ class Topology:
             key = join_key(sources, target)
             arrived = joins.setdefault(key, [])
             arrived += [] if name in arrived else [name]
+            # The last one to arrive goes on; the next round of the edge begins with nobody.
             if len(arrived) == len(sources):
                 del joins[key]
                 targets.append(target)

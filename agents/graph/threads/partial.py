@@ -117,6 +117,7 @@ def _by_task(state: GraphState, point: Point) -> dict[int, Point] | None:
     points: dict[int, Point] = {}
     for child in point.children:
         at = numbers.get(Address(child.address.segments[: len(point.address) + 1]))
+        # `_applied` puts them in the order of the tasks: another order has to be written whole.
         if at is None or at in points or (points and at < max(points)):
             return None
         points[at] = child

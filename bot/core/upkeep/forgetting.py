@@ -120,7 +120,7 @@ class Forgetting:
             raise RecordNotFoundError("thread", name if not found else f"{name} ({found})")
         return found[0]
 
-    async def look(self, thread_id: str) -> Forecast:
+    async def forecast(self, thread_id: str) -> Forecast:
         """Say what forgetting it would mean; nothing is changed.
 
         Raises:
@@ -150,7 +150,7 @@ class Forgetting:
         Raises:
             RecordNotFoundError: There is nothing of such a thread.
         """
-        forecast = await self.look(thread_id)
+        forecast = await self.forecast(thread_id)
         if forecast.refusal:
             return forecast
         now = self.clock()

@@ -336,7 +336,7 @@ async def test_i14_what_cannot_be_read_keeps_nothing_else(storage: SqliteStorage
 
     assert set(await storage.retention.counts(THREAD_ID)) == {"audit"}
     assert "4711" not in await everything(storage)
-    forecast = await forgetting_of(office).look("T1:C1:0")
+    forecast = await forgetting_of(office).forecast("T1:C1:0")
     assert forecast.refusal.startswith("its record cannot be read")
 
 
