@@ -41,7 +41,7 @@ from bot.observability.context import about
 from bot.people.access import Access, check_agreed_once, check_agreement
 from bot.people.outlook import Outlook
 from bot.ports import Actor, Clock, Notifier
-from bot.questions.validate import check_decision
+from bot.questions.base import check_decision
 from storage.base import Storage
 from storage.errors import RecordConflictError, RecordNotFoundError
 from storage.records import Approval, Decision, DrawnCard, Kind, Status

@@ -12,14 +12,8 @@ from bot.passes import ThreadPass
 from bot.people.outlook import Outlook
 from bot.people.requesters import Requesters
 from bot.ports import Clock, Spawn
-from bot.questions.record import (
-    Asked,
-    Rules,
-    approval_from,
-    approval_id_of,
-    asks_people,
-    unknown_names,
-)
+from bot.questions.base import asks_people
+from bot.questions.record import Asked, Rules, approval_from, approval_id_of, unknown_names
 from storage.base import Storage
 from storage.records import Approval, ApprovalHead, Status
 

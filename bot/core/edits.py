@@ -18,7 +18,8 @@ from bot.errors import plain_words
 from bot.people.outlook import Outlook
 from bot.people.requesters import editors_of
 from bot.ports import CheckedCall, Clock
-from bot.questions.record import Rules, edited_digest, in_order, rebound, unknown_names
+from bot.questions.form import edited_digest, in_order
+from bot.questions.record import Rules, rebound, unknown_names
 from storage.base import Storage
 from storage.records import Approval, Decision, Status
 

@@ -18,7 +18,7 @@ from bot.passes import ThreadPass
 from bot.people.access import Access
 from bot.people.requesters import is_requester
 from bot.ports import Actor, Clock
-from bot.questions.validate import read_reply, reply_hint
+from bot.questions.base import question_of, read_reply
 from storage.base import Storage
 from storage.errors import RecordNotFoundError
 from storage.records import Approval, Decision, Kind, Message, MessageStatus, Status, Thread
@@ -262,7 +262,7 @@ class ThreadInbox:
             return True
         answer = read_reply(questions[0], message.text)
         if not answer:
-            await self._refuse(thread, message, reply_hint(questions[0]))
+            await self._refuse(thread, message, question_of(questions[0]).reply_hint())
             return True
         try:
             await self._answer(questions[0], message, actor, answer)

@@ -11,7 +11,7 @@ from agents import ResumeDataError, ResumeError
 from bot.core.approvals import Approvals
 from bot.core.audit import Act, decision_entry, note
 from bot.ports import Clock, Spawn
-from bot.questions.record import answer_from
+from bot.questions.base import answer_from
 from storage.base import Storage
 from storage.errors import RecordConflictError
 from storage.records import Approval, Decision, Status, Thread
@@ -116,7 +116,7 @@ class Settlement:
         answers: dict[str, object] = {}
         for approval in decided:
             try:
-                answer = checked_answer(approval, infos[approval.interrupt_id])
+                answer = answer_from(approval, infos[approval.interrupt_id])
             except ResumeDataError as error:
                 await self._withdraw(approval, error)
             else:
@@ -188,23 +188,6 @@ class Settlement:
             return None
         self.spawn(self.approvals.attend(approval.approval_id))
         return cancelled
-
-
-def checked_answer(approval: Approval, info: object) -> object:
-    """Build the answer from a decision on record, and see whether its question takes it.
-
-    Args:
-        approval: A decided approval.
-        info: What its interrupt asks.
-
-    Raises:
-        ResumeDataError: It does not, or the record does not say what was decided.
-    """
-    answer = answer_from(approval, info)
-    check = getattr(info, "check_answer", None)
-    if callable(check):
-        check(answer)
-    return answer
 
 
 def _turn_of(approval: Approval) -> int:

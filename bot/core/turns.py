@@ -38,12 +38,8 @@ from bot.errors import DirectoryError
 from bot.passes import ThreadPass
 from bot.people.requesters import Requesters
 from bot.ports import Clock, Notifier, Spawn
-from bot.questions.record import (
-    Rules,
-    approval_id_of,
-    asks_people,
-)
-from bot.questions.resume import doubt_answer
+from bot.questions.base import asks_people, question_of
+from bot.questions.record import Rules, approval_id_of
 from storage.base import Storage
 from storage.records import Approval, Kind, Message, Post, Status, Thread
 
@@ -364,9 +360,8 @@ class Turns:
 
     async def _vouch(self, approval: Approval) -> None:
         """Somebody may say that a call in doubt has run: then its own card says so, too."""
-        answer = doubt_answer(approval)
-        if answer.choice == "ran":
-            result = answer.result or ""
+        result = question_of(approval).vouched()
+        if result is not None:
             await self.witness.vouched(approval.checkpoint_id, approval.address, result)
 
     async def _break_silence(self, thread: Thread) -> None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bot.layout.action_ids import ActionId
 from bot.layout.text import clip, show
 
 Block = dict[str, Any]
@@ -92,12 +91,12 @@ def actions(*buttons: Block) -> Block:
     return {"type": "actions", "elements": list(buttons)}
 
 
-def button(label: str, action: ActionId, value: str, *, of: str, style: str = "") -> Block:
+def button(label: str, action: str, value: str, *, of: str, style: str = "") -> Block:
     """A button.
 
     Args:
         label: What it says.
-        action: What it does.
+        action: Its action id: what it does.
         value: The encoded reference.
         of: The title of the card, read out after the label to those who do not see the card.
         style: `primary`, `danger`, or nothing.

@@ -14,6 +14,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import cast
 
+from agents import call_digest
 from agents.core.codec import Json
 from bot.redaction.call import Names
 from storage.records import Approval, Kind
@@ -23,7 +24,10 @@ FORM = "countersign.form/1"
 
 
 class Form(StrEnum):
-    """The ways to answer. Stored: version 1, must stay readable."""
+    """Our own ways to answer. Stored: version 1, must stay readable.
+
+    A kind of question from outside has a name of its own: see `add_form`.
+    """
 
     CALL = "call"  # may it run: approve, reject, edit
     HUMAN = "human"  # the same with the answers that the agent allows: see `Ask.allowed`
@@ -51,13 +55,18 @@ class Option:
     description: str = ""
     value: Json = None
 
+    @property
+    def words(self) -> str:
+        """Label and description as one text, unmasked."""
+        return f"{self.label}: {self.description}" if self.description else self.label
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
     """How an approval is answered.
 
     Attributes:
-        form: The way.
+        form: The way: one of `Form`, or a name that somebody added.
         schema: JSON schema of what people may edit, or give; None when they may not. One that is
             not a schema of an object makes no form.
         is_wrapped: Whether the answer is the one field `answer` of that schema.
@@ -74,7 +83,7 @@ class Ask:
         shown: Names of arguments that are no secrets, whatever they look like.
     """
 
-    form: Form
+    form: str
     schema: dict[str, Json] | None = None
     is_wrapped: bool = False
     question: str = ""
@@ -108,8 +117,8 @@ class Ask:
         }
         told = {name: value for name, value in fields.items() if value not in (None, False, "", [])}
         if self.form in {Form.CALL, Form.TEXTS} and set(told) <= {"schema"}:
-            return _dump(self.schema) if self.schema is not None else ""
-        return _dump({FORM: str(self.form), **told})
+            return in_order(self.schema) if self.schema is not None else ""
+        return in_order({FORM: str(self.form), **told})
 
     @property
     def masks(self) -> Names:
@@ -121,6 +130,17 @@ class Ask:
         """Names of the fields that people fill in."""
         found = (self.schema or {}).get("properties")
         return tuple(found) if isinstance(found, dict) else ()
+
+
+_ADDED: set[str] = set()
+"""Names of forms from outside."""
+
+
+def add_form(name: str) -> None:
+    """Make the name of a form known; a form that nobody knows is answered by nobody."""
+    if name not in _OURS:
+        _ADDED.add(name)
+        _ask_in.cache_clear()
 
 
 def ask_of(approval: Approval) -> Ask:
@@ -142,30 +162,31 @@ def _ask_in(text: str, is_question: bool) -> Ask:  # noqa: FBT001 - the key of a
         return Ask(form=Form.PROGRAM, program="This program does not know how it is answered.")
 
 
-def form_values(approval: Approval, ask: Ask) -> dict[str, object]:
-    """The values that the form of an approval starts with.
-
-    Of a call that is the arguments; of a step, what can be edited of its state. What people give
-    starts with nothing.
-    """
-    match ask.form:
-        case Form.CALL | Form.HUMAN:
-            return arguments_of(approval)
-        case Form.STEP:
-            known = arguments_of(approval)
-            return {name: known[name] for name in ask.names if name in known}
-        case _:
-            return {}
-
-
-def is_yes_or_no(ask: Ask) -> bool:
-    """Whether this is a choice that may be a decision: only buttons answer it."""
-    return any(isinstance(option.value, bool) for option in ask.options)
-
-
 def arguments_of(approval: Approval) -> dict[str, object]:
     """Read the arguments of a record; empty when they cannot be read."""
     return cast("dict[str, object]", _read(approval.arguments_json))
+
+
+def edited_digest(approval: Approval, arguments: dict[str, object]) -> str:
+    """The digest of the same call with other arguments: what the executor will compare."""
+    return call_digest(
+        thread=approval.checkpoint_id,
+        address=approval.address,
+        tool=approval.tool,
+        arguments=arguments,
+        rule=approval.rule,
+        ruling=approval.ruling_json,
+    )
+
+
+def canonical(data: object) -> str:
+    """JSON text with sorted keys and no spare spaces."""
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def in_order(data: object) -> str:
+    """JSON text with the keys in their order: the one in which the tool's author wrote them."""
+    return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
 
 
 def _ask_from(data: Mapping[str, Json]) -> Ask:
@@ -174,7 +195,7 @@ def _ask_from(data: Mapping[str, Json]) -> Ask:
         raise ValueError("two options have one id")
     schema = data.get("schema")
     return Ask(
-        form=Form(_text(data, FORM)),
+        form=_form(_text(data, FORM)),
         schema=_object(schema) if schema is not None else None,
         is_wrapped=data.get("is_wrapped") is True,
         question=_text(data, "question"),
@@ -189,6 +210,13 @@ def _ask_from(data: Mapping[str, Json]) -> Ask:
         secret=tuple(str(one) for one in _list(data.get("secret", []))),
         shown=tuple(str(one) for one in _list(data.get("shown", []))),
     )
+
+
+_OURS = frozenset(map(str, Form))
+
+
+def _form(name: str) -> str:
+    return name if name in _ADDED else Form(name)
 
 
 def _option_fields(option: Option) -> Json:
@@ -235,7 +263,3 @@ def _read(text: str) -> dict[str, Json]:
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def _dump(data: Json) -> str:
-    return json.dumps(data, separators=(",", ":"), ensure_ascii=False)

@@ -1,70 +1,68 @@
-"""The form of a record whose arguments people edit, or whose values they fill in."""
+"""Questions with a typed input for each value: the form, why there may be none, and its errors."""
 
 from __future__ import annotations
 
-from bot.layout.action_ids import ActionId, encode
+from collections.abc import Iterator
+from functools import cached_property
+
+from agents.core.errors import InvalidArgumentsError
+from bot.errors import InvalidInputError
 from bot.layout.arguments import read_object
-from bot.layout.blocks import Block, line, literal, plain, rich
+from bot.layout.blocks import Block
 from bot.layout.forms.edit import drawn, too_long
 from bot.layout.forms.fields import Field, NotEditable, fields_of
-from bot.layout.parts import title_of
-from bot.layout.text import clip
-from bot.questions.form import Form, ask_of, form_values
-from storage.records import Approval
+from bot.layout.forms.parse import place
+from bot.layout.forms.schema import pointer
+from bot.layout.modals import Errors, modal, notice_modal
+from bot.mrkdwn import escape
+from bot.questions.drawing import DrawnQuestion
 
 
-def edit_view(approval: Approval) -> Block | NotEditable:
-    """Draw the form of a pending approval, or say why there is none."""
-    blocks = _blocks_of(approval)
-    if isinstance(blocks, NotEditable):
-        return blocks
-    is_step = ask_of(approval).form is Form.STEP
-    return {
-        "type": "modal",
-        "callback_id": str(ActionId.EDIT_MODAL),
-        "private_metadata": encode(approval.approval_id, approval.digest),
-        "title": plain("Edit and continue" if is_step else "Edit and approve"),
-        "submit": plain("Continue" if is_step else "Approve changes"),
-        "close": plain("Cancel"),
-        "blocks": [rich(line(literal(clip(title_of(approval), 300), "bold"))), *blocks],
-    }
+class InputsQuestion(DrawnQuestion):
+    """A question whose schema makes a form."""
 
+    purpose = ("Edit", "edited")
+    """What the form is for: the title of a notice, and what cannot be done without a form."""
 
-def fields_view(approval: Approval, about: list[Block]) -> Block | NotEditable:
-    """Draw the form for values that people are asked for, or say why there is none.
+    @cached_property
+    def obstacle(self) -> str:
+        """Why there is no form; empty when there is one, or none is wanted."""
+        if self.ask.schema is None:
+            return ""
+        fields = self._fields
+        return fields.reason if isinstance(fields, NotEditable) else too_long(fields)
 
-    Args:
-        approval: A pending approval.
-        about: What stands above the inputs.
-    """
-    blocks = _blocks_of(approval)
-    if isinstance(blocks, NotEditable):
-        return blocks
-    words = "Fill in" if approval.tool else "Answer"
-    return {
-        "type": "modal",
-        "callback_id": str(ActionId.ANSWER_MODAL),
-        "private_metadata": encode(approval.approval_id, approval.digest),
-        "title": plain(words),
-        "submit": plain(words),
-        "close": plain("Cancel"),
-        "blocks": [*about, *blocks],
-    }
+    def notes(self) -> Iterator[str]:
+        """Say why there is no form."""
+        if self.obstacle:
+            yield f"This cannot be {self.purpose[1]} here: {escape(self.obstacle)}"
 
+    def inputs_modal(self, callback: str, words: tuple[str, str], about: Block) -> Block:
+        """Draw the form; say so when there is none."""
+        blocks = self._fields if isinstance(self._fields, NotEditable) else drawn(self._fields)
+        if isinstance(blocks, NotEditable):
+            title, done = self.purpose
+            return notice_modal(title, f"This cannot be {done} here: {escape(blocks.reason)}")
+        return modal(self.approval, callback, words, [about, *blocks])
 
-def obstacle(approval: Approval) -> str:
-    """Say why an approval has no form; empty when it has one."""
-    fields = _fields_in(approval)
-    return fields.reason if isinstance(fields, NotEditable) else too_long(fields)
+    def place_errors(self, error: Exception) -> Errors:
+        """Put what the tool's own validation found at the inputs of the form."""
+        cause = error if isinstance(error, InvalidArgumentsError) else error.__cause__
+        if not isinstance(cause, InvalidArgumentsError):
+            return self._place({"": "The tool does not take these arguments."})
+        return self._place({pointer(*fault.path): fault.message for fault in cause.errors})
 
+    def refuse(self, why: str) -> Errors:
+        """Say at the form why the rules do not let a call run with what was filled in."""
+        return self._place({"": f"Not possible: {why}."})
 
-def _blocks_of(approval: Approval) -> list[Block] | NotEditable:
-    fields = _fields_in(approval)
-    return fields if isinstance(fields, NotEditable) else drawn(fields)
+    def _place(self, faults: dict[str, str]) -> Errors:
+        if isinstance(self._fields, NotEditable):
+            raise InvalidInputError("this form")
+        return place(faults, self._fields)
 
-
-def _fields_in(approval: Approval) -> tuple[Field, ...] | NotEditable:
-    ask = ask_of(approval)
-    if not ask.schema or read_object(approval.arguments_json) is None:
-        return NotEditable(reason="the tool does not say what its arguments may be.")
-    return fields_of(ask.schema, form_values(approval, ask), ask.masks)
+    @cached_property
+    def _fields(self) -> tuple[Field, ...] | NotEditable:
+        if not self.ask.schema or read_object(self.approval.arguments_json) is None:
+            return NotEditable(reason="the tool does not say what its arguments may be.")
+        return fields_of(self.ask.schema, self.form_values(), self.ask.masks)

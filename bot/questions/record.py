@@ -1,4 +1,4 @@
-"""From an interrupt to the approval that people see; see `resume.py` for the way back."""
+"""From an interrupt to the approval that people see; `base.answer_from` is the way back."""
 
 from __future__ import annotations
 
@@ -10,34 +10,17 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
-from agents import InterruptContext, call_digest
+from agents import InterruptContext
 from agents.core.codec import Json
 from agents.core.infos import CallInfo, DoubtInfo
 from bot.clock import milliseconds
 from bot.people.requesters import requesters_of
 from bot.ports import EXCLUDED
-from bot.questions.infos import asks_people, kind_of, shown_of
-from bot.questions.resume import answer_from, answer_text
+from bot.questions.base import brief_of, kind_at
+from bot.questions.form import in_order
 from bot.redaction.call import mask_title
 from bot.redaction.mask import mask_words
 from storage.records import Approval, Kind, Thread
-
-__all__ = [
-    "Asked",
-    "Rules",
-    "answer_from",
-    "answer_text",
-    "approval_from",
-    "approval_id_of",
-    "asks_people",
-    "canonical",
-    "deciders_from",
-    "deciders_of",
-    "edited_digest",
-    "in_order",
-    "rebound",
-    "unknown_names",
-]
 
 _APPROVER = re.compile(r"channel|[UWS][A-Z0-9]{1,30}")
 """Whom a policy may name; anything else in its place is nobody."""
@@ -142,9 +125,9 @@ def approval_from(
         position: Its order in the turn; the first is 0.
         now_ms: The time of the request.
     """
-    shown, thread, info = shown_of(context.info), asked.thread, context.info
+    brief, thread, info = brief_of(context.info), asked.thread, context.info
     remind_ms, expires_ms = _times(info, rules, now_ms)
-    kind, masks = kind_of(context, shown), shown.ask.masks
+    kind, masks = kind_at(context, brief), brief.ask.masks
     # The whole channel can answer a question: nobody is left who could be asked, too.
     backups = [] if kind is Kind.QUESTION else asked.backups(rules, info)
     approval = Approval(
@@ -159,15 +142,15 @@ def approval_from(
         thread_ts=thread.thread_ts,
         requester_id=asked.requesters[0],
         address=str(context.address),
-        tool=shown.tool,
-        rule=shown.rule,
+        tool=brief.tool,
+        rule=brief.rule,
         # A title like “Rotate {name} with {password}” has values of the arguments in it.
-        title=mask_title(shown.title, shown.arguments, masks),
-        why=mask_words(mask_title(shown.why, shown.arguments, masks), shown.arguments),
-        preview=mask_title(shown.preview, shown.arguments, masks),
-        arguments_json=in_order(shown.arguments),
-        schema_json=shown.ask.to_text(),
-        digest=shown.digest_at(thread.checkpoint_id, str(context.address)),
+        title=mask_title(brief.title, brief.arguments, masks),
+        why=mask_words(mask_title(brief.why, brief.arguments, masks), brief.arguments),
+        preview=mask_title(brief.preview, brief.arguments, masks),
+        arguments_json=in_order(brief.arguments),
+        schema_json=brief.ask.to_text(),
+        digest=brief.digest_at(thread.checkpoint_id, str(context.address)),
         approvers_json=json.dumps(asked.deciders(rules, _named(info))),
         self_approval=rules.self_approval,
         requesters_json=json.dumps(asked.requesters),
@@ -200,18 +183,18 @@ def rebound(approval: Approval, info: CallInfo, rules: Rules, *, by: str, now_ms
         by: Who edited.
         now_ms: The time of the edit.
     """
-    shown, asked = shown_of(info), _Askers(requesters=requesters_of(approval))
+    brief, asked = brief_of(info), _Askers(requesters=requesters_of(approval))
     _, expires_ms = _times(info, rules, now_ms)
     expires_ms = min(expires_ms, approval.expires_ms)
     backups = asked.backups(rules, info)
     changed = replace(
         approval,
-        rule=shown.rule,
-        title=mask_title(shown.title, shown.arguments, shown.ask.masks),
-        preview=mask_title(shown.preview, shown.arguments, shown.ask.masks),
-        arguments_json=in_order(shown.arguments),
-        schema_json=shown.ask.to_text(),
-        digest=shown.digest,
+        rule=brief.rule,
+        title=mask_title(brief.title, brief.arguments, brief.ask.masks),
+        preview=mask_title(brief.preview, brief.arguments, brief.ask.masks),
+        arguments_json=in_order(brief.arguments),
+        schema_json=brief.ask.to_text(),
+        digest=brief.digest,
         approvers_json=json.dumps(asked.deciders(rules, _named(info))),
         self_approval=rules.self_approval,
         backups_json=json.dumps(backups),
@@ -259,28 +242,6 @@ def deciders_from(approval: Approval, frozen: Mapping[str, Json]) -> Approval:
         self_approval=frozen.get("self_approval") is True,
         escalate_ms=approval.escalate_ms if json.loads(backups) else None,
     )
-
-
-def edited_digest(approval: Approval, arguments: dict[str, object]) -> str:
-    """The digest of the same call with other arguments: what the executor will compare."""
-    return call_digest(
-        thread=approval.checkpoint_id,
-        address=approval.address,
-        tool=approval.tool,
-        arguments=arguments,
-        rule=approval.rule,
-        ruling=approval.ruling_json,
-    )
-
-
-def canonical(data: object) -> str:
-    """JSON text with sorted keys and no spare spaces."""
-    return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-
-
-def in_order(data: object) -> str:
-    """JSON text with the keys in their order: the one in which the tool's author wrote them."""
-    return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
 
 
 def _times(info: object, rules: Rules, now_ms: int) -> tuple[int, int]:

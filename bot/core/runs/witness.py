@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from agents.core.address import Address
 from agents.core.calls import ToolOutcome
 from agents.core.recorder import (
     CallFinished,
@@ -29,12 +28,13 @@ from agents.core.recorder import (
 from bot.core.audit import note_start
 from bot.core.runs.outcome import ENDED, Run, RunState, lets_run, run_of
 from bot.ports import Clock
-from bot.questions.form import Form, ask_of
+from bot.questions.base import question_of
+from bot.questions.form import ask_of
 from bot.redaction.call import mask_title
 from bot.redaction.mask import mask_text, mask_words
 from storage.base import ApprovalStore, AuditStore
 from storage.errors import StorageError
-from storage.records import Approval, Kind
+from storage.records import Approval
 
 logger = logging.getLogger(__name__)
 
@@ -257,15 +257,7 @@ def _news_in(notice: WorkNotice) -> News | None:
 
 def _is_about(approval: Approval, address: str) -> bool:
     """Whether an approval let run what stands at an address: its call, or the step it stopped."""
-    if approval.address == address:
-        return True
-    if ask_of(approval).form is not Form.STEP or approval.kind is not Kind.APPROVAL:
-        return False
-    here = Address.parse(address)
-    node = here.segments[-1]
-    return str(here.parent) == approval.address and (
-        node.type == "node" and approval.rule == f"before {node.id}"
-    )
+    return question_of(approval).lets_run(address)
 
 
 def _shown(approval: Approval, text: str) -> str:

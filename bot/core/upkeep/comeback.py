@@ -14,7 +14,8 @@ from bot.core.inbox import NO_TURN
 from bot.core.turns import Turns
 from bot.core.upkeep.restoring import ask_anew, cut_text, unread_text
 from bot.ports import Clock, Spawn
-from bot.questions.record import approval_id_of, asks_people
+from bot.questions.base import asks_people
+from bot.questions.record import approval_id_of
 from storage.base import Storage
 from storage.errors import RecordNotFoundError
 from storage.records import Approval, Post, Status, Thread

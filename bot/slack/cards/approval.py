@@ -1,4 +1,4 @@
-"""The card of an approval: may this call run?"""
+"""The card of a call, or of a step of an agent: what it is about, and how it ended."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from bot.layout.arguments import (
     Budget,
     Listed,
     list_arguments,
-    read_object,
     read_pairs,
     short_text,
 )
@@ -39,40 +38,41 @@ from bot.layout.parts import (
 )
 from bot.layout.text import clip
 from bot.mrkdwn import escape, mention, utc
-from bot.questions.form import Ask, Form, ask_of
+from bot.questions.drawing import DrawnQuestion, drawn_question, what_runs
+from bot.questions.form import ask_of
 from bot.redaction.call import mask_call
 from bot.redaction.mask import REDACTED
 from bot.slack.cards.anew import anew, changes, wrote_since
 from bot.slack.cards.buttons import choices
-from bot.slack.cards.final import what_runs
-from bot.slack.cards.outcomes import answered, missing_of, options_of, outcome_words, questions_of
 from bot.slack.cards.ran import ran
 from storage.records import Approval, Kind, Status
 
 ARGUMENTS = Budget(whole=3_200, value=700)
 
 
-def approval_card(approval: Approval, *, approvers_text: str) -> Card:
-    """Draw the card of an approval as the record stands.
+def approval_card(question: DrawnQuestion, *, approvers_text: str) -> Card:
+    """Draw the card of a call, or of a step, as the record stands.
 
     Args:
-        approval: The record.
+        question: Of the record.
         approvers_text: Who may decide, in our own words; only mentions of people and groups in it
             are kept, all else is escaped.
 
     Returns:
         The card: with buttons while it is pending, without any afterwards.
     """
+    approval = question.approval
     final = what_runs(approval)
     about = describe(final)
     if approval.status is Status.PENDING:
-        blocks = [*anew(approval), *about.blocks, *wrote_since(approval)]
+        blocks = [*question.lead(), *anew(approval), *about.blocks, *wrote_since(approval)]
         blocks += [small_print(approval, deciders(approval, approvers_text))]
         blocks += notes(about, can_open=True)
-        blocks += choices(approval, hidden=bool(about.hidden))
-        return Card(text=_pending_text(approval), blocks=[header(title_of(approval)), *blocks])
-    words = outcome_words(approval)
-    answer = answered(approval)
+        blocks += choices(question, hidden=bool(about.hidden))
+        text = question.pending_text() or _pending_text(question)
+        return Card(text=text, blocks=[header(title_of(approval)), *blocks])
+    words = question.outcome()
+    answer = question.answered()
     blocks = [*outcome(approval, approval.decision, words), *_changes(approval)]
     blocks += [rich(*answer.elements)] if answer.elements else []
     run = ran(approval)
@@ -84,18 +84,16 @@ def approval_card(approval: Approval, *, approvers_text: str) -> Card:
 
 def describe(approval: Approval) -> Body:
     """Show why, what will happen, the arguments, and what people are asked for."""
-    ask = ask_of(approval)
-    made = body(
-        (
-            Listed(hidden=title_hidden(approval), masked=REDACTED in title_of(approval)),
-            said("Why, in the agent's own words", approval.why, WHY),
-            said("Why you are asked", ask.reason, REASON),
-            told(_happening(approval), approval.preview, PREVIEW),
-            _arguments(approval, ask),
-            _asked(ask),
-        )
+    question = drawn_question(approval)
+    parts = (
+        Listed(hidden=title_hidden(approval), masked=REDACTED in title_of(approval)),
+        said("Why, in the agent's own words", approval.why, WHY),
+        said("Why you are asked", question.ask.reason, REASON),
+        told(_happening(approval), approval.preview, PREVIEW),
+        _arguments(question),
+        question.of_call(),
     )
-    return replace(made, guessed=bool(guesses(approval)))
+    return replace(body(parts), guessed=bool(guesses(approval)))
 
 
 def _happening(approval: Approval) -> str:
@@ -103,34 +101,16 @@ def _happening(approval: Approval) -> str:
     return "What will happen" if approval.status is Status.PENDING else "What was to happen"
 
 
-def _arguments(approval: Approval, ask: Ask) -> Listed:
-    if asked := _only_questions(approval, ask):
-        return agreed(ask.label, asked, PREVIEW)
+def _arguments(question: DrawnQuestion) -> Listed:
+    ask = question.ask
+    if text := question.only_text():
+        return agreed(ask.label, text, PREVIEW)
     label = ask.label or "Arguments"
-    listed = list_arguments(read_pairs(approval.arguments_json), ARGUMENTS, ask.masks)
+    listed = list_arguments(read_pairs(question.approval.arguments_json), ARGUMENTS, ask.masks)
     if not listed.elements:
         words = "Nothing more is shown" if ask.label else "No arguments"
         return Listed(elements=(line(literal(words, "italic")),))
     return replace(listed, elements=(line(literal(label, "bold")), *listed.elements))
-
-
-def _only_questions(approval: Approval, ask: Ask) -> str:
-    """The questions of a node that wants approval, as text; empty when there is more to show."""
-    is_node = ask.form is Form.CALL and ask.label and not approval.tool
-    found = read_object(approval.arguments_json) if is_node else None
-    return "\n".join(questions_of(approval)) if found and set(found) == {"questions"} else ""
-
-
-def _asked(ask: Ask) -> Listed:
-    match ask.form:
-        case Form.CHOICE:
-            return options_of(ask)
-        case Form.FIELDS:
-            return missing_of(ask)
-        case Form.PROGRAM:
-            return said("Only a program can answer this", ask.program, REASON)
-        case _:
-            return Listed()
 
 
 def _changes(approval: Approval) -> list[Block]:
@@ -141,11 +121,11 @@ def _changes(approval: Approval) -> list[Block]:
     return changes(before, decision.arguments_json or approval.arguments_json, masks)
 
 
-def _pending_text(approval: Approval) -> str:
-    ask = ask_of(approval)
-    asked = _only_questions(approval, ask)
-    listed = short_text(read_pairs(approval.arguments_json), TEXT // 4, ask.masks)
-    arguments = clip(mask_call(" ".join(asked.split())), TEXT // 4) if asked else listed
+def _pending_text(question: DrawnQuestion) -> str:
+    approval = question.approval
+    text = question.only_text()
+    listed = short_text(read_pairs(approval.arguments_json), TEXT // 4, question.ask.masks)
+    arguments = clip(mask_call(" ".join(text.split())), TEXT // 4) if text else listed
     needed = "Approval needed" if approval.kind is Kind.APPROVAL else "Something is missing"
     return spoken(
         f"{needed}: {spoken_title(approval)}.",

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import assert_never
 
 from bot.config.values import CHANNEL
 from bot.layout.blocks import Card, literal, quote, rich, section
 from bot.layout.parts import MEMBERS, approvers_words, spoken_title, title_of
 from bot.layout.text import clip
 from bot.mrkdwn import date, is_person, mention
+from bot.questions.drawing import drawn_question, what_runs
 from bot.slack.cards.approval import approval_card, describe
-from bot.slack.cards.doubt import doubt_card
-from bot.slack.cards.final import what_runs
 from bot.slack.cards.question import describe_question, question_card
 from bot.slack.cards.restored import restored
 from storage.records import Approval, Kind, Status
@@ -40,25 +38,21 @@ def card_for(approval: Approval, *, approvers_text: str) -> Card:
     Returns:
         The card.
     """
-    match approval.kind:
-        case Kind.APPROVAL:
-            draw = approval_card
-        case Kind.QUESTION:
-            # What is missing of a call: the card of that call, with other deciders.
-            draw = approval_card if approval.tool.strip() else question_card
-        case Kind.DOUBT:
-            draw = doubt_card
-        case _:
-            assert_never(approval.kind)
-    card = draw(approval, approvers_text=approvers_text)
-    return restored(card, approval)
+    question = drawn_question(approval)
+    draw = question_card if _is_question(approval) else approval_card
+    return restored(draw(question, approvers_text=approvers_text), approval)
 
 
 def is_folded(approval: Approval) -> bool:
     """Tell whether the card of a pending record leaves out something that is in Details."""
-    is_question = approval.kind is Kind.QUESTION and not approval.tool.strip()
-    about = describe_question(approval) if is_question else describe(approval)
-    return about.hidden > 0
+    if _is_question(approval):
+        return describe_question(drawn_question(approval)).hidden > 0
+    return describe(approval).hidden > 0
+
+
+def _is_question(approval: Approval) -> bool:
+    """Whether it is about no call: what is missing of a call has the card of that call."""
+    return approval.kind is Kind.QUESTION and not approval.tool.strip()
 
 
 def reminder_text(approval: Approval, mentions: Sequence[str], *, link: str = "") -> Card:

@@ -22,11 +22,9 @@ from bot.layout.blocks import (
 from bot.layout.parts import asked_by
 from bot.layout.text import chunks, clip, width
 from bot.mrkdwn import date
-from bot.questions.form import Form, ask_of
+from bot.questions.drawing import drawn_question, what_runs
 from bot.redaction.call import INLINE, Words, mask_call, mask_value, written
 from bot.redaction.mask import mask_text
-from bot.slack.cards.final import what_runs
-from bot.slack.cards.outcomes import option_words
 from storage.records import Approval
 
 CHUNK = 2_800
@@ -34,8 +32,6 @@ MOST_BLOCKS = 90
 MOST_BYTES = 150_000
 """Below the 250 KB of a view, as the transport may spell characters longer than UTF-8 does."""
 _ROWS = 40
-_OPTIONS = frozenset({"question", "questions", "options", "multiple"})
-"""What is asked in a choice: shown from how it is answered, not as JSON."""
 
 
 def details_modal(approval: Approval, *, is_open: bool = False) -> Block:
@@ -92,23 +88,22 @@ def _everything(approval: Approval, *, is_open: bool) -> Iterator[Block]:
     yield from _whole("Title", written(mask_call(approval.title)))
     yield from _whole("Why, in the agent's own words", mask_text(approval.why))
     yield from _whole("What will happen", written(mask_call(approval.preview)))
-    ask = ask_of(approval)
+    question = drawn_question(approval)
+    ask, laid_out = question.ask, question.laid_out()
     masks = replace(ask.masks, is_open=is_open)
     yield from _whole("Why you are asked", mask_text(ask.reason))
-    is_choice = ask.form is Form.CHOICE and not approval.tool
     for name, value in read_pairs(approval.arguments_json):
-        if not (is_choice and name in _OPTIONS):
+        if name not in laid_out:
             note = AS_TEXT if is_ambiguous(value) else ""
             yield from _argument(
                 mask_call(name, is_open=is_open), mask_value(name, value, masks), note=note
             )
     yield from _whole("To be chosen", written(mask_call(ask.question, is_open=is_open)))
     for number, option in enumerate(ask.options, 1):
-        words = mask_call(option_words(option), is_open=is_open)
+        words = mask_call(option.words, is_open=is_open)
         yield from _argument((f"Option {number}",), words)
-    if ask.form is Form.FIELDS and approval.tool:
-        missing = mask_value("", (ask.schema or {}).get("properties"))
-        yield from _argument(("What is missing",), missing)
+    for name, words in question.more_details():
+        yield from _argument((name,), words)
     yield from _whole("Only a program can answer this", mask_text(ask.program))
 
 

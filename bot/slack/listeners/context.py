@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -22,13 +22,13 @@ from bot.core.inbox import ThreadInbox
 from bot.core.outbox import Outbox
 from bot.core.threads import Threads
 from bot.core.work import CLICK_PATIENCE
-from bot.errors import DeliveryError, DirectoryError, NotRecordedError
+from bot.errors import DeliveryError, DirectoryError, InvalidInputError, NotRecordedError
+from bot.layout.action_ids import Reference
 from bot.ports import Actor, CheckedCall, Clock, Spawn
-from bot.questions.record import canonical
-from bot.questions.validate import chosen_arguments
+from bot.questions.drawing import DecisionDraft, DrawnQuestion, drawn_question
 from bot.slack.calls import slack_fault
 from storage.base import Storage
-from storage.records import Approval, Decision, Status
+from storage.records import Approval, Decision
 
 T = TypeVar("T")
 
@@ -100,6 +100,61 @@ class ListenerContext:
         except (SlackClientError, ClientError, OSError, TimeoutError) as error:
             raise DeliveryError("views.open", slack_fault(error)) from error
 
+    async def question(self, about: Reference, actor: Actor, *, what: str) -> DrawnQuestion:
+        """Read the question that a person answers, as far as they may.
+
+        Args:
+            about: What the button or the form points to.
+            actor: Who it is.
+            what: What they used, in words.
+
+        Raises:
+            InvalidInputError: Nobody answers it.
+            UserFacingError: They may not, or it has changed or ended; see `Approvals.look`.
+        """
+        approval = await self.approvals.look(about.approval_id, actor, shown=about.shown)
+        question = drawn_question(approval)
+        if approval.kind not in question.kinds:
+            raise InvalidInputError(what)
+        return question
+
+    async def record(
+        self,
+        approval: Approval,
+        draft: DecisionDraft,
+        actor: Actor,
+        *,
+        call: CheckedCall | None = None,
+    ) -> Approval:
+        """Record a decision; return the approval as decided.
+
+        Args:
+            approval: Pending.
+            draft: The decision.
+            actor: Who made it.
+            call: The call that it completes, where that has been checked.
+        """
+        call = call if call is not None else await self._completed(approval, draft)
+        decision = Decision(
+            status=draft.status,
+            by=actor.user_id,
+            at_ms=self.clock(),
+            reason=draft.reason,
+            answer_json=draft.answer_json,
+            digest=draft.digest,
+            title=call.title if call is not None else "",
+            preview=call.preview if call is not None else "",
+        )
+        return await self.approvals.decide(approval, decision)
+
+    async def _completed(self, approval: Approval, draft: DecisionDraft) -> CheckedCall | None:
+        """The call with what people chose; without words of its tool the choice counts, too."""
+        if draft.completes is None:
+            return None
+        with suppress(AgentError, DirectoryError):
+            return await self.check_call(approval, draft.completes)
+        return None
+
     async def follow_up(self, approval: Approval, *, address: str, thread_ts: str) -> None:
         """Do what follows a decision; say so where the card cannot.
 
@@ -135,33 +190,3 @@ def actor_of(context: AsyncBoltContext) -> Actor:
         team_id=context.actor_team_id or "",
         enterprise_id=context.actor_enterprise_id or "",
     )
-
-
-async def chosen_call(
-    desk: ListenerContext, approval: Approval, ids: Sequence[str]
-) -> CheckedCall | None:
-    """The call with the options that people chose; None where it is no call.
-
-    Without words of its tool the choice is taken all the same: the runtime checks it.
-    """
-    arguments = chosen_arguments(approval, ids)
-    if not approval.tool or not arguments:
-        return None
-    with suppress(AgentError, DirectoryError):
-        return await desk.check_call(approval, arguments)
-    return None
-
-
-async def settle_doubt(
-    desk: ListenerContext, approval: Approval, actor: Actor, *, choice: str, result: str = ""
-) -> Approval:
-    """Record what people say about a call that may have run or not; return it as decided."""
-    status = {"ran": Status.ANSWERED, "again": Status.APPROVED, "give_up": Status.REJECTED}[choice]
-    decision = Decision(
-        status=status,
-        by=actor.user_id,
-        at_ms=desk.clock(),
-        answer_json=canonical({"choice": choice, "result": result}),
-        digest=approval.digest,
-    )
-    return await desk.approvals.decide(approval, decision)

@@ -30,7 +30,7 @@ from agents.policy import Ask, Condition, Rule, RulePolicy
 from bot.core.edits import Edits
 from bot.errors import UserFacingError
 from bot.ports import CheckedCall
-from bot.questions.validate import texts_json
+from bot.questions.texts import texts_json
 from storage.records import Approval, Decision, Kind, Status
 from storage.sqlite import SqliteStorage
 from tests.property.worlds.bench import CLEO, EVE, PEOPLE, amount_of, heard_in, mark

@@ -10,7 +10,7 @@ from typing import Any
 from bot.clock import milliseconds
 from bot.core.inbox import NO_TURN, Incoming
 from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError, UserFacingError
-from bot.questions.record import canonical, edited_digest
+from bot.questions.form import canonical, edited_digest
 from storage.records import Approval, Decision, Kind, Status, Thread, Whisper
 from storage.sqlite import SqliteStorage
 from tests.property.worlds.bench import (

@@ -24,8 +24,8 @@ from agents.graph.nodes.questions import Question
 from agents.graph.state.shapes import schema_of
 from agents.prebuilt.stages import StageInfo
 from bot.errors import InvalidInputError
+from bot.questions.base import check_decision
 from bot.questions.record import Asked, Rules, approval_from
-from bot.questions.validate import check_decision
 from storage.records import Approval, Decision, Status, Thread
 
 NOW = 1_800_000_000_000

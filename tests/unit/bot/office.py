@@ -29,7 +29,8 @@ from bot.core.threads import Threads
 from bot.core.turns import Turns
 from bot.people.access import Access
 from bot.ports import Actor
-from bot.questions.record import Rules, canonical, edited_digest
+from bot.questions.form import canonical, edited_digest
+from bot.questions.record import Rules
 from bot.slack.cards.choose import is_folded
 from storage.base import Storage
 from storage.records import Approval, Decision, Kind, Status, Thread

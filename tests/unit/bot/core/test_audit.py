@@ -19,7 +19,7 @@ from bot.errors import (
     NotApproverError,
     OutdatedCardError,
 )
-from bot.questions.record import canonical
+from bot.questions.form import canonical
 from bot.redaction.mask import REDACTED, in_force
 from bot.redaction.rules import MaskRules
 from storage.errors import RecordNotFoundError, StoreUnavailableError

@@ -15,8 +15,10 @@ from bot.core.audit import Act, story
 from bot.core.unseen import MOST_SEEN, Opened, guesses, has_opened, is_yes, with_opened
 from bot.errors import DeliveryError, NotSeenError
 from bot.layout.action_ids import ActionId
+from bot.questions.choice import selected_json
+from bot.questions.feedback import feedback_json
+from bot.questions.fields import values_json
 from bot.questions.form import Ask, Form, Option
-from bot.questions.validate import feedback_json, selected_json, values_json
 from bot.slack.cards.choose import card_for
 from storage.records import Approval, Decision, Kind, Status
 from storage.sqlite import SqliteStorage

@@ -25,10 +25,12 @@ from agents.models import Turn, call, say
 from bot.errors import NotApproverError
 from bot.passes import ThreadPass
 from bot.people.requesters import Requesters, requesters_of
-from bot.questions.validate import filled_digest, texts_json, values_json
+from bot.questions.fields import values_json
+from bot.questions.texts import texts_json
 from storage.records import Approval, Decision, Status
 from storage.sqlite import SqliteStorage
 from tests.contract.builders import a_message, a_thread, an_approval
+from tests.unit.bot.asked import filled_digest
 from tests.unit.bot.office import (
     ADA,
     BEN,

@@ -21,20 +21,13 @@ from agents import (
 )
 from agents.gates.human import HumanResponse
 from agents.gates.questions import ChoiceResult
-from bot.questions.form import ask_of
-from bot.questions.record import answer_from, edited_digest, in_order
-from bot.questions.validate import (
-    chosen_digest,
-    filled_digest,
-    no_status,
-    read_reply,
-    reply_hint,
-    selected_json,
-    texts_json,
-    values_json,
-    yes_status,
-)
+from bot.questions.base import answer_from, question_of, read_reply
+from bot.questions.choice import selected_json
+from bot.questions.fields import values_json
+from bot.questions.form import ask_of, edited_digest, in_order
+from bot.questions.texts import texts_json
 from storage.records import Approval, Kind, Status
+from tests.unit.bot.asked import chosen_digest, filled_digest
 from tests.unit.bot.info_samples import (
     ARGUMENTS,
     BY,
@@ -156,7 +149,7 @@ def test_call_choice_runs_what_was_chosen() -> None:
     is_refused(approval, Status.APPROVED, answer_json=selected_json(["s"]), digest=digest)
     is_refused(approval, Status.ANSWERED, answer_json=selected_json(["p"]), digest=digest)
     is_refused(approval, Status.APPROVED)
-    assert yes_status(approval) is Status.APPROVED
+    assert question_of(approval).yes_status is Status.APPROVED
 
 
 def test_call_choice_of_several_and_of_a_bare_id() -> None:
@@ -182,11 +175,11 @@ def test_parameters() -> None:
     for wrong in ({}, {"replicas": "4"}, {"replicas": 4, "environment": "production"}):
         bad = {"answer_json": values_json(wrong), "digest": filled_digest(approval, wrong)}
         is_refused(approval, Status.ANSWERED, **bad)
-    assert no_status(approval) is Status.CANCELLED
+    assert question_of(approval).no_status() is Status.CANCELLED
     done = decided(approval, Status.CANCELLED, reason="I do not know.")
     assert answer_from(done, MISSING) == Cancelled(by=BY, reason="I do not know.")
     assert read_reply(approval, "4") == ""
-    assert "buttons" in reply_hint(approval)
+    assert "buttons" in question_of(approval).reply_hint()
 
 
 def test_parameters_of_an_approved_call_are_the_approvers() -> None:

@@ -15,9 +15,11 @@ from agents import (
 )
 from agents.graph.commands import Send, StateEdit
 from agents.prebuilt.stages import StageResult
-from bot.questions.form import Form, arguments_of, ask_of
-from bot.questions.record import answer_from, edited_digest, in_order
-from bot.questions.validate import read_reply, reply_hint, selected_json, texts_json, values_json
+from bot.questions.base import answer_from, question_of, read_reply
+from bot.questions.choice import selected_json
+from bot.questions.fields import values_json
+from bot.questions.form import Form, arguments_of, ask_of, edited_digest, in_order
+from bot.questions.texts import texts_json
 from storage.records import Status
 from tests.unit.bot.info_samples import (
     BREAK,
@@ -92,7 +94,7 @@ def test_yes_or_no_of_a_node(chosen: str, value: bool) -> None:
     done = decided(approval, Status.ANSWERED, answer_json=selected_json([chosen]))
     assert answer_from(done, info) is value
     assert read_reply(approval, "yes") == ""
-    assert "buttons" in reply_hint(approval)
+    assert "buttons" in question_of(approval).reply_hint()
     is_refused(approval, Status.REJECTED)
 
 

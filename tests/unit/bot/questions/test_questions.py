@@ -10,16 +10,11 @@ from agents import (
 )
 from agents.gates.questions import Choice, ChoiceInfo, ChoiceResult
 from bot.errors import InvalidInputError
+from bot.questions.base import answer_from, question_of, read_reply
+from bot.questions.choice import selected_json
+from bot.questions.feedback import feedback_json
 from bot.questions.form import arguments_of
-from bot.questions.record import answer_from, answer_text
-from bot.questions.validate import (
-    feedback_json,
-    no_status,
-    read_reply,
-    reply_hint,
-    selected_json,
-    texts_json,
-)
+from bot.questions.texts import texts_json
 from storage.records import Status
 from tests.unit.bot.info_samples import (
     BY,
@@ -45,7 +40,7 @@ def test_follow_up(texts: list[str], words: str) -> None:
         is_refused(approval, Status.ANSWERED, answer_json=wrong)
     is_refused(approval, Status.APPROVED)
     with pytest.raises(TypeError, match="no list"):
-        answer_text(forced(approval, Status.ANSWERED, answer_json="{}"))
+        question_of(forced(approval, Status.ANSWERED, answer_json="{}")).answer_text()
 
 
 def test_feedback() -> None:
@@ -58,7 +53,7 @@ def test_feedback() -> None:
     for wrong in ('{"feedback":" "}', '{"accepted":1}', "{}", "[]", '{"feedback":"a","b":1}'):
         is_refused(approval, Status.ANSWERED, answer_json=wrong)
     with pytest.raises(InvalidInputError):
-        no_status(approval)
+        question_of(approval).no_status()
 
 
 @pytest.mark.parametrize("words", ["no need to edit", "No need to edit.", " NO NEED TO EDIT! "])
@@ -111,7 +106,7 @@ def test_choice_of_several() -> None:
 def test_reply_that_names_an_option(words: str, chosen: str) -> None:
     wanted = selected_json([chosen]) if chosen else ""
     assert read_reply(approval_of(CHOOSE), words) == wanted
-    assert "number or label" in reply_hint(approval_of(CHOOSE))
+    assert "number or label" in question_of(approval_of(CHOOSE)).reply_hint()
 
 
 def test_reply_that_names_two_options_names_none() -> None:

@@ -24,11 +24,10 @@ from agents import (
 )
 from agents.core.cancel import CancelInfo
 from bot.errors import InvalidInputError
+from bot.questions.base import answer_from, asks_people, brief_of, question_of, read_reply
 from bot.questions.form import FORM, Ask, Form, Option, ask_of
-from bot.questions.infos import shown_of
-from bot.questions.record import answer_from, asks_people
-from bot.questions.validate import chosen_digest, read_reply, reply_hint
 from storage.records import Approval, Kind, Status
+from tests.unit.bot.asked import chosen_digest
 from tests.unit.bot.info_samples import (
     ARGUMENTS,
     BREAK,
@@ -86,7 +85,7 @@ def test_what_each_info_asks(info: object, kind: Kind, form: Form, tool: str) ->
     assert (approval.kind, ask_of(approval).form, approval.tool) == (kind, form, tool)
     assert approval.title
     assert len(approval.digest) == 64
-    assert shown_of(info).ask == ask_of(approval)
+    assert brief_of(info).ask == ask_of(approval)
     with pytest.raises(ResumeDataError, match="is not decided"):
         answer_from(approval, info)
 
@@ -132,7 +131,7 @@ def test_info_that_only_a_program_answers() -> None:
     approval = approval_of(Strict())
     assert ask_of(approval).program == "Strict: expected a number"
     assert read_reply(approval, "5") == ""
-    assert "only a program" in reply_hint(approval)
+    assert "only a program" in question_of(approval).reply_hint()
     is_refused(approval, Status.ANSWERED, answer_json='["5"]')
     with pytest.raises(ResumeDataError, match="expected a number"):
         answer_from(forced(approval, Status.ANSWERED, answer_json='["5"]'), Strict())

@@ -14,20 +14,17 @@ from agents.graph import END, START, StateGraph, node_interrupt
 from agents.graph.agent import GraphAgent
 from agents.models import say
 from bot.errors import InvalidInputError, NotApproverError
-from bot.questions.record import edited_digest, in_order
-from bot.questions.validate import (
-    chosen_digest,
-    feedback_json,
-    filled_digest,
-    selected_json,
-    texts_json,
-    values_json,
-    yes_status,
-)
+from bot.questions.base import question_of
+from bot.questions.choice import selected_json
+from bot.questions.feedback import feedback_json
+from bot.questions.fields import values_json
+from bot.questions.form import edited_digest, in_order
+from bot.questions.texts import texts_json
 from storage.records import Approval, Decision, Status, Thread
 from storage.sqlite import SqliteStorage
 from tests.scenario import asking
 from tests.scenario.asking import RAN
+from tests.unit.bot.asked import chosen_digest, filled_digest
 from tests.unit.bot.office import ADA, BEN, GUS, ROSA, Office, an_actor
 
 ASK = "<@UBOT> go"
@@ -47,7 +44,7 @@ def an_office(storage: SqliteStorage, agent: str) -> Office:
 async def take(office: Office, approval: Approval, *, by: str = BEN, **fields: Any) -> None:
     """Decide, as a listener does, and let the work that follows be done."""
     seen = await office.approvals.look(approval.approval_id, an_actor(by), shown=approval.digest)
-    told = {"status": yes_status(seen), "digest": seen.digest, **fields}
+    told = {"status": question_of(seen).yes_status, "digest": seen.digest, **fields}
     decided = await office.approvals.decide(seen, Decision(by=by, at_ms=office.clock(), **told))
     office.queue.spawn(office.approvals.follow_up(decided))
     await office.queue.run()

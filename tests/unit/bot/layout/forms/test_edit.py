@@ -15,9 +15,10 @@ from bot.layout.forms import edit as edit_cards
 from bot.layout.forms.edit import edit_form
 from bot.layout.forms.fields import NotEditable, fields_of
 from bot.layout.forms.parse import EditResult, read_edit_form
-from bot.questions.inputs import obstacle
+from bot.layout.modals import read_text
+from bot.questions.drawing import REASON, drawn_question
 from bot.sandbox.blockkit.rules import view_errors
-from bot.slack.cards import modals, submitted as forms
+from tests.unit.bot.asked import answer_modal, edit_modal, errors_of, obstacle_of, proposal_of
 from tests.unit.bot.forms_stage import ENUM, NULL, Values, edit, form_of, one, pick, submitted
 from tests.unit.bot.slack.cards.samples import ARGUMENTS, SCHEMA, a_question, an_approval
 
@@ -308,8 +309,8 @@ def test_empty_text_stays_empty() -> None:
 def test_no_form_says_why(schema: dict[str, Any], current: dict[str, Any], reason: str) -> None:
     assert edit_form(schema, current) == NotEditable(reason=reason)
     approval = an_approval(schema_json=json.dumps(schema), arguments_json=json.dumps(current))
-    assert obstacle(approval) == reason
-    view = modals.edit_modal(approval)
+    assert obstacle_of(approval) == reason
+    view = edit_modal(approval)
     assert view_errors(view) == []
     assert reason in json.dumps(view, ensure_ascii=False)
 
@@ -320,18 +321,19 @@ def test_reading_a_form_that_does_not_exist_is_refused() -> None:
     for name in ("schema_json", "arguments_json"):
         broken = an_approval(**{name: "{"})
         with pytest.raises(InvalidInputError):
-            forms.read_edit(broken, {})
-        assert obstacle(broken)
+            drawn_question(broken).submit(ActionId.EDIT_MODAL, {})
+        assert obstacle_of(broken)
     with pytest.raises(InvalidInputError):
-        forms.place_errors(an_approval(schema_json="{}"), ResumeDataError("no"))
+        drawn_question(an_approval(schema_json="{}")).place_errors(ResumeDataError("no"))
 
 
 def test_whole_form_is_read_from_the_record() -> None:
     approval = an_approval()
-    blocks = modals.edit_modal(approval)["blocks"]
-    assert forms.read_edit(approval, submitted(blocks)).arguments == ARGUMENTS
-    assert forms.current(approval) == ARGUMENTS
-    changed = forms.read_edit(approval, submitted(blocks, argument_1="1.4.3", argument_12="7"))
+    blocks = edit_modal(approval)["blocks"]
+    same = proposal_of(approval, ActionId.EDIT_MODAL, submitted(blocks))
+    assert same.arguments == ARGUMENTS
+    values = submitted(blocks, argument_1="1.4.3", argument_12="7")
+    changed = proposal_of(approval, ActionId.EDIT_MODAL, values)
     assert changed.arguments == {**ARGUMENTS, "version": "1.4.3", "limit": 7}
 
 
@@ -345,21 +347,20 @@ def test_errors_of_the_tool_stand_at_their_inputs() -> None:
             ArgumentError(("other",), "wrong"),
         )
     )
-    assert forms.place_errors(approval, error) == {
+    assert drawn_question(approval).place_errors(error) == {
         "argument_1": "unknown version",
         "argument_10": "a/b.0: no",
         "argument_0": "other: wrong",
     }
-    assert forms.place_errors(approval, ResumeDataError("no")) == {
+    assert drawn_question(approval).place_errors(ResumeDataError("no")) == {
         "argument_0": "The tool does not take these arguments."
     }
 
 
 def test_answers_are_read_and_needed() -> None:
     approval = a_question()
-    values = submitted(modals.answer_modal(approval)["blocks"], answer_0=" 1.4.2 ", answer_1="  ")
-    texts, errors = forms.read_answers(approval, values)
-    assert texts == ["1.4.2", ""]
+    values = submitted(answer_modal(approval)["blocks"], answer_0=" 1.4.2 ", answer_1="  ")
+    errors = errors_of(approval, ActionId.ANSWER_MODAL, values)
     assert errors == {"answer_1": "Please write an answer."}
 
 
@@ -367,7 +368,7 @@ def test_answers_are_read_and_needed() -> None:
     "values", [{}, {"reason": None}, {"reason": {ActionId.VALUE: {"value": 5}}}]
 )
 def test_text_that_was_not_sent_is_empty(values: Values) -> None:
-    assert forms.read_text(values, modals.REASON) == ""
+    assert read_text(values, REASON) == ""
 
 
 def test_fields_are_made_again_the_same() -> None:
@@ -404,7 +405,7 @@ def test_many_long_values_are_measured_and_not_guessed() -> None:
     short = an_approval(
         schema_json=json.dumps(schema), arguments_json=json.dumps(dict.fromkeys(names, "x"))
     )
-    assert obstacle(short) == ""
+    assert obstacle_of(short) == ""
     long = dict.fromkeys(names, "é" * 2_000)
     too_long = an_approval(schema_json=json.dumps(schema), arguments_json=json.dumps(long))
-    assert obstacle(too_long) == "the arguments are too long for a form."
+    assert obstacle_of(too_long) == "the arguments are too long for a form."

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from bot.core.runs.outcome import Run, RunState
+from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Card
 from bot.questions.form import Ask, Form, Option
-from bot.slack.cards import modals
-from bot.slack.cards.approval import approval_card
 from bot.slack.cards.choose import card_for, concluded_text, escalation_text, reminder_text
+from bot.slack.cards.details import details_modal
 from bot.slack.cards.reply import reply_cards
 from storage.records import Approval, Decision, Kind, Status
+from tests.unit.bot.asked import answer_modal, choose_modal, edit_modal, modal_of, reject_modal
 
 FOLDER = Path(__file__).parent / "golden"
 APPROVERS = "the members of this channel, <@U0BEN>"
@@ -277,7 +278,7 @@ done"""
 CARDS: dict[str, Callable[[], Card]] = {
     "approval_pending": lambda: _card(an_approval()),
     "approval_pending_long": lambda: _card(LONG),
-    "approval_pending_self": lambda: approval_card(
+    "approval_pending_self": lambda: card_for(
         an_approval(self_approval=True, arguments_json="{}", schema_json="", preview="", why=""),
         approvers_text=APPROVERS,
     ),
@@ -374,25 +375,23 @@ CARDS: dict[str, Callable[[], Card]] = {
     "reply": lambda: reply_cards(REPLY)[0],
 }
 MODALS: dict[str, Callable[[], dict[str, Any]]] = {
-    "modal_reject": lambda: modals.reject_modal(an_approval()),
-    "modal_edit": lambda: modals.edit_modal(an_approval()),
-    "modal_answer": lambda: modals.answer_modal(a_question()),
-    "modal_feedback": lambda: modals.answer_modal(a_feedback()),
-    "modal_fill": lambda: modals.answer_modal(a_form()),
-    "modal_typed": lambda: modals.answer_modal(a_typed_question()),
-    "modal_choose": lambda: modals.choose_modal(a_choice(ask=replace(CHOICE, options=CITIES))),
-    "modal_choose_several": lambda: modals.choose_modal(
-        a_choice(ask=replace(CHOICE, multiple=True))
-    ),
-    "modal_respond": lambda: modals.respond_modal(a_human("response")),
-    "modal_edit_step": lambda: modals.edit_modal(a_step()),
-    "modal_stop": lambda: modals.reject_modal(a_step()),
-    "modal_none": lambda: modals.reject_modal(a_choice()),
-    "modal_cancel": lambda: modals.reject_modal(a_form()),
-    "modal_details_choice": lambda: modals.details_modal(a_call_choice()),
-    "modal_details_form": lambda: modals.details_modal(a_form()),
-    "modal_details": lambda: modals.details_modal(an_approval()),
-    "modal_ran": lambda: modals.ran_modal(a_doubt()),
+    "modal_reject": lambda: reject_modal(an_approval()),
+    "modal_edit": lambda: edit_modal(an_approval()),
+    "modal_answer": lambda: answer_modal(a_question()),
+    "modal_feedback": lambda: answer_modal(a_feedback()),
+    "modal_fill": lambda: answer_modal(a_form()),
+    "modal_typed": lambda: answer_modal(a_typed_question()),
+    "modal_choose": lambda: choose_modal(a_choice(ask=replace(CHOICE, options=CITIES))),
+    "modal_choose_several": lambda: choose_modal(a_choice(ask=replace(CHOICE, multiple=True))),
+    "modal_respond": lambda: modal_of(a_human("response"), ActionId.RESPOND),
+    "modal_edit_step": lambda: edit_modal(a_step()),
+    "modal_stop": lambda: reject_modal(a_step()),
+    "modal_none": lambda: reject_modal(a_choice()),
+    "modal_cancel": lambda: reject_modal(a_form()),
+    "modal_details_choice": lambda: details_modal(a_call_choice()),
+    "modal_details_form": lambda: details_modal(a_form()),
+    "modal_details": lambda: details_modal(an_approval()),
+    "modal_ran": lambda: modal_of(a_doubt(), ActionId.RAN),
 }
 
 

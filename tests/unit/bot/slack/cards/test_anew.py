@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bot.slack.cards.anew import anew, changes
-from bot.slack.cards.approval import approval_card
-from bot.slack.cards.choose import reminder_text
-from bot.slack.cards.doubt import doubt_card
+from bot.slack.cards.choose import card_for, reminder_text
 from storage.records import Approval, Decision, Kind, Status
 from tests.unit.bot.slack.cards.samples import an_approval
 
@@ -20,7 +18,7 @@ EDITED = replace(
 
 
 def text_of(approval: Approval) -> str:
-    return str(approval_card(approval, approvers_text="Mia").blocks)
+    return str(card_for(approval, approvers_text="Mia").blocks)
 
 
 def test_card_that_was_never_edited_says_nothing_of_it() -> None:
@@ -31,7 +29,7 @@ def test_f1_card_names_who_edited_and_what() -> None:
     told = text_of(EDITED)
     assert "*Edited by <@UADA>.* It needs agreement to what it says now." in told
     assert "Changes" in told
-    assert "Edited by <@UADA>" in approval_card(EDITED, approvers_text="Mia").text
+    assert "Edited by <@UADA>" in card_for(EDITED, approvers_text="Mia").text
     assert "Somebody else has to agree" in text_of(replace(EDITED, editors_excluded=True))
 
 
@@ -49,7 +47,7 @@ def test_f7_card_says_why_people_are_asked_again() -> None:
     told = text_of(replace(an_approval(), asked_again="it is <!channel> too old"))
     assert "*You are asked again:* it is &lt;!channel&gt; too old. Nothing has run." in told
     doubt = replace(an_approval(), kind=Kind.DOUBT, asked_again="too old")
-    assert "asked again:* too old" in str(doubt_card(doubt, approvers_text="Mia").blocks)
+    assert "asked again:* too old" in str(card_for(doubt, approvers_text="Mia").blocks)
 
 
 def test_first_message_after_an_edit_says_that_it_is_one() -> None:

@@ -11,12 +11,22 @@ import pytest
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Card
+from bot.questions.choice import CHOICE as CHOICE_ID, selected_json
+from bot.questions.drawing import drawn_question
+from bot.questions.feedback import feedback_json
 from bot.questions.form import Ask, Form, Option
 from bot.sandbox.blockkit.rules import view_errors
-from bot.slack.cards import modals, submitted as forms
 from bot.slack.cards.choose import card_for
-from bot.slack.cards.outcomes import outcome_words
+from bot.slack.cards.details import details_modal
 from storage.records import Approval, Kind, Status
+from tests.unit.bot.asked import (
+    answer_modal,
+    choose_modal,
+    draft_of,
+    errors_of,
+    proposal_of,
+    reject_modal,
+)
 from tests.unit.bot.slack.cards.samples import (
     CHOICE,
     TRIP,
@@ -94,22 +104,22 @@ def test_options_that_fit_a_menu() -> None:
     assert actions_of(card) == ["choose", "reject", "withdraw", "details"]
     assert "20. " in said(card)
     assert "21. " not in said(card)
-    view = modals.choose_modal(many(100))
+    view = choose_modal(many(100))
     assert view_errors(view) == []
     assert view["blocks"][1]["element"]["type"] == "static_select"
-    assert "Option 99" in json.dumps(modals.details_modal(many(100)))
+    assert "Option 99" in json.dumps(details_modal(many(100)))
 
 
 def test_more_options_than_a_menu_takes() -> None:
     card = draw(many(101))
     assert actions_of(card) == ["reject", "withdraw", "details"]
     assert "too many options" in said(card)
-    assert "no form" in json.dumps(modals.choose_modal(many(101)))
+    assert "no form" in json.dumps(choose_modal(many(101)))
 
 
 def test_yes_and_no_without_words_have_their_numbers() -> None:
     options = (Option(id="a", label="", value=True), Option(id="b", label=" ", value=False))
-    view = modals.choose_modal(a_choice(Ask(form=Form.CHOICE, options=options)))
+    view = choose_modal(a_choice(Ask(form=Form.CHOICE, options=options)))
     assert view_errors(view) == []
     made = view["blocks"][1]["element"]["options"]
     assert [option["text"]["text"].strip() for option in made] == ["1.", "2."]
@@ -119,13 +129,13 @@ def test_menu_for_several_of_many() -> None:
     ask = replace(
         CHOICE, multiple=True, options=tuple(Option(id=str(n), label="x") for n in range(11))
     )
-    element = modals.choose_modal(a_choice(ask))["blocks"][1]["element"]
+    element = choose_modal(a_choice(ask))["blocks"][1]["element"]
     assert element["type"] == "multi_static_select"
     assert [one["text"]["text"] for one in element["options"][:2]] == ["1. x", "2. x"]
 
 
 def state(**fields: object) -> dict[str, Any]:
-    return {modals.CHOICE: {ActionId.VALUE: fields}}
+    return {CHOICE_ID: {ActionId.VALUE: fields}}
 
 
 def value(index: object) -> dict[str, object]:
@@ -144,15 +154,16 @@ def value(index: object) -> dict[str, object]:
     ],
 )
 def test_choice_is_read(ask: Ask, values: dict[str, Any], ids: list[str]) -> None:
-    assert forms.read_choice(a_choice(ask), values) == (ids, {})
+    draft = draft_of(a_choice(ask), ActionId.CHOOSE_MODAL, values)
+    assert draft.answer_json == selected_json(ids)
 
 
 @pytest.mark.parametrize(
     "values",
     [
         {},
-        {modals.CHOICE: 5},
-        {modals.CHOICE: {ActionId.VALUE: None}},
+        {CHOICE_ID: 5},
+        {CHOICE_ID: {ActionId.VALUE: None}},
         state(),
         state(selected_option=None),
         state(selected_option=value("3")),
@@ -162,29 +173,28 @@ def test_choice_is_read(ask: Ask, values: dict[str, Any], ids: list[str]) -> Non
     ],
 )
 def test_choice_that_is_none_is_refused(values: dict[str, Any]) -> None:
-    ids, errors = forms.read_choice(a_choice(), values)
-    assert ids == []
-    assert list(errors) == [modals.CHOICE]
+    assert list(errors_of(a_choice(), ActionId.CHOOSE_MODAL, values)) == [CHOICE_ID]
 
 
 def test_several_that_are_none_or_twice_are_refused() -> None:
     several = a_choice(replace(CHOICE, multiple=True))
     for found in ([], [value("9")], [value("0"), value("0")], 5, None):
-        assert forms.read_choice(several, state(selected_options=found))[1]
+        values = state(selected_options=found)
+        assert errors_of(several, ActionId.CHOOSE_MODAL, values)
 
 
 def test_feedback_is_read() -> None:
     block = {"answer_0": {ActionId.VALUE: {"value": " Shorter. "}}}
-    assert forms.read_feedback(block) == ("Shorter.", {})
-    text, errors = forms.read_feedback({})
-    assert (text, list(errors)) == ("", ["answer_0"])
+    draft = draft_of(a_feedback(), ActionId.ANSWER_MODAL, block)
+    assert draft.answer_json == feedback_json("Shorter.")
+    assert list(errors_of(a_feedback(), ActionId.ANSWER_MODAL, {})) == ["answer_0"]
 
 
 def test_fields_of_what_has_none() -> None:
-    with pytest.raises(InvalidInputError):
-        forms.read_fields(a_choice(), {})
-    with pytest.raises(InvalidInputError):
-        forms.current(a_choice())
+    question = drawn_question(a_choice())
+    for modal_id in (ActionId.ANSWER_MODAL, ActionId.EDIT_MODAL, "countersign:else_modal"):
+        with pytest.raises(InvalidInputError):
+            question.submit(modal_id, {})
 
 
 def test_form_that_cannot_be_made() -> None:
@@ -197,7 +207,7 @@ def test_form_that_cannot_be_made() -> None:
     card = draw(broken)
     assert actions_of(card) == ["reject"]
     assert "This cannot be answered here" in said(card)
-    assert "This cannot be answered here" in json.dumps(modals.answer_modal(broken))
+    assert "This cannot be answered here" in json.dumps(answer_modal(broken))
 
 
 def test_what_is_too_long_to_be_shown_is_not_accepted() -> None:
@@ -216,7 +226,7 @@ def test_long_feedback_can_be_opened() -> None:
     text = "".join(f"{number:05d} " for number in range(1_000))
     approval = replace(a_feedback(), arguments_json=json.dumps({"content": text}))
     assert actions_of(draw(approval)) == ["accept", "answer", "withdraw", "details"]
-    boxes = json.dumps(modals.details_modal(approval))
+    boxes = json.dumps(details_modal(approval))
     assert "00999" in boxes
 
 
@@ -235,7 +245,7 @@ def test_damaged_content_is_said() -> None:
     ],
 )
 def test_words_of_a_no(approval: Approval, title: str) -> None:
-    assert modals.reject_modal(approval)["title"]["text"] == title
+    assert reject_modal(approval)["title"]["text"] == title
 
 
 def test_edit_of_a_step_keeps_what_has_no_input() -> None:
@@ -244,7 +254,7 @@ def test_edit_of_a_step_keeps_what_has_no_input() -> None:
         "argument_0": {ActionId.VALUE: {"value": "7"}},
         "argument_1": {ActionId.VALUE: {"selected_option": value("1")}},
     }
-    result = forms.read_edit(step, values)
+    result = proposal_of(step, ActionId.EDIT_MODAL, values)
     assert result.arguments == {"amount": 7, "place": "Oslo", "tags": ["a", "b"]}
 
 
@@ -268,7 +278,7 @@ def test_secret_of_an_answer_is_masked() -> None:
     ],
 )
 def test_outcomes(approval: Approval, status: Status, words: str) -> None:
-    assert outcome_words(replace(approval, status=status)) == words
+    assert drawn_question(replace(approval, status=status)).outcome() == words
 
 
 def test_trip_form_names_what_is_missing() -> None:

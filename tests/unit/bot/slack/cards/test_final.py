@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from bot.layout.arguments import read_object
+from bot.questions.drawing import what_runs
 from bot.slack.cards.choose import card_for
 from bot.slack.cards.details import details_modal
-from bot.slack.cards.final import what_runs
 from storage.records import Approval, Status
 from tests.unit.bot.slack.cards.samples import a_call_choice, a_form, a_step, an_approval, decided
 from tests.unit.bot.slack.cards.test_words import shown

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from bot.errors import InvalidInputError
+from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Card
+from bot.questions.drawing import OpenModal, drawn_question
 from bot.questions.form import Ask, Form, Option
 from bot.sandbox.blockkit.rules import UPDATE_TEXT, message_errors, text_characters, view_errors
-from bot.slack.cards import modals
-from bot.slack.cards.approval import approval_card
 from bot.slack.cards.choose import card_for, escalation_text, reminder_text
-from bot.slack.cards.details import fits_details
+from bot.slack.cards.details import details_modal, fits_details
 from bot.slack.cards.reply import MOST, reply_cards
 from storage.records import Approval, Kind, Status
+from tests.unit.bot.asked import edit_modal
 from tests.unit.bot.slack.cards.samples import an_approval, decided
 
 NASTY = (
@@ -151,16 +154,13 @@ def test_final_card_is_safe_and_has_no_buttons(
 @quick
 @given(approval=approvals)
 def test_modals_are_safe(approval: Approval) -> None:
-    for make in (
-        modals.reject_modal,
-        modals.answer_modal,
-        modals.details_modal,
-        modals.ran_modal,
-        modals.edit_modal,
-        modals.choose_modal,
-        modals.respond_modal,
-    ):
-        view = make(approval)
+    question = drawn_question(approval)
+    views = [details_modal(approval)]
+    for action in ActionId:
+        with suppress(InvalidInputError):
+            result = question.press(action)
+            views += [result.view] if isinstance(result, OpenModal) else []
+    for view in views:
         assert view_errors(view) == []
         check_parts(view["blocks"])
 
@@ -196,12 +196,12 @@ def test_undecided_final_status_is_still_drawn() -> None:
 
 def test_what_cannot_be_shown_cannot_be_approved() -> None:
     huge = an_approval(arguments_json=json.dumps({"data": "x" * 400_000}), schema_json="")
-    card = approval_card(huge, approvers_text="<@U0BEN>")
+    card = card_for(huge, approvers_text="<@U0BEN>")
     check(card)
     ids = {part["action_id"] for part in walk(card.blocks) if "action_id" in part}
     assert ids == {"countersign:reject", "countersign:details", "countersign:withdraw"}
     assert not fits_details(huge)
-    view = modals.details_modal(huge)
+    view = details_modal(huge)
     assert view_errors(view) == []
     assert "too long for Slack" in json.dumps(view)
 
@@ -209,12 +209,12 @@ def test_what_cannot_be_shown_cannot_be_approved() -> None:
 def test_a_20000_character_argument_is_whole_in_details() -> None:
     value = "".join(f"{index:05d}" for index in range(4_000))
     long = an_approval(arguments_json=json.dumps({"data": value}), schema_json="")
-    card = approval_card(long, approvers_text="<@U0BEN>")
+    card = card_for(long, approvers_text="<@U0BEN>")
     assert "*19,302 characters are not shown here.*" in json.dumps(card.blocks)
     assert "countersign:details" in json.dumps(card.blocks)
     boxes = [
         part["elements"][0]["text"]
-        for part in walk(modals.details_modal(long)["blocks"])
+        for part in walk(details_modal(long)["blocks"])
         if part.get("type") == "rich_text_preformatted"
     ]
     assert value in "".join(boxes)
@@ -230,9 +230,9 @@ def test_secret_is_nowhere(secret: str) -> None:
     )
     edited = json.dumps({"password": f"{secret}2", "a": "c"})
     done = decided(approval, Status.APPROVED, reason=f"password={secret}", arguments_json=edited)
-    made: list[object] = [modals.details_modal(approval), modals.edit_modal(approval)]
+    made: list[object] = [details_modal(approval), edit_modal(approval)]
     for record in (approval, done):
-        card = approval_card(record, approvers_text="")
+        card = card_for(record, approvers_text="")
         made += [card.text, card.blocks]
     assert secret not in json.dumps(made)
 

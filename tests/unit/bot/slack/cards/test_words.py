@@ -8,16 +8,14 @@ from typing import Any
 import pytest
 
 from bot.layout.action_ids import Reference, decode
-from bot.layout.arguments import Budget, list_arguments, list_changes, same
+from bot.layout.arguments import Budget, Listed, list_arguments, list_changes, same
+from bot.questions.drawing import answers_of, drawn_question, questions_of
 from bot.sandbox.blockkit.rules import message_errors, view_errors
-from bot.slack.cards import modals
-from bot.slack.cards.approval import approval_card
 from bot.slack.cards.choose import approvers_words, card_for, escalation_text, reminder_text
-from bot.slack.cards.doubt import DoubtChoice, doubt_answer, doubt_card, doubt_words
-from bot.slack.cards.outcomes import answers_of, outcome_words, questions_of
-from bot.slack.cards.question import question_card
+from bot.slack.cards.details import details_modal
 from bot.slack.cards.reply import MOST, reply_cards, split_text
 from storage.records import Approval, Kind, Status
+from tests.unit.bot.asked import answer_modal
 from tests.unit.bot.slack.cards.samples import (
     a_doubt,
     a_question,
@@ -36,7 +34,7 @@ def shown(blocks: object) -> str:
 
 def test_buttons_carry_id_and_digest_and_nothing_else() -> None:
     approval = an_approval()
-    card = approval_card(approval, approvers_text="")
+    card = card_for(approval, approvers_text="")
     buttons = [part for part in walk(card.blocks) if part.get("type") == "button"]
     assert [part["text"]["text"] for part in buttons] == [
         "Approve",
@@ -51,7 +49,7 @@ def test_buttons_carry_id_and_digest_and_nothing_else() -> None:
 
 
 def test_edit_is_offered_only_with_a_schema() -> None:
-    card = approval_card(an_approval(schema_json=""), approvers_text="")
+    card = card_for(an_approval(schema_json=""), approvers_text="")
     assert "Edit…" not in shown(card.blocks)
 
 
@@ -60,28 +58,28 @@ def test_obstacle_to_editing_is_named() -> None:
         arguments_json=json.dumps({"note": "x" * 3_001}),
         schema_json='{"type":"object","properties":{"note":{"type":"string"}}}',
     )
-    said = shown(approval_card(long, approvers_text="").blocks)
+    said = shown(card_for(long, approvers_text="").blocks)
     assert "cannot be edited here: “note” is longer than 3,000 characters." in said
     assert "Edit…" not in said
 
 
 def test_hidden_characters_are_counted_and_can_be_opened() -> None:
     long = an_approval(title="t" * 300, why="w" * 2_000, arguments_json='{"a":"b"}', schema_json="")
-    said = shown(approval_card(long, approvers_text="").blocks)
+    said = shown(card_for(long, approvers_text="").blocks)
     assert "*1,250 characters are not shown here.* Please open *Details*" in said
     one = an_approval(why="w" * 901, arguments_json='{"a":"b"}')
-    assert "*1 character is not shown here.*" in shown(approval_card(one, approvers_text="").blocks)
+    assert "*1 character is not shown here.*" in shown(card_for(one, approvers_text="").blocks)
 
 
 def test_final_card_has_no_word_of_details() -> None:
     done = decided(an_approval(why="w" * 2_000), Status.APPROVED)
-    said = shown(approval_card(done, approvers_text="").blocks)
+    said = shown(card_for(done, approvers_text="").blocks)
     assert "*1,100 characters are not shown here.*" in said
     assert "Details" not in said
 
 
 def test_damaged_arguments_are_shown_whole() -> None:
-    said = shown(approval_card(an_approval(arguments_json='{"a"'), approvers_text="").blocks)
+    said = shown(card_for(an_approval(arguments_json='{"a"'), approvers_text="").blocks)
     assert '{"a"' in said
 
 
@@ -92,15 +90,15 @@ def test_edit_that_hides_changes_says_so() -> None:
         arguments_json=json.dumps({"a": "y" * 900, "b": 1}),
     )
     assert "1,200 characters of changes are not shown." in shown(
-        approval_card(done, approvers_text="").blocks
+        card_for(done, approvers_text="").blocks
     )
 
 
 def test_edit_without_a_change_lists_none() -> None:
     approval = an_approval()
     done = decided(approval, Status.APPROVED, arguments_json=approval.arguments_json)
-    assert "Changes" not in shown(approval_card(done, approvers_text="").blocks)
-    assert outcome_words(done) == "Edited and approved"
+    assert "Changes" not in shown(card_for(done, approvers_text="").blocks)
+    assert drawn_question(done).outcome() == "Edited and approved"
 
 
 def test_many_arguments_are_counted() -> None:
@@ -170,43 +168,41 @@ def test_answers_are_read_carefully(answer: str, answers: list[str]) -> None:
 
 def test_long_question_can_be_opened_and_answered() -> None:
     long = a_question(arguments_json=json.dumps({"questions": ["q" * 6_000]}))
-    said = shown(question_card(long, approvers_text="").blocks)
+    said = shown(card_for(long, approvers_text="").blocks)
     assert "Details" in said
     assert "more characters" in said
-    view = modals.answer_modal(long)
+    view = answer_modal(long)
     assert view_errors(view) == []
     assert "Question 1" in shown(view["blocks"])
 
 
 def test_cut_answer_is_counted() -> None:
     done = decided(a_question(), Status.ANSWERED, answer_json=json.dumps(["a" * 3_000, "b"]))
-    assert "2,040 more characters" in shown(question_card(done, approvers_text="").blocks)
+    assert "2,040 more characters" in shown(card_for(done, approvers_text="").blocks)
 
 
 @pytest.mark.parametrize(
-    ("answer", "choice", "result", "words"),
+    ("answer", "words"),
     [
-        ('{"choice":"again","result":""}', DoubtChoice.AGAIN, "", "To be run again"),
-        ('{"choice":"ran","result":5}', DoubtChoice.RAN, "", "It ran"),
-        ('{"choice":"maybe"}', None, "", "Decided"),
-        ("", None, "", "Decided"),
+        ('{"choice":"again","result":""}', "To be run again"),
+        ('{"choice":"ran","result":5}', "It ran"),
+        ('{"choice":"maybe","result":"fine"}', "Decided"),
+        ("", "Decided"),
     ],
 )
-def test_doubt_is_read_carefully(
-    answer: str, choice: DoubtChoice | None, result: str, words: str
-) -> None:
-    done = decided(a_doubt(), Status.APPROVED, answer_json=answer)
-    assert doubt_answer(done) == (choice, result)
-    assert doubt_words(done) == words
+def test_doubt_is_read_carefully(answer: str, words: str) -> None:
+    question = drawn_question(decided(a_doubt(), Status.APPROVED, answer_json=answer))
+    assert question.outcome() == words
+    assert question.answered() == Listed()
 
 
 def test_expired_doubt_says_that_nobody_answered() -> None:
-    card = doubt_card(decided(a_doubt(), Status.EXPIRED, by=""), approvers_text="")
+    card = card_for(decided(a_doubt(), Status.EXPIRED, by=""), approvers_text="")
     assert "*Expired*: nobody answered in time, <!date" in shown(card.blocks)
 
 
 def test_long_doubt_has_details() -> None:
-    card = doubt_card(a_doubt(why="w" * 2_000), approvers_text="")
+    card = card_for(a_doubt(why="w" * 2_000), approvers_text="")
     assert "Details" in shown(card.blocks)
 
 
@@ -266,13 +262,13 @@ def test_approvers_in_words() -> None:
 
 def test_record_without_title_or_tool_has_a_title() -> None:
     bare = an_approval(title=" ", tool="", rule="", arguments_json="{}")
-    card = approval_card(bare, approvers_text="")
+    card = card_for(bare, approvers_text="")
     assert card.blocks[0]["text"]["text"] == "Untitled"
 
 
 def test_details_show_long_names_and_texts_whole() -> None:
     name = "n" * 5_000
-    view = modals.details_modal(an_approval(arguments_json=json.dumps({name: "v", "w": "x" * 200})))
+    view = details_modal(an_approval(arguments_json=json.dumps({name: "v", "w": "x" * 200})))
     assert view_errors(view) == []
     said = shown(view["blocks"]).replace("\n", "")
     assert name in said
@@ -281,7 +277,7 @@ def test_details_show_long_names_and_texts_whole() -> None:
 
 def test_details_pack_many_arguments() -> None:
     many = json.dumps({f"name_{index}": index for index in range(500)})
-    view = modals.details_modal(an_approval(arguments_json=many))
+    view = details_modal(an_approval(arguments_json=many))
     assert view_errors(view) == []
     assert "name_499: " in shown(view["blocks"])
 

@@ -1,0 +1,171 @@
+"""May this call run? Approve, reject, or edit its arguments where the gate allows it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+
+from agents import ApprovalInfo, ReviewEditInfo, ReviewEditResult
+from agents.core.codec import Json
+from agents.core.infos import CallInfo
+from agents.graph.nodes.questions import Question
+from bot.errors import InvalidInputError
+from bot.layout.action_ids import ActionId
+from bot.layout.arguments import read_object, same
+from bot.layout.blocks import Block
+from bot.layout.forms.parse import read_edit_form
+from bot.layout.modals import Errors, Values, named
+from bot.ports import CheckedCall
+from bot.questions.base import Brief, as_object
+from bot.questions.drawing import DecisionDraft, OpenModal, Proposal, questions_of, register
+from bot.questions.form import Ask, Form
+from bot.questions.inputs import InputsQuestion
+from bot.questions.values import VERDICT, value_brief
+from storage.records import Decision, Kind, Status
+
+
+def call_brief(info: CallInfo) -> Brief:
+    """What every gate of a call has in common."""
+    return Brief(
+        kind=Kind.APPROVAL,
+        title=info.title or f"Run {info.tool_name}",
+        arguments=dict(info.arguments),
+        ask=Ask(form=Form.CALL, reason=info.reason, secret=info.secret, shown=info.shown),
+        tool=info.tool_name,
+        why=info.why or "",
+        preview=info.preview or "",
+        rule=info.rule,
+        digest=info.digest,
+    )
+
+
+@register
+class CallQuestion(InputsQuestion):
+    """Asks whether a call may run, or whether a node of a graph may have its way."""
+
+    form = Form.CALL
+    kinds = frozenset({Kind.APPROVAL})
+    yes_label = "Approve"
+    edit_words = ("Edit and approve", "Approve changes")
+
+    @classmethod
+    def read(cls, info: object) -> Brief | None:
+        """Read a gate's info, or that of a node that wants a verdict."""
+        match info:
+            case ApprovalInfo():
+                return call_brief(info)
+            case ReviewEditInfo():
+                brief = call_brief(info)
+                return replace(brief, ask=replace(brief.ask, schema=dict(info.schema)))
+            case Question(kind="node", schema=schema) if schema == VERDICT:
+                return replace(
+                    value_brief(info.value),
+                    kind=Kind.APPROVAL,
+                    title=f"Step “{info.node}” asks for approval",
+                    ask=Ask(form=Form.CALL, label="What it asks"),
+                )
+            case _:
+                return None
+
+    def takes(self, decision: Decision) -> bool:
+        """A yes to what was shown, or to edited arguments; a no, which has neither."""
+        if decision.status is Status.APPROVED:
+            return self.covers(decision, may_edit=self.ask.schema is not None)
+        is_plain = not decision.arguments_json and not decision.answer_json
+        return decision.status is Status.REJECTED and is_plain
+
+    def no_status(self) -> Status:
+        """A no rejects it."""
+        return Status.REJECTED
+
+    def answer(self, info: object) -> object:
+        """The verdict; of a gate that takes edits, with the edited arguments."""
+        if not isinstance(info, ReviewEditInfo):
+            return self.verdict()
+        decision = self.decision
+        if decision.status is not Status.APPROVED:
+            return ReviewEditResult(disapproved=True, disapprove_reason=self.reason, by=decision.by)
+        edited = self.edited(info)
+        if edited is None:
+            return ReviewEditResult(no_need_to_edit=True, digest=decision.digest, by=decision.by)
+        return ReviewEditResult(
+            edited_arguments=edited,
+            digest=decision.digest,
+            by=decision.by,
+            ruling=self.ruling(info),
+            edited_by=self.editor,
+        )
+
+    def form_values(self) -> dict[str, object]:
+        """The arguments."""
+        return self.arguments
+
+    def edited(self, info: CallInfo) -> dict[str, Json] | None:
+        """The arguments that were approved, when they are others than the interrupt shows."""
+        text = self.decision.arguments_json
+        if not text and self._is_rebound(info):
+            text = self.approval.arguments_json
+        return as_object(json.loads(text)) if text else None
+
+    def ruling(self, info: CallInfo) -> str | None:
+        """The ruling that they were approved under, when it is another than the interrupt's."""
+        return self.approval.ruling_json or None if self._is_rebound(info) else None
+
+    @property
+    def editor(self) -> str | None:
+        """Who made them, when it was not who decided."""
+        return None if self.decision.arguments_json else self.approval.edited_by or None
+
+    def only_text(self) -> str:
+        """The questions of a node that wants approval; empty when there is more to show."""
+        is_node = self.form == Form.CALL and self.ask.label and not self.approval.tool
+        found = read_object(self.approval.arguments_json) if is_node else None
+        if not found or set(found) != {"questions"}:
+            return ""
+        return "\n".join(questions_of(self.approval))
+
+    def yes(self) -> Iterator[Block]:
+        """*Approve*."""
+        yield self.button(self.yes_label, ActionId.APPROVE, "primary")
+
+    def no(self) -> Iterator[Block]:
+        """*Reject…*."""
+        yield self.button(f"{self.no_label()}…", ActionId.REJECT, "danger")
+
+    def last(self) -> Iterator[Block]:
+        """*Edit…*, where the arguments have a form."""
+        if self.ask.schema is not None and not self.obstacle:
+            yield self.button("Edit…", ActionId.EDIT)
+
+    def press(self, action: str) -> OpenModal | DecisionDraft:
+        """Approve at once, or open the form of the edit."""
+        if action == ActionId.APPROVE:
+            return self.draft()
+        if action == ActionId.EDIT:
+            about = named(self.approval)
+            return OpenModal(
+                view=self.inputs_modal(ActionId.EDIT_MODAL, self.edit_words, about), is_yes=True
+            )
+        return super().press(action)
+
+    def submit(self, modal_id: str, values: Values) -> DecisionDraft | Proposal | Errors:
+        """Read the edit: all arguments, also those that have no input."""
+        if modal_id != ActionId.EDIT_MODAL:
+            return super().submit(modal_id, values)
+        if self.ask.schema is None or read_object(self.approval.arguments_json) is None:
+            raise InvalidInputError("this form")
+        before = self.form_values()
+        result = read_edit_form(self.ask.schema, before, values, self.ask.masks)
+        if result.arguments is None:
+            return result.errors
+        fixed = {name: value for name, value in self.arguments.items() if name not in before}
+        return Proposal(arguments={**fixed, **result.arguments})
+
+    def settle(self, proposal: Proposal, call: CheckedCall) -> DecisionDraft | None:  # noqa: ARG002
+        """Approve what was changed by nobody; anything else is an edit."""
+        return self.draft() if same(call.arguments, self.arguments) else None
+
+    def _is_rebound(self, info: CallInfo) -> bool:
+        """Whether an edit bound the card to another call than its interrupt shows."""
+        return info.digest != self.approval.digest

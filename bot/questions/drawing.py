@@ -1,0 +1,414 @@
+"""How a kind of question is drawn: its part of the card, its buttons, and its forms.
+
+Pure: a button or a submitted form is answered with a value that says what is to be done, and the
+listeners do it. All that every card has is in `bot/slack/cards/`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, TypeVar
+
+from bot.errors import InvalidInputError
+from bot.layout.action_ids import ActionId, encode
+from bot.layout.arguments import Budget, Listed, list_arguments, read_object
+from bot.layout.blocks import Block, button, line, literal, quote
+from bot.layout.modals import (
+    MOST_REASON,
+    Errors,
+    Values,
+    modal,
+    named,
+    read_text,
+    text_input,
+)
+from bot.layout.parts import title_of
+from bot.layout.text import more, show
+from bot.ports import CheckedCall
+from bot.questions.base import RecordQuestion, add_kind, question_of
+from bot.redaction.call import Words
+from bot.redaction.mask import mask_text
+from storage.records import Approval, Decision, Kind, Status
+
+REASON = "reason"
+"""Block id of the reason of a no."""
+MOST_QUESTIONS = 10
+"""More are in Details; the agent's own tool allows fewer."""
+QUESTION = 4_000
+ANSWER = 2_000
+SHOWN = Budget(whole=2_400, value=700)
+BUTTONS_ONLY = "Choose a button below."
+
+_WORDS = {
+    Status.PENDING: "Waiting for a decision",
+    Status.APPROVED: "Approved",
+    Status.REJECTED: "Rejected",
+    Status.ANSWERED: "Answered",
+    Status.EXPIRED: "Expired",
+    Status.CANCELLED: "Cancelled",
+    Status.WITHDRAWN: "Withdrawn",
+    Status.UNDECIDABLE: "Nobody can decide this",
+}
+_QUESTION_WORDS = {
+    Status.PENDING: "Waiting for an answer",
+    Status.APPROVED: "Answered",
+    Status.REJECTED: "Not answered",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenModal:
+    """A button opens a modal.
+
+    Attributes:
+        view: The modal.
+        is_yes: Whether what is submitted there agrees to what the card shows, so that the person
+            has to have opened what it does not show.
+    """
+
+    view: Block
+    is_yes: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionDraft:
+    """A button or a form decides: the decision, but for who made it and when.
+
+    Attributes:
+        status: See `Decision`.
+        digest: See `Decision`.
+        answer_json: See `Decision`.
+        reason: See `Decision`.
+        completes: The arguments of the call with what people chose in them: its tool may have
+            words for that. None when there is no such call.
+    """
+
+    status: Status
+    digest: str
+    answer_json: str = ""
+    reason: str = ""
+    completes: dict[str, object] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """A form gives a call other arguments, which its tool has to take first: see `settle`.
+
+    Attributes:
+        arguments: All arguments of the call.
+        names: The arguments that people filled in.
+    """
+
+    arguments: dict[str, object]
+    names: tuple[str, ...] = field(default=())
+
+
+class DrawnQuestion(RecordQuestion):
+    """The question of a record, as Slack shows it and takes its answer.
+
+    The record may be damaged: what is drawn of it never raises.
+    """
+
+    outcomes: ClassVar[Mapping[Status, str]] = {}
+    """Names of how it ended, where they are others than usual."""
+
+    edited_label = "Edited and approved"
+    """The outcome of a yes to edited arguments."""
+
+    # What the card says.
+
+    def lead(self) -> list[Block]:
+        """What stands right below the title while it is pending."""
+        return []
+
+    def content(self) -> tuple[Listed, ...]:
+        """What is asked, on the card of a question."""
+        return (self._exchange(), self.below())
+
+    def of_call(self) -> Listed:
+        """What is asked about a call, below its arguments on its card."""
+        return Listed()
+
+    def only_text(self) -> str:
+        """What is asked in place of arguments, as text; empty when there are arguments."""
+        return ""
+
+    def hint(self) -> str:
+        """Our own words that say how the card of a question is answered."""
+        return BUTTONS_ONLY
+
+    def pending_text(self) -> str:
+        """The text of a pending card, escaped; empty where it is the usual one."""
+        return ""
+
+    def spoken(self) -> list[str]:
+        """What a question asks, masked, for notifications and screen readers."""
+        return [mask_text(question) for question in questions_of(self.approval)]
+
+    def outcome(self) -> str:
+        """Name the status for people, as what it means for this kind."""
+        status, decision = self.approval.status, self.approval.decision
+        if status is Status.APPROVED and decision is not None and decision.arguments_json:
+            return self.edited_label
+        usual = _QUESTION_WORDS if self.approval.kind is Kind.QUESTION else _WORDS
+        return self.outcomes.get(status) or usual.get(status) or _WORDS[status]
+
+    def answered(self) -> Listed:
+        """Show what people answered; nothing where the outcome says it all, or nobody did."""
+        return Listed()
+
+    def final(self, decision: Decision) -> Approval:
+        """The record with the title, the preview and the arguments of what a yes lets run.
+
+        Where people changed arguments and the tool had no words for that, the title says so: the
+        old one is of a call that nobody runs.
+        """
+        if not decision.arguments_json:
+            return self.approval
+        return replace(
+            self.approval,
+            arguments_json=decision.arguments_json,
+            title=self.edited_title(decision),
+            preview=decision.preview,
+            digest=decision.digest or self.approval.digest,
+        )
+
+    def edited_title(self, decision: Decision) -> str:
+        """The title of a call with edited arguments."""
+        return decision.title or untold(self.approval, "with other arguments")
+
+    def laid_out(self) -> frozenset[str]:
+        """Names of arguments that the details show in another way than as JSON."""
+        return frozenset()
+
+    def more_details(self) -> Iterator[tuple[str, Words]]:
+        """What the details show, too: each with its name."""
+        yield from ()
+
+    # Its buttons.
+
+    def notes(self) -> Iterator[str]:
+        """Say in mrkdwn what is not possible here, and why."""
+        yield from ()
+
+    def yes(self) -> Iterator[Block]:
+        """The buttons of all that is not a no."""
+        yield from ()
+
+    def no(self) -> Iterator[Block]:
+        """The buttons of what refuses."""
+        yield from ()
+
+    def last(self) -> Iterator[Block]:
+        """What stands behind the no."""
+        yield from ()
+
+    def no_label(self) -> str:
+        """The refusal, on its button and its modal."""
+        return "Reject"
+
+    def can_withdraw(self) -> bool:
+        """Whether the card has a button that takes it back: a no of who asked does the same."""
+        return True
+
+    def needs_all(self) -> bool:
+        """Whether an answer agrees to something: nobody can agree to what they cannot see."""
+        return self.approval.kind is Kind.APPROVAL
+
+    # What people do.
+
+    def press(self, action: str) -> OpenModal | DecisionDraft:
+        """Say what a button does.
+
+        Args:
+            action: Its action id.
+
+        Raises:
+            InvalidInputError: It is not one of this question.
+        """
+        if action != ActionId.REJECT:
+            raise InvalidInputError("this button")
+        self.no_status()
+        return OpenModal(view=self._reject_modal())
+
+    def submit(self, modal_id: str, values: Values) -> DecisionDraft | Proposal | Errors:
+        """Read a submitted form.
+
+        Args:
+            modal_id: Its callback id.
+            values: What people filled in.
+
+        Raises:
+            InvalidInputError: It is not one of this question.
+        """
+        if modal_id != ActionId.REJECT_MODAL:
+            raise InvalidInputError("this form")
+        return self.draft(status=self.no_status(), reason=read_text(values, REASON))
+
+    def settle(self, proposal: Proposal, call: CheckedCall) -> DecisionDraft | None:  # noqa: ARG002
+        """Make a decision of a proposal that the tool takes.
+
+        Args:
+            proposal: As it was submitted.
+            call: As the tool reads it.
+
+        Returns:
+            None when it is an edit, about which the rules are asked first.
+
+        Raises:
+            InvalidInputError: This question makes no proposals.
+        """
+        raise InvalidInputError("this form")
+
+    def place_errors(self, error: Exception) -> Errors:
+        """Put what the tool found in a proposal at the inputs of the form.
+
+        Args:
+            error: A refusal of the runtime; its cause may name arguments.
+
+        Raises:
+            InvalidInputError: There is no form.
+        """
+        raise InvalidInputError("this form") from error
+
+    def refuse(self, why: str) -> Errors:  # noqa: ARG002 - a port
+        """Say at the form why the rules do not let a call run with what was filled in.
+
+        Args:
+            why: In words; a clause.
+
+        Raises:
+            InvalidInputError: There is no form.
+        """
+        raise InvalidInputError("this form")
+
+    # Parts for those.
+
+    def draft(
+        self, *, status: Status | None = None, answer: str = "", reason: str = ""
+    ) -> DecisionDraft:
+        """A decision about what the card shows; a yes unless `status` says otherwise."""
+        return DecisionDraft(
+            status=status if status is not None else self.yes_status,
+            digest=self.approval.digest,
+            answer_json=answer,
+            reason=reason,
+        )
+
+    def button(self, label: str, action: str, style: str = "") -> Block:
+        """A button of this card."""
+        value = encode(self.approval.approval_id, self.approval.digest)
+        return button(label, action, value, of=title_of(self.approval), style=style)
+
+    def below(self) -> Listed:
+        """What a question shows below it."""
+        found = (read_object(self.approval.arguments_json) or {}).get("shown")
+        return list_arguments(found.items(), SHOWN) if isinstance(found, dict) else Listed()
+
+    def answers(self) -> dict[int, str]:
+        """The answers that stand below the questions on the card, by position."""
+        return {}
+
+    @property
+    def stored(self) -> Mapping[str, object]:
+        """The answer on record, as far as it can be read: see `given`."""
+        decision = self.approval.decision
+        return read_object(decision.answer_json if decision else "") or {}
+
+    @property
+    def is_call(self) -> bool:
+        """Whether it is about a call of a tool."""
+        return bool(self.approval.tool)
+
+    def reject_words(self) -> str:
+        """The title of the modal that asks why not, and its button."""
+        return self.no_label()
+
+    def _reject_modal(self) -> Block:
+        hint = "The agent is told this, word for word, and so is the thread."
+        block = text_input(REASON, "Why?", MOST_REASON, hint=hint)
+        words = self.reject_words()
+        blocks = [named(self.approval), block]
+        return modal(self.approval, ActionId.REJECT_MODAL, (words, words), blocks)
+
+    def _exchange(self) -> Listed:
+        """The questions, each with its answer."""
+        questions = questions_of(self.approval)
+        count = min(len(questions), MOST_QUESTIONS)
+        answers = self.answers()
+        elements: list[Block] = []
+        hidden = sum(map(len, questions[MOST_QUESTIONS:]))
+        masked = altered = False
+        for index, question in enumerate(questions[:MOST_QUESTIONS]):
+            clean = mask_text(question)
+            shown = show(clean, QUESTION // count - 40, lines=20)
+            label = [] if len(questions) == 1 else [literal(f"{index + 1}. ", "bold")]
+            elements.append(line(*label, literal(shown.text or "…"), *rest_of(shown.hidden)))
+            hidden += shown.hidden
+            masked, altered = masked or clean != question, altered or shown.altered
+            if (given := answers.get(index)) is not None:
+                answer = show(mask_text(given), ANSWER // count - 40, lines=20)
+                elements.append(quote(literal(answer.text or "…"), *rest_of(answer.hidden)))
+                hidden += answer.hidden
+        return Listed(elements=tuple(elements), hidden=hidden, masked=masked, altered=altered)
+
+
+Drawn = TypeVar("Drawn", bound=type[DrawnQuestion])
+
+
+def register(kind: Drawn) -> Drawn:
+    """Make a kind of question known, ours or from outside; a class decorator.
+
+    Raises:
+        ValueError: Another kind has its form.
+    """
+    add_kind(kind)
+    return kind
+
+
+def drawn_question(approval: Approval) -> DrawnQuestion:
+    """The question of a record, as Slack shows it."""
+    question = question_of(approval)
+    if not isinstance(question, DrawnQuestion):
+        raise TypeError(f"{type(question).__name__} cannot be drawn")
+    return question
+
+
+def what_runs(approval: Approval) -> Approval:
+    """The same record with what a decision lets run in place of what was asked for first."""
+    if approval.decision is None or approval.status not in {Status.APPROVED, Status.ANSWERED}:
+        return approval
+    return drawn_question(approval).final(approval.decision)
+
+
+def questions_of(approval: Approval) -> list[str]:
+    """Read the questions of a record, in order; one line when it cannot be read."""
+    found = (read_object(approval.arguments_json) or {}).get("questions")
+    if not isinstance(found, list) or not found:
+        return [approval.title or "?"]
+    return [item if isinstance(item, str) and item.strip() else json.dumps(item) for item in found]
+
+
+def answers_of(approval: Approval) -> list[str]:
+    """Read the answers of a decided question, in order; empty when there are none."""
+    if approval.decision is None:
+        return []
+    try:
+        found = json.loads(approval.decision.answer_json or "[]")
+    except (ValueError, RecursionError):
+        return []
+    if not isinstance(found, list):
+        found = [found]
+    return [item if isinstance(item, str) else json.dumps(item) for item in found]
+
+
+def untold(approval: Approval, how: str) -> str:
+    """The title of a call for which its tool has no words."""
+    return f"Run {approval.tool.strip() or 'this'} {how}"
+
+
+def rest_of(hidden: int) -> list[Block]:
+    """Say how much of a text is not shown; nothing when all of it is."""
+    return [literal(f" {more(hidden)}", "italic")] if hidden else []

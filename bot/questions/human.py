@@ -1,0 +1,140 @@
+"""May this call run? With the answers that the agent allows: accept, edit, respond, ignore."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import ClassVar
+
+from agents.gates.human import HumanInterrupt, HumanResponse, accept, edit, ignore, respond
+from bot.errors import InvalidInputError
+from bot.layout.action_ids import ActionId
+from bot.layout.arguments import Listed
+from bot.layout.blocks import Block
+from bot.layout.modals import MOST_ANSWER, Errors, Values, modal, named, read_text, text_input
+from bot.layout.parts import REASON, said
+from bot.questions.base import Brief
+from bot.questions.call import CallQuestion, call_brief
+from bot.questions.drawing import DecisionDraft, OpenModal, Proposal, answers_of, register
+from bot.questions.form import Form
+from bot.questions.texts import texts_json, texts_of
+from storage.records import Decision, Status
+
+RESPONSE = "response"
+"""Block id of what the agent is told in place of a result."""
+_DESCRIBED = "Tool execution requires approval\n\nTool: "
+"""How the description begins that a human gate makes when its author gave none."""
+
+
+@register
+class HumanQuestion(CallQuestion):
+    """Asks what becomes of a call, as a human gate does."""
+
+    form = Form.HUMAN
+    outcomes: ClassVar[Mapping[Status, str]] = {
+        Status.ANSWERED: "Answered in place of a run",
+        Status.REJECTED: "Ignored",
+    }
+
+    @classmethod
+    def read(cls, info: object) -> Brief | None:
+        """Read the info of a human gate."""
+        if not isinstance(info, HumanInterrupt):
+            return None
+        brief = call_brief(info)
+        ask = replace(
+            brief.ask,
+            form=Form.HUMAN,
+            allowed=info.allowed,
+            schema=dict(info.schema) if "edit" in info.allowed else None,
+        )
+        described = "" if info.description.startswith(_DESCRIBED) else info.description
+        preview = "\n\n".join(text for text in (described, info.preview) if text)
+        return replace(brief, ask=ask, preview=preview)
+
+    def takes(self, decision: Decision) -> bool:
+        """One of the answers that are allowed."""
+        match decision.status:
+            case Status.APPROVED:
+                wanted = "edit" if decision.arguments_json else "accept"
+                return wanted in self.ask.allowed and self.covers(decision, may_edit=True)
+            case Status.ANSWERED:
+                return "response" in self.ask.allowed and len(texts_of(decision)) == 1
+            case Status.REJECTED:
+                return "ignore" in self.ask.allowed
+            case _:
+                return False
+
+    def no_status(self) -> Status:
+        """There is no rejection; *Ignore* needs no reason."""
+        raise InvalidInputError("this button")
+
+    def answer(self, info: object) -> HumanResponse:
+        """The response."""
+        if not isinstance(info, HumanInterrupt):
+            raise TypeError(f"{type(info).__name__} is not answered so")
+        decision = self.decision
+        match decision.status:
+            case Status.APPROVED if (edited := self.edited(info)) is not None:
+                answer = edit(edited, action=info.tool_name, digest=decision.digest, by=decision.by)
+                return replace(answer, ruling=self.ruling(info), edited_by=self.editor)
+            case Status.APPROVED:
+                return accept(digest=decision.digest, by=decision.by)
+            case Status.ANSWERED:
+                return respond(self.answer_text(), by=decision.by)
+            case Status.REJECTED:
+                return ignore(by=decision.by)
+            case _:
+                raise ValueError(f"the status {decision.status} is no response")
+
+    def can_agree(self) -> bool:
+        """Where neither *Approve* nor *Edit…* is allowed, nothing is agreed to."""
+        return not {"accept", "edit"}.isdisjoint(self.ask.allowed)
+
+    def answered(self) -> Listed:
+        """What the agent is told."""
+        if not self.approval.decision or not self.approval.decision.answer_json:
+            return Listed()
+        return said("What the agent is told", "\n".join(answers_of(self.approval)), REASON)
+
+    def yes(self) -> Iterator[Block]:
+        """*Approve*, *Edit…* and *Respond…*."""
+        if "accept" in self.ask.allowed:
+            yield from super().yes()
+        if "edit" in self.ask.allowed:
+            yield from super().last()
+        if "response" in self.ask.allowed:
+            yield self.button("Respond…", ActionId.RESPOND)
+
+    def no(self) -> Iterator[Block]:
+        """*Ignore*."""
+        if "ignore" in self.ask.allowed:
+            yield self.button("Ignore", ActionId.IGNORE)
+
+    def last(self) -> Iterator[Block]:
+        """Nothing: the edit stands before the no."""
+        yield from ()
+
+    def press(self, action: str) -> OpenModal | DecisionDraft:
+        """Ignore at once, or open the form of a response."""
+        if action == ActionId.IGNORE:
+            return self.draft(status=Status.REJECTED)
+        if action == ActionId.RESPOND:
+            return OpenModal(view=self._respond_modal())
+        return super().press(action)
+
+    def submit(self, modal_id: str, values: Values) -> DecisionDraft | Proposal | Errors:
+        """Read the response, or the edit."""
+        if modal_id != ActionId.RESPOND_MODAL:
+            return super().submit(modal_id, values)
+        text = read_text(values, RESPONSE)
+        if not text:
+            return {RESPONSE: "Please write what the agent should be told."}
+        return self.draft(status=Status.ANSWERED, answer=texts_json([text]))
+
+    def _respond_modal(self) -> Block:
+        hint = "The call does not run. The agent gets this in place of its result."
+        label = "What should the agent be told?"
+        block = text_input(RESPONSE, label, MOST_ANSWER, hint=hint, optional=False)
+        words = ("Respond", "Respond")
+        return modal(self.approval, ActionId.RESPOND_MODAL, words, [named(self.approval), block])

@@ -1,0 +1,167 @@
+"""May a graph or an agent go on? Continue, stop, or edit the state that it goes on with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import ClassVar, TypeGuard, cast
+
+from agents.core.address import Address
+from agents.core.codec import Json, encode
+from agents.graph.commands import StateEdit
+from agents.graph.nodes.questions import Question
+from agents.prebuilt.stages import StageInfo, StageResult
+from bot.questions.base import Brief
+from bot.questions.call import CallQuestion
+from bot.questions.drawing import register
+from bot.questions.form import Ask, Form, in_order
+from bot.questions.values import object_schema, readable
+from storage.records import Decision, Kind, Status
+
+_KINDS = {bool: "boolean", int: "integer", float: "number", str: "string"}
+
+
+@register
+class StepQuestion(CallQuestion):
+    """Asks whether to go on, where an agent or a graph was told to stop."""
+
+    form = Form.STEP
+    outcomes: ClassVar[Mapping[Status, str]] = {
+        Status.APPROVED: "Continued",
+        Status.REJECTED: "Stopped",
+    }
+    yes_label = "Continue"
+    edited_label = "Edited and continued"
+    edit_words = ("Edit and continue", "Continue")
+
+    @classmethod
+    def read(cls, info: object) -> Brief | None:
+        """Read a breakpoint, or the stage of an agent."""
+        if isinstance(info, StageInfo):
+            return _of_stage(info)
+        is_breakpoint = isinstance(info, Question) and info.kind != "node"
+        return _of_breakpoint(cast("Question", info)) if is_breakpoint else None
+
+    def takes(self, decision: Decision) -> bool:
+        """A yes that leaves as it is what has no form; a no."""
+        if not super().takes(decision):
+            return False
+        if not decision.arguments_json:
+            return True
+        before, after = self.arguments, json.loads(decision.arguments_json)
+        names = set(self.ask.names)
+        return set(after) <= set(before) | names and all(
+            name in after and in_order(after[name]) == in_order(before[name])
+            for name in set(before) - names
+        )
+
+    def answer(self, info: object) -> object:
+        """Go on, with an edit or without; or stop."""
+        decision = self.decision
+        is_yes = decision.status is Status.APPROVED
+        if isinstance(info, StageInfo):
+            return StageResult(
+                proceed=is_yes, reason=self.reason, digest=decision.digest, by=decision.by
+            )
+        return StateEdit(self._changes()) if is_yes and decision.arguments_json else self.verdict()
+
+    def form_values(self) -> dict[str, object]:
+        """What can be edited of the state."""
+        known = self.arguments
+        return {name: known[name] for name in self.ask.names if name in known}
+
+    def lets_run(self, address: str) -> bool:
+        """A yes lets run the node that it stopped before, too."""
+        if super().lets_run(address):
+            return True
+        here = Address.parse(address)
+        node = here.segments[-1]
+        return str(here.parent) == self.approval.address and (
+            node.type == "node" and self.approval.rule == f"before {node.id}"
+        )
+
+    def no_label(self) -> str:
+        """It stops."""
+        return "Stop"
+
+    def edited_title(self, decision: Decision) -> str:  # noqa: ARG002 - it names the step
+        """The title names the step, whatever the state is."""
+        return self.approval.title
+
+    def _changes(self) -> dict[str, object]:
+        before, after = self.arguments, json.loads(self.decision.arguments_json)
+        return {
+            name: value
+            for name, value in after.items()
+            if name not in before or json.dumps(before[name]) != json.dumps(value)
+        }
+
+
+def _of_stage(info: StageInfo) -> Brief:
+    stage = "it thinks" if info.stage == "agent" else "its tools run"
+    return Brief(
+        kind=Kind.APPROVAL,
+        title=f"“{info.agent_name}” stopped {info.when} {stage}",
+        arguments={"calls": [dict(call) for call in info.calls]} if info.calls else {},
+        ask=Ask(form=Form.STEP, label="What it wants to call"),
+        why=info.said,
+        digest=info.digest,
+    )
+
+
+def _of_breakpoint(info: Question) -> Brief:
+    state = {name: readable(encode(value)) for name, value in (info.state or {}).items()}
+    return Brief(
+        kind=Kind.APPROVAL,
+        title=f"The graph stopped {info.kind} “{info.node}”",
+        arguments=cast("dict[str, object]", {**state, **_sends(info, state)}),
+        ask=Ask(form=Form.STEP, label="State", schema=_state_schema(info)),
+        rule=f"{info.kind} {info.node}",
+    )
+
+
+def _sends(info: Question, state: Mapping[str, Json]) -> dict[str, Json]:
+    """What runs with arguments of its own; after an edit, the graph works it out anew."""
+    found: dict[str, Json] = {}
+    for at, send in enumerate(info.sends, 1):
+        which = f" ({at} of {len(info.sends)})" if len(info.sends) > 1 else ""
+        name = f"“{send.node}” gets, unless edited{which}"
+        while name in state:
+            name = f"{name} "
+        found[name] = readable(encode(send.arg))
+    return found
+
+
+def _state_schema(info: Question) -> dict[str, Json] | None:
+    """JSON schema of what can be edited of a state: what is plain JSON data.
+
+    What the graph says of its keys counts; of others, the kind of value that is there.
+    """
+    state = info.state or {}
+    plain = {name: encode(value) for name, value in state.items() if _is_plain(value)}
+    if not plain:
+        return None
+    known = info.state_schema or {}
+    return object_schema({name: known.get(name) or _kind(value) for name, value in plain.items()})
+
+
+def _kind(value: Json) -> Json:
+    if type(value) in _KINDS:
+        return {"type": _KINDS[type(value)]}
+    if isinstance(value, list):
+        texts = value and all(isinstance(one, str) for one in value)
+        return {"type": "array", **({"items": {"type": "string"}} if texts else {})}
+    return {"type": "object"} if isinstance(value, dict) else {}
+
+
+def _is_plain(value: object) -> TypeGuard[Json]:
+    """Whether a value is JSON data, and is written as it is."""
+    match value:
+        case None | bool() | int() | float() | str():
+            return encode(cast("object", value)) == value
+        case list():
+            return all(_is_plain(item) for item in value)
+        case dict():
+            return "$type" not in value and all(_is_plain(item) for item in value.values())
+        case _:
+            return False

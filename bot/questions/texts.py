@@ -1,0 +1,130 @@
+"""A question, or several: a text answers each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+from agents import FollowUpInfo
+from agents.graph.nodes.questions import Question
+from bot.layout.action_ids import ActionId
+from bot.layout.blocks import Block, line, literal, rich
+from bot.layout.modals import MOST_ANSWER, Errors, Values, modal, read_text, text_input
+from bot.layout.text import clip, show
+from bot.questions.base import Brief
+from bot.questions.drawing import (
+    MOST_QUESTIONS,
+    DecisionDraft,
+    DrawnQuestion,
+    OpenModal,
+    Proposal,
+    answers_of,
+    questions_of,
+    register,
+)
+from bot.questions.form import Form, in_order
+from bot.questions.values import text_brief, value_brief
+from bot.redaction.mask import mask_text
+from storage.records import Decision, Kind
+
+MOST_ANSWERS = 90
+QUESTION_WHOLE = 2_900
+_LABEL = 1_900
+
+
+def texts_json(texts: Sequence[str]) -> str:
+    """Write answers, one for each question, as a decision keeps them."""
+    return in_order(list(texts))
+
+
+def texts_of(decision: Decision) -> list[str]:
+    """Read them again; empty unless each is a text with something in it."""
+    found = json.loads(decision.answer_json)
+    fits = isinstance(found, list) and all(isinstance(one, str) and one.strip() for one in found)
+    return found if fits else []
+
+
+def answer_id(index: int) -> str:
+    """Block id of the input for one question; the first is 0."""
+    return f"answer_{index}"
+
+
+@register
+class TextsQuestion(DrawnQuestion):
+    """Asks for a text, or several."""
+
+    form = Form.TEXTS
+    kinds = frozenset({Kind.QUESTION})
+
+    @classmethod
+    def read(cls, info: object) -> Brief | None:
+        """Read questions, plain values, and what a node asks without saying what it wants."""
+        match info:
+            case FollowUpInfo():
+                return text_brief([str(question) for question in info.questions])
+            case Question(kind="node", schema=None):
+                return value_brief(info.value)
+            case None | str() | int() | float() | list() | dict():
+                return value_brief(info)
+            case _:
+                return None
+
+    def takes(self, decision: Decision) -> bool:
+        """Texts."""
+        return decision.status is self.yes_status and bool(texts_of(decision))
+
+    def answer(self, info: object) -> object:
+        """The text; several are put under their questions."""
+        text = self.answer_text()
+        return info.answer(text) if isinstance(info, FollowUpInfo) else text
+
+    def read_reply(self, text: str) -> str:
+        """Any reply answers."""
+        return texts_json([text])
+
+    def can_agree(self) -> bool:
+        """A text agrees to nothing."""
+        return False
+
+    def hint(self) -> str:
+        """Say that a reply will do."""
+        return "Reply in this thread, or choose *Answer…*"
+
+    def answers(self) -> dict[int, str]:
+        """The answers by question; a single one, such as a reply, is below the last."""
+        answers = answers_of(self.approval)
+        if len(answers) == 1:
+            return {min(len(questions_of(self.approval)), MOST_QUESTIONS) - 1: answers[0]}
+        return dict(enumerate(answers))
+
+    def yes(self) -> Iterator[Block]:
+        """*Answer…*."""
+        yield self.button("Answer…", ActionId.ANSWER, "primary")
+
+    def press(self, action: str) -> OpenModal | DecisionDraft:
+        """Open the form."""
+        if action != ActionId.ANSWER:
+            return super().press(action)
+        blocks = [*self._inputs()][:100]
+        words = ("Answer", "Answer")
+        return OpenModal(view=modal(self.approval, ActionId.ANSWER_MODAL, words, blocks))
+
+    def submit(self, modal_id: str, values: Values) -> DecisionDraft | Proposal | Errors:
+        """Read the form; every question needs an answer."""
+        if modal_id != ActionId.ANSWER_MODAL:
+            return super().submit(modal_id, values)
+        count = len(questions_of(self.approval)[:MOST_ANSWERS])
+        texts = [read_text(values, answer_id(index)) for index in range(count)]
+        missing = [answer_id(index) for index, text in enumerate(texts) if not text]
+        if missing:
+            return dict.fromkeys(missing, "Please write an answer.")
+        return self.draft(answer=texts_json(texts))
+
+    def _inputs(self) -> Iterator[Block]:
+        for index, question in enumerate(questions_of(self.approval)[:MOST_ANSWERS]):
+            clean = mask_text(question)
+            label = clip(clean, _LABEL)
+            if show(clean, _LABEL).hidden:
+                yield rich(line(literal(show(clean, QUESTION_WHOLE).text)))
+                label = f"Question {index + 1}"
+            yield text_input(answer_id(index), label, MOST_ANSWER, optional=False)

@@ -1,0 +1,87 @@
+"""What no other kind knows: a text answers it where its info takes one, else only a program."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from agents.core.errors import ResumeDataError
+from agents.core.infos import CallInfo
+from agents.core.pending import Answerable
+from bot.layout.arguments import Listed
+from bot.layout.parts import REASON, said
+from bot.questions.base import Brief
+from bot.questions.call import call_brief
+from bot.questions.drawing import DrawnQuestion, register
+from bot.questions.form import Ask, Form
+from bot.questions.values import text_brief
+from storage.records import Decision
+
+_MOST_ERROR = 300
+
+
+@register
+class UnknownQuestion(DrawnQuestion):
+    """Says that only a program can answer."""
+
+    form = Form.PROGRAM
+
+    @classmethod
+    def read(cls, info: object) -> Brief:
+        """Read any info."""
+        program = _only_programs(info)
+        if isinstance(info, CallInfo):  # a gate of somebody's own: nothing runs by a guess
+            brief = call_brief(info)
+            ask = replace(brief.ask, form=Form.PROGRAM, reason="", program=program)
+            return replace(brief, ask=ask)
+        brief = text_brief([_words(info)])
+        return replace(brief, ask=Ask(form=Form.PROGRAM, program=program)) if program else brief
+
+    def takes(self, decision: Decision) -> bool:  # noqa: ARG002 - a port
+        """Nothing."""
+        return False
+
+    def answer(self, info: object) -> object:
+        """A text, which the info refuses."""
+        if isinstance(info, CallInfo):
+            raise ResumeDataError(f"{type(info).__name__} is not answered by people")
+        return self.answer_text()
+
+    def reply_hint(self) -> str:
+        """Say that nobody can answer it here."""
+        return "This cannot be answered here: only a program can. The card says more."
+
+    def can_agree(self) -> bool:
+        """Nobody can."""
+        return False
+
+    def hint(self) -> str:
+        """Say that nobody can answer it here."""
+        return "This cannot be answered here."
+
+    def content(self) -> tuple[Listed, ...]:
+        """What is asked, and why only a program can answer."""
+        return (*super().content(), self.of_call())
+
+    def of_call(self) -> Listed:
+        """Why only a program can answer."""
+        return said("Only a program can answer this", self.ask.program, REASON)
+
+
+def _words(info: object) -> str:
+    try:
+        return str(info).strip() or type(info).__name__
+    except Exception:  # noqa: BLE001 - code of an agent's author: a question is shown all the same
+        return type(info).__name__
+
+
+def _only_programs(info: object) -> str:
+    """Why a text does not answer an info; empty when it does."""
+    if not isinstance(info, Answerable):
+        return "" if not isinstance(info, CallInfo) else type(info).__name__
+    try:
+        info.check_answer("text")
+    except ResumeDataError as error:
+        return f"{type(info).__name__}: {error}"[:_MOST_ERROR]
+    except Exception as error:  # noqa: BLE001 - code of an agent's author; then nobody answers here
+        return f"{type(info).__name__}: it fails with {type(error).__name__}"
+    return ""

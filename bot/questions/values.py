@@ -1,0 +1,88 @@
+"""Values that an agent's author asks about: as people read them, and as a form gives them back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import cast
+
+from agents import ApprovalResult
+from agents.core.codec import Json, encode
+from agents.graph.nodes.questions import Question
+from agents.graph.state.shapes import schema_of
+from bot.questions.base import Brief
+from bot.questions.form import Ask, Form
+from storage.records import Kind
+
+VERDICT = schema_of(ApprovalResult)
+"""A node that wants this answer asks for approval, and not for something to know."""
+
+
+def typed_answer(info: object) -> dict[str, Json] | None:
+    """JSON schema of the answer that a node wants to know; None when there is none."""
+    if not isinstance(info, Question) or info.kind != "node" or info.schema == VERDICT:
+        return None
+    return info.schema
+
+
+def text_brief(questions: list[str]) -> Brief:
+    """Questions that a text answers, each."""
+    one = len(questions) == 1
+    return Brief(
+        kind=Kind.QUESTION,
+        title="A question for you" if one else "Some questions for you",
+        arguments={"questions": questions},
+        ask=Ask(form=Form.TEXTS),
+    )
+
+
+def value_brief(value: object) -> Brief:
+    """A question that is any storable value: a text as it is, the rest laid out below."""
+    if isinstance(value, str) and value.strip():
+        return text_brief([value])
+    shown = readable(encode(value))
+    if not isinstance(shown, dict):
+        return text_brief([json.dumps(shown, ensure_ascii=False)])
+    asked = shown.get("question")
+    has_question = isinstance(asked, str) and asked.strip()
+    question = cast("str", asked) if has_question else "What is your answer to this?"
+    rest = {name: item for name, item in shown.items() if not has_question or name != "question"}
+    made = text_brief([question])
+    return replace(made, arguments={**made.arguments, "shown": rest} if rest else made.arguments)
+
+
+def first_question(brief: Brief) -> str:
+    """The question of a value."""
+    return cast("list[str]", brief.arguments["questions"])[0]
+
+
+def few_values(schema: Mapping[str, Json]) -> list[Json]:
+    """The values of an answer that has only a few; empty when it has many."""
+    if schema.get("type") == "boolean" and "enum" not in schema and "const" not in schema:
+        return [True, False]
+    found = schema.get("enum")
+    if not isinstance(found, list) or not all(isinstance(one, str | int) for one in found):
+        return []
+    return found if len({str(one) for one in found}) == len(found) else []
+
+
+def object_schema(fields: Mapping[str, Json]) -> dict[str, Json]:
+    """JSON schema of an object that needs all these fields."""
+    return {
+        "type": "object",
+        "properties": dict(fields),
+        "required": list(fields),
+        "additionalProperties": False,
+    }
+
+
+def readable(data: Json) -> Json:
+    """Stored data as people read it: without the names of types."""
+    if isinstance(data, list):
+        return [readable(item) for item in data]
+    if not isinstance(data, dict):
+        return data
+    if set(data) == {"$type", "value"}:
+        return readable(data["value"])
+    return {name: readable(item) for name, item in data.items()}

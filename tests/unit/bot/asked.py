@@ -1,0 +1,77 @@
+"""Presses buttons of a record and submits its forms, without Slack."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from bot.layout.action_ids import ActionId
+from bot.layout.blocks import Block
+from bot.layout.modals import Errors, Values
+from bot.questions.choice import ChoiceQuestion
+from bot.questions.drawing import DecisionDraft, OpenModal, Proposal, drawn_question
+from bot.questions.fields import FieldsQuestion
+from bot.questions.inputs import InputsQuestion
+from storage.records import Approval
+
+
+def modal_of(approval: Approval, action: str) -> Block:
+    """The modal that a button opens."""
+    result = drawn_question(approval).press(action)
+    assert isinstance(result, OpenModal)
+    return result.view
+
+
+def answer_modal(approval: Approval) -> Block:
+    return modal_of(approval, ActionId.ANSWER)
+
+
+def choose_modal(approval: Approval) -> Block:
+    return modal_of(approval, ActionId.CHOOSE)
+
+
+def edit_modal(approval: Approval) -> Block:
+    return modal_of(approval, ActionId.EDIT)
+
+
+def reject_modal(approval: Approval) -> Block:
+    return modal_of(approval, ActionId.REJECT)
+
+
+def obstacle_of(approval: Approval) -> str:
+    """Why the form of a record cannot be made."""
+    question = drawn_question(approval)
+    assert isinstance(question, InputsQuestion)
+    return question.obstacle
+
+
+def draft_of(approval: Approval, modal_id: str, values: Values) -> DecisionDraft:
+    """The decision that a form makes at once."""
+    result = drawn_question(approval).submit(modal_id, values)
+    assert isinstance(result, DecisionDraft)
+    return result
+
+
+def proposal_of(approval: Approval, modal_id: str, values: Values) -> Proposal:
+    """The arguments that a form gives a call."""
+    result = drawn_question(approval).submit(modal_id, values)
+    assert isinstance(result, Proposal)
+    return result
+
+
+def errors_of(approval: Approval, modal_id: str, values: Values) -> Errors:
+    """The errors at a form that decides nothing."""
+    result = drawn_question(approval).submit(modal_id, values)
+    assert isinstance(result, dict)
+    return result
+
+
+def chosen_digest(approval: Approval, ids: Sequence[str]) -> str:
+    question = drawn_question(approval)
+    assert isinstance(question, ChoiceQuestion)
+    return question.digest_of(ids)
+
+
+def filled_digest(approval: Approval, values: Mapping[str, object]) -> str:
+    question = drawn_question(approval)
+    assert isinstance(question, FieldsQuestion)
+    return question.digest_of(values)

@@ -1,0 +1,108 @@
+"""A kind of question from outside, in one file: how good was it, from one star to five?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from agents import ResumeDataError, register
+from bot.layout.arguments import Listed
+from bot.layout.blocks import Block
+from bot.layout.modals import Errors, Values, modal, named, read_text, text_input
+from bot.layout.parts import said
+from bot.questions.base import Brief
+from bot.questions.drawing import (
+    DecisionDraft,
+    DrawnQuestion,
+    OpenModal,
+    Proposal,
+    register as register_kind,
+)
+from bot.questions.form import Ask, in_order
+from storage.records import Decision, Kind, Status
+
+BEST = "countersign:rating_best"
+OTHER = "countersign:rating_other"
+MODAL = "countersign:rating_modal"
+_STARS = frozenset({"1", "2", "3", "4", "5"})
+
+
+@register("tests.rating_info/1")
+@dataclass(frozen=True, slots=True)
+class RatingInfo:
+    """Asks how good something was."""
+
+    topic: str
+
+    def __str__(self) -> str:
+        return f"How good was {self.topic}?"
+
+    def check_answer(self, answer: object) -> None:
+        """A whole number of stars."""
+        if not isinstance(answer, int):
+            raise ResumeDataError("expected a number of stars")
+
+
+@register_kind
+class RatingQuestion(DrawnQuestion):
+    """Asks for stars: a button for the best, a form for the rest, or a reply."""
+
+    form = "tests.rating"
+    kinds = frozenset({Kind.QUESTION})
+
+    @classmethod
+    def read(cls, info: object) -> Brief | None:
+        if not isinstance(info, RatingInfo):
+            return None
+        return Brief(
+            kind=Kind.QUESTION,
+            title=f"Rate {info.topic}",
+            arguments={"questions": [str(info)]},
+            ask=Ask(form=cls.form),
+        )
+
+    def takes(self, decision: Decision) -> bool:
+        stars = str(decision.answer_json)
+        return decision.status is self.yes_status and stars in _STARS
+
+    def answer(self, info: object) -> object:
+        return int(self.decision.answer_json)
+
+    def read_reply(self, text: str) -> str:
+        return text.strip() if text.strip() in _STARS else ""
+
+    def reply_hint(self) -> str:
+        return "Please reply with a number from 1 to 5."
+
+    def can_agree(self) -> bool:
+        return False
+
+    def hint(self) -> str:
+        return "Choose below, or reply with a number from 1 to 5."
+
+    def outcome(self) -> str:
+        return "Rated" if self.approval.status is Status.ANSWERED else super().outcome()
+
+    def answered(self) -> Listed:
+        decision = self.approval.decision
+        return said("Stars", decision.answer_json, 100) if decision else Listed()
+
+    def yes(self) -> Iterator[Block]:
+        yield self.button("Five stars", BEST, "primary")
+        yield self.button("Other…", OTHER)
+
+    def press(self, action: str) -> OpenModal | DecisionDraft:
+        if action == BEST:
+            return self.draft(answer=in_order(5))
+        if action == OTHER:
+            blocks = [named(self.approval), text_input("stars", "Stars", 1, optional=False)]
+            return OpenModal(view=modal(self.approval, MODAL, ("Rate", "Rate"), blocks))
+        return super().press(action)
+
+    def submit(self, modal_id: str, values: Values) -> DecisionDraft | Proposal | Errors:
+        if modal_id != MODAL:
+            return super().submit(modal_id, values)
+        stars = read_text(values, "stars")
+        if stars not in _STARS:
+            return {"stars": "Please write a number from 1 to 5."}
+        return self.draft(answer=stars)

@@ -1,0 +1,110 @@
+"""A kind of question from outside plays through Slack: its card, buttons, form and reply."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from agents import ResumeDataError
+from bot.layout.action_ids import ActionId
+from bot.questions.base import answer_from
+from bot.questions.drawing import drawn_question, register
+from bot.questions.form import FORM, ask_of
+from bot.sandbox.blockkit.rules import message_errors, view_errors
+from bot.slack.cards import card_for
+from storage.records import Approval, Kind, Status
+from storage.sqlite import SqliteStorage
+from tests.scenario.asking import RAN, custom
+from tests.unit.bot.counter_stage import Counter, a_click, a_submission, an_event, typed
+from tests.unit.bot.info_samples import approval_of, decided, forced, is_refused
+from tests.unit.bot.office import ADA, Office
+from tests.unit.bot.questions.rating import BEST, MODAL, OTHER, RatingInfo, RatingQuestion
+
+INFO = RatingInfo("the release")
+
+
+@pytest.fixture
+async def counter(storage: SqliteStorage) -> Counter:
+    RAN.clear()
+    counter = Counter.on(Office(storage, [], make_agent=custom(INFO)))
+    await counter.send(an_event(text="<@UBOT> go"))
+    return counter
+
+
+def actions_in(approval: Approval) -> list[str]:
+    blocks = card_for(approval, approvers_text="everybody").blocks
+    rows = [block["elements"] for block in blocks if block["type"] == "actions"]
+    return [button["action_id"] for row in rows for button in row]
+
+
+async def test_its_card_has_its_own_buttons(counter: Counter) -> None:
+    approval = await counter.office.the_approval()
+    assert (approval.kind, ask_of(approval).form) == (Kind.QUESTION, RatingQuestion.form)
+    assert isinstance(drawn_question(approval), RatingQuestion)
+    assert actions_in(approval) == [BEST, OTHER, ActionId.WITHDRAW]
+    card = card_for(approval, approvers_text="everybody")
+    assert "How good was the release?" in json.dumps(card.blocks)
+    assert message_errors({"text": card.text, "blocks": card.blocks}) == []
+
+
+async def test_its_button_decides_and_resumes(counter: Counter) -> None:
+    pending = await counter.office.the_approval()
+    await counter.send(a_click(pending, BEST))
+    approval = await counter.office.storage.approvals.get(pending.approval_id)
+    assert approval.status is Status.ANSWERED
+    assert RAN == [5]
+    card = json.dumps(card_for(approval, approvers_text="").blocks)
+    assert "Rated" in card
+    assert actions_in(approval) == []
+
+
+async def test_its_form_opens_refuses_and_decides(counter: Counter) -> None:
+    approval = await counter.office.the_approval()
+    await counter.send(a_click(approval, OTHER))
+    (view,) = counter.views.opened
+    assert view["callback_id"] == MODAL
+    assert view_errors(view) == []
+    answer = await counter.send(a_submission(approval, MODAL, typed("stars", "9")))
+    assert json.loads(answer.body)["errors"] == {"stars": "Please write a number from 1 to 5."}
+    assert RAN == []
+    await counter.send(a_submission(approval, MODAL, typed("stars", "3")))
+    assert RAN == [3]
+
+
+async def test_a_reply_answers_it(counter: Counter) -> None:
+    question = drawn_question(await counter.office.the_approval())
+    assert (question.read_reply(" 4 "), question.read_reply("great")) == ("4", "")
+
+
+@pytest.mark.parametrize("action", [ActionId.APPROVE, ActionId.ACCEPT, "countersign:no_such"])
+async def test_buttons_of_other_kinds_do_nothing(counter: Counter, action: str) -> None:
+    await counter.send(a_click(await counter.office.the_approval(), action))
+    assert "not one that I made" in counter.told(ADA)
+    assert RAN == []
+
+
+def test_what_it_does_not_take_is_not_recorded() -> None:
+    approval = approval_of(INFO)
+    decided(approval, Status.ANSWERED, answer_json="5")
+    for wrong in ("6", "", '"5"', "[5]"):
+        is_refused(approval, Status.ANSWERED, answer_json=wrong)
+
+
+def test_a_damaged_answer_resumes_nothing() -> None:
+    assert answer_from(decided(approval_of(INFO), Status.ANSWERED, answer_json="5"), INFO) == 5
+    with pytest.raises(ResumeDataError):
+        answer_from(forced(approval_of(INFO), Status.ANSWERED, answer_json="x"), INFO)
+
+
+def test_a_form_has_one_kind() -> None:
+    with pytest.raises(ValueError, match="already"):
+        register(RatingQuestion)
+
+
+def test_a_form_that_is_not_there_any_more_is_answered_by_nobody() -> None:
+    approval = replace(approval_of(INFO), schema_json=json.dumps({FORM: "tests.gone"}))
+    assert "does not know how it is answered" in ask_of(approval).program
+    assert actions_in(approval) == [ActionId.WITHDRAW]
+    is_refused(approval, Status.ANSWERED, answer_json="5")
