@@ -151,7 +151,7 @@ class ThreadInbox:
             if await self.approvals.withdrawals.add_words(
                 approval, by=incoming.user_id, text=words, at_ms=at_ms
             ):
-                self.outbox.spawn(self.approvals.attend(approval.approval_id))
+                self.outbox.spawn(self.approvals.attendance.attend(approval.approval_id))
 
     async def sort(self, work: ThreadPass) -> list[str]:
         """Go through the new messages of a thread: refuse strangers' ones, record answers.

@@ -58,7 +58,7 @@ class Sweep:
         now = self.clock()
         approvals = await self.storage.approvals.due(now_ms=now, limit=BATCH)
         for approval in approvals:
-            self.spawn(self.approvals.attend(approval.approval_id))
+            self.spawn(self.approvals.attendance.attend(approval.approval_id))
         threads = await self.storage.threads.due(now_ms=now, limit=BATCH)
         for thread in threads:
             self.spawn(self.threads.work(thread.thread_id))

@@ -169,7 +169,7 @@ class Settlement:
             was=str(approval.status),
             why=str(error),
         )
-        self.spawn(self.approvals.attend(approval.approval_id))
+        self.spawn(self.approvals.attendance.attend(approval.approval_id))
         return withdrawn
 
     async def _cancel(self, approval: Approval) -> Approval | None:
@@ -186,7 +186,7 @@ class Settlement:
             )
         except RecordConflictError:
             return None
-        self.spawn(self.approvals.attend(approval.approval_id))
+        self.spawn(self.approvals.attendance.attend(approval.approval_id))
         return cancelled
 
 

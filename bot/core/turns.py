@@ -314,7 +314,8 @@ class Turns:
             return Progress.AGAIN
         await self._requesters.note_decided(work, decided)
         if decided:
-            entries = resume_entries(decided, self.clock(), is_noted=self.approvals.is_noted)
+            is_noted = self.approvals.attendance.is_noted
+            entries = resume_entries(decided, self.clock(), is_noted=is_noted)
             await self.storage.audit.append_all(entries)
         for approval in decided:
             if approval.kind is Kind.DOUBT and approval.status is Status.ANSWERED:

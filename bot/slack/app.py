@@ -17,6 +17,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from agents import Agent, Runner
 from bot.clock import steady_clock
 from bot.core.approvals import Approvals
+from bot.core.attendance.visits import Attendance
 from bot.core.catalog import Catalog
 from bot.core.edits import Edits
 from bot.core.inbox import ThreadInbox
@@ -166,21 +167,27 @@ def build(
     )
     outbox = Outbox(storage=storage, notifier=notifier, clock=clock, owner=owner, spawn=tasks.spawn)
     waker = _Waker()
-    approvals = Approvals(
+    attendance = Attendance(
         storage=storage,
-        access=Access(directory),
+        directory=directory,
         notifier=notifier,
         clock=clock,
         owner=owner,
         wake=waker,
         remind_after=rules.remind_after,
+    )
+    approvals = Approvals(
+        storage=storage,
+        access=Access(directory),
+        clock=clock,
         folded=is_folded,
+        attendance=attendance,
     )
     witness = Witness(
         storage.approvals,
         storage.audit,
         clock,
-        lambda approval_id: tasks.spawn(approvals.attend(approval_id)),
+        lambda approval_id: tasks.spawn(attendance.attend(approval_id)),
         quick=QUICK_CALL,
     )
     starts = Starts(
@@ -189,7 +196,7 @@ def build(
         clock=clock,
         max_age=rules.max_age,
         known=witness.watched,
-        attend=lambda approval_id: tasks.spawn(approvals.attend(approval_id)),
+        attend=lambda approval_id: tasks.spawn(attendance.attend(approval_id)),
     )
     catalog = Catalog(
         agents,
@@ -229,7 +236,7 @@ def build(
     )
 
     async def catch_up() -> None:
-        await approvals.catch_up()
+        await attendance.catch_up()
         for thread_id in await threads.catch_up():
             waker(thread_id)
 

@@ -5,6 +5,13 @@ from __future__ import annotations
 _SQLITE = ("-k", "sqlite-memory or unit or (sqlite and restart)", "-m", "not mongo")
 _MONGO = ("-k", "mongo-pymongo")
 _POLICY = ("tests/unit/agents/policy/test_rules.py", "tests/unit/agents/policy/test_edges.py")
+_ATTENDANCE = (
+    "tests/unit/bot/core/test_attendance.py",
+    "tests/unit/bot/core/test_due_work.py",
+    "tests/unit/bot/core/test_escalation.py",
+    "tests/unit/bot/core/test_refusals.py",
+    "tests/unit/bot/core/flows/test_token_away.py",
+)
 _GATES = (
     "tests/unit/agents/runs/test_judging.py",
     "tests/unit/agents/gates/test_nested.py",
@@ -74,6 +81,9 @@ NEAREST: dict[str, tuple[str, ...]] = {
         "tests/unit/bot/core/flows/test_token_away.py",
         "tests/unit/bot/core/test_unseen.py",
     ),
+    "bot/core/attendance/drawing.py": _ATTENDANCE,
+    "bot/core/attendance/reminders.py": ("tests/unit/bot/core/test_reminders.py",),
+    "bot/core/attendance/visits.py": _ATTENDANCE,
     "bot/redaction/call.py": (
         "tests/unit/bot/redaction/test_call.py",
         "tests/unit/bot/redaction/test_masks_of_values.py",

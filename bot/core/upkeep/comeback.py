@@ -84,7 +84,7 @@ class Comeback:
                 continue
             to_ms, now_ms = thread.restored_to_ms, self.clock()
             if await ask_anew(self.storage, approval, to_ms=to_ms, now_ms=now_ms):
-                self.spawn(self.turns.approvals.attend(approval.approval_id))
+                self.spawn(self.turns.approvals.attendance.attend(approval.approval_id))
 
     async def _cut(self, thread: Thread) -> None:
         """End the turn; whether what people had let run has run is not known."""

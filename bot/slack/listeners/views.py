@@ -99,7 +99,7 @@ async def _propose(
     if isinstance(edited, str):
         return question.refuse(edited)
     follow = desk.approvals.follow_up(edited) if edited.decision else None
-    desk.spawn(follow or desk.approvals.attend(edited.approval_id))
+    desk.spawn(follow or desk.approvals.attendance.attend(edited.approval_id))
     return {}
 
 

@@ -163,7 +163,7 @@ class Crowd:
         if decided.decision is not None:
             office.queue.spawn(office.approvals.follow_up(decided))
         else:
-            office.queue.spawn(office.approvals.attend(decided.approval_id))
+            office.queue.spawn(office.approvals.attendance.attend(decided.approval_id))
         await office.queue.run()
 
     async def _record(self, who: str, seen: Approval, choice: str) -> Approval:

@@ -19,6 +19,7 @@ from agents import (
 from agents.models import Turn
 from agents.tools.base import Tool
 from bot.core.approvals import Approvals
+from bot.core.attendance.visits import Attendance
 from bot.core.inbox import Incoming, ThreadInbox
 from bot.core.outbox import Outbox
 from bot.core.runs.history import ThreadHistory
@@ -108,7 +109,7 @@ class Office:
             self.storage.approvals,
             self.storage.audit,
             self.clock,
-            lambda approval_id: self.queue.spawn(self.approvals.attend(approval_id)),
+            lambda approval_id: self.queue.spawn(self.attendance.attend(approval_id)),
         )
         self.runner = Runner(
             agent,
@@ -122,7 +123,7 @@ class Office:
                 clock=self.clock,
                 max_age=self.rules.max_age,
                 known=self.witness.watched,
-                attend=lambda approval_id: self.queue.spawn(self.approvals.attend(approval_id)),
+                attend=lambda approval_id: self.queue.spawn(self.attendance.attend(approval_id)),
                 sleep=self._sleep,
             ),
             recorder=self.witness,
@@ -135,15 +136,21 @@ class Office:
             owner=self.owner,
             spawn=self.queue.spawn,
         )
-        self.approvals = Approvals(
+        self.attendance = Attendance(
             storage=self.storage,
-            access=self.access,
+            directory=self.directory,
             notifier=self.notifier,
             clock=self.clock,
             owner=self.owner,
             wake=lambda thread_id: self.queue.spawn(self.threads.work(thread_id)),
             remind_after=self.rules.remind_after,
+        )
+        self.approvals = Approvals(
+            storage=self.storage,
+            access=self.access,
+            clock=self.clock,
             folded=is_folded,
+            attendance=self.attendance,
         )
         self.inbox = ThreadInbox(
             storage=self.storage,

@@ -138,10 +138,10 @@ async def test_one_attendance_of_an_approval_goes_on_at_a_time_and_sees_what_oth
 
     notifier.before = hold
     await redrawn(office, approval)
-    first = asyncio.create_task(office.approvals.attend(approval.approval_id))
+    first = asyncio.create_task(office.attendance.attend(approval.approval_id))
     await begun.wait()
     await redrawn(office, approval)
-    others = [asyncio.create_task(office.approvals.attend(approval.approval_id)) for _ in range(3)]
+    others = [asyncio.create_task(office.attendance.attend(approval.approval_id)) for _ in range(3)]
     await asyncio.sleep(0)
     go_on.set()
     async with asyncio.timeout(10):
@@ -162,16 +162,16 @@ async def test_whoever_waits_for_an_attendance_that_fails_goes_on(storage: Sqlit
 
     notifier.before = hold
     await redrawn(office, approval)
-    first = asyncio.create_task(office.approvals.attend(approval.approval_id))
+    first = asyncio.create_task(office.attendance.attend(approval.approval_id))
     await begun.wait()
-    other = asyncio.create_task(office.approvals.attend(approval.approval_id))
+    other = asyncio.create_task(office.attendance.attend(approval.approval_id))
     await asyncio.sleep(0)
     first.cancel()
     async with asyncio.timeout(10):
         await asyncio.wait([first, other])
     assert not other.cancelled()
     office.clock.forward(seconds=LEASE.total_seconds())
-    await office.approvals.attend(approval.approval_id)
+    await office.attendance.attend(approval.approval_id)
     assert await is_at_rest(office, approval)
 
 
@@ -200,7 +200,8 @@ async def test_i12_a_decision_that_nobody_noted_is_noted_with_its_resume(
     )
     await office.approvals.decide(approval, decision)  # and its process dies
     other = Office(storage, [say("Paid.")], clock=office.clock, owner="other")
-    other.approvals = replace(other.approvals, wake=lambda _: None)
+    silent = replace(other.attendance, wake=lambda _: None)
+    other.approvals = replace(other.approvals, attendance=silent)
     await storage.threads.wake(approval.thread_id, now_ms=office.clock())
     await other.threads.work(approval.thread_id)
     other.queue.drop()

@@ -77,7 +77,7 @@ class Room:
             self.office.queue.spawn(
                 self.office.approvals.follow_up(edited)
                 if edited.decision
-                else self.office.approvals.attend(edited.approval_id)
+                else self.office.approvals.attendance.attend(edited.approval_id)
             )
             await self.office.queue.run()
         return edited

@@ -9,7 +9,7 @@ import pytest
 
 from agents.models import call, say
 from bot.clock import backoff, milliseconds
-from bot.core import approvals as approvals_module
+from bot.core.attendance import visits as visits_module
 from bot.errors import DeliveryError
 from storage.records import Approval, Status
 from storage.sqlite import SqliteStorage
@@ -273,7 +273,7 @@ async def test_an_attendance_is_timed_from_its_claim(
     office = Office(storage, [PAY])
     await office.hear(ASK)
     approval = await office.the_approval()
-    monkeypatch.setattr(approvals_module, "ATTENDANCE", timedelta(milliseconds=30))
+    monkeypatch.setattr(visits_module, "ATTENDANCE", timedelta(milliseconds=30))
 
     async def slow(*_: object, **__: object) -> None:
         await asyncio.Event().wait()  # long before the card is drawn
@@ -282,7 +282,7 @@ async def test_an_attendance_is_timed_from_its_claim(
     storage.audit.append = slow  # type: ignore[method-assign]
     office.clock.forward(hours=9)  # it expires, and that is put on record before the card is drawn
     async with asyncio.timeout(5):
-        await office.approvals.attend(approval.approval_id)
+        await office.approvals.attendance.attend(approval.approval_id)
     stored = await storage.approvals.get(approval.approval_id)
     assert stored.leased_until_ms == 0
     assert stored.due_ms is not None

@@ -188,7 +188,7 @@ async def test_when_an_edit_asks_other_people_the_old_messages_go(storage: Sqlit
     waiting = await office.the_approval()
     changed = replace(waiting, digest="e" * 64, escalate_ms=None, remind_ms=None)
     await storage.approvals.rebind(changed, digest=waiting.digest, now_ms=office.clock())
-    await office.approvals.attend(approval.approval_id)
+    await office.approvals.attendance.attend(approval.approval_id)
     assert kinds(office) == []
     after = await office.the_approval()
     assert (after.reminder_ts, after.escalation_ts) == ("", "")

@@ -76,7 +76,7 @@ async def test_what_waits_comes_at_once_when_slack_takes_a_call_again(
     for _ in range(8):
         await later(office, seconds=600)
     accept(office)
-    await office.approvals.catch_up()
+    await office.approvals.attendance.catch_up()
     assert await office.threads.catch_up() == [THREAD_ID]
     assert await office.threads.catch_up() == []
     assert office.notifier.cards[approval.approval_id].status is Status.APPROVED
@@ -89,7 +89,7 @@ async def test_another_process_catches_up_when_it_starts(storage: SqliteStorage)
     first, approval = await refused_after_decision(storage)
     second = Office(storage, [], clock=first.clock, notifier=first.notifier, owner="second")
     accept(second)
-    await second.approvals.catch_up()
+    await second.approvals.attendance.catch_up()
     assert second.notifier.cards[approval.approval_id].status is Status.APPROVED
 
 
@@ -98,7 +98,7 @@ async def test_catching_up_leaves_alone_what_the_place_refuses(storage: SqliteSt
     refuse(office, "is_archived")
     await office.hear(ASK)
     accept(office)
-    await office.approvals.catch_up()
+    await office.approvals.attendance.catch_up()
     assert office.notifier.posts == []
 
 

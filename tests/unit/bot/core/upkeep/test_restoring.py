@@ -124,7 +124,7 @@ async def test_i4_who_decides_again_before_the_thread_is_looked_at_is_heard(dril
     approval = await office.the_approval()
     await drill.make_copy()
     office = await drill.go_back(office, say("Paid."))
-    await office.approvals.attend(approval.approval_id)  # its card is there first
+    await office.approvals.attendance.attend(approval.approval_id)  # its card is there first
 
     await office.decide(await office.the_approval(), by=ADA)
 

@@ -1,0 +1,135 @@
+"""An approval's card, brought to what its record says."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from bot.clock import milliseconds
+from bot.core.audit import note_undeliverable
+from bot.core.work import Hold
+from bot.errors import DeliveryError
+from bot.ports import Clock, Notifier
+from storage.base import ApprovalStore, AuditStore
+from storage.records import Approval, DrawnCard
+
+logger = logging.getLogger(__name__)
+
+JUST_READ = timedelta(seconds=1)
+"""The age up to which a record is drawn as it was read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visit:
+    """One attendance under a lease.
+
+    Attributes:
+        hold: The record as claimed.
+        is_born: Whether the lease is the one that a new approval has: its request is in the audit,
+            and its post is taken for begun.
+        is_told: Whether the decision that it was claimed with is in the audit, and the thread knows
+            of it.
+    """
+
+    hold: Hold[Approval]
+    is_born: bool = False
+    is_told: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """Draws cards under the leases of their approvals.
+
+    Args:
+        approvals: Where records are kept.
+        audit: Where it is noted that a card cannot be shown.
+        notifier: How cards are shown.
+        clock: The time now.
+    """
+
+    approvals: ApprovalStore
+    audit: AuditStore
+    notifier: Notifier
+    clock: Clock
+
+    async def draw(self, approval: Approval, visit: Visit) -> tuple[Approval, DrawnCard | None]:
+        """Bring the card to what the record says; return the record, and what was drawn.
+
+        A card that Slack will never take is marked so. It is tried again with what is due anyway:
+        the next reminder, a decision, the expiry, or a click on it. One that it does not take as
+        long as it refuses the app is marked, too, and tried again until it does.
+
+        Raises:
+            DeliveryError: Slack did not take it now.
+        """
+        if approval.drawn_revision >= approval.revision:
+            return approval, None
+        try:
+            drawn = await self._draw_changed(approval, visit)
+        except DeliveryError as error:
+            if error.is_permanent:
+                return await self._note_undeliverable(approval, error), None
+            if error.is_refusal:
+                await self._note_undeliverable(approval, error)
+            raise
+        card_ts = drawn.card_ts if drawn is not None else ""
+        return replace(approval, undeliverable="", card_ts=card_ts), drawn
+
+    async def _draw_changed(self, approval: Approval, visit: Visit) -> DrawnCard | None:
+        """Update the card, or post it; return what is drawn, None when the lease was lost."""
+
+        async def newest() -> Approval:
+            # Read again when it had to wait. What has changed a moment ago is drawn right after:
+            # the release sees it.
+            is_new = self.clock() - visit.hold.since_ms <= milliseconds(JUST_READ)
+            return approval if is_new else await self.approvals.get(approval.approval_id)
+
+        look_first = approval.post_tried and not visit.is_born
+        if approval.card_ts:
+            drawn = await self.notifier.update_card(approval, newest=newest)
+            if drawn is not None:
+                return DrawnCard(card_ts=approval.card_ts, revision=drawn.revision)
+            # Gone. This is recorded before another is posted, so that a crash in between
+            # leaves a post that was tried, which is looked for, and not a card to be updated.
+            if not await self.mark(approval, ""):
+                return None
+            look_first = False
+        if not visit.is_born and not await self.mark(approval, None):
+            return None
+        drawn = await self.notifier.post_card(approval, look_first=look_first, newest=newest)
+        return DrawnCard(card_ts=drawn.card_ts, revision=drawn.revision)
+
+    async def mark(
+        self, approval: Approval, card_ts: str | None, drawn_revision: int | None = None
+    ) -> bool:
+        """Put a step with the card on record; False when the lease was lost.
+
+        Args:
+            approval: As claimed.
+            card_ts: Where the card stands, "" when it is gone; None leaves that as it is.
+            drawn_revision: Of the record that it shows; None when it shows nothing new.
+        """
+        return await self.approvals.mark_card(
+            approval.approval_id,
+            fence=approval.fence,
+            card_ts=card_ts,
+            drawn_revision=drawn_revision,
+        )
+
+    async def _note_undeliverable(self, approval: Approval, error: DeliveryError) -> Approval:
+        if approval.undeliverable == error.reason:
+            return approval
+        logger.error(
+            "a card cannot be shown in Slack as it is on record%s: %s",
+            "; it is tried until Slack lets the app in again" if error.is_refusal else "",
+            error,
+            extra={"action": "card_undeliverable", "approval_id": approval.approval_id},
+        )
+        await note_undeliverable(
+            self.audit, approval, self.clock(), method=error.method, why=error.reason
+        )
+        await self.approvals.mark_undeliverable(
+            approval.approval_id, fence=approval.fence, reason=error.reason
+        )
+        return replace(approval, undeliverable=error.reason)

@@ -1,0 +1,335 @@
+"""What is due for an approval, done under a lease: draw its card, remind, escalate, expire.
+
+Each step may be repeated without harm, and the scheduler repeats what a crash left open.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+from cachetools import LRUCache
+
+from bot.clock import milliseconds
+from bot.core.attendance.drawing import Drawing, Visit
+from bot.core.attendance.reminders import Nudges
+from bot.core.audit import note_decision, note_escalation, note_request
+from bot.core.work import ATTENDANCE, CARD_RETRY, LEASE, LOOK_PATIENCE, ClaimedWork
+from bot.errors import REFUSALS, DeliveryError
+from bot.observability.context import about
+from bot.people.outlook import Outlook
+from bot.ports import Clock, Directory, Notifier
+from storage.base import Storage
+from storage.errors import RecordConflictError
+from storage.records import Approval, Decision, DrawnCard, Kind, Status
+
+logger = logging.getLogger(__name__)
+
+LOOK_AGAIN = timedelta(minutes=1)
+"""While nobody can decide: people come back."""
+MOST_AT_ONCE = 500
+"""The most cards drawn again when Slack lets the app in; the others follow by themselves."""
+_REMEMBERED = 1_000
+"""Decisions of which this process knows that they are in the audit; others go in once more."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """The outcome of an attendance.
+
+    Attributes:
+        seen: The record as last read.
+        due_ms: When it needs attention again; None when it does not.
+        failed: Whether that is because of a fault.
+        drawn: The card as it was drawn, when that is not on record yet.
+    """
+
+    seen: Approval
+    due_ms: int | None
+    failed: bool = False
+    drawn: DrawnCard | None = None
+
+
+@dataclass(slots=True)
+class _Flight:
+    """An attendance that goes on in this process.
+
+    Attributes:
+        is_wanted: Whether somebody wanted another one meanwhile.
+        over: Set at its end.
+    """
+
+    is_wanted: bool = False
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@dataclass(frozen=True, slots=True)
+class Attendance:
+    """All that is due for approvals, done by one process at a time.
+
+    Args:
+        storage: Where records are kept.
+        directory: Who people are: finds out whether anybody can decide.
+        notifier: How people are told.
+        clock: The time now.
+        owner: Name of this process in leases.
+        wake: Starts the work of a thread in this process, without waiting for it.
+        remind_after: From one reminder to the next; doubled each time.
+    """
+
+    storage: Storage
+    directory: Directory
+    notifier: Notifier
+    clock: Clock
+    owner: str
+    wake: Callable[[str], None]
+    remind_after: timedelta
+    _flights: dict[str, _Flight] = field(default_factory=dict)
+    _noted: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
+
+    @property
+    def _drawing(self) -> Drawing:
+        return Drawing(self.storage.approvals, self.storage.audit, self.notifier, self.clock)
+
+    @property
+    def _nudges(self) -> Nudges:
+        stores = self.storage.approvals, self.storage.audit
+        return Nudges(*stores, self.notifier, self.clock, self.remind_after)
+
+    def born(self, approval: Approval) -> Approval:
+        """Give a new approval, before it is put on record, a lease of this process to draw it.
+
+        So no claim is needed; and as its post is taken for begun, it is looked for when this
+        process dies.
+        """
+        until_ms = self.clock() + milliseconds(LEASE)
+        return replace(
+            approval,
+            leased_by=self.owner,
+            leased_until_ms=until_ms,
+            due_ms=until_ms,
+            fence=1,
+            post_tried=True,
+        )
+
+    async def request(self, approvals: Sequence[Approval]) -> None:
+        """Show the cards of new approvals, in order: they are on record, with their requests.
+
+        Args:
+            approvals: As `born` gave them.
+
+        Raises:
+            StoreUnavailableError: Their leases end by themselves, and the work is due again.
+        """
+        for approval in approvals:
+            hold = self._work.born(approval)
+            if hold is None:
+                await self._give_back(approval)
+            if hold is None or not await self._visit(Visit(hold=hold, is_born=True)):
+                await self.attend(approval.approval_id)
+
+    def is_noted(self, approval: Approval) -> bool:
+        """Whether this process has put its decision into the audit."""
+        at_ms: int | None = self._noted.get(approval.approval_id)
+        return approval.decision is not None and approval.decision.at_ms == at_ms
+
+    async def tell_thread(self, approval: Approval) -> None:
+        """Put on record how it was decided, and wake its thread."""
+        decision = approval.decision
+        if decision is not None:
+            await note_decision(self.storage.audit, approval, decision)
+            self._noted[approval.approval_id] = decision.at_ms
+        await self.storage.threads.wake(approval.thread_id, now_ms=self.clock())
+        self.wake(approval.thread_id)
+
+    async def redraw(self, approval_id: str) -> None:
+        """Draw a card once more, whatever it shows."""
+        if await self.storage.approvals.redraw(approval_id, now_ms=self.clock()):
+            await self.attend(approval_id)
+
+    async def catch_up(self) -> None:
+        """Draw the cards that Slack refused together with the app: it may let it in now.
+
+        Raises:
+            StoreUnavailableError: Each of them is due again by itself.
+        """
+        waiting = await self.storage.approvals.undelivered(reasons=REFUSALS, limit=MOST_AT_ONCE)
+        for approval in waiting:
+            await self.redraw(approval.approval_id)
+
+    async def attend(self, approval_id: str, *, is_told: bool = False) -> None:
+        """Do all that is due for one approval; nothing when another process has it.
+
+        Of what this process does for an approval at a time, one goes on and the others wait for it:
+        it sees what they came for when it gives its lease back, or else looks again.
+
+        Args:
+            approval_id: Which.
+            is_told: Whether its decision is in the audit, and the thread knows of it.
+
+        Raises:
+            StoreUnavailableError: The lease ends by itself, and the work is due again.
+        """
+        flight = self._flights.get(approval_id)
+        if flight is not None:
+            flight.is_wanted = True
+            await flight.over.wait()
+            return
+        flight = self._flights[approval_id] = _Flight(is_wanted=True)
+        try:
+            while flight.is_wanted:
+                flight.is_wanted = False
+                await self._work.do(
+                    approval_id, lambda hold: self._visit(Visit(hold=hold, is_told=is_told))
+                )
+        finally:
+            del self._flights[approval_id]
+            flight.over.set()
+
+    @property
+    def _work(self) -> ClaimedWork[Approval]:
+        return ClaimedWork(
+            claim=self.storage.approvals.claim,
+            owner=self.owner,
+            clock=self.clock,
+            attendance=ATTENDANCE,
+        )
+
+    async def _give_back(self, approval: Approval) -> None:
+        """End the lease that an approval was born with: what is left of it may not be enough."""
+        now = self.clock()
+        await self.storage.approvals.release(
+            approval.approval_id,
+            fence=approval.fence,
+            revision=approval.revision,
+            due_ms=now,
+            now_ms=now,
+        )
+
+    async def _visit(self, visit: Visit) -> bool:
+        """Do what is due under a lease, and give that back; whether nothing more is due now."""
+        approval = visit.hold.record
+        with about(
+            thread_id=approval.thread_id,
+            approval_id=approval.approval_id,
+            interrupt_id=approval.interrupt_id,
+        ):
+            outcome = await self._attend_in_time(visit)
+        return await self.storage.approvals.release(
+            approval.approval_id,
+            fence=approval.fence,
+            revision=outcome.seen.revision,
+            due_ms=outcome.due_ms,
+            now_ms=self.clock(),
+            failed=outcome.failed,
+            drawn=outcome.drawn,
+        )
+
+    async def _attend_in_time(self, visit: Visit) -> _Outcome:
+        try:
+            async with asyncio.timeout_at(visit.hold.deadline):
+                return await self._attend_claimed(visit.hold.record, visit)
+        except TimeoutError:
+            return self._later(visit.hold.record, DeliveryError("attend", "no answer in time"))
+
+    async def _attend_claimed(self, approval: Approval, visit: Visit) -> _Outcome:
+        """Act on the record as claimed."""
+        now, was_escalated = self.clock(), approval.escalated_ms is not None
+        # Whoever put it on record may have died right after.
+        if approval.drawn_revision == 0 and not visit.is_born:
+            await note_request(self.storage.audit, approval)
+        if approval.status is Status.PENDING and now >= approval.expires_ms:
+            approval = await self._expire(approval, now)
+        approval = await self._escalate(approval, now)
+        if approval.status is Status.PENDING:
+            approval = await self._look_ahead(approval, now)
+        elif approval.open and not approval.run_json and not visit.is_told:
+            await self.tell_thread(approval)  # what is closed, or has begun to run, knows it
+        drawn: DrawnCard | None = None
+        try:
+            approval, drawn = await self._drawing.draw(approval, visit)
+            if drawn is not None and not self._nudges.is_quiet(approval, now):
+                await self._drawing.mark(
+                    approval, drawn.card_ts, drawn.revision
+                )  # what follows may fail
+                drawn = None
+            due_ms = await self._nudge(approval, now, look_first=was_escalated)
+            return _Outcome(approval, due_ms, drawn=drawn)
+        except DeliveryError as error:
+            return self._later(approval, error)
+
+    async def _nudge(self, approval: Approval, now: int, *, look_first: bool) -> int | None:
+        """See to the messages beside the card; return when it needs attention again.
+
+        Raises:
+            DeliveryError: Slack did not take one now.
+        """
+        if approval.status is not Status.PENDING:
+            await self._nudges.conclude(approval)
+            return None
+        await self._nudges.take_back(approval)
+        approval = await self._nudges.ask_backups(approval, look_first=look_first)
+        due_ms = await self._nudges.remind(approval, now)
+        again_ms = now + milliseconds(LOOK_AGAIN) if approval.stuck else due_ms
+        return min(due_ms, again_ms)
+
+    async def _look_ahead(self, approval: Approval, now: int) -> Approval:
+        """Find out whether anybody can decide: at each step of the ladder, and while it is stuck.
+
+        A look-up that fails, or takes long, changes nothing.
+        """
+        is_step = now >= (approval.remind_ms or now + 1) or (
+            approval.escalated_ms is not None and not approval.escalation_told
+        )
+        if approval.kind is Kind.QUESTION or not (is_step or approval.stuck):
+            return approval
+        try:
+            async with asyncio.timeout(LOOK_PATIENCE.total_seconds()):
+                missing = await Outlook(self.directory).missing(approval)
+        except TimeoutError:
+            return approval
+        stuck = str(missing) if missing is not None else ""
+        if stuck == approval.stuck:
+            return approval
+        marked = await self.storage.approvals.mark_stuck(
+            approval.approval_id, fence=approval.fence, digest=approval.digest, stuck=stuck
+        )
+        return marked or approval
+
+    def _later(self, approval: Approval, error: DeliveryError) -> _Outcome:
+        """Try again when the fault may have passed; escalation and expiry are never late by it."""
+        logger.warning(
+            "card not shown: %s",
+            error,
+            extra={"action": "card_failed", "approval_id": approval.approval_id},
+        )
+        wait_ms = CARD_RETRY.wait_ms(approval.attempts, approval.approval_id, error)
+        due_ms = self.clock() + wait_ms
+        if approval.status is Status.PENDING:
+            due_ms = min(due_ms, replace(approval, remind_ms=None).next_ms)
+        # A call that only has to wait its turn has not failed.
+        return _Outcome(approval, due_ms, failed=error.retry_after is None)
+
+    async def _expire(self, approval: Approval, now: int) -> Approval:
+        decision = Decision(status=Status.EXPIRED, by="", at_ms=now)
+        try:
+            return await self.storage.approvals.decide(
+                approval.approval_id, decision, digest=approval.digest
+            )
+        except RecordConflictError:
+            return await self.storage.approvals.get(approval.approval_id)
+
+    async def _escalate(self, approval: Approval, now: int) -> Approval:
+        """Let the backup people decide, too, if it is time: on record before anybody is told."""
+        if approval.status is Status.PENDING and now >= (approval.escalate_ms or now + 1):
+            store, name = self.storage.approvals, approval.approval_id
+            newest = await store.escalate(name, fence=approval.fence, now_ms=now)
+            newest = newest or await store.get(name)
+            approval = replace(newest, fence=approval.fence)  # never that of who took the lease
+        if approval.escalated_ms is not None and not approval.escalation_told:
+            # Whoever escalated it may have died right after.
+            await note_escalation(self.storage.audit, approval, approval.escalated_ms)
+        return approval
