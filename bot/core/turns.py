@@ -35,6 +35,7 @@ from bot.core.runs.voice import SILENT, a_post, post_id
 from bot.core.runs.witness import Witness
 from bot.core.settlement import Settlement
 from bot.errors import DirectoryError
+from bot.observability.telemetry import NO_TELEMETRY, Telemetry
 from bot.passes import ThreadPass
 from bot.people.requesters import Requesters
 from bot.ports import Clock, Notifier, Spawn
@@ -72,6 +73,7 @@ class Turns:
         clock: The time now.
         spawn: Starts the showing of cards.
         witness: Keeps approvals true about what they let run.
+        telemetry: Is told of tool calls.
     """
 
     storage: Storage
@@ -83,6 +85,7 @@ class Turns:
     clock: Clock
     spawn: Spawn
     witness: Witness
+    telemetry: Telemetry = NO_TELEMETRY
 
     @cached_property
     def _settlement(self) -> Settlement:
@@ -111,6 +114,7 @@ class Turns:
             outbox=self.outbox,
             clock=self.clock,
             witness=self.witness,
+            telemetry=self.telemetry,
         )
 
     async def begin(self, work: ThreadPass) -> None:

@@ -1,42 +1,324 @@
-"""Tells the telemetry what happens at the two edges: the database and Slack.
+"""The two edges that tell of the bot's work: the database and Slack.
 
-All that counts is on record, so that it can be seen where records are written; the use cases need
-not know. What is written twice after a crash is counted where a conditional write says that it was
-the first. Times from a decision to what follows are seen when both happen in this process.
+All that counts is on record, so that it is told where records are written; the use cases need not
+know. Each store is the typed port, whole: what is metered is a method here, all else is the
+adapter's own. A method that the port renames is an error of the type checker.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import ExitStack
-from typing import Any, cast
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from cachetools import LRUCache
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from agents.core.checkpoint import AmendingStore, CheckpointStatus
 from bot.clock import steady_clock
+from bot.observability.activity import Activity
 from bot.observability.telemetry import Count, Telemetry, Time
-from storage.base import Storage
-from storage.records import Approval, AuditEntry, Decision, DrawnCard, Kind, Message, Status
+from storage.base import ApprovalStore, AuditStore, InboxStore, Storage, ThreadStore
+from storage.records import Approval, AuditEntry, Decision, DrawnCard, Message, Thread
 
-_MOST = 10_000
-"""The most decisions, and leases that ended, that are remembered at a time."""
-
-Write = Callable[..., Awaitable[Any]]
+REFUSED = "refused"
+"""The action of an entry of the audit: somebody who may not decide has tried to."""
 
 
-class _Store:
-    """One store, with some of its methods replaced."""
+class MeteredInbox:
+    """An inbox that tells of messages.
 
-    def __init__(self, store: object, methods: Mapping[str, Callable[[Write], Write]]) -> None:
-        self._store = store
-        self._methods = methods
+    Args:
+        store: The inbox.
+        activity: Told of them.
+    """
 
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._store, name)
-        wrap = self._methods.get(name)
-        return wrap(found) if wrap is not None else found
+    def __init__(self, store: InboxStore, activity: Activity) -> None:
+        self._store, self._activity = store, activity
+        self.new, self.take, self.of_turn = store.new, store.take, store.of_turn
+
+    async def add(self, message: Message) -> bool:
+        """See `InboxStore.add`."""
+        with self._activity.keeping(message):
+            is_new = await self._store.add(message)
+        self._activity.kept(is_new=is_new)
+        return is_new
+
+
+class MeteredThreads:
+    """Threads that tell of leases and turns.
+
+    Args:
+        store: The threads.
+        activity: Told of them.
+    """
+
+    def __init__(self, store: ThreadStore, activity: Activity) -> None:
+        self._store, self._activity = store, activity
+        self.ensure = store.ensure
+        self.get = store.get
+        self.wake = store.wake
+        self.count_due = store.count_due
+        self.set_aside = store.set_aside
+        self.extend = store.extend
+        self.set_requesters = store.set_requesters
+
+    async def due(self, *, now_ms: int, limit: int) -> Sequence[Thread]:
+        """See `ThreadStore.due`."""
+        found = await self._store.due(now_ms=now_ms, limit=limit)
+        for thread in found:
+            self._activity.due(thread)
+        return found
+
+    async def claim(
+        self, thread_id: str, *, owner: str, now_ms: int, until_ms: int
+    ) -> Thread | None:
+        """See `ThreadStore.claim`."""
+        thread = await self._store.claim(thread_id, owner=owner, now_ms=now_ms, until_ms=until_ms)
+        if thread is not None:
+            self._activity.claimed(thread)
+        return thread
+
+    async def set_turn(
+        self,
+        thread_id: str,
+        *,
+        fence: int,
+        turn: int,
+        turn_open: bool,
+        requesters_json: str | None = None,
+    ) -> bool:
+        """See `ThreadStore.set_turn`."""
+        is_kept = await self._store.set_turn(
+            thread_id,
+            fence=fence,
+            turn=turn,
+            turn_open=turn_open,
+            requesters_json=requesters_json,
+        )
+        if is_kept and not turn_open:
+            self._activity.turn_ended()
+        return is_kept
+
+    async def release(
+        self,
+        thread_id: str,
+        *,
+        fence: int,
+        wakes: int,
+        now_ms: int,
+        retry_ms: int | None = None,
+        ends_turn: bool = False,
+    ) -> bool:
+        """See `ThreadStore.release`."""
+        if retry_ms is not None:
+            self._activity.failed("thread")
+        is_done = await self._store.release(
+            thread_id,
+            fence=fence,
+            wakes=wakes,
+            now_ms=now_ms,
+            retry_ms=retry_ms,
+            ends_turn=ends_turn,
+        )
+        if ends_turn:
+            self._activity.turn_ended()
+        return is_done
+
+
+class MeteredCheckpoints:
+    """Checkpoints that tell of the steps of runs.
+
+    Args:
+        store: The checkpoints.
+        activity: Told of them.
+    """
+
+    def __init__(self, store: AmendingStore, activity: Activity) -> None:
+        self._store, self._activity = store, activity
+        self.load, self.append = store.load, store.append
+
+    async def save(
+        self, checkpoint_id: str, data: str, *, status: CheckpointStatus, expected_version: int
+    ) -> int:
+        """See `CheckpointStore.save`."""
+        with self._activity.run_step("checkpoint", checkpoint_id):
+            return await self._store.save(
+                checkpoint_id, data, status=status, expected_version=expected_version
+            )
+
+    async def amend(self, checkpoint_id: str, change: str, *, expected_version: int) -> int:
+        """See `AmendingStore.amend`."""
+        with self._activity.run_step("checkpoint", checkpoint_id):
+            return await self._store.amend(checkpoint_id, change, expected_version=expected_version)
+
+    async def claim(self, checkpoint_id: str, claim: str, *, expected_version: int) -> int:
+        """See `CheckpointStore.claim`."""
+        with self._activity.run_step("resume", checkpoint_id):
+            return await self._store.claim(checkpoint_id, claim, expected_version=expected_version)
+
+    async def close(self, checkpoint_id: str, *, expected_version: int) -> None:
+        """See `CheckpointStore.close`."""
+        with self._activity.run_step("end", checkpoint_id):
+            await self._store.close(checkpoint_id, expected_version=expected_version)
+
+
+class MeteredApprovals:
+    """Approvals that tell of requests, decisions and cards.
+
+    Args:
+        store: The approvals.
+        activity: Told of them.
+    """
+
+    def __init__(self, store: ApprovalStore, activity: Activity) -> None:
+        self._store, self._activity = store, activity
+        self.get = store.get
+        self.get_all = store.get_all
+        self.rebind = store.rebind
+        self.withdraw = store.withdraw
+        self.set_said = store.set_said
+        self.open_of = store.open_of
+        self.heads_of = store.heads_of
+        self.newest_of = store.newest_of
+        self.of_turn = store.of_turn
+        self.mark_run = store.mark_run
+        self.undelivered = store.undelivered
+        self.redraw = store.redraw
+        self.count_due = store.count_due
+        self.count_pending = store.count_pending
+        self.mark_undeliverable = store.mark_undeliverable
+        self.mark_reminded = store.mark_reminded
+        self.mark_stuck = store.mark_stuck
+        self.mark_seen = store.mark_seen
+        self.mark_escalation_told = store.mark_escalation_told
+        self.mark_messages = store.mark_messages
+
+    async def add(self, approval: Approval) -> bool:
+        """See `ApprovalStore.add`."""
+        with self._activity.asking([approval]):
+            is_new = await self._store.add(approval)
+        if is_new:
+            self._activity.asked(approval)
+        return is_new
+
+    async def add_all(
+        self, approvals: Sequence[Approval], *, entries: Sequence[AuditEntry] = ()
+    ) -> frozenset[str]:
+        """See `ApprovalStore.add_all`."""
+        with self._activity.asking(approvals):
+            new = await self._store.add_all(approvals, entries=entries)
+        for approval in approvals:
+            if approval.approval_id in new:
+                self._activity.asked(approval)
+        return new
+
+    async def escalate(self, approval_id: str, *, fence: int, now_ms: int) -> Approval | None:
+        """See `ApprovalStore.escalate`."""
+        approval = await self._store.escalate(approval_id, fence=fence, now_ms=now_ms)
+        if approval is not None:
+            self._activity.escalated(approval)
+        return approval
+
+    async def decide(self, approval_id: str, decision: Decision, *, digest: str) -> Approval:
+        """See `ApprovalStore.decide`."""
+        approval = await self._store.decide(approval_id, decision, digest=digest)
+        self._activity.decided(approval, decision)
+        return approval
+
+    async def due(self, *, now_ms: int, limit: int) -> Sequence[Approval]:
+        """See `ApprovalStore.due`."""
+        found = await self._store.due(now_ms=now_ms, limit=limit)
+        for approval in found:
+            self._activity.due(approval)
+        return found
+
+    async def claim(
+        self, approval_id: str, *, owner: str, now_ms: int, until_ms: int
+    ) -> Approval | None:
+        """See `ApprovalStore.claim`."""
+        approval = await self._store.claim(
+            approval_id, owner=owner, now_ms=now_ms, until_ms=until_ms
+        )
+        if approval is not None:
+            self._activity.claimed(approval)
+        return approval
+
+    async def mark_card(
+        self, approval_id: str, *, fence: int, card_ts: str | None, drawn_revision: int | None
+    ) -> bool:
+        """See `ApprovalStore.mark_card`."""
+        is_kept = await self._store.mark_card(
+            approval_id, fence=fence, card_ts=card_ts, drawn_revision=drawn_revision
+        )
+        if is_kept and drawn_revision is not None:
+            self._activity.drawn(approval_id, drawn_revision)
+        return is_kept
+
+    async def close(self, approval_id: str) -> None:
+        """See `ApprovalStore.close`."""
+        await self._store.close(approval_id)
+        self._activity.closed(approval_id)
+
+    async def close_all(self, approval_ids: Sequence[str]) -> None:
+        """See `ApprovalStore.close_all`."""
+        await self._store.close_all(approval_ids)
+        for approval_id in approval_ids:
+            self._activity.closed(approval_id)
+
+    async def release(  # noqa: PLR0913 - the parts of one write, given by name
+        self,
+        approval_id: str,
+        *,
+        fence: int,
+        revision: int,
+        due_ms: int | None,
+        now_ms: int,
+        failed: bool = False,
+        drawn: DrawnCard | None = None,
+    ) -> bool:
+        """See `ApprovalStore.release`."""
+        if failed:
+            self._activity.failed("approval")
+        is_done = await self._store.release(
+            approval_id,
+            fence=fence,
+            revision=revision,
+            due_ms=due_ms,
+            now_ms=now_ms,
+            failed=failed,
+            drawn=drawn,
+        )
+        if is_done and drawn is not None:
+            self._activity.drawn(approval_id, drawn.revision)
+        return is_done
+
+
+class MeteredAudit:
+    """An audit that tells of refusals.
+
+    Args:
+        store: The audit.
+        activity: Told of them.
+    """
+
+    def __init__(self, store: AuditStore, activity: Activity) -> None:
+        self._store, self._activity = store, activity
+        self.of_thread = store.of_thread
+
+    async def append(self, entry: AuditEntry) -> None:
+        """See `AuditStore.append`."""
+        await self._store.append(entry)
+        self._tell(entry)
+
+    async def append_all(self, entries: Sequence[AuditEntry]) -> None:
+        """See `AuditStore.append_all`."""
+        await self._store.append_all(entries)
+        for entry in entries:
+            self._tell(entry)
+
+    def _tell(self, entry: AuditEntry) -> None:
+        if entry.action == REFUSED:
+            self._activity.refused()
 
 
 class MeteredStorage:
@@ -49,262 +331,26 @@ class MeteredStorage:
     """
 
     def __init__(self, storage: Storage, telemetry: Telemetry, clock: Callable[[], int]) -> None:
-        self._storage = storage
-        self._told = telemetry
-        self._clock = clock
-        self._decided: LRUCache[str, Approval] = LRUCache(_MOST)
-        self._undrawn: LRUCache[str, Approval] = LRUCache(_MOST)
-        self._ended: LRUCache[str, int] = LRUCache(_MOST)
-        self.inbox = _Store(storage.inbox, {"add": self._message})
-        self.threads = _Store(
-            storage.threads,
-            {
-                "due": self._due,
-                "claim": self._claim("thread"),
-                "set_turn": self._set_turn,
-                "release": self._release_thread,
-            },
-        )
-        self.checkpoints = _Store(
-            storage.checkpoints,
-            {
-                "save": self._step("checkpoint"),
-                "amend": self._step("checkpoint"),
-                "claim": self._step("resume"),
-                "close": self._step("end"),
-            },
-        )
-        self.approvals = _Store(
-            storage.approvals,
-            {
-                "add": self._request,
-                "add_all": self._requests,
-                "escalate": self._escalate,
-                "decide": self._decide,
-                "due": self._due,
-                "claim": self._claim("approval"),
-                "mark_card": self._mark_card,
-                "close": self._close,
-                "close_all": self._close_all,
-                "release": self._release_card,
-            },
-        )
-        self.audit = _Store(storage.audit, {"append": self._audit, "append_all": self._audit_all})
-
-    @classmethod
-    def around(cls, storage: Storage, telemetry: Telemetry, clock: Callable[[], int]) -> Storage:
-        """Make one."""
-        return cast("Storage", cls(storage, telemetry, clock))
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._storage, name)
-
-    def _message(self, write: Write) -> Write:
-        async def add(message: Message) -> bool:
-            with self._told.span("message", message.thread_id, message=message.message_id):
-                is_new: bool = await write(message)
-            self._told.count(Count.MESSAGES, result="kept" if is_new else "known")
-            return is_new
-
-        return add
-
-    def _request(self, write: Write) -> Write:
-        async def add(approval: Approval) -> bool:
-            with self._span("ask", approval):
-                is_new: bool = await write(approval)
-            if is_new:
-                self._requested(approval)
-            return is_new
-
-        return add
-
-    def _requests(self, write: Write) -> Write:
-        async def add_all(approvals: Sequence[Approval], **values: Any) -> frozenset[str]:
-            with ExitStack() as spans:
-                for approval in approvals:
-                    spans.enter_context(self._span("ask", approval))
-                new: frozenset[str] = await write(approvals, **values)
-            for approval in approvals:
-                if approval.approval_id in new:
-                    self._requested(approval)
-            return new
-
-        return add_all
-
-    def _requested(self, approval: Approval) -> None:
-        self._told.count(Count.REQUESTED, kind=str(approval.kind))
-        if approval.kind is Kind.DOUBT:
-            self._told.count(Count.IN_DOUBT)
-
-    def _escalate(self, write: Write) -> Write:
-        async def escalate(approval_id: str, **values: Any) -> Any:
-            approval = await write(approval_id, **values)
-            if approval is not None:
-                with self._span("escalate", approval):
-                    self._told.count(Count.ESCALATED, kind=str(approval.kind))
-            return approval
-
-        return escalate
-
-    def _decide(self, write: Write) -> Write:
-        async def decide(approval_id: str, decision: Decision, *, digest: str) -> Approval:
-            approval: Approval = await write(approval_id, decision, digest=digest)
-            with self._span("decide", approval):
-                self._told.count(Count.DECIDED, outcome=str(approval.status))
-            if approval.status is not Status.EXPIRED:
-                waited = (decision.at_ms - approval.created_ms) / 1000
-                self._told.observe(Time.DECISION, waited, kind=str(approval.kind))
-                self._decided[approval_id] = approval
-                self._undrawn[approval_id] = approval
-            return approval
-
-        return decide
-
-    def _mark_card(self, write: Write) -> Write:
-        async def mark_card(approval_id: str, **values: Any) -> bool:
-            is_kept: bool = await write(approval_id, **values)
-            if is_kept:
-                self._drawn(approval_id, values.get("drawn_revision") or 0)
-            return is_kept
-
-        return mark_card
-
-    def _release_card(self, write: Write) -> Write:
-        give_back = self._release("approval")(write)
-
-        async def release(approval_id: str, **values: Any) -> bool:
-            is_done: bool = await give_back(approval_id, **values)
-            drawn: DrawnCard | None = values.get("drawn")
-            if is_done and drawn is not None:
-                self._drawn(approval_id, drawn.revision)
-            return is_done
-
-        return release
-
-    def _drawn(self, approval_id: str, revision: int) -> None:
-        decided: Approval | None = self._undrawn.get(approval_id)
-        if decided is not None and revision >= decided.revision:
-            self._undrawn.pop(approval_id)  # what is drawn later is what became of it
-            with self._span("redraw", decided):
-                self._told.observe(Time.REDRAW, self._since(decided))
-
-    def _close(self, write: Write) -> Write:
-        async def close(approval_id: str) -> None:
-            await write(approval_id)
-            self._closed(approval_id)
-
-        return close
-
-    def _close_all(self, write: Write) -> Write:
-        async def close_all(approval_ids: Sequence[str]) -> None:
-            await write(approval_ids)
-            for approval_id in approval_ids:
-                self._closed(approval_id)
-
-        return close_all
-
-    def _closed(self, approval_id: str) -> None:
-        decided: Approval | None = self._decided.get(approval_id)
-        if decided is not None:
-            self._told.observe(Time.RESUME, self._since(decided))
-
-    def _due(self, write: Write) -> Write:
-        async def due(**values: Any) -> Any:
-            found = await write(**values)
-            for record in found:
-                if record.leased_by:
-                    self._ended[_key_of(record)] = record.fence
-            return found
-
-        return due
-
-    def _claim(self, kind: str) -> Callable[[Write], Write]:
-        def wrap(write: Write) -> Write:
-            async def claim(key: str, **values: Any) -> Any:
-                record = await write(key, **values)
-                if record is not None and self._ended.pop(key, None) == record.fence - 1:
-                    self._told.count(Count.TAKEOVERS, record=kind)
-                return record
-
-            return claim
-
-        return wrap
-
-    def _release(self, kind: str) -> Callable[[Write], Write]:
-        def wrap(write: Write) -> Write:
-            async def release(key: str, **values: Any) -> Any:
-                if values.get("failed") or values.get("retry_ms") is not None:
-                    self._told.count(Count.RETRIES, record=kind)
-                return await write(key, **values)
-
-            return release
-
-        return wrap
-
-    def _release_thread(self, write: Write) -> Write:
-        give_back = self._release("thread")(write)
-
-        async def release(thread_id: str, **values: Any) -> bool:
-            is_done: bool = await give_back(thread_id, **values)
-            if values.get("ends_turn"):
-                self._told.count(Count.TURNS)
-            return is_done
-
-        return release
-
-    def _set_turn(self, write: Write) -> Write:
-        async def set_turn(thread_id: str, **values: Any) -> bool:
-            is_kept: bool = await write(thread_id, **values)
-            if is_kept and not values["turn_open"]:
-                self._told.count(Count.TURNS)
-            return is_kept
-
-        return set_turn
-
-    def _step(self, name: str) -> Callable[[Write], Write]:
-        def wrap(write: Write) -> Write:
-            async def step(checkpoint_id: str, *args: Any, **values: Any) -> Any:
-                thread_id, _, turn = checkpoint_id.rpartition("#")
-                with self._told.span(name, thread_id, turn=turn):
-                    return await write(checkpoint_id, *args, **values)
-
-            return step
-
-        return wrap
-
-    def _audit(self, write: Write) -> Write:
-        async def append(entry: AuditEntry) -> None:
-            await write(entry)
-            self._noted(entry)
-
-        return append
-
-    def _audit_all(self, write: Write) -> Write:
-        async def append_all(entries: Sequence[AuditEntry]) -> None:
-            await write(entries)
-            for entry in entries:
-                self._noted(entry)
-
-        return append_all
-
-    def _noted(self, entry: AuditEntry) -> None:
-        if entry.action == "refused":
-            self._told.count(Count.REFUSED_CLICKS)
-        if "outcome" in entry.detail:
-            self._told.count(Count.TOOL_CALLS, outcome=str(entry.detail["outcome"]))
-
-    def _span(self, name: str, approval: Approval) -> Any:
-        return self._told.span(
-            name,
-            approval.thread_id,
-            approval=approval.approval_id,
-            interrupt=approval.interrupt_id,
-            turn=approval.checkpoint_id.rpartition("#")[2],
-        )
-
-    def _since(self, approval: Approval) -> float:
-        decision = approval.decision
-        return (self._clock() - decision.at_ms) / 1000 if decision is not None else 0.0
+        activity = Activity(telemetry, clock)
+        self.inbox = MeteredInbox(storage.inbox, activity)
+        self.threads = MeteredThreads(storage.threads, activity)
+        self.checkpoints = MeteredCheckpoints(storage.checkpoints, activity)
+        self.approvals = MeteredApprovals(storage.approvals, activity)
+        self.audit = MeteredAudit(storage.audit, activity)
+        self.log = storage.log
+        self.posts = storage.posts
+        self.whispers = storage.whispers
+        self.retention = storage.retention
+        self.restoring = storage.restoring
+        self.open = storage.open
+        self.open_beside = storage.open_beside
+        self.open_to_read = storage.open_to_read
+        self.reconsider = storage.reconsider
+        self.ping = storage.ping
+        self.examine = storage.examine
+        self.count_unreadable = storage.count_unreadable
+        self.unreadable = storage.unreadable
+        self.close = storage.close
 
 
 class MeteredClient(AsyncWebClient):
@@ -333,7 +379,3 @@ class MeteredClient(AsyncWebClient):
         finally:
             took = (steady_clock() - begin) / 1000
             self.telemetry.observe(Time.SLACK, took, method=api_method)
-
-
-def _key_of(record: Any) -> str:
-    return str(record.approval_id if isinstance(record, Approval) else record.thread_id)

@@ -153,7 +153,7 @@ def build(
         SettingsError: The environment would make Slack's library ignore the bot token.
     """
     clock, owner, telemetry = process.clock, process.owner, process.telemetry
-    storage = MeteredStorage.around(storage, telemetry, clock)
+    storage = MeteredStorage(storage, telemetry, clock)
     tasks = Tasks()
     quick = slack.client(timeout_s=QUICK_S, telemetry=telemetry)
     patient = slack.client(timeout_s=PATIENT_S, telemetry=telemetry)
@@ -223,6 +223,7 @@ def build(
         clock=clock,
         spawn=tasks.spawn,
         witness=witness,
+        telemetry=telemetry,
     )
     inbox = ThreadInbox(
         storage=storage,

@@ -13,6 +13,7 @@ from bot.core.audit import Act, note
 from bot.core.outbox import Outbox
 from bot.core.runs.voice import Voice
 from bot.core.runs.witness import Witness
+from bot.observability.telemetry import NO_TELEMETRY, Count, Telemetry
 from bot.ports import Clock, Notifier
 from bot.redaction.call import Names
 from storage.base import Storage
@@ -44,6 +45,7 @@ class Follower:
         outbox: Says whole texts.
         clock: The time now.
         witness: Keeps approvals true about what they let run.
+        telemetry: Is told of tool calls.
     """
 
     storage: Storage
@@ -51,6 +53,7 @@ class Follower:
     outbox: Outbox
     clock: Clock
     witness: Witness
+    telemetry: Telemetry = NO_TELEMETRY
 
     async def follow(
         self, thread: Thread, events: AsyncGenerator[AgentEvent, None]
@@ -112,3 +115,4 @@ class Follower:
             outcome=str(event.outcome),
             error=event.result if event.outcome is ToolOutcome.FAILED else "",
         )
+        self.telemetry.count(Count.TOOL_CALLS, outcome=str(event.outcome))

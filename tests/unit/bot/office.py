@@ -28,6 +28,7 @@ from bot.core.runs.witness import Witness
 from bot.core.scheduler import Sweep
 from bot.core.threads import Threads
 from bot.core.turns import Turns
+from bot.observability.telemetry import NO_TELEMETRY, Telemetry
 from bot.people.access import Access
 from bot.ports import Actor
 from bot.questions.form import canonical, edited_digest
@@ -94,6 +95,7 @@ class Office:
     is_gated: bool = True
     rules: Rules = RULES
     make_agent: Callable[[ScriptedModel], Agent] | None = None
+    telemetry: Telemetry = NO_TELEMETRY
 
     def __post_init__(self) -> None:
         for user_id in (ROSA, ADA, BEN):
@@ -169,6 +171,7 @@ class Office:
             clock=self.clock,
             spawn=self.queue.spawn,
             witness=self.witness,
+            telemetry=self.telemetry,
         )
         self.threads = Threads(
             storage=self.storage,

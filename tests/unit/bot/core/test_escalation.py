@@ -491,7 +491,7 @@ async def test_while_the_database_is_away_nobody_is_told(storage: SqliteStorage)
 
 async def test_escalations_are_counted_once(storage: SqliteStorage) -> None:
     metrics, clock = Metrics(), FakeClock()
-    metered = MeteredStorage.around(storage, metrics, clock)
+    metered = MeteredStorage(storage, metrics, clock)
     office = an_office(metered, clock=clock)
     approval = await asked(office)
     await tick(office, hours=1)
