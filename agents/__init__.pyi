@@ -103,7 +103,11 @@ from .core.legacy import (
 )
 from .core.messages import user_message as user_message
 from .core.observers import (
+    CallFinished as CallFinished,
+    NodeFailed as NodeFailed,
+    NodeFinished as NodeFinished,
     Observer as Observer,
+    Recorder as Recorder,
     RunCancelled as RunCancelled,
     RunEvent as RunEvent,
     RunFailed as RunFailed,
@@ -114,18 +118,12 @@ from .core.observers import (
     ToolFinished as ToolFinished,
     ToolInterrupted as ToolInterrupted,
     ToolStarted as ToolStarted,
-)
-from .core.pending import Answerable as Answerable, InterruptContext as InterruptContext
-from .core.recorder import (
-    CallFinished as CallFinished,
-    NodeFailed as NodeFailed,
-    NodeFinished as NodeFinished,
-    Recorder as Recorder,
     WorkInDoubt as WorkInDoubt,
     WorkNotice as WorkNotice,
     WorkStarted as WorkStarted,
     WorkStarting as WorkStarting,
 )
+from .core.pending import Answerable as Answerable, InterruptContext as InterruptContext
 from .core.scope import (
     AskAgain as AskAgain,
     BeforeStart as BeforeStart,

@@ -36,9 +36,8 @@ from agents.core.errors import (
 from agents.core.interrupt import Interrupted
 from agents.core.journal import RECOVERED
 from agents.core.messages import user_message
-from agents.core.observers import Observer, Observers, RunResumed, RunStarted
+from agents.core.observers import Observer, Observers, Recorder, RunResumed, RunStarted
 from agents.core.pending import InterruptContext, Point
-from agents.core.recorder import Recorder
 from agents.core.scope import BeforeStart, Scope
 from agents.gates.rulings import Judgement
 from agents.runs.document import (
@@ -82,7 +81,7 @@ class Runner:
         before_start: Looks at each gated call right before it starts, and may have people asked
             anew; see `BeforeStart`.
         recorder: Puts on record what people let run: its start before it starts, and what became of
-            it; see `agents.core.recorder`.
+            it; see `agents.core.observers`.
         era: Give another name whenever the store went back to a copy, and ids of runs and calls may
             come again: it enters `idempotency_key()` of all calls but those that waited in it.
 

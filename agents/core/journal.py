@@ -15,7 +15,7 @@ from agents.core.calls import FAILURE, ToolOutcome
 from agents.core.checkpoint import CheckpointStore
 from agents.core.codec import Json, from_text, to_text
 from agents.core.errors import CheckpointConflictError, CheckpointDecodeError
-from agents.core.recorder import (
+from agents.core.observers import (
     CallFinished,
     NodeFailed,
     NodeFinished,

@@ -26,8 +26,8 @@ from agents.core.errors import (
 from agents.core.infos import CallInfo
 from agents.core.journal import notices_in
 from agents.core.messages import dump_messages, load_messages
+from agents.core.observers import WorkNotice
 from agents.core.pending import Answerable, InterruptContext, Point
-from agents.core.recorder import WorkNotice
 from agents.core.scope import Untargeted
 from agents.runs.changes import changed, difference
 

@@ -31,9 +31,15 @@ from agents.core.errors import (
 )
 from agents.core.journal import Journal
 from agents.core.messages import dump_new, log_text, read_log
-from agents.core.observers import Observers, RunCancelled, RunFailed, RunFinished, RunInterrupted
+from agents.core.observers import (
+    Observers,
+    Recorder,
+    RunCancelled,
+    RunFailed,
+    RunFinished,
+    RunInterrupted,
+)
 from agents.core.pending import InterruptContext, Point
-from agents.core.recorder import Recorder
 from agents.core.scope import BeforeStart, RunContext, SessionValues
 from agents.runs.document import Claim, OpenRun, RunDocument, find_stopped
 from agents.runs.topology import topology

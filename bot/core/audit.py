@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from agents.core.recorder import WorkStarting
+from agents.core.observers import WorkStarting
 from bot.questions.form import ask_of
 from bot.redaction.call import NO_NAMES, Names, mask_data
 from bot.redaction.mask import mask

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from agents.core.calls import ToolOutcome
-from agents.core.recorder import (
+from agents.core.observers import (
     CallFinished,
     NodeFailed,
     NodeFinished,

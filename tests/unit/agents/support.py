@@ -40,7 +40,7 @@ from agents import (
 from agents.agent import Agent
 from agents.core.checkpoint import CheckpointStatus
 from agents.core.codec import Json
-from agents.core.recorder import Recorder
+from agents.core.observers import Recorder
 from agents.core.scope import BeforeStart
 from agents.models import Turn
 from agents.tools.base import CallText

@@ -10,7 +10,7 @@ from typing import TypedDict
 import pytest
 
 from agents import Agent, AgentTool, ChatModelAgent, CheckpointStatus, ScriptedModel, tool
-from agents.core.recorder import WorkInDoubt, WorkNotice, WorkStarted
+from agents.core.observers import WorkInDoubt, WorkNotice, WorkStarted
 from agents.gates.approval import approval_gate
 from agents.graph import END, START, GraphAgent, StateGraph
 from agents.models import call, say
