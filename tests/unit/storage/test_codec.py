@@ -1,5 +1,7 @@
 """Records as rows."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -259,3 +261,29 @@ def test_a_release_that_reads_as_much_has_the_same_name() -> None:
     assert _fingerprint(*codecs) == READER
     assert len(READER) == 12
     assert _fingerprint(*codecs[1:]) != READER
+
+
+@pytest.mark.parametrize(
+    ("codec", "table"),
+    [
+        (THREADS, "threads"),
+        (MESSAGES, "messages"),
+        (APPROVALS, "approvals"),
+        (POSTS, "posts"),
+        (WHISPERS, "whispers"),
+        (AUDIT, "audit"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_a_field_that_came_later_may_be_missing(codec: Codec[Any], table: str) -> None:
+    """Otherwise all that MongoDB has from before would be set aside."""
+    assert set(codec.names) - first_columns(table) == codec.added
+
+
+def first_columns(table: str) -> set[str]:
+    """Columns of a table in the first release that had it."""
+    for path in sorted((Path(__file__).parents[2] / "data").glob("database-v*.sql")):
+        found = re.search(rf"CREATE TABLE {table} \((.*?)\n\);", path.read_text("utf-8"), re.DOTALL)
+        if found is not None:
+            return set(re.findall(r"^    (\w+) (?:TEXT|INTEGER)", found[1], re.MULTILINE))
+    raise LookupError(table)

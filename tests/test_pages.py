@@ -1,0 +1,75 @@
+"""The pages: each file, test and method of ours that they name is there."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = "agents|benchmarks|bot|deploy|docs|storage|tests"
+PAGES = [
+    page
+    for page in sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+    if page.name != "CHANGELOG.md"  # tells how it was
+]
+PATH = re.compile(rf"`((?:{FOLDERS})/[\w./*-]+|test_\w+\.py)(?:::(\w+))?`")
+METHOD = re.compile(r"`([A-Z]\w+)\.([a-z]\w+)(?:\([^`]*\))?`")
+
+
+def files_of(name: str) -> list[Path]:
+    """The files that a page means; a test may be named without its folder."""
+    where = name.rstrip("/") if "/" in name else f"tests/**/{name}"
+    return list(ROOT.glob(where))
+
+
+def names_in(path: Path) -> set[str]:
+    found = ast.walk(ast.parse(path.read_text("utf-8")))
+    return {node.name for node in found if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+
+
+def methods() -> dict[str, set[str]]:
+    """What each class of ours has: methods, properties and fields."""
+    found: dict[str, set[str]] = {}
+    for folder in ("agents", "bot", "storage"):
+        for path in (ROOT / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if isinstance(node, ast.ClassDef):
+                    found.setdefault(node.name, set()).update(members(node))
+    return found
+
+
+def members(node: ast.ClassDef) -> set[str]:
+    named = {
+        each.name for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    fields = {each.target for each in node.body if isinstance(each, ast.AnnAssign)}
+    return named | {each.id for each in fields if isinstance(each, ast.Name)}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_files_and_tests_that_a_page_names_are_there(page: Path) -> None:
+    named = PATH.findall(page.read_text("utf-8"))
+    assert [name for name, _ in named if not files_of(name)] == []
+    tests = [(name, test) for name, test in named if test]
+    assert [each for each in tests if each[1] not in names_in(files_of(each[0])[0])] == []
+
+
+def test_the_methods_that_pages_name_are_there() -> None:
+    ours = methods()
+    named = {
+        each
+        for page in PAGES
+        if page.name != "runtime.md"  # names those of other frameworks, too; its code is run
+        for each in METHOD.findall(page.read_text("utf-8"))
+    }
+    assert ("Approvals", "decide") in named
+    assert [each for each in sorted(named) if each[1] not in ours.get(each[0], set())] == []
+
+
+def test_what_is_looked_for_in_pages_is_found() -> None:
+    text = "`bot/main.py`, `tests/test_pages.py::test_x` `test_way.py` `bot/slack/cards/`"
+    found = [name for name, _ in PATH.findall(text)]
+    assert found == ["bot/main.py", "tests/test_pages.py", "test_way.py", "bot/slack/cards/"]
+    assert METHOD.findall("`Turns.step` and `Turns.step(work)`") == [("Turns", "step")] * 2
+    assert files_of("bot/nothing.py") == files_of("test_nothing.py") == []

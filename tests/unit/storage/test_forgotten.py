@@ -1,0 +1,24 @@
+"""Each table and collection is one that forgetting a thread empties, or one that it may leave."""
+
+import re
+
+from storage.mongo.client import INDEXES
+from storage.mongo.retention import MongoRetentionStore
+from storage.sqlite import retention
+from storage.sqlite.schema import DDL
+
+LEFT = {"threads", "audit"}
+"""The thread itself goes last, by another statement; the audit loses only its content."""
+NOBODYS = {"health", "era"}
+
+
+def test_all_that_belongs_to_a_thread_is_deleted_with_it() -> None:
+    tables = set(re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", DDL))
+    assert tables > LEFT | NOBODYS
+    assert set(retention._OF_THREAD) == tables - LEFT - NOBODYS
+
+
+def test_the_same_is_deleted_in_mongodb() -> None:
+    collections = {*INDEXES, "checkpoints"}
+    assert set(MongoRetentionStore._wheres("T:C:1")) == collections - LEFT
+    assert set(MongoRetentionStore._wheres("T:C:1")) == set(retention._OF_THREAD)
