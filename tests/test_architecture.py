@@ -193,6 +193,35 @@ def test_each_file_begins_with_what_lives_there(package: str) -> None:
     assert silent == []
 
 
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_docstring_says_what_a_thing_is_and_asks_no_riddle(package: str) -> None:
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    riddles = [
+        f"{path.relative_to(ROOT)}: {text}"
+        for path in sorted((ROOT / package).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, documented)
+        for text in docstrings(node)
+        if text.split()[:1] and text.split()[0] in RIDDLES
+    ]
+    assert riddles == []
+
+
+RIDDLES = frozenset({"What", "Which", "Who", "Whom", "Whose"})
+
+
+def docstrings(
+    node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef,
+) -> list[str]:
+    """The docstring of a thing, and of the constants and fields in it."""
+    texts = [
+        item.value.value
+        for item in node.body
+        if isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant)
+    ]
+    return [text for text in texts if isinstance(text, str)]
+
+
 def test_pinned_versions_name_no_address() -> None:
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     pins = [line for line in lines if line and not line.startswith("#")]

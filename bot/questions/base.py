@@ -70,7 +70,7 @@ class Brief:
     digest: str = ""
 
     def digest_at(self, checkpoint_id: str, address: str) -> str:
-        """What a decision is bound to: what the runtime compares, or a digest of what is shown."""
+        """Return the digest that a decision is bound to: the runtime's, or one of what is shown."""
         return self.digest or call_digest(
             thread=checkpoint_id,
             address=address,
@@ -105,7 +105,7 @@ class RecordQuestion(ABC):
 
     @classmethod
     def kind_at(cls, context: InterruptContext, brief: Brief) -> Kind:  # noqa: ARG003 - a port
-        """What an interrupt asks of people, where it stands."""
+        """Return the kind of answer that an interrupt asks for, by where it stands."""
         return brief.kind
 
     @abstractmethod
@@ -127,7 +127,7 @@ class RecordQuestion(ABC):
         """
 
     def no_status(self) -> Status:
-        """What the record is when people say no, with their reason.
+        """Return the record's status when people say no, with their reason.
 
         Raises:
             InvalidInputError: It takes no such answer.
@@ -165,7 +165,7 @@ class RecordQuestion(ABC):
         return [*parts, *self.more_agreed()]
 
     def more_agreed(self) -> list[tuple[str, Words]]:
-        """What a yes agrees to beside the arguments, by name, masked."""
+        """Return what a yes agrees to beside the arguments, by name, masked."""
         return []
 
     def lets_run(self, address: str) -> bool:
@@ -191,12 +191,12 @@ class RecordQuestion(ABC):
 
     @property
     def yes_status(self) -> Status:
-        """What the record is when people have answered it, other than with a no."""
+        """The record's status when people have answered it, other than with a no."""
         return Status.APPROVED if self.approval.kind is Kind.APPROVAL else Status.ANSWERED
 
     @property
     def decision(self) -> Decision:
-        """What people decided.
+        """The people's decision.
 
         Raises:
             ValueError: Nobody has.
@@ -277,7 +277,7 @@ def brief_of(info: object) -> Brief:
 
 
 def kind_at(context: InterruptContext, brief: Brief) -> Kind:
-    """What an interrupt asks of people, where it stands."""
+    """Return the kind of answer that an interrupt asks for, by where it stands."""
     return _kind_of(brief.kind, brief.ask).kind_at(context, brief)
 
 
@@ -381,7 +381,7 @@ def _peoples_answer(approval: Approval, info: object) -> object:
 
 
 def _check_shown(approval: Approval, brief: Brief) -> None:
-    """What lets something run is for exactly what people saw."""
+    """Make sure that a yes is for exactly what people saw."""
     if approval.kind is not Kind.APPROVAL:
         return
     if brief.digest_at(approval.checkpoint_id, approval.address) == approval.digest:

@@ -26,7 +26,7 @@ from storage.records import Decision, Kind, Status
 
 
 def call_brief(info: CallInfo) -> Brief:
-    """What every gate of a call has in common."""
+    """Return the part of a brief that all gates of a call share."""
     return Brief(
         kind=Kind.APPROVAL,
         title=info.title or f"Run {info.tool_name}",
@@ -114,7 +114,7 @@ class CallQuestion(InputsQuestion):
 
     @property
     def editor(self) -> str | None:
-        """Who made them, when it was not who decided."""
+        """The editor of the arguments, when somebody else decided; else None."""
         return None if self.decision.arguments_json else self.approval.edited_by or None
 
     def only_text(self) -> str:

@@ -94,7 +94,7 @@ class ChoiceQuestion(DrawnQuestion):
         return Status.REJECTED if self.ask.can_decline else super().no_status()
 
     def answer(self, info: object) -> object:
-        """What was chosen; of a node, the value that it stands for."""
+        """Return the choice; for a node, the value that it stands for."""
         if not isinstance(info, ChoiceInfo | CallChoiceInfo):
             (option,) = [one for one in self.ask.options if (one.id,) == self._selected]
             return option.value
@@ -144,7 +144,7 @@ class ChoiceQuestion(DrawnQuestion):
         return "Reject" if self.is_call else "None of these"
 
     def digest_of(self, ids: Sequence[str]) -> str:
-        """What a choice covers: the call with the options in it, or the question.
+        """Return the digest that a choice covers: of the call with the options, or of the question.
 
         Raises:
             InvalidInputError: There is no such option.
@@ -170,11 +170,11 @@ class ChoiceQuestion(DrawnQuestion):
         return "Choose below, or reply in this thread with one number or label."
 
     def content(self) -> tuple[Listed, ...]:
-        """What is below the question, then the question and the options."""
+        """Return the part below the question, then the question and the options."""
         return (self.below(), self.of_call())
 
     def of_call(self) -> Listed:
-        """What there is to choose, with its numbers."""
+        """Return the question and the options, with their numbers."""
         words = mask_call(self.ask.question)
         question = show(words, OPTIONS, lines=20)
         elements = [line(literal(question.text or "…", "bold"), *rest_of(question.hidden))]
@@ -233,7 +233,7 @@ class ChoiceQuestion(DrawnQuestion):
         )
 
     def laid_out(self) -> frozenset[str]:
-        """What is asked in a free choice is not shown as JSON."""
+        """The names that are not shown as JSON: a free choice lays them out."""
         names = {"question", "questions", "options", "multiple"}
         return frozenset() if self.is_call else frozenset(names)
 

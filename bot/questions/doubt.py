@@ -24,7 +24,7 @@ RESULT = "result"
 
 
 class Truth(StrEnum):
-    """What a person says of a call in doubt: `choice` in the answer. Stored: version 1."""
+    """A person's word on a call in doubt: `choice` in the answer. Stored: version 1."""
 
     RAN = "ran"
     AGAIN = "again"
@@ -75,7 +75,7 @@ class DoubtQuestion(DrawnQuestion):
         return True
 
     def answer(self, info: object) -> DoubtResult:  # noqa: ARG002 - the record says it all
-        """What people found out."""
+        """Return people's finding."""
         given = self.given
         return DoubtResult(
             choice=cast("DoubtChoice", given["choice"]),

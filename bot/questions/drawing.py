@@ -1,4 +1,4 @@
-"""How a kind of question is drawn: its part of the card, its buttons, and its forms.
+"""The drawing of a kind of question: its part of the card, its buttons, and its forms.
 
 Pure: a button or a submitted form is answered with a value that says what is to be done, and the
 listeners do it. All that every card has is in `bot/slack/cards/`.
@@ -120,19 +120,19 @@ class DrawnQuestion(RecordQuestion):
     # What the card says.
 
     def lead(self) -> list[Block]:
-        """What stands right below the title while it is pending."""
+        """Return the blocks right below the title while it is pending."""
         return []
 
     def content(self) -> tuple[Listed, ...]:
-        """What is asked, on the card of a question."""
+        """Return the question's content for its card."""
         return (self._exchange(), self.below())
 
     def of_call(self) -> Listed:
-        """What is asked about a call, below its arguments on its card."""
+        """Return the question about a call, for the place below its arguments."""
         return Listed()
 
     def only_text(self) -> str:
-        """What is asked in place of arguments, as text; empty when there are arguments."""
+        """Return the question in place of arguments, as text; empty when there are arguments."""
         return ""
 
     def hint(self) -> str:
@@ -144,7 +144,7 @@ class DrawnQuestion(RecordQuestion):
         return ""
 
     def spoken(self) -> list[str]:
-        """What a question asks, masked, for notifications and screen readers."""
+        """Return the question's texts, masked, for notifications and screen readers."""
         return [mask_text(question) for question in questions_of(self.approval)]
 
     def outcome(self) -> str:
@@ -184,7 +184,7 @@ class DrawnQuestion(RecordQuestion):
         return frozenset()
 
     def more_details(self) -> Iterator[tuple[str, Words]]:
-        """What the details show, too: each with its name."""
+        """Yield further parts of the details, each with its name."""
         yield from ()
 
     # Its buttons.
@@ -202,7 +202,7 @@ class DrawnQuestion(RecordQuestion):
         yield from ()
 
     def last(self) -> Iterator[Block]:
-        """What stands behind the no."""
+        """Yield the buttons behind the no."""
         yield from ()
 
     def no_label(self) -> str:
@@ -303,7 +303,7 @@ class DrawnQuestion(RecordQuestion):
         return button(label, action, value, of=title_of(self.approval), style=style)
 
     def below(self) -> Listed:
-        """What a question shows below it."""
+        """Return the values that a question shows below it."""
         found = (read_object(self.approval.arguments_json) or {}).get("shown")
         return list_arguments(found.items(), SHOWN) if isinstance(found, dict) else Listed()
 

@@ -1,4 +1,4 @@
-"""What people think of a text: all is good, or what should be different."""
+"""Feedback on a text: it is good as it is, or should be different."""
 
 from __future__ import annotations
 

@@ -74,9 +74,10 @@ class FieldsQuestion(InputsQuestion):
 
     @classmethod
     def kind_at(cls, context: InterruptContext, brief: Brief) -> Kind:
-        """Who fills in what is missing need not be an approver, unless others approved the call.
+        """Return the kind: to fill in what is missing takes no approver, as a rule.
 
-        Then it is theirs, too, or the values would be nobody's.
+        It does when others have approved the call: then it is theirs, too, or the values would be
+        nobody's.
         """
         outer = context.parent if isinstance(context.info, ParametersInfo) else None
         while outer is not None and outer.address == context.address:
@@ -140,7 +141,7 @@ class FieldsQuestion(InputsQuestion):
         return kind if isinstance(kind, str) and kind in _SPOKEN else ""
 
     def digest_of(self, values: Mapping[str, object]) -> str:
-        """What filled in values cover: the call with them in it, or the question."""
+        """Return the digest that the values cover: of the call with them, or of the question."""
         if not self.is_call:
             return self.approval.digest
         return edited_digest(self.approval, {**self.arguments, **values})
@@ -150,7 +151,7 @@ class FieldsQuestion(InputsQuestion):
         return _HINTS.get(self.spoken_type, _NUMBER)
 
     def of_call(self) -> Listed:
-        """What is missing of the call."""
+        """Return the list of the values that the call still needs."""
         described = {
             name: str(field.get("description") or "") if isinstance(field, dict) else ""
             for name, field in self._properties.items()
@@ -183,7 +184,7 @@ class FieldsQuestion(InputsQuestion):
         return replace(approval, title=title, preview=preview)
 
     def more_details(self) -> Iterator[tuple[str, Words]]:
-        """What is missing, whole."""
+        """Yield the missing fields, whole."""
         if self.is_call:
             yield "What is missing", mask_value("", (self.ask.schema or {}).get("properties"))
 

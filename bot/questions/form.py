@@ -1,8 +1,8 @@
-"""How the card of an approval is answered: kept in the record, beside what is asked.
+"""The form of an approval's answers: kept in the record, beside the question.
 
 The record's `schema_json` holds it. A bare JSON schema there is that of a call's arguments, which
 people may edit; nothing there is the plain form of the record's kind. Everything else is an object
-with the key `countersign.form/1`. What cannot be read is answered by nobody.
+with the key `countersign.form/1`. Nobody can answer a form that cannot be read.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """How an approval is answered.
+    """An approval's form: the answers that it takes.
 
     Attributes:
         form: The way: one of `Form`, or a name that somebody added.
@@ -122,7 +122,7 @@ class Ask:
 
     @property
     def masks(self) -> Names:
-        """What the tool's author says of its arguments."""
+        """The tool author's lists of names: of secret arguments, and of those that are shown."""
         return Names(secret=self.secret, shown=self.shown)
 
     @property

@@ -23,7 +23,7 @@ from storage.records import Decision, Status
 RESPONSE = "response"
 """Block id of what the agent is told in place of a result."""
 _DESCRIBED = "Tool execution requires approval\n\nTool: "
-"""How the description begins that a human gate makes when its author gave none."""
+"""The beginning of the description that a human gate makes when its author gave none."""
 
 
 @register
@@ -88,11 +88,11 @@ class HumanQuestion(CallQuestion):
                 raise ValueError(f"the status {decision.status} is no response")
 
     def can_agree(self) -> bool:
-        """Where neither *Approve* nor *Edit…* is allowed, nothing is agreed to."""
+        """Whether people can agree to something: *Approve* or *Edit…* is allowed."""
         return not {"accept", "edit"}.isdisjoint(self.ask.allowed)
 
     def answered(self) -> Listed:
-        """What the agent is told."""
+        """Return the text that the agent reads."""
         if not self.approval.decision or not self.approval.decision.answer_json:
             return Listed()
         return said("What the agent is told", "\n".join(answers_of(self.approval)), REASON)

@@ -22,7 +22,7 @@ class InputsQuestion(DrawnQuestion):
     """A question whose schema makes a form."""
 
     purpose = ("Edit", "edited")
-    """What the form is for: the title of a notice, and what cannot be done without a form."""
+    """The purpose of the form: the title of a notice, and the deed that needs a form."""
 
     @cached_property
     def obstacle(self) -> str:

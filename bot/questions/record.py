@@ -23,12 +23,12 @@ from bot.redaction.mask import mask_words
 from storage.records import Approval, Kind, Thread
 
 _APPROVER = re.compile(r"channel|[UWS][A-Z0-9]{1,30}")
-"""Whom a policy may name; anything else in its place is nobody."""
+"""The names that a policy may give; anything else in their place is nobody."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """Who decides, and how long it may take.
+    """The rules of the settings: who decides, and how long it may take.
 
     Attributes:
         approvers: User ids, user group ids, or `channel`; never empty.
@@ -65,7 +65,7 @@ class _Askers:
     requesters: tuple[str, ...]
 
     def deciders(self, rules: Rules, named: tuple[str, ...] = ()) -> list[str]:
-        """Who may decide: those whom a policy names, or else the rules; less everybody who asked.
+        """Return who may decide: the people of a policy, or else of the rules; less all who asked.
 
         Args:
             rules: The settings.
@@ -79,7 +79,7 @@ class _Askers:
         return [*approvers, *(f"{EXCLUDED}{user}" for user in self.requesters)]
 
     def backups(self, rules: Rules, info: object) -> list[str]:
-        """Who may decide, too, once it has escalated; less everybody who asked.
+        """Return who may decide, too, once it has escalated; less everybody who asked.
 
         Where a policy names who decides, the backup people of the settings are strangers: then
         only those whom a policy names are asked.
@@ -98,7 +98,7 @@ class _Askers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked(_Askers):
-    """Who asked for what now waits.
+    """The thread and the requesters of what now waits.
 
     Attributes:
         thread: Where.
@@ -208,7 +208,7 @@ def rebound(approval: Approval, info: CallInfo, rules: Rules, *, by: str, now_ms
 
 
 def deciders_of(approval: Approval) -> dict[str, Json]:
-    """Who decides about a call, as it is noted when the call starts."""
+    """Return the people who decide about a call, for the note of its start."""
     return {
         "approvers": approval.approvers_json,
         "backups": approval.backups_json,
@@ -245,7 +245,7 @@ def deciders_from(approval: Approval, frozen: Mapping[str, Json]) -> Approval:
 
 
 def _times(info: object, rules: Rules, now_ms: int) -> tuple[int, int]:
-    """When to remind, and when it expires; a policy can only make the wait shorter."""
+    """Return the times of reminder and expiry; a policy can only make the wait shorter."""
     remind, expire = rules.remind_after, rules.expire_after
     if isinstance(info, CallInfo):
         remind = info.remind_in if info.remind_in is not None else remind
@@ -258,7 +258,7 @@ def _times(info: object, rules: Rules, now_ms: int) -> tuple[int, int]:
 
 
 def _escalation(info: object, rules: Rules, now_ms: int, expires_ms: int) -> int | None:
-    """When the backup people are asked; None when they never are. A policy can make it sooner."""
+    """Return the time to ask the backup people; None for never. A policy can make it sooner."""
     found = [rules.escalate_after, info.escalate_in if isinstance(info, CallInfo) else None]
     waits = [max(wait, timedelta()) for wait in found if wait is not None]
     escalate_ms = now_ms + milliseconds(min(waits)) if waits else expires_ms
@@ -270,7 +270,7 @@ def _named(info: object) -> tuple[str, ...]:
 
 
 def _under_ruling(info: CallInfo, rules: Rules) -> dict[str, Any]:
-    """What a record keeps of the ruling that people are asked under, and of what led there."""
+    """Return a record's fields for the ruling that people are asked under, and its history."""
     return {
         "ruling_json": info.ruling,
         "counted_json": json.dumps(info.counted),
@@ -283,7 +283,7 @@ def _under_ruling(info: CallInfo, rules: Rules) -> dict[str, Any]:
 
 
 def unknown_names(info: object) -> list[str]:
-    """What a policy gives in place of people who may decide, and is no id of anybody."""
+    """Return the names in place of approvers in a policy that are no id of anybody."""
     named = info.approvers if isinstance(info, CallInfo) else ()
     return [name for name in named if name not in _valid(named)]
 

@@ -66,7 +66,7 @@ class StepQuestion(CallQuestion):
         return StateEdit(self._changes()) if is_yes and decision.arguments_json else self.verdict()
 
     def form_values(self) -> dict[str, object]:
-        """What can be edited of the state."""
+        """The part of the state that can be edited."""
         known = self.arguments
         return {name: known[name] for name in self.ask.names if name in known}
 
@@ -121,7 +121,7 @@ def _of_breakpoint(info: Question) -> Brief:
 
 
 def _sends(info: Question, state: Mapping[str, Json]) -> dict[str, Json]:
-    """What runs with arguments of its own; after an edit, the graph works it out anew."""
+    """Return the nodes that run with own arguments; after an edit, the graph finds them anew."""
     found: dict[str, Json] = {}
     for at, send in enumerate(info.sends, 1):
         which = f" ({at} of {len(info.sends)})" if len(info.sends) > 1 else ""

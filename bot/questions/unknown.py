@@ -1,4 +1,4 @@
-"""What no other kind knows: a text answers it where its info takes one, else only a program."""
+"""The kind for all other questions: a text answers where its info takes one, else a program."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class UnknownQuestion(DrawnQuestion):
         return "This cannot be answered here."
 
     def content(self) -> tuple[Listed, ...]:
-        """What is asked, and why only a program can answer."""
+        """Return the question, and the reason why only a program can answer."""
         return (*super().content(), self.of_call())
 
     def of_call(self) -> Listed:

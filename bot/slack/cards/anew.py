@@ -37,7 +37,7 @@ def anew(approval: Approval) -> list[Block]:
 
 
 def wrote_since(approval: Approval) -> list[Block]:
-    """What requesters wrote while it waits: whoever decides reads it first."""
+    """Return the requesters' words while it waits: whoever decides reads them first."""
     blocks: list[Block] = []
     for one in said_of(approval):
         words = f"*{mention(one.by)} wrote since*, {date(one.at_ms)}; the agent has not read it:"

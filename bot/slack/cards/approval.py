@@ -97,7 +97,7 @@ def describe(approval: Approval) -> Body:
 
 
 def _happening(approval: Approval) -> str:
-    """What stands above the preview; it is of what was asked for, or of what an edit made of it."""
+    """Return the heading of the preview, which is of the request, or of its edited form."""
     return "What will happen" if approval.status is Status.PENDING else "What was to happen"
 
 

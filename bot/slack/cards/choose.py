@@ -129,7 +129,7 @@ def concluded_text(approval: Approval, *, link: str = "") -> Card:
 
 
 def _where(link: str, *, end: str = "") -> str:
-    """Where the card is; only an address that cannot be taken for anything else is written."""
+    """Say where the card is; only an address that cannot be taken for anything else is written."""
     if not _LINK.fullmatch(link):
         return "The card is above."
     return f"<{link}|The card>{end}." if end else f"<{link}|Open the card>."

@@ -27,7 +27,7 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
-    """What a card says of a run.
+    """A card's words on a run.
 
     Attributes:
         blocks: In order; empty while nothing has run.
@@ -42,7 +42,7 @@ class Ran:
     altered: bool = False
 
     def and_notes(self, about: Body) -> Body:
-        """What the notes of a card are about, with this, too."""
+        """Return the subject of a card's notes, with this in it."""
         masked, altered = about.masked or self.masked, about.altered or self.altered
         return replace(about, masked=masked, altered=altered)
 

@@ -1,4 +1,4 @@
-"""What a card says after the database went back to a copy: it may have been decided before."""
+"""The notice on a card after the database went back to a copy: it may have been decided before."""
 
 from __future__ import annotations
 
