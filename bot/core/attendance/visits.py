@@ -1,4 +1,4 @@
-"""What is due for an approval, done under a lease: draw its card, remind, escalate, expire.
+"""The due work of an approval, under a lease: draw its card, remind, escalate, expire.
 
 Each step may be repeated without harm, and the scheduler repeats what a crash left open.
 """
