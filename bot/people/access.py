@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,14 +31,25 @@ class Access:
             NotApproverError: With the reason, in words that the person may read.
             DirectoryError: The look-up failed; nobody may decide now.
         """
-        person = await self.check_person(actor, team_id=approval.team_id)
+        # Both at once, as somebody waits; what the person may read is said of the first.
+        is_home, is_entitled = await asyncio.gather(
+            self.check_person(actor, team_id=approval.team_id),
+            self._check_entitled(approval, actor.user_id),
+            return_exceptions=True,
+        )
+        for result in (is_home, is_entitled):
+            if isinstance(result, BaseException):
+                raise result
+
+    async def _check_entitled(self, approval: Approval, user_id: str) -> None:
+        """Refuse anybody whom the record does not let decide, if they are who they should be."""
         if approval.kind is Kind.QUESTION:
-            await self._check_answerer(approval, person)
+            await self._check_answerer(approval, user_id)
             return
-        if is_requester(approval, actor.user_id) and not approval.self_approval:
+        if is_requester(approval, user_id) and not approval.self_approval:
             raise NotApproverError("you asked for this, so somebody else has to decide it")
-        if not await self._is_among(decider_names(approval), approval, actor.user_id):
-            raise NotApproverError(await self._why_not(approval, actor.user_id))
+        if not await self._is_among(decider_names(approval), approval, user_id):
+            raise NotApproverError(await self._why_not(approval, user_id))
 
     async def check_person(self, actor: Actor, *, team_id: str) -> Person:
         """Refuse apps, guests, deactivated people, and people of other workspaces.
@@ -57,10 +69,10 @@ class Access:
         """
         return _checked(await self.directory.writer(actor.user_id), actor, team_id)
 
-    async def _check_answerer(self, approval: Approval, person: Person) -> None:
-        if person.user_id == approval.requester_id:
+    async def _check_answerer(self, approval: Approval, user_id: str) -> None:
+        if user_id == approval.requester_id:
             return
-        if person.user_id not in await self.directory.channel_members(approval.channel_id):
+        if user_id not in await self.directory.channel_members(approval.channel_id):
             raise NotApproverError("only members of this channel can answer here")
 
     async def _why_not(self, approval: Approval, user_id: str) -> str:
