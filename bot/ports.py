@@ -177,7 +177,7 @@ class Notifier(Protocol):
         """A text will not grow any more: leave what is shown, marked as ours. Never raises."""
         ...
 
-    async def whisper(
+    async def send_ephemeral(
         self,
         channel_id: str,
         user_id: str,

@@ -136,7 +136,7 @@ class ThreadInbox:
         if pending and not asks:
             await self._show_words(incoming, words, own)
             told = _NOTED if offered else _NOTED_ONLY
-            await self._whisper(incoming, told, withdraw=offered)
+            await self._send_ephemeral(incoming, told, withdraw=offered)
         return thread.thread_id
 
     async def _show_words(
@@ -222,7 +222,7 @@ class ThreadInbox:
         )
         await self.storage.inbox.add(kept)
         await self._note_refusal(kept, text)
-        await self._whisper(incoming, text, withdraw=withdraw)
+        await self._send_ephemeral(incoming, text, withdraw=withdraw)
 
     async def _note_refusal(self, message: Message, why: str) -> None:
         await note(
@@ -293,7 +293,7 @@ class ThreadInbox:
     async def _refuse(self, thread: Thread, message: Message, text: str) -> None:
         """Put a message aside, and tell its writer why; the answer is on record first."""
         await self._note_refusal(message, text)
-        await self.outbox.whisper(
+        await self.outbox.send_ephemeral(
             channel_id=thread.channel_id,
             thread_ts=thread.thread_ts,
             user_id=message.user_id,
@@ -302,11 +302,11 @@ class ThreadInbox:
         )
         await self.storage.inbox.take([message.message_id], turn=NO_TURN)
 
-    async def _whisper(
+    async def _send_ephemeral(
         self, incoming: Incoming, text: str, *, withdraw: Sequence[Approval] = ()
     ) -> None:
         """Tell the writer of a message something, once however often Slack sends the message."""
-        await self.outbox.whisper(
+        await self.outbox.send_ephemeral(
             channel_id=incoming.channel_id,
             thread_ts=incoming.thread_ts,
             user_id=incoming.user_id,

@@ -86,7 +86,7 @@ class Outbox:
                     await self.notifier.end_stream(thread, post.ts, post.post_id)
                 await self.storage.posts.fail(post.post_id, reason="its turn was ended")
 
-    async def whisper(  # noqa: PLR0913 - what is told to whom, all given by keyword
+    async def send_ephemeral(  # noqa: PLR0913 - what is told to whom, all given by keyword
         self,
         *,
         channel_id: str,
@@ -113,7 +113,7 @@ class Outbox:
         now = self.clock()
         until_ms = now + milliseconds(LEASE)
         mark = zlib.crc32(text.encode(errors="replace"))
-        whisper = Whisper(
+        ephemeral = Whisper(
             whisper_id=f"{channel_id}:{thread_ts}:{user_id}:{key[:80]}:{mark:08x}",
             channel_id=channel_id,
             thread_ts=thread_ts,
@@ -126,9 +126,9 @@ class Outbox:
             fence=1,
             withdraw_json=json.dumps([approval.approval_id for approval in withdraw]),
         )
-        kept = await self._record(whisper) if on_record else None
+        kept = await self._record(ephemeral) if on_record else None
         if kept is not False:
-            self.spawn(self._tell(whisper, withdraw, is_kept=bool(kept), address=address))
+            self.spawn(self._tell(ephemeral, withdraw, is_kept=bool(kept), address=address))
 
     async def respond(self, address: str, text: str, *, thread_ts: str = "") -> bool:
         """Tell whoever clicked, by the address that came with the click; whether it was told."""
@@ -150,10 +150,10 @@ class Outbox:
         await self._tell(hold.record, await self._offered(hold.record), is_kept=True)
         return True
 
-    async def _offered(self, whisper: Whisper) -> list[Approval]:
+    async def _offered(self, ephemeral: Whisper) -> list[Approval]:
         """Read what its reader can take back; what is gone or cannot be read has no button."""
         found: list[Approval] = []
-        for approval_id in json.loads(whisper.withdraw_json):
+        for approval_id in json.loads(ephemeral.withdraw_json):
             try:
                 found.append(await self.storage.approvals.get(str(approval_id)))
             except (RecordNotFoundError, RecordFormatError) as error:
@@ -196,18 +196,18 @@ class Outbox:
         )
         await self.storage.posts.fail(post.post_id, reason=error.reason)
 
-    async def _record(self, whisper: Whisper) -> bool | None:
+    async def _record(self, ephemeral: Whisper) -> bool | None:
         """Keep it; False when it is known, None when it cannot be kept."""
         try:
             async with asyncio.timeout(RECORD_PATIENCE.total_seconds()):
-                return await self.storage.whispers.add(whisper)
+                return await self.storage.whispers.add(ephemeral)
         except (StorageError, TimeoutError) as error:
             logger.warning("not on record: %s", error, extra={"action": "whisper_unrecorded"})
             return None
 
     async def _tell(
         self,
-        whisper: Whisper,
+        ephemeral: Whisper,
         withdraw: Sequence[Approval],
         *,
         is_kept: bool,
@@ -215,32 +215,32 @@ class Outbox:
     ) -> None:
         due_ms: int | None = None
         try:
-            await self.notifier.whisper(
-                whisper.channel_id,
-                whisper.user_id,
-                whisper.text,
-                thread_ts=whisper.thread_ts,
+            await self.notifier.send_ephemeral(
+                ephemeral.channel_id,
+                ephemeral.user_id,
+                ephemeral.text,
+                thread_ts=ephemeral.thread_ts,
                 withdraw=withdraw,
             )
         except DeliveryError as error:
             logger.warning(
                 "private answer not shown: %s", error, extra={"action": "whisper_failed"}
             )
-            due_ms = self._again(whisper, error)
+            due_ms = self._again(ephemeral, error)
             # Only what certainly was not shown: else it would stand there twice.
             if (error.is_refusal or error.is_permanent) and await self.respond(
-                address, whisper.text, thread_ts=whisper.thread_ts
+                address, ephemeral.text, thread_ts=ephemeral.thread_ts
             ):
                 due_ms = None
         if is_kept:
             await self.storage.whispers.release(
-                whisper.whisper_id, fence=whisper.fence, due_ms=due_ms
+                ephemeral.whisper_id, fence=ephemeral.fence, due_ms=due_ms
             )
 
-    def _again(self, whisper: Whisper, error: DeliveryError) -> int | None:
+    def _again(self, ephemeral: Whisper, error: DeliveryError) -> int | None:
         if error.is_permanent:
             return None
         now = self.clock()
-        attempts = whisper.fence - 1  # it is claimed once for each
-        later = now + EPHEMERAL_RETRY.wait_ms(attempts, whisper.whisper_id, error)
-        return later if later < whisper.created_ms + milliseconds(LIFETIME) else None
+        attempts = ephemeral.fence - 1  # it is claimed once for each
+        later = now + EPHEMERAL_RETRY.wait_ms(attempts, ephemeral.whisper_id, error)
+        return later if later < ephemeral.created_ms + milliseconds(LIFETIME) else None

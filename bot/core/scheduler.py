@@ -63,8 +63,8 @@ class Sweep:
         for thread in threads:
             self.spawn(self.threads.work(thread.thread_id))
         whispers = await self.storage.whispers.due(now_ms=now, limit=BATCH)
-        for whisper in whispers:
-            self.spawn(self.outbox.tell(whisper.whisper_id))
+        for ephemeral in whispers:
+            self.spawn(self.outbox.tell(ephemeral.whisper_id))
         if self.retention is not None:
             self.spawn(self.retention.step())
         return len(approvals) + len(threads) + len(whispers)

@@ -14,7 +14,7 @@ from aiohttp import web
 from bot.sandbox.api.limits import RateLimits
 from bot.sandbox.api.methods import APP_LEVEL, WebApi
 from bot.sandbox.api.responses import ResponseUrls
-from bot.sandbox.delivery.dispatcher import RETRY_DELAYS, Courier
+from bot.sandbox.delivery.dispatcher import RETRY_DELAYS, Dispatcher
 from bot.sandbox.delivery.events import Events
 from bot.sandbox.delivery.faults import Faults
 from bot.sandbox.delivery.http import HttpTransport
@@ -102,7 +102,7 @@ class Sandbox(Arrangements):
         self.workspace.on_change.append(self.stats.changed)
         self._build_ways_out()
         self._build_ways_in()
-        self._hub.is_connected = lambda: self._courier.is_open
+        self._hub.is_connected = lambda: self._dispatcher.is_open
         self._hub.troubles = lambda: self.troubles
         self._runner: web.AppRunner | None = None
 
@@ -114,7 +114,7 @@ class Sandbox(Arrangements):
         self._http = HttpTransport(
             lambda: self.events_url, self.signing_secret, clock=self.clock, patience=patience
         )
-        self._courier = Courier(
+        self._dispatcher = Dispatcher(
             (self._sockets, self._http),
             self._tasks,
             faults=self.faults,
@@ -122,13 +122,13 @@ class Sandbox(Arrangements):
             triggers=self.workspace.triggers,
             timer=self.timer,
         )
-        self._courier.delays, self._courier.sleep = self.retry_delays, self.sleep
-        self._events = Events(self.workspace, self._courier.announce)
+        self._dispatcher.delays, self._dispatcher.sleep = self.retry_delays, self.sleep
+        self._events = Events(self.workspace, self._dispatcher.announce)
 
     def _build_ways_in(self) -> None:
         """Build the ways from the app and from people."""
         self._responses = ResponseUrls(self.workspace)
-        self._interactions = Interactions(self.workspace, self._courier, self._responses)
+        self._interactions = Interactions(self.workspace, self._dispatcher, self._responses)
         self._speech = Speech(self.workspace, self._interactions, self.commands)
         self._api = WebApi(
             self.workspace,
@@ -263,7 +263,7 @@ class Sandbox(Arrangements):
 
     def announce(self, envelope: Payload) -> None:
         """Send an envelope again, as Slack does now and then."""
-        self._courier.announce(envelope)
+        self._dispatcher.announce(envelope)
 
     # ---- what there is to see ---------------------------------------------------------------
 

@@ -258,7 +258,7 @@ class SlackNotifier:
         except DeliveryError as error:
             logger.info("stream not ended: %s", error, extra={"action": "stream_failed"})
 
-    async def whisper(
+    async def send_ephemeral(
         self,
         channel_id: str,
         user_id: str,

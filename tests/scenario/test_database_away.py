@@ -27,7 +27,7 @@ async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     transport: Transport = request.param
     async with a_stage(tmp_path, transport, COUNTERSIGN_AGENT=AGENT) as made:
         made.sandbox.retry_delays = (0.3, 0.3, 0.3)
-        made.sandbox._courier.delays = made.sandbox.retry_delays
+        made.sandbox._dispatcher.delays = made.sandbox.retry_delays
         yield made
 
 

@@ -233,7 +233,7 @@ class FakeNotifier:
         self.check("respond")
         self.responses.append((address, text))
 
-    async def whisper(
+    async def send_ephemeral(
         self,
         channel_id: str,
         user_id: str,
@@ -242,7 +242,7 @@ class FakeNotifier:
         thread_ts: str = "",
         withdraw: Sequence[Approval] = (),
     ) -> None:
-        self.check("whisper")
+        self.check("send_ephemeral")
         self.whispers.append((user_id, text))
         self.offered.append([approval.approval_id for approval in withdraw])
 

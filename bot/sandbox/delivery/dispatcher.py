@@ -23,7 +23,7 @@ _DIRECTIONS: dict[Kind, Direction] = {
 }
 
 
-class Courier:
+class Dispatcher:
     """Sends payloads by the first transport that is open, and misbehaves as planned.
 
     Args:

@@ -6,7 +6,7 @@ from typing import Any
 
 from bot.sandbox.api.modals import check_view
 from bot.sandbox.api.responses import ResponseUrls
-from bot.sandbox.delivery.dispatcher import Courier
+from bot.sandbox.delivery.dispatcher import Dispatcher
 from bot.sandbox.delivery.http import AppReply, Kind
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.workspace.blocks import (
@@ -28,9 +28,11 @@ _REQUIRED = "Please complete this required field."
 class Interactions:
     """Acts for people: buttons, fields, modals, commands."""
 
-    def __init__(self, workspace: Workspace, courier: Courier, responses: ResponseUrls) -> None:
+    def __init__(
+        self, workspace: Workspace, dispatcher: Dispatcher, responses: ResponseUrls
+    ) -> None:
         self._workspace = workspace
-        self._courier = courier
+        self._dispatcher = dispatcher
         self._responses = responses
         self.bad_answers: list[str] = []
         """Answers of the app that Slack cannot use, each in a sentence."""
@@ -158,7 +160,7 @@ class Interactions:
         Raises:
             RefusedError: No good answer within the time.
         """
-        reply = await self._courier.ask(kind, payload)
+        reply = await self._dispatcher.ask(kind, payload)
         self._workspace.changes.tell()
         if not reply.ok:
             raise RefusedError(_REASONS.get(reply.reason, "app_error"))

@@ -7,7 +7,7 @@ from typing import Any
 
 from bot.sandbox.api.limits import RateLimits
 from bot.sandbox.api.methods import TokenKind, WebApi
-from bot.sandbox.delivery.dispatcher import Courier
+from bot.sandbox.delivery.dispatcher import Dispatcher
 from bot.sandbox.delivery.faults import Effect, Faults
 from bot.sandbox.delivery.socketmode import Farewell, SocketModeServer
 from bot.sandbox.delivery.stats import Statistics, doubles
@@ -30,7 +30,7 @@ class Arrangements:
     _api: WebApi
     _hub: PageHub
     _sockets: SocketModeServer
-    _courier: Courier
+    _dispatcher: Dispatcher
     _tasks: BackgroundTasks
 
     # ---- people and channels ----------------------------------------------------------------
@@ -201,7 +201,7 @@ class Arrangements:
     @property
     def is_connected(self) -> bool:
         """Whether there is a way to the app: an open socket, or an address."""
-        return self._courier.is_open
+        return self._dispatcher.is_open
 
     @property
     def is_idle(self) -> bool:
@@ -211,7 +211,7 @@ class Arrangements:
     @property
     def lost_events(self) -> list[Payload]:
         """Events that the app did not take, after all retries."""
-        return self._courier.lost
+        return self._dispatcher.lost
 
     def doubles(self) -> dict[str, int]:
         """Messages that stand more than once: their metadata as JSON, and how many there are."""

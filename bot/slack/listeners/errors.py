@@ -262,7 +262,7 @@ async def _answer_privately(
     channel_id, user_id = telling.context.channel_id, telling.context.user_id
     if channel_id and user_id:
         is_away = isinstance(error, NotRecordedError | StoreUnavailableError)
-        await desk.outbox.whisper(
+        await desk.outbox.send_ephemeral(
             channel_id=channel_id,
             thread_ts=telling.thread_ts,
             user_id=user_id,

@@ -62,7 +62,7 @@ EVE = "UEVE"
 PEOPLE = (ROSA, ADA, BEN, CLEO, GUS, EVE)
 ESCALATE_AFTER = timedelta(seconds=30)
 CALLS = frozenset(
-    {"end_stream", "escalate", "post_card", "remind", "say", "update_card", "whisper"}
+    {"end_stream", "escalate", "post_card", "remind", "say", "update_card", "send_ephemeral"}
 )
 
 

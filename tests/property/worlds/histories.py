@@ -48,7 +48,7 @@ TROUBLE = (
     "say",
     "remind",
     "escalate",
-    "whisper",
+    "send_ephemeral",
     "deleted",
 )
 

@@ -21,8 +21,10 @@ ASK = "<@UBOT> pay Mia"
 FAR = 10**15
 
 
-async def whisper(office: Office, text: str = "Only you.", *, key: str = "1.2.3") -> None:
-    await office.outbox.whisper(channel_id=CHANNEL, thread_ts=ROOT, user_id=ADA, text=text, key=key)
+async def tell(office: Office, text: str = "Only you.", *, key: str = "1.2.3") -> None:
+    await office.outbox.send_ephemeral(
+        channel_id=CHANNEL, thread_ts=ROOT, user_id=ADA, text=text, key=key
+    )
 
 
 async def left(office: Office) -> list[Whisper]:
@@ -31,7 +33,7 @@ async def left(office: Office) -> list[Whisper]:
 
 async def test_a_whisper_is_told_after_the_caller_has_gone_on(storage: SqliteStorage) -> None:
     office = Office(storage, [])
-    await whisper(office)
+    await tell(office)
     assert office.notifier.whispers == []
     assert len(await left(office)) == 1
     await office.queue.run()
@@ -41,17 +43,17 @@ async def test_a_whisper_is_told_after_the_caller_has_gone_on(storage: SqliteSto
 
 async def test_the_same_answer_is_told_once(storage: SqliteStorage) -> None:
     office = Office(storage, [])
-    await whisper(office)
-    await whisper(office)
-    await whisper(office, "Something else.")
-    await whisper(office, key="4.5.6")
+    await tell(office)
+    await tell(office)
+    await tell(office, "Something else.")
+    await tell(office, key="4.5.6")
     await office.queue.run()
     assert len(office.notifier.whispers) == 3
 
 
 async def test_another_process_tells_what_a_crash_left(storage: SqliteStorage) -> None:
     first = Office(storage, [])
-    await whisper(first)
+    await tell(first)
     first.queue.drop()
     second = Office(storage, [], clock=first.clock, owner="second")
     assert await second.sweep.tick() == 0
@@ -67,8 +69,8 @@ async def test_a_fault_that_may_pass_is_tried_again_for_some_minutes(
     storage: SqliteStorage,
 ) -> None:
     office = Office(storage, [])
-    office.notifier.failing.add("whisper")
-    await whisper(office)
+    office.notifier.failing.add("send_ephemeral")
+    await tell(office)
     await office.queue.run()
     (waiting,) = await left(office)
     assert waiting.due_ms is not None
@@ -83,9 +85,11 @@ async def test_a_fault_that_may_pass_is_tried_again_for_some_minutes(
 
 async def test_slack_says_when(storage: SqliteStorage) -> None:
     office = Office(storage, [])
-    office.notifier.failing.add("whisper")
-    office.notifier.faults["whisper"] = DeliveryError("x", "y", retry_after=timedelta(seconds=60))
-    await whisper(office)
+    office.notifier.failing.add("send_ephemeral")
+    office.notifier.faults["send_ephemeral"] = DeliveryError(
+        "x", "y", retry_after=timedelta(seconds=60)
+    )
+    await tell(office)
     await office.queue.run()
     assert [one.due_ms for one in await left(office)] == [office.clock() + 60_000]
 
@@ -94,9 +98,11 @@ async def test_what_slack_will_never_take_is_left(
     storage: SqliteStorage, caplog: pytest.LogCaptureFixture
 ) -> None:
     office = Office(storage, [])
-    office.notifier.failing.add("whisper")
-    office.notifier.faults["whisper"] = DeliveryError("chat.postEphemeral", "user_not_in_channel")
-    await whisper(office, "secret words")
+    office.notifier.failing.add("send_ephemeral")
+    office.notifier.faults["send_ephemeral"] = DeliveryError(
+        "chat.postEphemeral", "user_not_in_channel"
+    )
+    await tell(office, "secret words")
     await office.queue.run()
     assert await left(office) == []
     assert "whisper_failed" in [getattr(record, "action", "") for record in caplog.records]
@@ -116,7 +122,7 @@ async def test_without_a_database_it_is_told_all_the_same(
         raise StoreUnavailableError("gone")
 
     storage.whispers.add = away  # type: ignore[method-assign,assignment]
-    await whisper(office)
+    await tell(office)
     await office.queue.run()
     assert office.notifier.whispers == [(ADA, "Only you.")]
 

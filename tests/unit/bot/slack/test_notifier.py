@@ -233,12 +233,12 @@ async def test_nobody_listens() -> None:
     with pytest.raises(DeliveryError, match="connection failed"):
         await notifier.remind(an_approval(approval_id=APPROVAL_ID), look_first=False, go=yes)
     with pytest.raises(DeliveryError, match="connection failed"):
-        await notifier.whisper("C1", "U1", "not shown")
+        await notifier.send_ephemeral("C1", "U1", "not shown")
 
 
 async def test_a_whisper_is_for_one_person(scene: Scene) -> None:
     ada = scene.sandbox.user_id("Ada")
-    await scene.notifier.whisper(
+    await scene.notifier.send_ephemeral(
         scene.thread.channel_id, ada, "just you", thread_ts=scene.thread.thread_ts
     )
     assert [m["text"] for m in scene.sandbox.ephemerals(ada)] == ["just you"]
@@ -247,7 +247,7 @@ async def test_a_whisper_is_for_one_person(scene: Scene) -> None:
 
 async def test_a_whisper_carries_a_button_for_what_its_reader_asked_for(scene: Scene) -> None:
     ada = scene.sandbox.user_id("Ada")
-    await scene.notifier.whisper(
+    await scene.notifier.send_ephemeral(
         scene.thread.channel_id, ada, "Take it back?", withdraw=[scene.approval]
     )
     (shown,) = scene.sandbox.ephemerals(ada)

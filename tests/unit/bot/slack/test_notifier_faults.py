@@ -317,7 +317,7 @@ async def test_nobody_listens_so_nothing_was_done() -> None:
         nobody, team_id="T1", clock=FakeClock(), pacer=Pacer(lambda: 0, asyncio.sleep)
     )
     with pytest.raises(DeliveryError) as raised:
-        await notifier.whisper("C1", "U1", "not shown")
+        await notifier.send_ephemeral("C1", "U1", "not shown")
     assert raised.value.took_no_effect
 
 
@@ -345,14 +345,18 @@ async def test_nothing_is_sent_to_an_address_of_somebody_else(scene: Scene) -> N
 async def test_slack_lets_the_app_in_again(scene: Scene) -> None:
     healed: list[str] = []
     scene.notifier._healed = lambda: healed.append("now")
-    await scene.notifier.whisper(scene.thread.channel_id, scene.thread.requester_id, "fine")
+    await scene.notifier.send_ephemeral(scene.thread.channel_id, scene.thread.requester_id, "fine")
     assert (scene.notifier.is_refused, healed) == (False, [])
     scene.sandbox.revoke_token("account_inactive")
     for _ in range(2):
         with pytest.raises(DeliveryError):
-            await scene.notifier.whisper(scene.thread.channel_id, scene.thread.requester_id, "x")
+            await scene.notifier.send_ephemeral(
+                scene.thread.channel_id, scene.thread.requester_id, "x"
+            )
     assert (scene.notifier.is_refused, healed) == (True, [])
     scene.sandbox.restore_token()
     for _ in range(2):
-        await scene.notifier.whisper(scene.thread.channel_id, scene.thread.requester_id, "fine")
+        await scene.notifier.send_ephemeral(
+            scene.thread.channel_id, scene.thread.requester_id, "fine"
+        )
     assert (scene.notifier.is_refused, healed) == (False, ["now"])

@@ -22,7 +22,7 @@ URL = "https://hooks.slack.com/actions/T1/1/secret"
 
 def refuse(office: Office, reason: str = "token_revoked") -> None:
     """Slack refuses the app from here on."""
-    for method in ("card", "update", "say", "whisper", "escalate", "remind"):
+    for method in ("card", "update", "say", "send_ephemeral", "escalate", "remind"):
         office.notifier.failing.add(method)
         office.notifier.faults[method] = DeliveryError(method, reason, took_no_effect=True)
     office.notifier.is_refused = True
@@ -197,8 +197,8 @@ async def test_an_answer_that_may_have_been_shown_is_not_shown_twice(
     storage: SqliteStorage,
 ) -> None:
     office = Office(storage, [])
-    office.notifier.failing.add("whisper")
-    await office.outbox.whisper(
+    office.notifier.failing.add("send_ephemeral")
+    await office.outbox.send_ephemeral(
         channel_id=CHANNEL, thread_ts=ROOT, user_id=ADA, text="No.", key="1", address=URL
     )
     await office.queue.run()
@@ -211,7 +211,7 @@ async def test_an_answer_that_may_have_been_shown_is_not_shown_twice(
 async def test_an_answer_without_an_address_waits_for_the_token(storage: SqliteStorage) -> None:
     office = Office(storage, [])
     refuse(office)
-    await office.outbox.whisper(
+    await office.outbox.send_ephemeral(
         channel_id=CHANNEL, thread_ts=ROOT, user_id=ADA, text="No.", key="1"
     )
     await office.queue.run()
@@ -226,7 +226,7 @@ async def test_an_address_that_fails_leaves_the_answer_to_the_token(
     office = Office(storage, [])
     refuse(office)
     office.notifier.failing.add("respond")
-    await office.outbox.whisper(
+    await office.outbox.send_ephemeral(
         channel_id=CHANNEL, thread_ts=ROOT, user_id=ADA, text="No.", key="1", address=URL
     )
     await office.queue.run()

@@ -118,13 +118,13 @@ async def test_reordered_event_without_a_next_one_comes_all_the_same(
 async def test_the_next_event_may_come_when_the_time_is_just_over(
     sandbox: Sandbox, steps: int
 ) -> None:
-    courier = sandbox._courier
-    held = asyncio.create_task(courier._hold(0.0))
+    dispatcher = sandbox._dispatcher
+    held = asyncio.create_task(dispatcher._hold(0.0))
     for _ in range(steps):
         await asyncio.sleep(0)
-    await courier._deliver(Parcel(kind="events_api", payload={"event": {}}), None)
+    await dispatcher._deliver(Parcel(kind="events_api", payload={"event": {}}), None)
     await held
-    assert not courier._held
+    assert not dispatcher._held
 
 
 async def test_events_are_matched_by_type_and_subtype(sandbox: Sandbox, door: Door) -> None:
