@@ -115,9 +115,26 @@ async def test_a_claim_of_what_cannot_be_read_gives_the_lease_back(
 
     kept = await raw(storage, table, "poison")
     assert (kept["leased_by"], kept["leased_until_ms"]) == ("", 0)
+    assert kept["aside_why"] != ""
     assert {name: kept[name] for name in fields} == fields
     assert await claim("poison", owner="a", now_ms=500, until_ms=600) is None
     assert (await raw(storage, table, "poison"))["fence"] == kept["fence"]  # not taken again
+
+
+@pytest.mark.parametrize(("table", "fields"), DAMAGED)
+async def test_a_claim_of_what_cannot_be_read_gives_no_other_lease_back(
+    storage: Storage, table: str, fields: dict[str, Any]
+) -> None:
+    for name in ("good", "poison"):
+        await add(storage, table, name)
+    await spoil(storage, table, "poison", **fields)
+    claim = claim_of(storage, table)
+    assert await claim("good", owner="a", now_ms=5, until_ms=100) is not None
+
+    assert await claim("poison", owner="a", now_ms=5, until_ms=100) is None
+
+    good = await raw(storage, table, "good")
+    assert (good["leased_by"], good["leased_until_ms"], good.get("aside_by", "")) == ("a", 100, "")
 
 
 @pytest.mark.parametrize(("table", "fields"), DAMAGED)

@@ -4,6 +4,7 @@ import asyncio
 import os
 import sqlite3
 import stat
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,14 @@ import pytest
 
 from agents.core.checkpoint import CheckpointStatus
 from agents.core.errors import CheckpointConflictError
-from storage.codec import APPROVALS, AUDIT, MESSAGES, POSTS, THREADS, Codec
+from storage.codec import APPROVALS, AUDIT, MESSAGES, POSTS, THREADS, Codec, Row
 from storage.errors import RecordFormatError, StoreBusyError, StoreUnavailableError
 from storage.sqlite import SqliteStorage, database, retention
+from storage.sqlite.database import Database
 from storage.sqlite.file.lock import LOCK_NAME, DirectoryLock
-from storage.sqlite.leases import IS_DUE
+from storage.sqlite.leases import IS_DUE, PAGE
 from storage.sqlite.schema import DATABASE_VERSION
+from storage.sqlite.threads import SqliteThreadStore
 from tests.contract.builders import (
     APPROVAL_ID,
     DIGEST,
@@ -297,6 +300,56 @@ async def test_leases_of_a_dead_process_end_with_the_next_start(tmp_path: Path) 
     assert taken is not None
     assert taken.fence == thread.fence + 1
     await second.close()
+
+
+class SlowDatabase(Database):
+    """Between a claim and what follows, another process takes the lease."""
+
+    taken = False
+
+    async def fetch(self, sql: str, values: Mapping[str, object] | None = None) -> list[Row]:
+        rows = await super().fetch(sql, values)
+        if "fence + 1" in sql and not self.taken:
+            self.taken = True
+            await super().fetch("UPDATE threads SET leased_by = 'b', leased_until_ms = 900")
+        return rows
+
+
+async def test_a_lease_that_another_has_taken_is_not_given_back() -> None:
+    database = SlowDatabase(None)
+    await database.open()
+    store = SqliteThreadStore(database)
+    await store.ensure(a_thread(due_ms=1))
+    await database.fetch("UPDATE threads SET turn = 'many'")
+    assert await store.claim(THREAD_ID, owner="a", now_ms=5, until_ms=100) is None
+    (row,) = await database.fetch("SELECT * FROM threads")
+    assert (row["leased_by"], row["leased_until_ms"], row["aside_by"]) == ("b", 900, "")
+    await database.close()
+
+
+async def test_what_is_unreadable_is_named_once_however_many_pages_there_are() -> None:
+    database = Database(None)
+    await database.open()
+    store = SqliteThreadStore(database)
+    wanted = [f"T1:C1:{number:03}" for number in range(PAGE + 1)]
+    for name in wanted:
+        await store.ensure(a_thread(thread_id=name, due_ms=1))
+    await database.fetch("UPDATE threads SET turn = 'many'")
+    named = await store.leases.unreadable(limit=2 * PAGE)
+    assert [one.record_id for one in named] == wanted
+    await database.close()
+
+
+async def test_what_is_never_due_again_is_not_named_as_unreadable() -> None:
+    database = Database(None)
+    await database.open()
+    store = SqliteThreadStore(database)
+    await store.ensure(a_thread(due_ms=1))
+    await database.fetch("UPDATE threads SET turn = 'many'")
+    assert [one.record_id for one in await store.leases.unreadable(limit=9)] == [THREAD_ID]
+    await database.fetch("UPDATE threads SET due_ms = NULL")
+    assert await store.leases.unreadable(limit=9) == []
+    await database.close()
 
 
 @pytest.mark.parametrize("version", range(1, DATABASE_VERSION))
