@@ -5,14 +5,17 @@ from __future__ import annotations
 from bot.layout.blocks import Card, section
 from bot.layout.parts import spoken
 from bot.mrkdwn import date, utc
-from storage.records import Approval, Kind
+from storage.records import Approval, Kind, Status
 
 _MAY = {
-    Kind.APPROVAL: "this may have been decided, and may have run. Please check before you approve "
-    "it. If it has run, reject it, and say so.",
-    Kind.QUESTION: "this may have been answered. Please answer it again.",
-    Kind.DOUBT: "somebody may have said what is true, and it may have run again. Please look "
-    "again before you choose.",
+    Kind.APPROVAL: "this may have been decided, and may have run.",
+    Kind.QUESTION: "this may have been answered.",
+    Kind.DOUBT: "somebody may have said what is true, and it may have run again.",
+}
+_PLEASE = {
+    Kind.APPROVAL: "Please check before you approve it. If it has run, reject it, and say so.",
+    Kind.QUESTION: "Please answer it again.",
+    Kind.DOUBT: "Please look again before you choose.",
 }
 
 
@@ -33,4 +36,5 @@ def restored(card: Card, approval: Approval) -> Card:
 
 def _why(approval: Approval, moment: str) -> str:
     back = f"My database went back to a copy that ends at {moment}."
-    return f"{back} What came after that I do not know: {_MAY[approval.kind]}"
+    why = f"{back} What came after that I do not know: {_MAY[approval.kind]}"
+    return f"{why} {_PLEASE[approval.kind]}" if approval.status is Status.PENDING else why

@@ -1,0 +1,35 @@
+"""What a card says when the database went back to a copy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bot.slack.cards.choose import card_for
+from storage.records import Approval, Decision, Kind, Status
+from tests.unit.bot.slack.cards.samples import an_approval
+
+BACK = replace(an_approval(), restored_to_ms=1)
+
+
+def words(approval: Approval) -> tuple[str, str]:
+    """Right below the title, and what is read aloud."""
+    card = card_for(approval, approvers_text="Mia")
+    return str(card.blocks[1]), card.text
+
+
+@pytest.mark.parametrize("kind", [Kind.APPROVAL, Kind.QUESTION, Kind.DOUBT])
+def test_card_that_waits_asks_to_look_first(kind: Kind) -> None:
+    for told in words(replace(BACK, kind=kind)):
+        assert "My database went back to a copy" in told
+        assert "please" in told.lower()
+
+
+@pytest.mark.parametrize("kind", [Kind.APPROVAL, Kind.QUESTION, Kind.DOUBT])
+def test_card_that_is_decided_asks_nobody_for_anything(kind: Kind) -> None:
+    decision = Decision(status=Status.REJECTED, by="UMIA", at_ms=2, digest=BACK.digest)
+    for told in words(replace(BACK, kind=kind, status=Status.REJECTED, decision=decision)):
+        assert "My database went back to a copy" in told
+        assert "may have" in told
+        assert "please" not in told.lower()
