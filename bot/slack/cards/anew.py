@@ -36,6 +36,11 @@ def anew(approval: Approval) -> list[Block]:
     return [*blocks, *changes(approval.original_json, approval.arguments_json, masks)]
 
 
+def edit_line(approval: Approval) -> list[Block]:
+    """Say on a card that is decided who made of the call what others then decided about."""
+    return [section(f"*Edited* by {mention(approval.edited_by)}")] if approval.edited_by else []
+
+
 def wrote_since(approval: Approval) -> list[Block]:
     """Return the requesters' words while it waits: whoever decides reads them first."""
     blocks: list[Block] = []

@@ -42,7 +42,7 @@ from bot.questions.drawing import DrawnQuestion, drawn_question, what_runs
 from bot.questions.form import ask_of
 from bot.redaction.call import mask_call
 from bot.redaction.mask import REDACTED
-from bot.slack.cards.anew import anew, changes, wrote_since
+from bot.slack.cards.anew import anew, changes, edit_line, wrote_since
 from bot.slack.cards.buttons import choices
 from bot.slack.cards.ran import ran
 from storage.records import Approval, Kind, Status
@@ -73,12 +73,15 @@ def approval_card(question: DrawnQuestion, *, approvers_text: str) -> Card:
         return Card(text=text, blocks=[header(title_of(approval)), *blocks])
     words = question.outcome()
     answer = question.answered()
-    blocks = [*outcome(approval, approval.decision, words), *_changes(approval)]
+    blocks = [*outcome(approval, approval.decision, words), *edit_line(approval)]
+    blocks += _changes(approval)
     blocks += [rich(*answer.elements)] if answer.elements else []
     run = ran(approval)
     blocks += [*about.blocks, *run.blocks, final_print(approval)]
     blocks += notes(run.and_notes(about), can_open=False)
-    text = spoken(f"{spoken_title(final)}:", spoken_outcome(approval, words), run.spoken)
+    text = spoken(
+        f"{spoken_title(final)}:", spoken_outcome(approval, words), _editor(approval), run.spoken
+    )
     return Card(text=text, blocks=[header(title_of(final)), *blocks])
 
 
@@ -121,6 +124,10 @@ def _changes(approval: Approval) -> list[Block]:
     return changes(before, decision.arguments_json or approval.arguments_json, masks)
 
 
+def _editor(approval: Approval) -> str:
+    return f"Edited by {mention(approval.edited_by)}." if approval.edited_by else ""
+
+
 def _pending_text(question: DrawnQuestion) -> str:
     approval = question.approval
     text = question.only_text()
@@ -130,7 +137,7 @@ def _pending_text(question: DrawnQuestion) -> str:
     return spoken(
         f"{needed}: {spoken_title(approval)}.",
         f"Asked for by {asked_by(approval)}.",
-        f"Edited by {mention(approval.edited_by)}." if approval.edited_by else "",
+        _editor(approval),
         "They wrote since; please read it first." if said_of(approval) else "",
         f"Expires {utc(approval.expires_ms)}.",
         escape(arguments),

@@ -71,7 +71,7 @@ def reminder_text(approval: Approval, mentions: Sequence[str], *, link: str = ""
     until = date(approval.expires_ms)
     waits = f"This still waits for {what}, until {until}. {_where(link)}"
     if approval.edited_by and not approval.reminders:
-        waits = f"{mention(approval.edited_by)} has edited this, and now you are asked. {waits}"
+        waits = f"Now you are asked: {mention(approval.edited_by)} has edited this. {waits}"
     title = quote(literal(clip(title_of(approval), 300)))
     spoken = f"{people} Reminder: {spoken_title(approval)} still waits for {what}.".strip()
     return Card(text=spoken, blocks=[section(f"{people} {waits}".strip()), rich(title)])

@@ -43,6 +43,16 @@ def test_final_card_tells_all_that_was_changed() -> None:
     assert "'7'" in told
 
 
+def test_final_card_names_who_edited_what_others_decided() -> None:
+    for status, words in ((Status.APPROVED, "Approved"), (Status.REJECTED, "Rejected")):
+        decision = Decision(status=status, by="UMIA", at_ms=2, digest=EDITED.digest)
+        final = replace(EDITED, status=status, decision=decision)
+        assert f"*{words}* by <@UMIA>" in text_of(final)
+        assert "*Edited* by <@UADA>" in text_of(final)
+        assert "Edited by <@UADA>." in card_for(final, approvers_text="").text
+        assert "Edited" not in text_of(replace(final, edited_by=""))
+
+
 def test_f7_card_says_why_people_are_asked_again() -> None:
     told = text_of(replace(an_approval(), asked_again="it is <!channel> too old"))
     assert "*You are asked again:* it is &lt;!channel&gt; too old. Nothing has run." in told
@@ -51,7 +61,7 @@ def test_f7_card_says_why_people_are_asked_again() -> None:
 
 
 def test_first_message_after_an_edit_says_that_it_is_one() -> None:
-    assert "<@UADA> has edited this, and now you are asked." in str(
+    assert "<@UMIA> Now you are asked: <@UADA> has edited this." in str(
         reminder_text(EDITED, ["UMIA"]).blocks
     )
     assert "has edited" not in str(reminder_text(replace(EDITED, reminders=1), ["UMIA"]).blocks)
