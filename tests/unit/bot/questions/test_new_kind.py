@@ -8,9 +8,11 @@ from dataclasses import replace
 import pytest
 
 from agents import ResumeDataError
+from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
+from bot.ports import CheckedCall
 from bot.questions.base import answer_from
-from bot.questions.drawing import drawn_question, register
+from bot.questions.drawing import Proposal, drawn_question, register
 from bot.questions.form import FORM, ask_of
 from bot.sandbox.blockkit.rules import message_errors, view_errors
 from bot.slack.cards import card_for
@@ -96,6 +98,19 @@ def test_a_damaged_answer_resumes_nothing() -> None:
     assert answer_from(decided(approval_of(INFO), Status.ANSWERED, answer_json="5"), INFO) == 5
     with pytest.raises(ResumeDataError):
         answer_from(forced(approval_of(INFO), Status.ANSWERED, answer_json="x"), INFO)
+
+
+def test_it_proposes_nothing_about_a_call() -> None:
+    question = drawn_question(approval_of(INFO))
+    proposal, call = Proposal(arguments={}), CheckedCall(arguments={})
+    for do in (
+        lambda: question.settle(proposal, call),
+        lambda: question.place_errors(ResumeDataError("no")),
+        lambda: question.refuse("it is too much"),
+        lambda: question.press(ActionId.REJECT),
+    ):
+        with pytest.raises(InvalidInputError):
+            do()
 
 
 def test_a_form_has_one_kind() -> None:
