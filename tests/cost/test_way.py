@@ -17,8 +17,8 @@ ENDS = {ANSWERED: ("aiohttp/web_response.py", "prepare"), RUNS: ("demo/agent.py"
 TRIES = 3
 """Work of a tick may come in between; the shortest way counts."""
 
-FILES = {ANSWERED: 39, RUNS: 103}
-FUNCTIONS = {ANSWERED: 179, RUNS: 504}
+FILES = {ANSWERED: 40, RUNS: 105}
+FUNCTIONS = {ANSWERED: 178, RUNS: 503}
 
 
 async def ways_of_clicks(directory: Path) -> list[Way]:
