@@ -161,7 +161,13 @@ class CheckpointClosedError(CheckpointError):
 
 
 class ResumeError(AgentError):
-    """A resume was refused. Everything that waited still waits."""
+    """A resume was refused. Everything that waited still waits.
+
+    Attributes:
+        target: The interrupt that it is about; empty when it is about none, or nobody knows which.
+    """
+
+    target: str = ""
 
 
 class NothingPendingError(ResumeError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from typing import Any, cast
+from typing import Any, Protocol, cast, runtime_checkable
 
 from cachetools import LRUCache
 
@@ -29,6 +29,15 @@ _KEPT = 10_000
 """The most turns that are remembered."""
 _DIRECT = 2
 """Length of the address of a call of the root agent itself: `agent:A;tool:pay:c1`."""
+
+
+@runtime_checkable
+class ChecksCalls(Protocol):
+    """An agent that checks calls of its own tools, also of those that it only gets when it runs."""
+
+    def validate_call(self, tool: str, arguments: Mapping[str, object]) -> dict[str, Any]:
+        """Return the arguments as the tool reads them; see `ChatModelAgent.validate_call`."""
+        ...
 
 
 class Catalog:
@@ -95,9 +104,8 @@ class Catalog:
         tool = tool_at(agent, address)
         if tool is not None:
             return _described(tool, tool.validate(arguments))
-        validate = getattr(agent, "validate_call", None)
-        if callable(validate) and len(address) == _DIRECT:
-            return CheckedCall(arguments=cast("dict[str, Any]", validate(approval.tool, arguments)))
+        if isinstance(agent, ChecksCalls) and len(address) == _DIRECT:
+            return CheckedCall(arguments=agent.validate_call(approval.tool, arguments))
         return CheckedCall(arguments=arguments)
 
     async def judge(self, approval: Approval, arguments: dict[str, Any]) -> Judgement | None:

@@ -136,7 +136,7 @@ class Settlement:
         Raises:
             ResumeError: The same, when there is no decision of people that can be withdrawn.
         """
-        asked_anew = getattr(error, "target", "")  # under another id: this one waits no more
+        asked_anew = error.target  # under another id: this one waits no more
         unused = waiting | {asked_anew}
         refused = [a for a in decided if a.interrupt_id in unused and a.status in _BY_PEOPLE]
         if not refused:

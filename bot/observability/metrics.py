@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sized
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import TypeAlias, TypeVar
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -52,6 +52,9 @@ _GAUGES: Mapping[str, str] = {
     "tasks_running": "Pieces of work that this process is at.",
 }
 
+_M = TypeVar("_M", Counter, Histogram)
+_Key: TypeAlias = tuple[str, tuple[tuple[str, str], ...]]
+
 _MOST_SERIES = 1_000
 """Series that are found without a look at their labels."""
 
@@ -64,7 +67,8 @@ class Metrics(Telemetry):
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._known: dict[tuple[object, ...], Any] = {}
+        self._known_counters: dict[_Key, Counter] = {}
+        self._known_times: dict[_Key, Histogram] = {}
         self._counters = {
             name: Counter(f"countersign_{name}", text, labels, registry=self.registry)
             for name, (text, labels) in _COUNTERS.items()
@@ -82,23 +86,11 @@ class Metrics(Telemetry):
 
     def count(self, name: Count, **labels: str) -> None:
         """Count one more; see `Telemetry.count`."""
-        counter: Counter = self._series(self._counters[name], name, labels)
-        counter.inc()
+        _series(self._known_counters, self._counters[name], name, labels).inc()
 
     def observe(self, name: Time, seconds: float, **labels: str) -> None:
         """Note how long something took; see `Telemetry.observe`."""
-        time: Histogram = self._series(self._times[name], name, labels)
-        time.observe(max(seconds, 0.0))
-
-    def _series(self, metric: Any, name: str, labels: Mapping[str, str]) -> Any:
-        """The series with these labels; they are few, and masked when one is made."""
-        key = (name, *labels.items())
-        found = self._known.get(key)
-        if found is None:
-            found = metric.labels(**_masked(labels)) if labels else metric
-            if len(self._known) < _MOST_SERIES:
-                self._known[key] = found
-        return found
+        _series(self._known_times, self._times[name], name, labels).observe(max(seconds, 0.0))
 
     def level(self, name: str, value: int) -> None:
         """Set a gauge.
@@ -186,6 +178,17 @@ def metrics_app(metrics: Metrics, levels: Levels) -> web.Application:
 
     app.router.add_get("/metrics", on_metrics)
     return app
+
+
+def _series(known: dict[_Key, _M], metric: _M, name: str, labels: Mapping[str, str]) -> _M:
+    """Return the series with these labels; they are few, and masked when one is made."""
+    key = name, tuple(labels.items())
+    found = known.get(key)
+    if found is None:
+        found = metric.labels(**_masked(labels)) if labels else metric
+        if len(known) < _MOST_SERIES:
+            known[key] = found
+    return found
 
 
 def _masked(labels: Mapping[str, str]) -> dict[str, str]:

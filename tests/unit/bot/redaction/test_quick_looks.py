@@ -59,6 +59,6 @@ def test_only_so_many_series_are_remembered() -> None:
     metrics = Metrics()
     for number in range(_MOST_SERIES + 5):
         metrics.count(Count.DECIDED, outcome=f"o{number}")
-    assert len(metrics._known) == _MOST_SERIES
+    assert len(metrics._known_counters) == _MOST_SERIES
     metrics.count(Count.DECIDED, outcome=f"o{_MOST_SERIES + 1}")
     assert f'outcome="o{_MOST_SERIES + 1}"}} 2.0' in metrics.text().decode()
