@@ -110,8 +110,8 @@ class Asking:
             # One that was closed before its answer arrived is on record, too.
             closed = sorted(missing - {one.interrupt_id for one in new})
             names = [approval_id_of(one) for one in closed]
-            found = [*new, *(await self.storage.approvals.get_all(names) if names else ())]
-            decided += [one for one in found if one.status is not Status.PENDING]
+            approvals = [*new, *(await self.storage.approvals.get_all(names) if names else ())]
+            decided += [one for one in approvals if one.status is not Status.PENDING]
         gone = [one for one in read if one.interrupt_id not in infos]
         places = {name: place for place, name in enumerate(infos)}
         return AskedApprovals(
@@ -127,14 +127,14 @@ class Asking:
         """Return the interrupts with open approvals; and those decided, or that nothing awaits."""
         store = self.storage.approvals
         if len(waiting) <= _FEW:
-            found = await store.open_of(thread_id)
-            known = frozenset(one.interrupt_id for one in found)
+            approvals = await store.open_of(thread_id)
+            known = frozenset(one.interrupt_id for one in approvals)
         else:
             heads = await store.heads_of(thread_id)
             known = frozenset(head.interrupt_id for head in heads)
             wanted = [head.approval_id for head in heads if _has_news(head, waiting)]
-            found = await store.get_all(wanted) if wanted else ()
-        return known, [one for one in found if _has_news(one, waiting)]
+            approvals = await store.get_all(wanted) if wanted else ()
+        return known, [one for one in approvals if _has_news(one, waiting)]
 
     async def _made(
         self,
@@ -148,13 +148,13 @@ class Asking:
         thread = work.thread
         if isinstance(context.info, DoubtInfo):
             requesters = await self.requesters.of_call(work, str(context.address))
-        asked = Asked(thread=thread, requesters=requesters)
-        made = approval_from(context, asked, self.rules, position=position, now_ms=now_ms)
+        origin = Asked(thread=thread, requesters=requesters)
+        approval = approval_from(context, origin, self.rules, position=position, now_ms=now_ms)
         outlook = Outlook(self.approvals.access.directory, self.rules.channels)
-        made = await outlook.prepare(made, unknown=unknown_names(context.info))
+        approval = await outlook.prepare(approval, unknown=unknown_names(context.info))
         if thread.restored_turn and thread.restored_turn == thread.turn:
-            return replace(made, restored_to_ms=thread.restored_to_ms)
-        return made
+            return replace(approval, restored_to_ms=thread.restored_to_ms)
+        return approval
 
 
 def _has_news(one: Approval | ApprovalHead, waiting: Collection[str]) -> bool:

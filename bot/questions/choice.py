@@ -178,7 +178,7 @@ class ChoiceQuestion(DrawnQuestion):
         words = mask_call(self.ask.question)
         question = show(words, OPTIONS, lines=20)
         elements = [line(literal(question.text or "…", "bold"), *rest_of(question.hidden))]
-        hidden, shown = question.hidden, [question]
+        hidden, views = question.hidden, [question]
         masks = [*masks_in(words)]
         room = OPTIONS
         listed = () if self.is_yes_or_no else self.ask.options  # the buttons say it all
@@ -188,18 +188,18 @@ class ChoiceQuestion(DrawnQuestion):
             if number > MOST_SHOWN or room < OPTION:
                 hidden += length(words)
                 continue
-            shown.append(show(words, OPTION, lines=5))
-            parts = (literal(f"{number}. ", "bold"), literal(shown[-1].text or "…"))
-            elements.append(line(*parts, *rest_of(shown[-1].hidden)))
+            views.append(show(words, OPTION, lines=5))
+            parts = (literal(f"{number}. ", "bold"), literal(views[-1].text or "…"))
+            elements.append(line(*parts, *rest_of(views[-1].hidden)))
             room -= text_width(elements[-1:])
-            hidden += shown[-1].hidden
+            hidden += views[-1].hidden
         return Listed(
             elements=tuple(elements),
             hidden=hidden,
             masked=bool(masks),
             guessed=has_guess(masks),
-            altered=any(one.altered for one in shown),
-            turned=any(one.turned for one in shown),
+            altered=any(view.altered for view in views),
+            turned=any(view.turned for view in views),
         )
 
     def spoken(self) -> list[str]:

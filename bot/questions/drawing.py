@@ -343,13 +343,13 @@ class DrawnQuestion(RecordQuestion):
         masked = altered = False
         for index, question in enumerate(questions[:MOST_QUESTIONS]):
             clean = mask_text(question)
-            shown = show(clean, QUESTION // count - 40, lines=20)
+            view = show(clean, QUESTION // count - 40, lines=20)
             label = [] if len(questions) == 1 else [literal(f"{index + 1}. ", "bold")]
-            elements.append(line(*label, literal(shown.text or "…"), *rest_of(shown.hidden)))
-            hidden += shown.hidden
-            masked, altered = masked or clean != question, altered or shown.altered
-            if (given := answers.get(index)) is not None:
-                answer = show(mask_text(given), ANSWER // count - 40, lines=20)
+            elements.append(line(*label, literal(view.text or "…"), *rest_of(view.hidden)))
+            hidden += view.hidden
+            masked, altered = masked or clean != question, altered or view.altered
+            if (text := answers.get(index)) is not None:
+                answer = show(mask_text(text), ANSWER // count - 40, lines=20)
                 elements.append(quote(literal(answer.text or "…"), *rest_of(answer.hidden)))
                 hidden += answer.hidden
         return Listed(elements=tuple(elements), hidden=hidden, masked=masked, altered=altered)
@@ -396,12 +396,12 @@ def answers_of(approval: Approval) -> list[str]:
     if approval.decision is None:
         return []
     try:
-        found = json.loads(approval.decision.answer_json or "[]")
+        answers = json.loads(approval.decision.answer_json or "[]")
     except (ValueError, RecursionError):
         return []
-    if not isinstance(found, list):
-        found = [found]
-    return [item if isinstance(item, str) else json.dumps(item) for item in found]
+    if not isinstance(answers, list):
+        answers = [answers]
+    return [item if isinstance(item, str) else json.dumps(item) for item in answers]
 
 
 def untold(approval: Approval, how: str) -> str:

@@ -113,23 +113,23 @@ def approval_id_of(interrupt_id: str) -> str:
 
 
 def approval_from(
-    context: InterruptContext, asked: Asked, rules: Rules, *, position: int, now_ms: int
+    context: InterruptContext, origin: Asked, rules: Rules, *, position: int, now_ms: int
 ) -> Approval:
     """Build the approval of an interrupt that waits for people: see `asks_people`.
 
     Args:
         context: What waits.
-        asked: Where it waits, and who asked for it.
+        origin: Where it waits, and who asked for it.
         rules: Frozen into the record; a policy may name approvers and backup people, and shorten
             the escalation and the expiry.
         position: Its order in the turn; the first is 0.
         now_ms: The time of the request.
     """
-    brief, thread, info = brief_of(context.info), asked.thread, context.info
+    brief, thread, info = brief_of(context.info), origin.thread, context.info
     remind_ms, expires_ms = _times(info, rules, now_ms)
     kind, masks = kind_at(context, brief), brief.ask.masks
     # The whole channel can answer a question: nobody is left who could be asked, too.
-    backups = [] if kind is Kind.QUESTION else asked.backups(rules, info)
+    backups = [] if kind is Kind.QUESTION else origin.backups(rules, info)
     approval = Approval(
         approval_id=approval_id_of(context.id),
         kind=kind,
@@ -140,7 +140,7 @@ def approval_from(
         team_id=thread.team_id,
         channel_id=thread.channel_id,
         thread_ts=thread.thread_ts,
-        requester_id=asked.requesters[0],
+        requester_id=origin.requesters[0],
         address=str(context.address),
         tool=brief.tool,
         rule=brief.rule,
@@ -151,9 +151,9 @@ def approval_from(
         arguments_json=in_order(brief.arguments),
         schema_json=brief.ask.to_text(),
         digest=brief.digest_at(thread.checkpoint_id, str(context.address)),
-        approvers_json=json.dumps(asked.deciders(rules, _named(info))),
+        approvers_json=json.dumps(origin.deciders(rules, _named(info))),
         self_approval=rules.self_approval,
-        requesters_json=json.dumps(asked.requesters),
+        requesters_json=json.dumps(origin.requesters),
         created_ms=now_ms,
         expires_ms=expires_ms,
         remind_ms=remind_ms if remind_ms < expires_ms else None,
@@ -183,10 +183,10 @@ def rebound(approval: Approval, info: CallInfo, rules: Rules, *, by: str, now_ms
         by: Who edited.
         now_ms: The time of the edit.
     """
-    brief, asked = brief_of(info), _Askers(requesters=requesters_of(approval))
+    brief, askers = brief_of(info), _Askers(requesters=requesters_of(approval))
     _, expires_ms = _times(info, rules, now_ms)
     expires_ms = min(expires_ms, approval.expires_ms)
-    backups = asked.backups(rules, info)
+    backups = askers.backups(rules, info)
     changed = replace(
         approval,
         rule=brief.rule,
@@ -195,7 +195,7 @@ def rebound(approval: Approval, info: CallInfo, rules: Rules, *, by: str, now_ms
         arguments_json=in_order(brief.arguments),
         schema_json=brief.ask.to_text(),
         digest=brief.digest,
-        approvers_json=json.dumps(asked.deciders(rules, _named(info))),
+        approvers_json=json.dumps(askers.deciders(rules, _named(info))),
         self_approval=rules.self_approval,
         backups_json=json.dumps(backups),
         expires_ms=expires_ms,

@@ -41,15 +41,15 @@ def value_brief(value: object) -> Brief:
     """A question that is any storable value: a text as it is, the rest laid out below."""
     if isinstance(value, str) and value.strip():
         return text_brief([value])
-    shown = readable(encode(value))
-    if not isinstance(shown, dict):
-        return text_brief([json.dumps(shown, ensure_ascii=False)])
-    asked = shown.get("question")
-    has_question = isinstance(asked, str) and asked.strip()
-    question = cast("str", asked) if has_question else "What is your answer to this?"
-    rest = {name: item for name, item in shown.items() if not has_question or name != "question"}
-    made = text_brief([question])
-    return replace(made, arguments={**made.arguments, "shown": rest} if rest else made.arguments)
+    data = readable(encode(value))
+    if not isinstance(data, dict):
+        return text_brief([json.dumps(data, ensure_ascii=False)])
+    text = data.get("question")
+    has_question = isinstance(text, str) and text.strip()
+    question = cast("str", text) if has_question else "What is your answer to this?"
+    rest = {name: item for name, item in data.items() if not has_question or name != "question"}
+    brief = text_brief([question])
+    return replace(brief, arguments={**brief.arguments, "shown": rest} if rest else brief.arguments)
 
 
 def first_question(brief: Brief) -> str:
@@ -61,10 +61,10 @@ def few_values(schema: Mapping[str, Json]) -> list[Json]:
     """The values of an answer that has only a few; empty when it has many."""
     if schema.get("type") == "boolean" and "enum" not in schema and "const" not in schema:
         return [True, False]
-    found = schema.get("enum")
-    if not isinstance(found, list) or not all(isinstance(one, str | int) for one in found):
+    values = schema.get("enum")
+    if not isinstance(values, list) or not all(isinstance(value, str | int) for value in values):
         return []
-    return found if len({str(one) for one in found}) == len(found) else []
+    return values if len({str(value) for value in values}) == len(values) else []
 
 
 def object_schema(fields: Mapping[str, Json]) -> dict[str, Json]:

@@ -115,10 +115,10 @@ class Forgetting:
         place = _place_of(name)
         if place is None:
             return name
-        found = await self.storage.retention.named(*place)
-        if len(found) != 1:
-            raise RecordNotFoundError("thread", name if not found else f"{name} ({found})")
-        return found[0]
+        threads = await self.storage.retention.named(*place)
+        if len(threads) != 1:
+            raise RecordNotFoundError("thread", name if not threads else f"{name} ({threads})")
+        return threads[0]
 
     async def forecast(self, thread_id: str) -> Forecast:
         """Say what forgetting it would mean; nothing is changed.
@@ -297,9 +297,9 @@ class Retention:
 
 def _place_of(name: str) -> tuple[str, str] | None:
     """Channel and `thread_ts` of a link; None when it is none."""
-    found = PERMALINK.fullmatch(name)
-    if found is None:
+    match = PERMALINK.fullmatch(name)
+    if match is None:
         return None
-    root = re.search(r"(?:^|&)thread_ts=([0-9]+\.[0-9]+)(?:&|$)", found["query"] or "")
-    ts = found["ts"]
-    return found["channel"], root[1] if root else f"{ts[:-6]}.{ts[-6:]}"
+    root = re.search(r"(?:^|&)thread_ts=([0-9]+\.[0-9]+)(?:&|$)", match["query"] or "")
+    ts = match["ts"]
+    return match["channel"], root[1] if root else f"{ts[:-6]}.{ts[-6:]}"

@@ -129,14 +129,14 @@ def _argument(name: Words, words: Words, *, note: str = "") -> Iterator[Block]:
 
 
 def _packed(elements: Iterator[Block]) -> Iterator[Block]:
-    kept: list[Block] = []
+    rows: list[Block] = []
     used = 0
     for element in elements:
         size = text_width((element,))
-        if kept and (used + size > CHUNK or len(kept) >= _ROWS):
-            yield rich(*kept)
-            kept, used = [], 0
-        kept.append(element)
+        if rows and (used + size > CHUNK or len(rows) >= _ROWS):
+            yield rich(*rows)
+            rows, used = [], 0
+        rows.append(element)
         used += size
-    if kept:
-        yield rich(*kept)
+    if rows:
+        yield rich(*rows)

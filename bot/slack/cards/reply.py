@@ -54,19 +54,19 @@ def split_text(text: str, most: int = MOST) -> list[str]:
     A fence of code that is split is closed and opened again.
     """
     parts: list[str] = []
-    kept: list[str] = []
+    lines: list[str] = []
     used = 0
     fence = ""
     for piece in _lines(text, most - 40):
         size = width(piece) + 1
-        if kept and used + size + len(fence) + 1 > most:
-            parts.append("\n".join([*kept, fence] if fence else kept))
-            kept = [fence] if fence else []
+        if lines and used + size + len(fence) + 1 > most:
+            parts.append("\n".join([*lines, fence] if fence else lines))
+            lines = [fence] if fence else []
             used = len(fence) + 1 if fence else 0
-        kept.append(piece)
+        lines.append(piece)
         used += size
         fence = _fence_after(fence, piece)
-    parts.append("\n".join(kept))
+    parts.append("\n".join(lines))
     return [part for part in parts if part.strip()]
 
 
@@ -81,16 +81,16 @@ def _lines(text: str, most: int) -> Iterator[str]:
 
 
 def _cut(whole: str, most: int) -> Iterator[str]:
-    kept: list[str] = []
+    characters: list[str] = []
     used = 0
     for character in whole:
         size = width(character)
         if used + size > most:
-            yield "".join(kept)
-            kept, used = [], 0
-        kept.append(character)
+            yield "".join(characters)
+            characters, used = [], 0
+        characters.append(character)
         used += size
-    yield "".join(kept)
+    yield "".join(characters)
 
 
 def _fence_after(fence: str, piece: str) -> str:
@@ -104,7 +104,7 @@ def _fence_after(fence: str, piece: str) -> str:
 
 def _elements(text: str) -> list[Block]:
     """Read the lines of a part as rich text elements."""
-    made: list[Block] = []
+    elements: list[Block] = []
     code: list[str] = []
     fence = ""
     for piece in text.split("\n"):
@@ -112,12 +112,12 @@ def _elements(text: str) -> list[Block]:
         if before and fence:
             code.append(piece)
         elif before:
-            made.extend(_box(code))
+            elements.extend(_box(code))
             code = []
         elif not fence:
-            _add_line(made, piece)
-    made.extend(_box(code))
-    return made or [line(literal("…"))]
+            _add_line(elements, piece)
+    elements.extend(_box(code))
+    return elements or [line(literal("…"))]
 
 
 def _box(code: list[str]) -> list[Block]:
@@ -126,18 +126,18 @@ def _box(code: list[str]) -> list[Block]:
     return [preformatted(text)] if text else []
 
 
-def _add_line(made: list[Block], piece: str) -> None:
+def _add_line(elements: list[Block], piece: str) -> None:
     """Add a line of text, or join it to the element before when both are of one kind."""
-    if found := _HEADING.match(piece):
-        made.append(line(literal(found[1].rstrip(" #") or found[1], "bold")))
-    elif found := _BULLET.match(piece):
-        _add_item(made, "bullet", len(found[1]) // 2, found[2], 0)
-    elif found := _NUMBER.match(piece):
-        _add_item(made, "ordered", len(found[1]) // 2, found[3], max(int(found[2]) - 1, 0))
-    elif found := _QUOTE.match(piece):
-        _join(made, "rich_text_quote", quote, found[1])
+    if match := _HEADING.match(piece):
+        elements.append(line(literal(match[1].rstrip(" #") or match[1], "bold")))
+    elif match := _BULLET.match(piece):
+        _add_item(elements, "bullet", len(match[1]) // 2, match[2], 0)
+    elif match := _NUMBER.match(piece):
+        _add_item(elements, "ordered", len(match[1]) // 2, match[3], max(int(match[2]) - 1, 0))
+    elif match := _QUOTE.match(piece):
+        _join(elements, "rich_text_quote", quote, match[1])
     else:
-        _join(made, "rich_text_section", line, piece)
+        _join(elements, "rich_text_section", line, piece)
 
 
 def _add_item(made: list[Block], style: str, indent: int, text: str, offset: int) -> None:
@@ -164,11 +164,11 @@ def _join(made: list[Block], kind: str, build: Callable[..., Block], text: str) 
 def _inline(text: str) -> list[Block]:
     parts: list[Block] = []
     end = 0
-    for found in _INLINE.finditer(text):
-        if found.start() > end:
-            parts.append(literal(text[end : found.start()]))
-        parts.append(_marked(found))
-        end = found.end()
+    for match in _INLINE.finditer(text):
+        if match.start() > end:
+            parts.append(literal(text[end : match.start()]))
+        parts.append(_marked(match))
+        end = match.end()
     if end < len(text):
         parts.append(literal(text[end:]))
     return parts
