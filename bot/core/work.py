@@ -182,7 +182,8 @@ class ClaimedWork(Generic[R]):
             return None
         spare = self.lease - self.attendance
         deadline = asyncio.get_running_loop().time() + (left - spare).total_seconds()
-        return Hold(record, now, deadline)
+        since_ms = record.leased_until_ms - milliseconds(self.lease)
+        return Hold(record, since_ms, deadline)
 
     @asynccontextmanager
     async def kept(self, record: R, extend: Extend) -> AsyncIterator[None]:

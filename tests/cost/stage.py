@@ -7,6 +7,7 @@ can be counted (`tests.cost.counting`) and timed, turn by turn: message, card, c
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
 import time
@@ -62,6 +63,8 @@ def pay(amount: int) -> str:
     return f"paid {amount}"
 
 
+_ROUNDS = 50
+"""How often people click in vain before the stage gives up."""
 PAID: list[int] = []
 """What the tool has done in this process."""
 
@@ -222,6 +225,25 @@ class TurnStage:
                 "actions": [{**button, "action_ts": "1.1"}],
             }
         )
+
+    async def approve_all(self) -> int:
+        """Approve all that waits, at once; return the number of clicks.
+
+        A machine that has too much to do takes a click in time or says that it did not; whoever is
+        told so looks at the card, and tries again if it still has its buttons. What was written all
+        the same is followed up by the next tick, as when a process dies.
+        """
+        clicks = 0
+        for _ in range(_ROUNDS):
+            if not (cards := self.buttons()):
+                return clicks
+            clicks += len(cards)
+            await asyncio.gather(*(self.click(*card) for card in cards))
+            await self.settled()
+            if self.buttons():
+                await self.bot.sweep.tick()
+                await self.settled()
+        raise TimeoutError(f"{len(self.buttons())} cards still have buttons")
 
     async def turn(self) -> None:
         """A message, its card, a click, the tool, and the text."""

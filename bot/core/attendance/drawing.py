@@ -36,6 +36,10 @@ class Visit:
     is_born: bool = False
     is_told: bool = False
 
+    def knows(self, approval: Approval) -> bool:
+        """Whether the thread knows how it was decided; not when that came during the visit."""
+        return self.is_told and approval.decision == self.hold.record.decision
+
 
 @dataclass(frozen=True, slots=True)
 class Drawing:

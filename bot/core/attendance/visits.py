@@ -218,7 +218,7 @@ class Attendance:
             interrupt_id=approval.interrupt_id,
         ):
             outcome = await self._attend_in_time(visit)
-        return await self.storage.approvals.release(
+        is_done = await self.storage.approvals.release(
             approval.approval_id,
             fence=approval.fence,
             revision=outcome.seen.revision,
@@ -227,6 +227,13 @@ class Attendance:
             failed=outcome.failed,
             drawn=outcome.drawn,
         )
+        if not is_done and self.clock() >= approval.leased_until_ms - milliseconds(
+            LEASE - ATTENDANCE
+        ):
+            # This process was asleep. Others may have drawn the card meanwhile, and what was sent
+            # from here may have come after that: it is drawn once more, whatever it shows.
+            await self.storage.approvals.redraw(approval.approval_id, now_ms=self.clock())
+        return is_done
 
     async def _attend_in_time(self, visit: Visit) -> _Outcome:
         try:
@@ -246,7 +253,7 @@ class Attendance:
         approval = await self._escalate(approval, now)
         if approval.status is Status.PENDING:
             approval = await self._look_ahead(approval, now)
-        elif approval.open and not approval.run_json and not visit.is_told:
+        elif approval.open and not approval.run_json and not visit.knows(approval):
             await self.tell_thread(approval)  # what is closed, or has begun to run, knows it
         drawn: DrawnCard | None = None
         try:

@@ -1,0 +1,230 @@
+"""The card tells the truth to the end, whatever happens while it is sent, and in which process."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Literal
+
+import pytest
+
+from agents.models import call, say
+from bot.core.work import ATTENDANCE, LEASE
+from bot.ports import Newest
+from storage.records import Approval, Decision, Status
+from storage.sqlite import SqliteStorage
+from tests.support.fakes import FakeNotifier
+from tests.unit.bot.office import ADA, KilledError, Office, an_incoming
+
+PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
+ASK = "<@UBOT> pay Mia"
+
+Point = Literal["waits", "read", "sent"]
+"""A card waits for its turn; its record was read; it stands in Slack, and nobody knows yet."""
+POINTS: tuple[Point, ...] = ("waits", "read", "sent")
+Event = Callable[[], Awaitable[None]]
+
+
+@dataclass
+class EventfulNotifier(FakeNotifier):
+    """Something happens once, at a point of the next drawing."""
+
+    point: Point = "waits"
+    event: Event | None = None
+
+    async def post_card(self, approval: Approval, *, look_first: bool, newest: Newest) -> Approval:
+        drawn = await self._read(newest)
+        posted = await super().post_card(approval, look_first=look_first, newest=_given(drawn))
+        await self._reach("sent")
+        return posted
+
+    async def update_card(self, approval: Approval, *, newest: Newest) -> Approval | None:
+        drawn = await self._read(newest)
+        updated = await super().update_card(approval, newest=_given(drawn))
+        await self._reach("sent")
+        return updated
+
+    async def _read(self, newest: Newest) -> Approval:
+        await self._reach("waits")
+        drawn = await newest()
+        await self._reach("read")
+        return drawn
+
+    async def _reach(self, point: Point) -> None:
+        event = self.event
+        if event is not None and point == self.point:
+            self.event = None
+            await event()
+
+
+def _given(approval: Approval) -> Newest:
+    async def newest() -> Approval:
+        return approval
+
+    return newest
+
+
+@dataclass
+class TwoProcesses:
+    """Two processes at one database and one Slack; the first one draws."""
+
+    first: Office
+    second: Office
+    notifier: EventfulNotifier
+    approval: Approval
+
+    async def decide_here(self) -> None:
+        """Somebody decides in the process that draws; what follows waits for the drawing."""
+        await self._record(self.first)
+
+    async def decide_there(self) -> None:
+        await self._record(self.second)
+        await self.second.queue.run()
+
+    async def decide_where_nobody_follows(self) -> None:
+        """The second process dies right after it put the decision on record."""
+        await self._record(self.second)
+        self.second.queue.drop()
+
+    async def redraw_twice(self) -> None:
+        for office in (self.first, self.second):
+            office.queue.spawn(office.attendance.redraw(self.approval.approval_id))
+        await self.second.queue.run()
+        await self.decide_there()
+
+    async def sleep(self) -> None:
+        """The first process sleeps for longer than its lease; the second one goes on."""
+        await self.decide_there()
+        self.first.clock.forward(seconds=LEASE.total_seconds() + 1)
+        await self.tick(self.second)
+
+    async def nod(self) -> None:
+        """The first process sleeps for nearly as long as its lease lasts."""
+        self.first.clock.forward(seconds=ATTENDANCE.total_seconds() + 1)
+        await self.decide_there()
+
+    async def die(self) -> None:
+        await self.decide_there()
+        raise KilledError
+
+    async def tick(self, office: Office) -> None:
+        await office.sweep.tick()
+        await office.queue.run()
+
+    async def _record(self, office: Office) -> None:
+        approval = await office.storage.approvals.get(self.approval.approval_id)
+        decision = Decision(
+            status=Status.REJECTED, by=ADA, at_ms=office.clock(), digest=approval.digest
+        )
+        decided = await office.approvals.decide(approval, decision)
+        office.queue.spawn(office.approvals.follow_up(decided))
+
+    async def shown(self) -> Approval:
+        """The card as it stands once all is done that is due within a lease."""
+        await self.first.queue.run()
+        for _ in range(2):
+            self.first.clock.forward(seconds=LEASE.total_seconds())
+            await self.tick(self.first)
+            await self.tick(self.second)
+        stored = await self.first.storage.approvals.get(self.approval.approval_id)
+        assert (stored.leased_by, stored.due_ms) == ("", None)
+        assert stored.drawn_revision == stored.revision
+        return self.notifier.cards[self.approval.approval_id]
+
+
+async def two(storage: SqliteStorage, *, is_drawn: bool) -> TwoProcesses:
+    notifier = EventfulNotifier()
+    first = Office(storage, [PAY, say("Not paid.")], notifier=notifier, owner="first")
+    second = Office(
+        storage, [say("Not paid.")], clock=first.clock, notifier=notifier, owner="second"
+    )
+    thread_id = await first.inbox.receive(an_incoming(ASK))
+    assert thread_id is not None
+    await first.threads.work(thread_id)
+    if is_drawn:
+        await first.queue.run()
+    return TwoProcesses(first, second, notifier, await first.the_approval())
+
+
+EVENTS: dict[str, Callable[[TwoProcesses], Event]] = {
+    "decided by the process that draws": lambda world: world.decide_here,
+    "decided by another process": lambda world: world.decide_there,
+    "decided by a process that dies": lambda world: world.decide_where_nobody_follows,
+    "drawing wanted by both, then decided": lambda world: world.redraw_twice,
+    "asleep for longer than the lease": lambda world: world.sleep,
+    "asleep for nearly as long as the lease": lambda world: world.nod,
+    "the process that draws dies": lambda world: world.die,
+}
+
+
+async def draw(world: TwoProcesses, *, is_drawn: bool) -> None:
+    office = world.first
+    if is_drawn:
+        await office.attendance.redraw(world.approval.approval_id)
+    else:
+        await office.queue.run()
+
+
+@pytest.mark.parametrize("event", EVENTS)
+@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("is_drawn", [False, True], ids=["posted", "updated"])
+async def test_i8_a_card_ends_as_its_record_says_whatever_came_while_it_was_sent(
+    storage: SqliteStorage, event: str, point: Point, is_drawn: bool
+) -> None:
+    world = await two(storage, is_drawn=is_drawn)
+    world.notifier.point, world.notifier.event = point, EVENTS[event](world)
+    with suppress(KilledError):  # the process dies, or not
+        await draw(world, is_drawn=is_drawn)
+    assert world.notifier.event is None
+    card = await world.shown()
+    assert card.status is Status.REJECTED
+    assert card.decision is not None
+    assert card.decision.by == ADA
+
+
+async def test_i8_a_decision_that_came_while_its_card_was_posted_is_drawn_at_once(
+    storage: SqliteStorage,
+) -> None:
+    world = await two(storage, is_drawn=False)
+    world.notifier.point, world.notifier.event = "read", world.decide_there
+    await world.first.queue.run()
+    assert world.notifier.cards[world.approval.approval_id].status is Status.REJECTED
+
+
+async def test_i4_an_expiry_is_told_by_an_attendance_that_began_with_something_else(
+    storage: SqliteStorage,
+) -> None:
+    world = await two(storage, is_drawn=True)
+    office = world.first
+    office.clock.forward(hours=9)
+    await office.attendance.attend(world.approval.approval_id, is_told=True)
+    await office.queue.run()
+    entries = await storage.audit.of_thread(world.approval.thread_id, limit=99)
+    assert [one.action for one in entries].count("expired") == 1
+    assert office.shown() == ["Not paid."]
+
+
+async def test_i8_a_born_lease_says_how_old_what_it_draws_is(storage: SqliteStorage) -> None:
+    world = await two(storage, is_drawn=False)
+    await world.decide_there()
+    world.first.clock.forward(seconds=2)
+    drawn: list[Status] = []
+
+    async def note() -> None:
+        drawn.append(world.notifier.cards[world.approval.approval_id].status)
+
+    world.notifier.point, world.notifier.event = "sent", note
+    await world.first.queue.run()
+    assert drawn == [Status.REJECTED]
+
+
+async def test_i8_a_click_whose_time_was_over_while_it_was_written_is_shown_by_the_next_tick(
+    storage: SqliteStorage,
+) -> None:
+    world = await two(storage, is_drawn=True)
+    await world.decide_where_nobody_follows()
+    await world.tick(world.first)
+    card = world.notifier.cards[world.approval.approval_id]
+    assert card.status is Status.REJECTED
+    assert world.first.shown() == ["Not paid."]
