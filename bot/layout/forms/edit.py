@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bot.layout.action_ids import ActionId
@@ -33,6 +33,11 @@ _FRAME = 300
 _TEXTS = {FieldKind.TEXT, FieldKind.LINES, FieldKind.LIST, FieldKind.DECIMAL, FieldKind.JSON}
 _MANY_LINES = {FieldKind.LINES, FieldKind.LIST, FieldKind.JSON}
 _NUMBERS = {FieldKind.INTEGER, FieldKind.NUMBER}
+_PICKERS: Mapping[FieldKind, tuple[str, str, Callable[[str], object]]] = {
+    FieldKind.DATE: ("datepicker", "initial_date", str),
+    FieldKind.DATETIME: ("datetimepicker", "initial_date_time", int),
+}
+"""Kind → the element, the key of its first value, and what makes that of `Field.initial`."""
 
 
 def edit_form(
@@ -129,11 +134,9 @@ def _element(field: Field) -> Block:
         decimal = field.kind is FieldKind.NUMBER
         element = {"type": "number_input", "is_decimal_allowed": decimal}
         return {**element, "initial_value": initial} if initial else element
-    if field.kind is FieldKind.DATE:
-        return {"type": "datepicker", **({"initial_date": initial} if initial else {})}
-    if field.kind is FieldKind.DATETIME:
-        start = {"initial_date_time": int(initial)} if initial else {}
-        return {"type": "datetimepicker", **start}
+    if field.kind in _PICKERS:
+        kind, name, value = _PICKERS[field.kind]
+        return {"type": kind, **({name: value(initial)} if initial else {})}
     if field.kind is FieldKind.CHOICES:
         return _several(field)
     return _one_of(field)
