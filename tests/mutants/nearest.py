@@ -52,19 +52,6 @@ _LEASES = (
 _CHECKPOINTS = ("tests/contract/test_checkpoints.py", "tests/contract/test_thread_stores.py")
 _WHISPERS = ("tests/contract/records/test_whispers.py", "tests/contract/test_unreadable.py")
 
-_ATTENDING = (
-    "tests/unit/bot/core/test_attendance.py",
-    "tests/unit/bot/core/test_due_work.py",
-    "tests/unit/bot/core/test_edits.py",
-    "tests/unit/bot/core/test_escalation.py",
-    "tests/unit/bot/core/flows/test_flows.py",
-    "tests/unit/bot/core/test_leases.py",
-    "tests/unit/bot/people/test_outlook.py",
-    "tests/unit/bot/core/test_refusals.py",
-    "tests/unit/bot/core/flows/test_token_away.py",
-    "tests/unit/bot/core/test_unseen.py",
-)
-
 NEAREST: dict[str, tuple[str, ...]] = {
     "agents/core/codec.py": (
         "tests/unit/agents/core/test_codec.py",
@@ -85,8 +72,18 @@ NEAREST: dict[str, tuple[str, ...]] = {
     "agents/gates/policy.py": _GATES,
     "agents/gates/rulings.py": _GATES,
     "bot/people/access.py": ("tests/unit/bot/people/test_access.py",),
-    "bot/core/approvals.py": _ATTENDING,
-    "bot/core/attendance/visits.py": _ATTENDING,
+    "bot/core/approvals.py": (
+        "tests/unit/bot/core/test_attendance.py",
+        "tests/unit/bot/core/test_due_work.py",
+        "tests/unit/bot/core/test_edits.py",
+        "tests/unit/bot/core/test_escalation.py",
+        "tests/unit/bot/core/flows/test_flows.py",
+        "tests/unit/bot/core/test_leases.py",
+        "tests/unit/bot/people/test_outlook.py",
+        "tests/unit/bot/core/test_refusals.py",
+        "tests/unit/bot/core/flows/test_token_away.py",
+        "tests/unit/bot/core/test_unseen.py",
+    ),
     "bot/core/attendance/drawing.py": _ATTENDANCE,
     "bot/core/attendance/reminders.py": ("tests/unit/bot/core/test_reminders.py",),
     "bot/core/attendance/visits.py": _ATTENDANCE,
