@@ -51,6 +51,11 @@ class EventfulNotifier(FakeNotifier):
         await self._reach("read")
         return drawn
 
+    @property
+    def is_quiet(self) -> bool:
+        """Whether the event has come."""
+        return self.event is None
+
     async def _reach(self, point: Point) -> None:
         event = self.event
         if event is not None and point == self.point:
@@ -176,7 +181,7 @@ async def test_i8_a_card_ends_as_its_record_says_whatever_came_while_it_was_sent
     world.notifier.point, world.notifier.event = point, EVENTS[event](world)
     with suppress(KilledError):  # the process dies, or not
         await draw(world, is_drawn=is_drawn)
-    assert world.notifier.event is None
+    assert world.notifier.is_quiet
     card = await world.shown()
     assert card.status is Status.REJECTED
     assert card.decision is not None
