@@ -25,7 +25,7 @@ from bot.sandbox.people.speech import Speech
 from bot.sandbox.people.values import field_values
 from bot.sandbox.web.arrange import Arrangements
 from bot.sandbox.web.control import Control
-from bot.sandbox.web.guard import guard, is_loopback
+from bot.sandbox.web.loopback import is_loopback, loopback_only
 from bot.sandbox.web.pageapi import PageApi
 from bot.sandbox.web.pagehub import PageHub
 from bot.sandbox.workspace.payloads import message_payload, view_payload
@@ -332,7 +332,7 @@ class Sandbox(Arrangements):
         return {**message_payload(self.workspace, message, with_metadata=True), **channel}
 
     def _web_app(self) -> web.Application:
-        app = web.Application(middlewares=[guard], client_max_size=_MOST_BYTES)
+        app = web.Application(middlewares=[loopback_only], client_max_size=_MOST_BYTES)
         page = PageApi(self.workspace, self._hub, self._interactions, self._speech)
         app.add_routes(
             [

@@ -193,13 +193,13 @@ class Client:
         seconds = self._address.timeout_ms / 900 if limit_s is None else limit_s
         try:
             async with asyncio.timeout(seconds):
-                with self.guard():
+                with self.translating():
                     yield
         except TimeoutError as error:
             raise StoreUnavailableError(f"no answer within {seconds:.1f} s") from error
 
     @contextmanager
-    def guard(self) -> Iterator[None]:
+    def translating(self) -> Iterator[None]:
         """Turn the driver's errors into ours, without credentials."""
         try:
             yield

@@ -1,6 +1,6 @@
 """The control API: what tests in other processes and the page's panel can arrange, over HTTP.
 
-Everything is below /control/, answers JSON with `ok`, and is guarded as the page is: this machine
+Everything is below /control/, answers JSON with `ok`, and is protected as the page is: this machine
 only, and no other site's page.
 """
 

@@ -59,7 +59,7 @@ async def test_a_server_that_is_not_there_is_reported_without_the_password(drive
 def test_credentials_are_cut_out_of_what_the_driver_says(said: str) -> None:
     client = a_client("mongodb://bot:hunter%202@host/db")
 
-    with pytest.raises(StoreUnavailableError) as caught, client.guard():
+    with pytest.raises(StoreUnavailableError) as caught, client.translating():
         raise OperationFailure(f"no {said} here, " + "and so on " * 100)
 
     assert "hunter" not in caught.value.detail
@@ -125,10 +125,10 @@ def test_a_document_without_an_id_is_damaged() -> None:
     ],
 )
 def test_what_is_too_large_is_refused_for_good(error: Exception) -> None:
-    with pytest.raises(RecordRefusedError), a_client("mongodb://127.0.0.1:9").guard():
+    with pytest.raises(RecordRefusedError), a_client("mongodb://127.0.0.1:9").translating():
         raise error
 
 
 def test_other_failures_may_pass() -> None:
-    with pytest.raises(StoreUnavailableError), a_client("mongodb://127.0.0.1:9").guard():
+    with pytest.raises(StoreUnavailableError), a_client("mongodb://127.0.0.1:9").translating():
         raise OperationFailure("not primary", 10107)

@@ -34,7 +34,7 @@ def is_loopback(host: str) -> bool:
 
 
 @web.middleware
-async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+async def loopback_only(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Let only this machine's own pages and programs through.
 
     The Host header must name the loopback interface, so that a foreign name that was pointed here
