@@ -9,9 +9,9 @@ import socket
 import uuid
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from aiohttp import ClientError
+from aiohttp import ClientError, ClientSession, ClientTimeout, DummyCookieJar
 from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
@@ -28,7 +28,7 @@ from bot.observability.tracing import Tracing, otlp_provider
 from bot.ports import Clock
 from bot.questions.record import Rules
 from bot.redaction.mask import in_force, print_key
-from bot.slack.app import STOP_PATIENCE, Countersign, Identity, Process, Slack, build
+from bot.slack.app import QUICK_S, STOP_PATIENCE, Countersign, Identity, Process, Slack, build
 from bot.slack.calls import slack_fault
 from bot.slack.http import serve, web_app
 from bot.slack.ratelimit import SLACK_LIMITS, Limits
@@ -107,8 +107,9 @@ async def start(
     await storage.open()
     await storage.reconsider()
     telemetry, show = _telemetry(settings, stack)
+    slack = outside.slack if outside else await _slack(settings, stack)
     countersign = build(
-        slack=outside.slack if outside else await reach_slack(settings),
+        slack=slack,
         storage=storage,
         agents=agents,
         rules=Rules(
@@ -177,6 +178,12 @@ def make_storage(settings: Settings) -> Storage:
     """The database that the settings name: MongoDB, or the embedded one."""
     uri = settings.mongodb_uri.get_secret_value() if settings.mongodb_uri is not None else ""
     return stores.make_storage(settings.data_dir, uri=uri, driver=settings.mongo_driver)
+
+
+async def _slack(settings: Settings, stack: AsyncExitStack) -> Slack:
+    slack = await reach_slack(settings)
+    session = ClientSession(timeout=ClientTimeout(total=QUICK_S), cookie_jar=DummyCookieJar())
+    return replace(slack, lookups=await stack.enter_async_context(session))
 
 
 async def reach_slack(settings: Settings) -> Slack:

@@ -284,3 +284,13 @@ def test_a_folder_is_a_room_and_no_hall() -> None:
 
 def any_code(entries: set[str]) -> bool:
     return any(name.endswith((".py", ".js")) for name in entries)
+
+
+def test_a_class_name_stands_once() -> None:
+    places: dict[str, list[str]] = {}
+    for file in sorted(one for package in PACKAGES for one in (ROOT / package).rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(str(file.relative_to(ROOT)))
+    twice = {name: files for name, files in places.items() if len(files) > 1}
+    assert twice == {}, "give each class a name of its own, so that it can be found"

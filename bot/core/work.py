@@ -109,7 +109,7 @@ Extend = Callable[[int], Awaitable[bool]]
 """Prolongs a lease until a time; False when it was lost."""
 
 
-class Claim(Protocol[R_co]):
+class TakeLease(Protocol[R_co]):
     """Takes the lease of a record; see `ThreadStore.claim`."""
 
     async def __call__(
@@ -147,7 +147,7 @@ class ClaimedWork(Generic[R]):
         sleep: Waits for some seconds.
     """
 
-    claim: Claim[R]
+    claim: TakeLease[R]
     owner: str
     clock: Clock
     lease: timedelta = LEASE

@@ -27,7 +27,7 @@ from agents.core.cancel import CancelInfo
 from agents.core.codec import Json
 from agents.core.pending import Answerable
 from bot.errors import InvalidInputError
-from bot.questions.form import Ask, Form, add_form, arguments_of, ask_of, edited_digest
+from bot.questions.form import AnswerForm, Form, add_form, arguments_of, ask_of, edited_digest
 from bot.redaction.call import Words, mask_call, mask_value
 from storage.records import Approval, Decision, Kind, Status
 
@@ -62,7 +62,7 @@ class Brief:
     kind: Kind
     title: str
     arguments: dict[str, object]
-    ask: Ask
+    ask: AnswerForm
     tool: str = ""
     why: str = ""
     preview: str = ""
@@ -94,7 +94,7 @@ class RecordQuestion(ABC):
     kinds: ClassVar[frozenset[Kind]] = frozenset()
     """Records that people can answer with this form; others are answered by nobody."""
 
-    def __init__(self, approval: Approval, ask: Ask) -> None:
+    def __init__(self, approval: Approval, ask: AnswerForm) -> None:
         self.approval = approval
         self.ask = ask
 
@@ -354,7 +354,7 @@ def as_text(value: object) -> str:
     return value
 
 
-def _kind_of(record: Kind, ask: Ask) -> type[RecordQuestion]:
+def _kind_of(record: Kind, ask: AnswerForm) -> type[RecordQuestion]:
     """The kind of a record; that of a doubt keeps no form of its own."""
     return _KINDS[str(record) if record is Kind.DOUBT else ask.form]
 

@@ -19,7 +19,7 @@ from bot.layout.modals import Errors, Values, named
 from bot.ports import CheckedCall
 from bot.questions.base import Brief, as_object
 from bot.questions.drawing import DecisionDraft, OpenModal, Proposal, questions_of, register
-from bot.questions.form import Ask, Form
+from bot.questions.form import AnswerForm, Form
 from bot.questions.inputs import InputsQuestion
 from bot.questions.values import VERDICT, value_brief
 from storage.records import Decision, Kind, Status
@@ -31,7 +31,7 @@ def call_brief(info: CallInfo) -> Brief:
         kind=Kind.APPROVAL,
         title=info.title or f"Run {info.tool_name}",
         arguments=dict(info.arguments),
-        ask=Ask(form=Form.CALL, reason=info.reason, secret=info.secret, shown=info.shown),
+        ask=AnswerForm(form=Form.CALL, reason=info.reason, secret=info.secret, shown=info.shown),
         tool=info.tool_name,
         why=info.why or "",
         preview=info.preview or "",
@@ -63,7 +63,7 @@ class CallQuestion(InputsQuestion):
                     value_brief(info.value),
                     kind=Kind.APPROVAL,
                     title=f"Step “{info.node}” asks for approval",
-                    ask=Ask(form=Form.CALL, label="What it asks"),
+                    ask=AnswerForm(form=Form.CALL, label="What it asks"),
                 )
             case _:
                 return None

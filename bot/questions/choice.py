@@ -30,7 +30,7 @@ from bot.questions.drawing import (
     rest_of,
     untold,
 )
-from bot.questions.form import Ask, Form, Option, edited_digest, in_order
+from bot.questions.form import AnswerForm, Form, Option, edited_digest, in_order
 from bot.questions.texts import QUESTION_WHOLE
 from bot.questions.values import few_values, first_question, typed_answer, value_brief
 from bot.redaction.call import Words, has_guess, length, mask_call, masks_in, written
@@ -367,8 +367,8 @@ def _free(info: ChoiceInfo) -> Brief:
     )
 
 
-def _ask(question: str, options: Sequence[Choice], *, multiple: bool) -> Ask:
-    return Ask(
+def _ask(question: str, options: Sequence[Choice], *, multiple: bool) -> AnswerForm:
+    return AnswerForm(
         form=Form.CHOICE,
         question=question,
         options=tuple(
@@ -385,11 +385,11 @@ def _ask(question: str, options: Sequence[Choice], *, multiple: bool) -> Ask:
     )
 
 
-def _ask_of_values(question: str, values: Sequence[Json]) -> Ask:
+def _ask_of_values(question: str, values: Sequence[Json]) -> AnswerForm:
     """The form of an answer that has only a few values."""
     words = {True: "Yes", False: "No"}
     options = tuple(
         Option(id=str(at), label=words[one] if isinstance(one, bool) else str(one), value=one)
         for at, one in enumerate(values, 1)
     )
-    return Ask(form=Form.CHOICE, question=question, options=options)
+    return AnswerForm(form=Form.CHOICE, question=question, options=options)

@@ -16,7 +16,7 @@ from bot.layout.parts import REASON, asked_by, said, spoken, spoken_title, stuck
 from bot.mrkdwn import utc
 from bot.questions.base import Brief
 from bot.questions.drawing import DecisionDraft, DrawnQuestion, OpenModal, Proposal, register
-from bot.questions.form import Ask, Form, canonical
+from bot.questions.form import AnswerForm, Form, canonical
 from storage.records import Decision, Kind, Status
 
 RESULT = "result"
@@ -66,7 +66,7 @@ class DoubtQuestion(DrawnQuestion):
             kind=Kind.DOUBT,
             title=info.title or f"Did {info.tool_name} run?",
             arguments=dict(info.arguments),
-            ask=Ask(form=Form.CALL, secret=info.secret, shown=info.shown),
+            ask=AnswerForm(form=Form.CALL, secret=info.secret, shown=info.shown),
             tool=info.tool_name,
         )
 

@@ -14,7 +14,7 @@ from bot.layout.modals import MOST_ANSWER, Errors, Values, modal, named, read_te
 from bot.layout.parts import REASON, agreed, said
 from bot.questions.base import Brief, as_text
 from bot.questions.drawing import DecisionDraft, DrawnQuestion, OpenModal, Proposal, register
-from bot.questions.form import Ask, Form, in_order
+from bot.questions.form import AnswerForm, Form, in_order
 from bot.questions.texts import answer_id
 from bot.redaction.call import mask_call, written
 from storage.records import Approval, Decision, Kind, Status
@@ -44,7 +44,7 @@ class FeedbackQuestion(DrawnQuestion):
             kind=Kind.QUESTION,
             title="Review this text",
             arguments={"content": info.original_content},
-            ask=Ask(form=Form.FEEDBACK),
+            ask=AnswerForm(form=Form.FEEDBACK),
         )
 
     def takes(self, decision: Decision) -> bool:

@@ -25,7 +25,7 @@ from bot.ports import CheckedCall
 from bot.questions.base import Brief, as_object
 from bot.questions.call import call_brief
 from bot.questions.drawing import DecisionDraft, OpenModal, Proposal, questions_of, register
-from bot.questions.form import Ask, Form, edited_digest, in_order
+from bot.questions.form import AnswerForm, Form, edited_digest, in_order
 from bot.questions.inputs import InputsQuestion
 from bot.questions.texts import QUESTION_WHOLE
 from bot.questions.values import few_values, object_schema, typed_answer, value_brief
@@ -255,12 +255,12 @@ class FieldsQuestion(InputsQuestion):
         return found if isinstance(found, dict) else {}
 
 
-def _ask(schema: dict[str, Json]) -> Ask:
+def _ask(schema: dict[str, Json]) -> AnswerForm:
     """The form of an answer with a JSON schema: its fields, or one field."""
     if schema.get("type") == "object" and schema.get("properties"):
-        return Ask(form=Form.FIELDS, schema=schema)
+        return AnswerForm(form=Form.FIELDS, schema=schema)
     inner = {name: value for name, value in schema.items() if name != "$defs"}
     wrapped = object_schema({_FIELD: inner})
     if "$defs" in schema:
         wrapped["$defs"] = schema["$defs"]
-    return Ask(form=Form.FIELDS, schema=wrapped, is_wrapped=True)
+    return AnswerForm(form=Form.FIELDS, schema=wrapped, is_wrapped=True)

@@ -62,7 +62,7 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class AnswerForm:
     """An approval's form: the answers that it takes.
 
     Attributes:
@@ -143,23 +143,25 @@ def add_form(name: str) -> None:
         _ask_in.cache_clear()
 
 
-def ask_of(approval: Approval) -> Ask:
+def ask_of(approval: Approval) -> AnswerForm:
     """Read how an approval is answered; the schema in it is shared, and changed by nobody."""
     return _ask_in(approval.schema_json, approval.kind is Kind.QUESTION)
 
 
 @lru_cache(maxsize=256)
-def _ask_in(text: str, is_question: bool) -> Ask:  # noqa: FBT001 - the key of a cache
+def _ask_in(text: str, is_question: bool) -> AnswerForm:  # noqa: FBT001 - the key of a cache
     plain = Form.TEXTS if is_question else Form.CALL
     if not text:
-        return Ask(form=plain)
+        return AnswerForm(form=plain)
     data = _read(text)
     if FORM not in data:
-        return Ask(form=plain, schema=data if plain is Form.CALL else None)
+        return AnswerForm(form=plain, schema=data if plain is Form.CALL else None)
     try:
         return _ask_from(data)
     except (TypeError, ValueError, KeyError):
-        return Ask(form=Form.PROGRAM, program="This program does not know how it is answered.")
+        return AnswerForm(
+            form=Form.PROGRAM, program="This program does not know how it is answered."
+        )
 
 
 def arguments_of(approval: Approval) -> dict[str, object]:
@@ -189,12 +191,12 @@ def in_order(data: object) -> str:
     return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
 
 
-def _ask_from(data: Mapping[str, Json]) -> Ask:
+def _ask_from(data: Mapping[str, Json]) -> AnswerForm:
     options = tuple(_option_from(one) for one in _list(data.get("options", [])))
     if len({option.id for option in options}) < len(options):
         raise ValueError("two options have one id")
     schema = data.get("schema")
-    return Ask(
+    return AnswerForm(
         form=_form(_text(data, FORM)),
         schema=_object(schema) if schema is not None else None,
         is_wrapped=data.get("is_wrapped") is True,

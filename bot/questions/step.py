@@ -14,7 +14,7 @@ from agents.prebuilt.stages import StageInfo, StageResult
 from bot.questions.base import Brief
 from bot.questions.call import CallQuestion
 from bot.questions.drawing import register
-from bot.questions.form import Ask, Form, in_order
+from bot.questions.form import AnswerForm, Form, in_order
 from bot.questions.values import object_schema, readable
 from storage.records import Decision, Kind, Status
 
@@ -103,7 +103,7 @@ def _of_stage(info: StageInfo) -> Brief:
         kind=Kind.APPROVAL,
         title=f"“{info.agent_name}” stopped {info.when} {stage}",
         arguments={"calls": [dict(call) for call in info.calls]} if info.calls else {},
-        ask=Ask(form=Form.STEP, label="What it wants to call"),
+        ask=AnswerForm(form=Form.STEP, label="What it wants to call"),
         why=info.said,
         digest=info.digest,
     )
@@ -115,7 +115,7 @@ def _of_breakpoint(info: Question) -> Brief:
         kind=Kind.APPROVAL,
         title=f"The graph stopped {info.kind} “{info.node}”",
         arguments=cast("dict[str, object]", {**state, **_sends(info, state)}),
-        ask=Ask(form=Form.STEP, label="State", schema=_state_schema(info)),
+        ask=AnswerForm(form=Form.STEP, label="State", schema=_state_schema(info)),
         rule=f"{info.kind} {info.node}",
     )
 

@@ -12,7 +12,7 @@ from bot.layout.parts import REASON, said
 from bot.questions.base import Brief
 from bot.questions.call import call_brief
 from bot.questions.drawing import DrawnQuestion, register
-from bot.questions.form import Ask, Form
+from bot.questions.form import AnswerForm, Form
 from bot.questions.values import text_brief
 from storage.records import Decision
 
@@ -34,7 +34,9 @@ class UnknownQuestion(DrawnQuestion):
             ask = replace(brief.ask, form=Form.PROGRAM, reason="", program=program)
             return replace(brief, ask=ask)
         brief = text_brief([_words(info)])
-        return replace(brief, ask=Ask(form=Form.PROGRAM, program=program)) if program else brief
+        return (
+            replace(brief, ask=AnswerForm(form=Form.PROGRAM, program=program)) if program else brief
+        )
 
     def takes(self, decision: Decision) -> bool:  # noqa: ARG002 - a port
         """Nothing."""

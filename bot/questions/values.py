@@ -12,7 +12,7 @@ from agents.core.codec import Json, encode
 from agents.graph.nodes.questions import Question
 from agents.graph.state.shapes import schema_of
 from bot.questions.base import Brief
-from bot.questions.form import Ask, Form
+from bot.questions.form import AnswerForm, Form
 from storage.records import Kind
 
 VERDICT = schema_of(ApprovalResult)
@@ -33,7 +33,7 @@ def text_brief(questions: list[str]) -> Brief:
         kind=Kind.QUESTION,
         title="A question for you" if one else "Some questions for you",
         arguments={"questions": questions},
-        ask=Ask(form=Form.TEXTS),
+        ask=AnswerForm(form=Form.TEXTS),
     )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+from aiohttp import ClientSession
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
@@ -78,20 +79,39 @@ class Slack:
         signing_secret: Signs requests in HTTP mode; empty in Socket Mode.
         api_url: Base address of the Web API, with a slash at the end.
         identity: Who the bot is.
+        lookups: A session with open connections, for calls that only read: a click waits for
+            them, and a new connection each time costs most of that. None: a session for each call.
     """
 
     token: str
     signing_secret: str
     api_url: str
     identity: Identity
+    lookups: ClientSession | None = None
 
     def __repr__(self) -> str:
         return f"Slack(api_url={self.api_url!r}, identity={self.identity!r})"
 
-    def client(self, *, timeout_s: int, telemetry: Telemetry = NO_TELEMETRY) -> AsyncWebClient:
-        """A client that never repeats a call by itself, whatever became of it."""
+    def client(
+        self,
+        *,
+        timeout_s: int,
+        telemetry: Telemetry = NO_TELEMETRY,
+        session: ClientSession | None = None,
+    ) -> AsyncWebClient:
+        """A client that never repeats a call by itself, whatever became of it.
+
+        Args:
+            timeout_s: Seconds that a call may take; the session's own limit holds where it has one.
+            telemetry: Is told of each call.
+            session: Is used for all calls, and closed by whoever opened it.
+        """
         made = MeteredClient(
-            token=self.token, base_url=self.api_url, timeout=timeout_s, retry_handlers=[]
+            token=self.token,
+            base_url=self.api_url,
+            timeout=timeout_s,
+            session=session,
+            retry_handlers=[],
         )
         made.telemetry = telemetry
         return made
@@ -157,7 +177,8 @@ def build(
     tasks = Tasks()
     quick = slack.client(timeout_s=QUICK_S, telemetry=telemetry)
     patient = slack.client(timeout_s=PATIENT_S, telemetry=telemetry)
-    directory = SlackDirectory(quick, team_id=slack.identity.team_id, clock=clock)
+    looking = slack.client(timeout_s=QUICK_S, telemetry=telemetry, session=slack.lookups)
+    directory = SlackDirectory(looking, team_id=slack.identity.team_id, clock=clock)
     notifier = SlackNotifier(
         patient,
         team_id=slack.identity.team_id,

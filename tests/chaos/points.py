@@ -14,6 +14,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from aiohttp import ClientSession
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.observability.telemetry import NO_TELEMETRY, Telemetry
@@ -139,9 +140,15 @@ class FragileSlack(Slack):
         object.__setattr__(made, "plan", plan)
         return made
 
-    def client(self, *, timeout_s: int, telemetry: Telemetry = NO_TELEMETRY) -> AsyncWebClient:
+    def client(
+        self,
+        *,
+        timeout_s: int,
+        telemetry: Telemetry = NO_TELEMETRY,
+        session: ClientSession | None = None,
+    ) -> AsyncWebClient:
         """See `Slack.client`."""
-        whole = Slack.client(self, timeout_s=timeout_s)
+        whole = Slack.client(self, timeout_s=timeout_s, session=session)
         made = FragileClient(
             token=self.token,
             base_url=self.api_url,

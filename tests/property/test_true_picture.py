@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from bot.core.unseen import Opened, guesses, has_opened, with_opened
 from bot.layout.characters import is_unseen
-from bot.questions.form import Ask, Form, ask_of
+from bot.questions.form import AnswerForm, Form, ask_of
 from bot.redaction.call import PLAIN, Mask, mask_call, mask_value, masks_in, written
 from bot.redaction.mask import in_force
 from bot.redaction.rules import NO_RULES
@@ -61,7 +61,7 @@ def holding(call: dict[str, Any], secret: tuple[str, ...], shown: tuple[str, ...
         why="",
         preview="",
         arguments_json=json.dumps(call),
-        schema_json=Ask(form=Form.CALL, secret=secret, shown=shown).to_text(),
+        schema_json=AnswerForm(form=Form.CALL, secret=secret, shown=shown).to_text(),
     )
 
 

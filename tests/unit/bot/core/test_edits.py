@@ -17,7 +17,7 @@ from bot.core.edits import Edits
 from bot.core.upkeep.forgetting import KEPT
 from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError
 from bot.ports import CheckedCall
-from bot.questions.form import Ask, Form
+from bot.questions.form import AnswerForm, Form
 from bot.questions.record import Rules
 from storage.records import Approval, AuditEntry, Decision, Status
 from storage.sqlite import SqliteStorage
@@ -147,7 +147,7 @@ async def test_i12_decision_says_whose_edit_it_covers_when_a_crash_kept_the_edit
 
 
 async def test_i10_declared_secrets_are_in_no_evidence_of_an_edit(storage: SqliteStorage) -> None:
-    ask = Ask(form=Form.CALL, schema={}, secret=("pin",)).to_text()
+    ask = AnswerForm(form=Form.CALL, schema={}, secret=("pin",)).to_text()
     before = an_approval(schema_json=ask, arguments_json='{"pin":"kitten one","note":"a"}')
     after = replace(before, arguments_json='{"pin":"kitten two","note":"b"}', edited_by=ADA)
     decision = Decision(status=Status.APPROVED, by=BEN, at_ms=8)

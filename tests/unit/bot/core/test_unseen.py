@@ -18,7 +18,7 @@ from bot.layout.action_ids import ActionId
 from bot.questions.choice import selected_json
 from bot.questions.feedback import feedback_json
 from bot.questions.fields import values_json
-from bot.questions.form import Ask, Form, Option
+from bot.questions.form import AnswerForm, Form, Option
 from bot.slack.cards.choose import card_for
 from storage.records import Approval, Decision, Kind, Status
 from storage.sqlite import SqliteStorage
@@ -67,40 +67,43 @@ def test_guesses_are_named() -> None:
 
 
 def test_what_is_declared_is_no_guess() -> None:
-    ask = Ask(form=Form.CALL, secret=("token",), shown=("order",))
+    ask = AnswerForm(form=Form.CALL, secret=("token",), shown=("order",))
     approval = asking(ask, arguments_json='{"token": "abc", "order": "4111111111111111"}')
     assert guesses(approval) == ()
 
 
 def test_options_and_texts_are_agreed_to_as_well() -> None:
     options = (Option(id="a", label="use token=abc123"), Option(id="b", label="B"))
-    ask = Ask(form=Form.CHOICE, question="token=xyz or", options=options)
+    ask = AnswerForm(form=Form.CHOICE, question="token=xyz or", options=options)
     assert guesses(asking(ask, arguments_json="{}")) == ("question", "option 1")
-    text = asking(Ask(form=Form.FEEDBACK), arguments_json='{"content": "token=abc123"}')
+    text = asking(AnswerForm(form=Form.FEEDBACK), arguments_json='{"content": "token=abc123"}')
     assert guesses(text) == ("content",)
 
 
 @pytest.mark.parametrize(
-    "ask", [Ask(form=Form.TEXTS), Ask(form=Form.PROGRAM), Ask(form=Form.HUMAN)]
+    "ask", [AnswerForm(form=Form.TEXTS), AnswerForm(form=Form.PROGRAM), AnswerForm(form=Form.HUMAN)]
 )
-def test_where_nobody_agrees_there_is_nothing_to_open(ask: Ask) -> None:
+def test_where_nobody_agrees_there_is_nothing_to_open(ask: AnswerForm) -> None:
     assert guesses(asking(ask, kind=Kind.QUESTION, arguments_json='{"token": "abc"}')) == ()
 
 
 @pytest.mark.parametrize(
     "ask",
     [
-        Ask(form=Form.FIELDS),
-        Ask(form=Form.HUMAN, allowed=("accept", "ignore")),
-        Ask(form=Form.HUMAN, allowed=("edit",)),
+        AnswerForm(form=Form.FIELDS),
+        AnswerForm(form=Form.HUMAN, allowed=("accept", "ignore")),
+        AnswerForm(form=Form.HUMAN, allowed=("edit",)),
     ],
 )
-def test_what_lets_a_call_run_is_agreed_to(ask: Ask) -> None:
+def test_what_lets_a_call_run_is_agreed_to(ask: AnswerForm) -> None:
     assert guesses(asking(ask, arguments_json='{"token": "abc"}')) == ("token",)
 
 
 def test_fields_of_a_question_without_a_call_are_not_agreed_to() -> None:
-    assert guesses(asking(Ask(form=Form.FIELDS), tool="", arguments_json='{"token": "a"}')) == ()
+    assert (
+        guesses(asking(AnswerForm(form=Form.FIELDS), tool="", arguments_json='{"token": "a"}'))
+        == ()
+    )
 
 
 def chose(status: Status, answer: str = "") -> Decision:
@@ -115,15 +118,31 @@ def chose(status: Status, answer: str = "") -> Decision:
         (an_approval(), chose(Status.EXPIRED), False),
         (an_approval(kind=Kind.DOUBT), chose(Status.APPROVED), True),
         (an_approval(kind=Kind.DOUBT), chose(Status.ANSWERED), False),
-        (asking(Ask(form=Form.CHOICE)), chose(Status.ANSWERED, selected_json(["a"])), True),
-        (asking(Ask(form=Form.CHOICE)), chose(Status.REJECTED), False),
-        (replace(asking(Ask(form=Form.CHOICE)), kind=Kind.DOUBT), chose(Status.ANSWERED), False),
-        (asking(Ask(form=Form.FEEDBACK)), chose(Status.ANSWERED, feedback_json("")), True),
-        (asking(Ask(form=Form.FEEDBACK)), chose(Status.ANSWERED, feedback_json("no")), False),
-        (asking(Ask(form=Form.FIELDS)), chose(Status.ANSWERED, values_json({})), True),
-        (asking(Ask(form=Form.FIELDS), tool=""), chose(Status.ANSWERED, values_json({})), False),
-        (asking(Ask(form=Form.HUMAN)), chose(Status.ANSWERED, '["x"]'), False),
-        (asking(Ask(form=Form.TEXTS), kind=Kind.QUESTION), chose(Status.ANSWERED, '["x"]'), False),
+        (asking(AnswerForm(form=Form.CHOICE)), chose(Status.ANSWERED, selected_json(["a"])), True),
+        (asking(AnswerForm(form=Form.CHOICE)), chose(Status.REJECTED), False),
+        (
+            replace(asking(AnswerForm(form=Form.CHOICE)), kind=Kind.DOUBT),
+            chose(Status.ANSWERED),
+            False,
+        ),
+        (asking(AnswerForm(form=Form.FEEDBACK)), chose(Status.ANSWERED, feedback_json("")), True),
+        (
+            asking(AnswerForm(form=Form.FEEDBACK)),
+            chose(Status.ANSWERED, feedback_json("no")),
+            False,
+        ),
+        (asking(AnswerForm(form=Form.FIELDS)), chose(Status.ANSWERED, values_json({})), True),
+        (
+            asking(AnswerForm(form=Form.FIELDS), tool=""),
+            chose(Status.ANSWERED, values_json({})),
+            False,
+        ),
+        (asking(AnswerForm(form=Form.HUMAN)), chose(Status.ANSWERED, '["x"]'), False),
+        (
+            asking(AnswerForm(form=Form.TEXTS), kind=Kind.QUESTION),
+            chose(Status.ANSWERED, '["x"]'),
+            False,
+        ),
     ],
 )
 def test_what_is_a_yes(approval: Approval, decision: Decision, agrees: bool) -> None:

@@ -18,7 +18,7 @@ from bot.questions.drawing import (
     Proposal,
     register as register_kind,
 )
-from bot.questions.form import Ask, in_order
+from bot.questions.form import AnswerForm, in_order
 from storage.records import Decision, Kind, Status
 
 BEST = "countersign:rating_best"
@@ -58,7 +58,7 @@ class RatingQuestion(DrawnQuestion):
             kind=Kind.QUESTION,
             title=f"Rate {info.topic}",
             arguments={"questions": [str(info)]},
-            ask=Ask(form=cls.form),
+            ask=AnswerForm(form=cls.form),
         )
 
     def takes(self, decision: Decision) -> bool:

@@ -25,7 +25,7 @@ from agents import (
 from agents.core.cancel import CancelInfo
 from bot.errors import InvalidInputError
 from bot.questions.base import answer_from, asks_people, brief_of, question_of, read_reply
-from bot.questions.form import FORM, Ask, Form, Option, ask_of
+from bot.questions.form import FORM, AnswerForm, Form, Option, ask_of
 from storage.records import Approval, Kind, Status
 from tests.unit.bot.asked import chosen_digest
 from tests.unit.bot.info_samples import (
@@ -248,7 +248,7 @@ def test_reason_of_a_policy_is_kept() -> None:
 
 def test_ask_comes_back() -> None:
     option = Option(id="1", label="a", description="b", value={"c": [1]})
-    ask = Ask(
+    ask = AnswerForm(
         form=Form.CHOICE,
         schema={"type": "object"},
         is_wrapped=True,

@@ -14,7 +14,7 @@ from typing import Any
 from bot.core.runs.outcome import Run, RunState
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Card
-from bot.questions.form import Ask, Form, Option
+from bot.questions.form import AnswerForm, Form, Option
 from bot.slack.cards.choose import card_for, concluded_text, escalation_text, reminder_text
 from bot.slack.cards.details import details_modal
 from bot.slack.cards.reply import reply_cards
@@ -128,7 +128,7 @@ def an_escalated(**changes: Any) -> Approval:
     return an_approval(**fields)
 
 
-def asking(ask: Ask, **changes: Any) -> Approval:
+def asking(ask: AnswerForm, **changes: Any) -> Approval:
     """A pending approval that is answered in another way."""
     make = a_question if changes.pop("kind", Kind.APPROVAL) is Kind.QUESTION else an_approval
     return make(schema_json=ask.to_text(), **changes)
@@ -154,7 +154,7 @@ TRIP: dict[str, Any] = {
     },
 }
 REASON = "Deployments to production need a second pair of eyes."
-CHOICE = Ask(form=Form.CHOICE, question="Where to?", options=OPTIONS, can_decline=True)
+CHOICE = AnswerForm(form=Form.CHOICE, question="Where to?", options=OPTIONS, can_decline=True)
 STATE = {"amount": 5, "place": "Rome", "tags": ["a", "b"]}
 STATE_SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -163,7 +163,7 @@ STATE_SCHEMA: dict[str, Any] = {
 }
 
 
-def a_choice(ask: Ask = CHOICE) -> Approval:
+def a_choice(ask: AnswerForm = CHOICE) -> Approval:
     """A pending question with options."""
     listed = json.dumps({"question": "Where to?", "options": [], "multiple": False})
     return asking(ask, kind=Kind.QUESTION, title="A choice for you", arguments_json=listed)
@@ -172,7 +172,7 @@ def a_choice(ask: Ask = CHOICE) -> Approval:
 def a_feedback() -> Approval:
     """A pending request for feedback."""
     return asking(
-        Ask(form=Form.FEEDBACK),
+        AnswerForm(form=Form.FEEDBACK),
         kind=Kind.QUESTION,
         title="Review this text",
         arguments_json=json.dumps({"content": "# Plan\n*First* <!channel>\n```code```"}),
@@ -188,13 +188,13 @@ def a_call_choice() -> Approval:
 def a_form(**changes: Any) -> Approval:
     """A pending call with missing arguments."""
     fields = {"tool": "book", "title": "Book", "arguments_json": '{"seats": 2}', **changes}
-    return asking(Ask(form=Form.FIELDS, schema=TRIP), kind=Kind.QUESTION, **fields)
+    return asking(AnswerForm(form=Form.FIELDS, schema=TRIP), kind=Kind.QUESTION, **fields)
 
 
 def a_typed_question() -> Approval:
     """A pending question of a graph, with a typed answer."""
     shown = {"questions": ["Which trip?"], "shown": {"draft": "Rome", "token": "hunter2"}}
-    ask = Ask(form=Form.FIELDS, schema=TRIP)
+    ask = AnswerForm(form=Form.FIELDS, schema=TRIP)
     return asking(
         ask, kind=Kind.QUESTION, title="A question for you", arguments_json=json.dumps(shown)
     )
@@ -203,7 +203,7 @@ def a_typed_question() -> Approval:
 def a_human(*allowed: str) -> Approval:
     """A pending call with the answers that an agent allows."""
     return asking(
-        Ask(form=Form.HUMAN, allowed=allowed, schema=SCHEMA if "edit" in allowed else None)
+        AnswerForm(form=Form.HUMAN, allowed=allowed, schema=SCHEMA if "edit" in allowed else None)
     )
 
 
@@ -218,12 +218,12 @@ def a_step(**changes: Any) -> Approval:
         "arguments_json": json.dumps(STATE),
         **changes,
     }
-    return asking(Ask(form=Form.STEP, label="State", schema=STATE_SCHEMA), **fields)
+    return asking(AnswerForm(form=Form.STEP, label="State", schema=STATE_SCHEMA), **fields)
 
 
 def a_program() -> Approval:
     """A question that only a program can answer."""
-    ask = Ask(form=Form.PROGRAM, program="Machine: expected a Measurement, got a text")
+    ask = AnswerForm(form=Form.PROGRAM, program="Machine: expected a Measurement, got a text")
     return asking(
         ask,
         kind=Kind.QUESTION,
@@ -298,7 +298,7 @@ CARDS: dict[str, Callable[[], Card]] = {
     "question_answered": lambda: _card(
         decided(a_question(), Status.ANSWERED, answer_json='["1.4.2", "production"]')
     ),
-    "approval_pending_reason": lambda: _card(asking(Ask(form=Form.CALL, reason=REASON))),
+    "approval_pending_reason": lambda: _card(asking(AnswerForm(form=Form.CALL, reason=REASON))),
     "choice_pending": lambda: _card(a_choice()),
     "choice_chosen": lambda: _card(
         decided(a_choice(), Status.ANSWERED, answer_json='{"selected": ["b"]}')
@@ -306,7 +306,7 @@ CARDS: dict[str, Callable[[], Card]] = {
     "choice_none": lambda: _card(decided(a_choice(), Status.REJECTED, reason="All too far.")),
     "choice_pending_yes": lambda: _card(
         a_choice(
-            ask=Ask(
+            ask=AnswerForm(
                 form=Form.CHOICE,
                 question="Shall I?",
                 options=(

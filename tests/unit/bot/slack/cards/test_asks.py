@@ -14,7 +14,7 @@ from bot.layout.blocks import Card
 from bot.questions.choice import CHOICE as CHOICE_ID, selected_json
 from bot.questions.drawing import drawn_question
 from bot.questions.feedback import feedback_json
-from bot.questions.form import Ask, Form, Option
+from bot.questions.form import AnswerForm, Form, Option
 from bot.sandbox.blockkit.rules import view_errors
 from bot.slack.cards.choose import card_for
 from bot.slack.cards.details import details_modal
@@ -119,7 +119,7 @@ def test_more_options_than_a_menu_takes() -> None:
 
 def test_yes_and_no_without_words_have_their_numbers() -> None:
     options = (Option(id="a", label="", value=True), Option(id="b", label=" ", value=False))
-    view = choose_modal(a_choice(Ask(form=Form.CHOICE, options=options)))
+    view = choose_modal(a_choice(AnswerForm(form=Form.CHOICE, options=options)))
     assert view_errors(view) == []
     made = view["blocks"][1]["element"]["options"]
     assert [option["text"]["text"].strip() for option in made] == ["1.", "2."]
@@ -153,7 +153,7 @@ def value(index: object) -> dict[str, object]:
         ),
     ],
 )
-def test_choice_is_read(ask: Ask, values: dict[str, Any], ids: list[str]) -> None:
+def test_choice_is_read(ask: AnswerForm, values: dict[str, Any], ids: list[str]) -> None:
     draft = draft_of(a_choice(ask), ActionId.CHOOSE_MODAL, values)
     assert draft.answer_json == selected_json(ids)
 
@@ -199,7 +199,7 @@ def test_fields_of_what_has_none() -> None:
 
 def test_form_that_cannot_be_made() -> None:
     broken = asking(
-        Ask(form=Form.FIELDS, schema={"type": "nonsense"}),
+        AnswerForm(form=Form.FIELDS, schema={"type": "nonsense"}),
         kind=Kind.QUESTION,
         tool="book",
         arguments_json="{}",
@@ -261,7 +261,7 @@ def test_edit_of_a_step_keeps_what_has_no_input() -> None:
 def test_secret_of_an_answer_is_masked() -> None:
     told = '{"values": {"password": "hunter2hunter2", "place": "x"}}'
     schema: dict[str, Any] = {"type": "object", "properties": {"password": {"type": "string"}}}
-    approval = replace(a_form(), schema_json=Ask(form=Form.FIELDS, schema=schema).to_text())
+    approval = replace(a_form(), schema_json=AnswerForm(form=Form.FIELDS, schema=schema).to_text())
     card = draw(decided(approval, Status.ANSWERED, answer_json=told))
     assert "hunter2" not in said(card) + card.text
 
@@ -290,7 +290,7 @@ def test_trip_form_names_what_is_missing() -> None:
 
 def test_a_node_asks_in_plain_words() -> None:
     asked = json.dumps({"questions": ["May <!here> 2.0.0 be released?", "Really?"]})
-    node = Ask(form=Form.CALL, label="What it asks")
+    node = AnswerForm(form=Form.CALL, label="What it asks")
     card = draw(asking(node, tool="", preview="", arguments_json=asked))
     quotes = [part for part in quotes_of(card) if "released" in part]
     assert quotes == ["May <!here> 2.0.0 be released?\nReally?"]
@@ -305,7 +305,7 @@ def test_a_node_asks_in_plain_words() -> None:
 def test_more_than_the_questions_of_a_node_is_shown_as_arguments(
     tool: str, arguments: dict[str, Any]
 ) -> None:
-    node = Ask(form=Form.CALL, label="What it asks")
+    node = AnswerForm(form=Form.CALL, label="What it asks")
     card = draw(asking(node, tool=tool, preview="", arguments_json=json.dumps(arguments)))
     assert '"questions: "' in said(card)
 
@@ -328,7 +328,7 @@ def test_hint_says_what_a_reply_can_answer(schema: dict[str, Any], hint: str) ->
         "properties": {"answer": schema},
         "required": ["answer"],
     }
-    ask = Ask(form=Form.FIELDS, schema=wrapped, is_wrapped=True)
+    ask = AnswerForm(form=Form.FIELDS, schema=wrapped, is_wrapped=True)
     asked = json.dumps({"questions": ["Well?"]})
     approval = asking(ask, kind=Kind.QUESTION, tool="", arguments_json=asked)
     assert hint in said(draw(approval))
@@ -339,7 +339,9 @@ def test_hint_says_what_a_reply_can_answer(schema: dict[str, Any], hint: str) ->
 
 def test_one_reply_to_several_questions_is_below_the_last() -> None:
     asked = json.dumps({"questions": ["Which period?", "Which region?"]})
-    approval = asking(Ask(form=Form.TEXTS), kind=Kind.QUESTION, tool="", arguments_json=asked)
+    approval = asking(
+        AnswerForm(form=Form.TEXTS), kind=Kind.QUESTION, tool="", arguments_json=asked
+    )
     texts = said(draw(decided(approval, Status.ANSWERED, answer_json='["2027, Europe"]')))
     assert texts.index("Which region?") < texts.index("2027, Europe")
     each = said(draw(decided(approval, Status.ANSWERED, answer_json='["2027", "Europe"]')))

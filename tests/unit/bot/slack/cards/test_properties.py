@@ -15,7 +15,7 @@ from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Card
 from bot.questions.drawing import OpenModal, drawn_question
-from bot.questions.form import Ask, Form, Option
+from bot.questions.form import AnswerForm, Form, Option
 from bot.sandbox.blockkit.rules import UPDATE_TEXT, message_errors, text_characters, view_errors
 from bot.slack.cards.choose import card_for, escalation_text, reminder_text
 from bot.slack.cards.details import details_modal, fits_details
@@ -76,7 +76,7 @@ schemas = st.none() | st.builds(
     st.booleans(),
 )
 asks = st.builds(
-    Ask,
+    AnswerForm,
     form=st.sampled_from(Form),
     schema=schemas,
     question=texts,
@@ -89,7 +89,7 @@ asks = st.builds(
     reason=texts,
     label=st.sampled_from(["", "State"]),
     program=texts,
-).map(Ask.to_text)
+).map(AnswerForm.to_text)
 asked = st.builds(
     lambda questions, content, shown: json.dumps(
         {"questions": questions, "content": content, "shown": shown}
