@@ -73,3 +73,14 @@ def test_what_is_looked_for_in_pages_is_found() -> None:
     assert found == ["bot/main.py", "tests/test_pages.py", "test_way.py", "bot/slack/cards/"]
     assert METHOD.findall("`Turns.step` and `Turns.step(work)`") == [("Turns", "step")] * 2
     assert files_of("bot/nothing.py") == files_of("test_nothing.py") == []
+
+
+def test_the_glossary_has_each_word_once_in_order() -> None:
+    rows = re.findall(
+        r"^\| [*`]+([\w ]+)[*`]+.*\|$",
+        (ROOT / "docs" / "glossary.md").read_text("utf-8"),
+        re.MULTILINE,
+    )
+    words = [row.lower().removeprefix("to ") for row in rows]
+    assert len(words) > 100
+    assert words == sorted(set(words))
