@@ -321,12 +321,13 @@ class ApprovalStore(Protocol):
         ...
 
     async def mark_run(
-        self, approval_id: str, *, was: str, run_json: str, now_ms: int
+        self, approval_id: str, *, was: str, run_json: str, now_ms: int, closes: bool = False
     ) -> Approval | None:
         """Record what has become of the call that was approved, or answered.
 
         One conditional write: the approval is approved or answered, and its `run_json` still is
-        `was`. Sets `run_json`, adds one to `revision`, and sets `due_ms` to `now_ms`.
+        `was`. Sets `run_json`, adds one to `revision`, and sets `due_ms` to `now_ms`; unsets
+        `open`, too, if it `closes`.
 
         Returns:
             The approval as stored; None, and nothing written, otherwise.

@@ -78,8 +78,9 @@ class Settlement:
         ]
         if entries:
             await self.storage.audit.append_all(entries)
-        if ended:
-            await self.storage.approvals.close_all([one.approval_id for one in ended])
+        still_open = [one.approval_id for one in ended if one.open]
+        if still_open:
+            await self.storage.approvals.close_all(still_open)
 
     async def _end(self, approval: Approval, *, is_unused: bool) -> Approval:
         """Cancel what nobody decided; take back a yes that lets nothing run any more.

@@ -163,7 +163,7 @@ class MongoApprovalStore:
         return await leases.readable(self._collection, APPROVALS, found)
 
     async def mark_run(
-        self, approval_id: str, *, was: str, run_json: str, now_ms: int
+        self, approval_id: str, *, was: str, run_json: str, now_ms: int, closes: bool = False
     ) -> Approval | None:
         where: Filter = {
             "_id": approval_id,
@@ -176,6 +176,8 @@ class MongoApprovalStore:
             "$set": {"run_json": run_json, "due_ms": now_ms},
             "$inc": {"revision": 1},
         }
+        if closes:
+            update["$set"]["open"] = False
         return await self._changed(where, update)
 
     async def close(self, approval_id: str) -> None:

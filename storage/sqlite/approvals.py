@@ -81,7 +81,8 @@ SELECT * FROM approvals WHERE checkpoint_id = :checkpoint_id ORDER BY created_ms
 """
 
 _MARK_RUN = """
-UPDATE approvals SET run_json = :run, revision = revision + 1, due_ms = :now
+UPDATE approvals SET run_json = :run, revision = revision + 1, due_ms = :now,
+    open = CASE WHEN :closes THEN 0 ELSE open END
 WHERE approval_id = :id AND run_json = :was AND status IN ('approved', 'answered') AND v = :v
 RETURNING *
 """
@@ -278,12 +279,13 @@ class SqliteApprovalStore:
         return await self.leases.each(await self._database.read(_OF_TURN, values))
 
     async def mark_run(
-        self, approval_id: str, *, was: str, run_json: str, now_ms: int
+        self, approval_id: str, *, was: str, run_json: str, now_ms: int, closes: bool = False
     ) -> Approval | None:
         values = {
             "id": approval_id,
             "was": was,
             "run": run_json,
+            "closes": closes,
             "now": now_ms,
             "v": SCHEMA_VERSION,
         }

@@ -149,7 +149,7 @@ class Witness:
             starting.cancel()
             await asyncio.wait({starting})
         if not isinstance(notice, WorkStarted):
-            await self._take(turn, news)
+            await self._take(turn, news, closes=news.state in ENDED)
         elif not (notice.is_news and self.quick):
             await self._tell_start(turn, news)
         elif turn.at(news.at):
@@ -165,9 +165,9 @@ class Witness:
         except StorageError as error:
             logger.warning("not on the card: %s", error, extra={"action": "run_untold"})
 
-    async def _take(self, turn: _Watched, news: News) -> None:
+    async def _take(self, turn: _Watched, news: News, *, closes: bool = False) -> None:
         for approval in turn.at(news.at):
-            await self._tell(turn, approval, news)
+            await self._tell(turn, approval, news, closes=closes)
 
     async def doubted(self, checkpoint_id: str, address: str) -> None:
         """Nobody can know whether what people let run there has run; the runtime is not asked."""
@@ -204,8 +204,18 @@ class Witness:
         for approval in watched.at(news.at):
             await self._tell(watched, approval, news)
 
-    async def _tell(self, watched: _Watched, approval: Approval, news: News) -> None:
-        """Put news on record; those that are older than what is there are dropped."""
+    async def _tell(
+        self, watched: _Watched, approval: Approval, news: News, *, closes: bool = False
+    ) -> None:
+        """Put news on record; those that are older than what is there are dropped.
+
+        Args:
+            watched: What is followed in the turn.
+            approval: As last read.
+            news: What became of what it let run.
+            closes: Whether nothing waits for its answer any more: its call has ended in a run that
+                goes on. That it is decided, and how, is in the audit since before the call began.
+        """
         while True:
             run = run_of(approval)
             if not _is_newer(run, news):
@@ -215,7 +225,7 @@ class Witness:
             new = Run(state=news.state, text=text, at_ms=now).to_text()
             name = approval.approval_id
             kept = await self.approvals.mark_run(
-                name, was=approval.run_json, run_json=new, now_ms=now
+                name, was=approval.run_json, run_json=new, now_ms=now, closes=closes
             )
             newest = kept or await self.approvals.get(name)
             watched.approvals[name] = newest

@@ -524,6 +524,18 @@ async def test_what_became_of_a_call_is_recorded_and_due(storage: Storage) -> No
     assert (await storage.approvals.get(APPROVAL_ID)).run_json == "{2}"
 
 
+async def test_the_end_of_a_call_may_close_its_approval(storage: Storage) -> None:
+    before = an_approval(status=Status.APPROVED, decision=a_decision(), revision=2, due_ms=None)
+    await storage.approvals.add(before)
+
+    marked = await storage.approvals.mark_run(
+        APPROVAL_ID, was="", run_json="{1}", now_ms=3_000, closes=True
+    )
+    assert marked == replace(before, run_json="{1}", revision=3, due_ms=3_000, open=False)
+    assert await storage.approvals.get(APPROVAL_ID) == marked
+    assert not list(await storage.approvals.open_of(THREAD_ID))
+
+
 @pytest.mark.parametrize("status", list(Status))
 async def test_only_of_what_was_let_run_something_becomes(storage: Storage, status: Status) -> None:
     await storage.approvals.add(an_approval(status=status))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import pytest
 
@@ -180,10 +180,10 @@ async def test_a_crash_before_the_card_was_told_is_made_good_from_the_journal(
     approval = await first.the_approval()
     mark = storage.approvals.mark_run
 
-    async def dies(approval_id: str, *, was: str, run_json: str, now_ms: int) -> Approval | None:
+    async def dies(approval_id: str, *, run_json: str, **more: Any) -> Approval | None:
         if '"ran"' in run_json:
             raise KilledError
-        return await mark(approval_id, was=was, run_json=run_json, now_ms=now_ms)
+        return await mark(approval_id, run_json=run_json, **more)
 
     storage.approvals.mark_run = dies  # type: ignore[method-assign]
     with pytest.raises(KilledError):
@@ -209,13 +209,11 @@ async def test_a_database_that_is_away_for_a_moment_makes_no_doubt(
     mark = storage.approvals.mark_run
     failed: list[str] = []
 
-    async def fails_once(
-        approval_id: str, *, was: str, run_json: str, now_ms: int
-    ) -> Approval | None:
+    async def fails_once(approval_id: str, *, run_json: str, **more: Any) -> Approval | None:
         if f'"{state}"' in run_json and not failed:
             failed.append(run_json)
             raise StoreUnavailableError("away")
-        return await mark(approval_id, was=was, run_json=run_json, now_ms=now_ms)
+        return await mark(approval_id, run_json=run_json, **more)
 
     storage.approvals.mark_run = fails_once  # type: ignore[method-assign]
     if state == "ran":
