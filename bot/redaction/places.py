@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
 from agents.core.patterns import Pattern
-from bot.redaction.names import is_counted, is_harmless_text, is_secret_key
+from bot.redaction.names import is_counted, is_harmless, is_harmless_text, is_secret_key
 from bot.redaction.patterns import REDACTED, is_random, mask_spans
 
 NAMES_GATE = Pattern(
@@ -162,6 +163,56 @@ _LINE = re.compile(
     re.MULTILINE,
 )
 
+
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """An object or a list with a secret name, in text that is JSON or looks like it."""
+
+    def mask(self, text: str) -> str:
+        """Mask such values, whole."""
+        return mask_spans(text, self._spans(text))
+
+    def plain_spans(self, text: str) -> Iterator[tuple[int, int]]:  # noqa: ARG002 - as in `Place`
+        """Yield nothing: such a value is no plain token."""
+        return iter(())
+
+    def _spans(self, text: str) -> Iterator[tuple[int, int]]:
+        at = 0
+        while (before := _BEFORE_NESTED.search(text, at)) is not None:
+            at = before.end()
+            if is_secret_key(before["name"]):
+                end = _end_of_nested(text, at)
+                if not _says_nothing(before["name"], text[at:end]):
+                    yield at, end
+                    at = end
+
+
+_BEFORE_NESTED = re.compile(
+    rf"{_BEGINS}(?P<name>[A-Za-z_$@][\w.$@-]{{0,127}}+)(?:\\?[\"'])?\s{{0,9}}(?:=>|:=|[:=])\s{{0,9}}"
+    r"(?=[\[{])"
+)
+_BRACKET = re.compile(r"\\.|\"(?:[^\"\\]|\\.){0,4000}+\"|[\[\]{}]", re.DOTALL)
+_NESTED = 20_000
+"""Characters of a nested value that are read; one that is longer is masked so far."""
+
+
+def _end_of_nested(text: str, begin: int) -> int:
+    """Return where the bracket that begins here is closed again."""
+    depth, limit = 0, min(len(text), begin + _NESTED)
+    for found in _BRACKET.finditer(text, begin, limit):
+        depth += (found[0] in "[{") - (found[0] in "]}")
+        if depth == 0:
+            return found.end()
+    return limit
+
+
+def _says_nothing(name: str, value: str) -> bool:
+    try:
+        return is_harmless(name, json.loads(value))
+    except (ValueError, RecursionError):
+        return not value.strip("[]{} \n\t")
+
+
 PLACES = (
     Place(  # the line of a file or of a header; a passphrase has spaces
         re.compile(
@@ -209,7 +260,7 @@ PLACES = (
         _END_OF_WORD,
     ),
 )
-ALL_PLACES: tuple[Place | Manifest, ...] = (Manifest(), *PLACES)
+ALL_PLACES: tuple[Place | Manifest | Nested, ...] = (Manifest(), Nested(), *PLACES)
 
 CURL_GATE = Pattern("(?i)curl")
 CURL = re.compile(

@@ -163,3 +163,34 @@ def test_an_ordinary_value_stays(key: str, value: object) -> None:
 def test_these_names_are_still_secret(key: str) -> None:
     assert is_secret_key(key)
     assert mask(key, "hunter2") == REDACTED
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"password": {"new": "hunter2x"}}',
+        '{"user": "ada", "passwords": ["hunter2x", "hunter3x"], "n": 1}',
+        "password = ['hunter2x']",
+        "password: {new: hunter2x, old: [hunter2x]}",
+        r"{\"secret\": {\"value\": \"hunter2x\"}}",
+        '{"password": {"new": "a}b", "old": "hunter2x"}}',
+        '{"password": {"new": "hunter2x"',
+    ],
+)
+def test_what_is_inside_of_a_secret_value_is_masked_in_text(text: str) -> None:
+    assert "hunter" not in mask_text(text)
+
+
+def test_what_stands_beside_a_secret_object_stays() -> None:
+    text = '{"password": {"new": "hunter2x"}, "user": "ada", "tags": ["a"]}'
+    assert mask_text(text) == f'{{"password": {REDACTED}, "user": "ada", "tags": ["a"]}}'
+
+
+@pytest.mark.parametrize("text", ['{"password": {}}', '{"password": []}', "password: [ ]"])
+def test_an_empty_secret_value_says_nothing(text: str) -> None:
+    assert mask_text(text) == text
+
+
+def test_many_open_brackets_take_no_time_of_their_own() -> None:
+    text = '{"password": {}, ' * 5_000 + '{"password": {"a": ' * 5_000
+    assert REDACTED in mask_text(text)
