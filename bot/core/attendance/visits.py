@@ -58,7 +58,7 @@ class _Flight:
     """An attendance that goes on in this process.
 
     Attributes:
-        is_wanted: Whether somebody wanted another one meanwhile.
+        is_wanted: Whether somebody wanted another one, and no release has seen yet what for.
         over: Set at its end.
     """
 
@@ -183,7 +183,8 @@ class Attendance:
             while flight.is_wanted:
                 flight.is_wanted = False
                 await self._work.do(
-                    approval_id, lambda hold: self._visit(Visit(hold=hold, is_told=is_told))
+                    approval_id,
+                    lambda hold: self._visit(Visit(hold=hold, is_told=is_told), flight),
                 )
         finally:
             del self._flights[approval_id]
@@ -209,7 +210,7 @@ class Attendance:
             now_ms=now,
         )
 
-    async def _visit(self, visit: Visit) -> bool:
+    async def _visit(self, visit: Visit, flight: _Flight | None = None) -> bool:
         """Do what is due under a lease, and give that back; whether nothing more is due now."""
         approval = visit.hold.record
         with about(
@@ -218,6 +219,8 @@ class Attendance:
             interrupt_id=approval.interrupt_id,
         ):
             outcome = await self._attend_in_time(visit)
+        if flight is not None:
+            flight.is_wanted = False  # what changed until now is seen by the release
         is_done = await self.storage.approvals.release(
             approval.approval_id,
             fence=approval.fence,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from agents.models import call, say
 from bot.core.work import ATTENDANCE, LEASE
@@ -147,6 +148,34 @@ async def test_one_attendance_of_an_approval_goes_on_at_a_time_and_sees_what_oth
     async with asyncio.timeout(10):
         await asyncio.gather(first, *others)
     assert notifier.sent == [1, 2, 3]
+    assert await is_at_rest(office, approval)
+
+
+async def test_what_was_wanted_while_a_card_was_sent_is_not_looked_for_twice(
+    storage: SqliteStorage,
+) -> None:
+    office, notifier = await an_undrawn(storage)
+    await office.queue.run()
+    approval = await office.the_approval()
+    claim, claims = storage.approvals.claim, list[str]()
+
+    async def counted(approval_id: str, **more: Any) -> Approval | None:
+        claims.append(approval_id)
+        return await claim(approval_id, **more)
+
+    async def want() -> None:
+        await redrawn(office, approval)
+        others.append(asyncio.create_task(office.attendance.attend(approval.approval_id)))
+        await asyncio.sleep(0)
+
+    others: list[asyncio.Task[None]] = []
+    storage.approvals.claim = counted  # type: ignore[method-assign]
+    notifier.before = want
+    await redrawn(office, approval)
+    async with asyncio.timeout(10):
+        await office.attendance.attend(approval.approval_id)
+        await asyncio.gather(*others)
+    assert len(claims) == 2  # one for each change
     assert await is_at_rest(office, approval)
 
 
