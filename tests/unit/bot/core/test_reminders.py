@@ -52,6 +52,17 @@ async def test_the_next_reminder_takes_the_place_of_the_one_before(storage: Sqli
     assert first != second
 
 
+async def test_each_reminder_comes_after_twice_as_long_as_the_one_before(
+    storage: SqliteStorage,
+) -> None:
+    office, approval = await asked(storage, rules=replace(RULES, escalate_after=None))
+    for number, minutes in enumerate((15, 30, 60), start=1):
+        await later(office, minutes=minutes - 1)
+        assert len(office.notifier.reminders) == number - 1
+        await later(office, minutes=1)
+        assert office.notifier.reminders == [approval.approval_id] * number
+
+
 async def test_after_a_decision_no_message_asks_any_more(storage: SqliteStorage) -> None:
     office, approval = await asked(storage)
     await later(office, minutes=15)
