@@ -121,6 +121,13 @@ class Nudges:
         if is_old or was_asked:
             await self._forget(approval, reminder=is_old, escalation=was_asked)
 
+    async def remove(self, approval: Approval, ts: str) -> None:
+        """Remove a message of ours that nobody needs; it stays where Slack does not take that."""
+        try:
+            await self.notifier.take_back(replace(approval, reminder_ts=ts), reminder=True)
+        except DeliveryError as error:
+            logger.warning("not removed: %s", error, extra={"action": "removal_failed"})
+
     async def conclude(self, approval: Approval) -> None:
         """Say in the messages of a card that nobody has to decide any more.
 

@@ -233,10 +233,21 @@ class Attendance:
         if not is_done and self.clock() >= approval.leased_until_ms - milliseconds(
             LEASE - ATTENDANCE
         ):
-            # This process was asleep. Others may have drawn the card meanwhile, and what was sent
-            # from here may have come after that: it is drawn once more, whatever it shows.
-            await self.storage.approvals.redraw(approval.approval_id, now_ms=self.clock())
+            await self._make_good(approval, outcome.drawn)
         return is_done
+
+    async def _make_good(self, approval: Approval, drawn: DrawnCard | None) -> None:
+        """See to a card after this process was asleep: others may have drawn it meanwhile.
+
+        What was sent from here may have come after that: the card is drawn once more, whatever it
+        shows. Where it was posted twice, the one that no record knows is removed.
+        """
+        store, name = self.storage.approvals, approval.approval_id
+        if drawn is not None and drawn.card_ts != approval.card_ts:
+            newest = await store.get(name)
+            if newest.card_ts not in {"", drawn.card_ts}:
+                await self._nudges.remove(approval, drawn.card_ts)
+        await store.redraw(name, now_ms=self.clock())
 
     async def _attend_in_time(self, visit: Visit) -> _Outcome:
         try:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import pytest
 
 from agents.models import call, say
 from bot.core.work import ATTENDANCE, LEASE
+from bot.errors import DeliveryError
 from bot.ports import Newest
 from storage.records import Approval, Decision, Status
 from storage.sqlite import SqliteStorage
@@ -32,10 +33,12 @@ class EventfulNotifier(FakeNotifier):
 
     point: Point = "waits"
     event: Event | None = None
+    standing: list[str] = field(default_factory=list)
 
     async def post_card(self, approval: Approval, *, look_first: bool, newest: Newest) -> Approval:
         drawn = await self._read(newest)
         posted = await super().post_card(approval, look_first=look_first, newest=_given(drawn))
+        self.standing.append(posted.card_ts)
         await self._reach("sent")
         return posted
 
@@ -44,6 +47,10 @@ class EventfulNotifier(FakeNotifier):
         updated = await super().update_card(approval, newest=_given(drawn))
         await self._reach("sent")
         return updated
+
+    async def take_back(self, approval: Approval, *, reminder: bool) -> None:
+        await super().take_back(approval, reminder=reminder)
+        self.standing.remove(approval.reminder_ts)
 
     async def _read(self, newest: Newest) -> Approval:
         await self._reach("waits")
@@ -195,6 +202,21 @@ async def test_i8_a_decision_that_came_while_its_card_was_posted_is_drawn_at_onc
     world.notifier.point, world.notifier.event = "read", world.decide_there
     await world.first.queue.run()
     assert world.notifier.cards[world.approval.approval_id].status is Status.REJECTED
+
+
+@pytest.mark.parametrize("fault", [None, DeliveryError("take back", "fatal_error")])
+async def test_i8_a_card_that_was_posted_twice_over_a_sleep_is_removed_once(
+    storage: SqliteStorage, fault: DeliveryError | None
+) -> None:
+    world = await two(storage, is_drawn=False)
+    world.notifier.failing = set() if fault is None else {"take back"}
+    world.notifier.point, world.notifier.event = "read", world.sleep
+    await world.first.queue.run()
+    card = await world.shown()
+    stored = await storage.approvals.get(world.approval.approval_id)
+    assert card.status is Status.REJECTED
+    assert stored.card_ts in world.notifier.standing
+    assert len(world.notifier.standing) == (1 if fault is None else 2)
 
 
 async def test_i4_an_expiry_is_told_by_an_attendance_that_began_with_something_else(
