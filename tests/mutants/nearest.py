@@ -7,6 +7,7 @@ _MONGO = ("-k", "mongo-pymongo and not hundred and not one_wins")
 """Not those that need a quick server: one that has other work would notice each change."""
 _POLICY = ("tests/unit/agents/policy/test_rules.py", "tests/unit/agents/policy/test_edges.py")
 _ATTENDANCE = (
+    "tests/unit/bot/core/test_interleavings.py",
     "tests/unit/bot/core/test_attendance.py",
     "tests/unit/bot/core/test_due_work.py",
     "tests/unit/bot/core/test_escalation.py",
