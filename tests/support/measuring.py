@@ -14,7 +14,7 @@ from pathlib import Path
 import coverage
 import pytest
 
-NEAR = re.compile(r"contract/|unit/(agents|storage|bot/core|bot/people|bot/questions)/")
+NEAR = re.compile(r"contract/|unit/(agents|storage|bot/(core|people|questions|slack))/")
 """Tests whose business are the modules that have a bar of coverage."""
 HERE = Path(__file__).parents[1]
 
