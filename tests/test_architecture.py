@@ -294,3 +294,21 @@ def test_a_class_name_stands_once() -> None:
                 places.setdefault(node.name, []).append(str(file.relative_to(ROOT)))
     twice = {name: files for name, files in places.items() if len(files) > 1}
     assert twice == {}, "give each class a name of its own, so that it can be found"
+
+
+LONGEST_CHAINS = {"agents": 22, "storage": 11, "bot": 24}
+"""How many modules stand in the longest chain of imports inside of each package, at most."""
+
+
+@pytest.mark.parametrize("package", LONGEST_CHAINS)
+def test_chains_of_imports_grow_no_longer(package: str, graph: grimp.ImportGraph) -> None:
+    own = {one for one in graph.modules if one == package or one.startswith(f"{package}.")}
+    lengths: dict[str, int] = {}
+
+    def length(module: str) -> int:
+        if module not in lengths:
+            below = graph.find_modules_directly_imported_by(module) & own
+            lengths[module] = 1 + max(map(length, below), default=0)
+        return lengths[module]
+
+    assert max(map(length, own)) <= LONGEST_CHAINS[package]

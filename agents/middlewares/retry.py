@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import TypeAlias
 
 from pydantic_ai.exceptions import ModelHTTPError, UserError
 from pydantic_ai.messages import ModelResponse
 
-from agents.core.address import Address
+from agents.backoff import Backoff, Sleep, doubling
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json
 from agents.core.errors import (
@@ -22,28 +20,18 @@ from agents.core.errors import (
     ModelRefusedError,
     ToolError,
 )
-from agents.core.scope import RunContext, Scope, current_scope
+from agents.core.scope import Scope, current_scope
 from agents.middlewares.base import CallNext, Middleware, ModelCall
 from agents.middlewares.matching import ToolChoice
 from agents.middlewares.wrapper import ToolWrapper, recording
 from agents.models import model_fault
+from agents.runs.beginning import Beginning
 from agents.tools.base import Tool
 
 logger = logging.getLogger(__name__)
 
-Sleep: TypeAlias = Callable[[float], Awaitable[object]]
-"""Waits for so many seconds."""
-
-Backoff: TypeAlias = Callable[[int], timedelta]
-"""The pause after the first, second, … failure."""
-
 _BUSY = {408, 409, 425, 429}
 """HTTP statuses of the fours that may be others the next time."""
-
-
-def doubling(failures: int) -> timedelta:
-    """Wait half a second, then twice as long each time, at most half a minute."""
-    return timedelta(seconds=min(30.0, 0.5 * 2.0 ** min(failures - 1, 10)))
 
 
 def is_temporary(error: Exception) -> bool:
@@ -186,34 +174,6 @@ class _RetriedTool(ToolWrapper):
             return False
         has_started = scope.run.journal.has_started(str(scope.address))
         return self.tool.definition.idempotent or not has_started
-
-
-@dataclass(frozen=True, slots=True)
-class Beginning:
-    """The answers that a component had found when it began, so that it finds the rest again.
-
-    For parts of the runtime that run something a second time.
-    """
-
-    address: Address
-    claimed: frozenset[str]
-    entered: frozenset[Address]
-
-    @classmethod
-    def of(cls, scope: Scope) -> Beginning:
-        """Remember how things stand where something begins."""
-        run = scope.run
-        return cls(scope.address, frozenset(run.claimed), frozenset(run.entered))
-
-    def restore(self, run: RunContext) -> None:
-        """Forget what was found since, at this address and below."""
-        top = run.topmost(self.address)
-        for point in top.walk() if top else ():
-            if point.id not in self.claimed:
-                run.claimed.discard(point.id)
-        # Calls beside this one go on meanwhile: theirs stay as they are.
-        again = {one for one in run.entered - self.entered if self.address.is_prefix_of(one)}
-        run.entered -= again
 
 
 def _check_attempts(owner: str, attempts: int) -> None:

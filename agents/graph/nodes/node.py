@@ -29,7 +29,7 @@ from agents.graph.nodes.questions import NodeRun, running
 from agents.graph.state.channels import Values
 from agents.graph.state.place import Answered, GraphState, Memory, Outcome, Task
 from agents.graph.state.plan import OuterGraph, Topology
-from agents.middlewares.retry import Beginning
+from agents.runs.beginning import Beginning
 
 
 class SubGraph(Protocol):

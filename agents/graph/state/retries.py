@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from agents.backoff import Backoff, Sleep, doubling
 from agents.core.errors import AgentError, ModelError, ModelRefusedError, ToolError
 from agents.graph.errors import GraphBuildError, NodeFailedError, NodeRefusedError
-from agents.middlewares.retry import Backoff, Sleep, doubling
 
 Only: TypeAlias = type[Exception] | tuple[type[Exception], ...] | Callable[[Exception], bool]
 """The errors that are worth another attempt: their types, or a function that says so."""

@@ -20,10 +20,11 @@ from agents import (
     interrupt,
 )
 from agents.agent import TextDelta
+from agents.backoff import doubling
 from agents.chat.agent import ChatModelAgent
 from agents.middlewares.base import CallNext, Middleware, ModelCall
 from agents.middlewares.failover import FailoverModel
-from agents.middlewares.retry import RetryModel, doubling
+from agents.middlewares.retry import RetryModel
 from agents.models import Turn, call, say
 from tests.unit.agents.support import Plain, World, brief, collect, contexts, follow
 
