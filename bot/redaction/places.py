@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from agents.core.patterns import Pattern
-from bot.redaction.names import is_counted, is_harmless, is_harmless_text, is_secret_key
+from bot.redaction.names import is_counted, is_harmless_text, is_secret_key
 from bot.redaction.patterns import REDACTED, is_random, mask_spans
 
 NAMES_GATE = Pattern(
@@ -77,7 +77,7 @@ class Place:
             if value is None or not self._ends(text, before, value):
                 continue
             end = value.end("plain") - (len(_end_of(value["plain"])) if self.is_prose else 0)
-            if self._tells(before["name"], value["plain"]) and end > value.start("plain"):
+            if self._tells(before["name"], value["plain"]):
                 yield value.start("plain"), end
                 at = value.end()
 
@@ -116,7 +116,7 @@ _END_OF_ELEMENT = re.compile("<")
 _PIN = re.compile(r"[0-9]{4,8}")
 _PASSWORDS = ("pass", "pwd", "kennwort", "contrase", "mot de passe", "senha")
 _AROUND = "\"'\\.,;:!?()[]{}` "
-_MASKED = {REDACTED, REDACTED.split(" ", maxsplit=1)[0]}
+_MASKED = {REDACTED, REDACTED.partition(" ")[0]}
 _FILE = re.compile(r"\.(?:css|go|html|js|json|log|md|py|rs|sh|toml|ts|txt|ya?ml)\Z")
 _PORT = re.compile(r"[0-9]{1,5}(?:[/?#]|\Z)")
 _NUMBER = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,12})?")
@@ -182,7 +182,7 @@ class Nested:
             at = before.end()
             if is_secret_key(before["name"]):
                 end = _end_of_nested(text, at)
-                if not _says_nothing(before["name"], text[at:end]):
+                if not _says_nothing(text[at:end]):
                     yield at, end
                     at = end
 
@@ -206,9 +206,9 @@ def _end_of_nested(text: str, begin: int) -> int:
     return limit
 
 
-def _says_nothing(name: str, value: str) -> bool:
+def _says_nothing(value: str) -> bool:
     try:
-        return is_harmless(name, json.loads(value))
+        return json.loads(value) in ([], {})
     except (ValueError, RecursionError):
         return not value.strip("[]{} \n\t")
 

@@ -217,11 +217,14 @@ async def test_the_count_of_due_work_leaves_them_out(storage: Storage) -> None:
     await add(storage, "threads", "poison")
     await add(storage, "threads", "good")
     await spoil(storage, "threads", "poison", turn="many")
+    await add(storage, "threads", "newer", due_ms=7)
+    await spoil(storage, "threads", "newer", **NEWER)
     await storage.threads.due(now_ms=5, limit=9)
 
-    assert await storage.threads.count_due(now_ms=5) == 1
+    assert await storage.threads.count_due(now_ms=7) == 1
     assert await storage.count_unreadable(now_ms=4) == 0
     assert await storage.count_unreadable(now_ms=5) == 1
+    assert await storage.count_unreadable(now_ms=7) == 2
 
 
 async def test_a_thread_can_be_set_aside_by_its_holder_alone(storage: Storage) -> None:

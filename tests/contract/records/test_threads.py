@@ -1,10 +1,11 @@
 """The contract of ThreadStore."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 import pytest
 
-from storage.base import Storage
+from storage.base import Storage, ThreadStore
 from storage.errors import RecordNotFoundError
 from storage.records import Thread
 from tests.contract.builders import THREAD_ID, a_thread
@@ -285,3 +286,53 @@ async def test_whose_words_were_read_is_recorded_by_the_holder_of_the_lease(
         THREAD_ID, fence=second.fence, requesters_json="[]"
     )
     assert (await storage.threads.get(THREAD_ID)).requesters_json == told
+
+
+Write = Callable[[ThreadStore, Thread], Awaitable[bool]]
+WRITES: dict[str, Write] = {
+    "set_aside": lambda store, one: store.set_aside(one.thread_id, fence=one.fence, why="damaged"),
+    "extend": lambda store, one: store.extend(one.thread_id, fence=one.fence, until_ms=300),
+    "set_turn": lambda store, one: store.set_turn(
+        one.thread_id, fence=one.fence, turn=7, turn_open=True, requesters_json='["U7"]'
+    ),
+    "set_requesters": lambda store, one: store.set_requesters(
+        one.thread_id, fence=one.fence, requesters_json='["U7"]'
+    ),
+    "release": lambda store, one: store.release(
+        one.thread_id, fence=one.fence, wakes=one.wakes, now_ms=20
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+async def test_a_write_changes_the_thread_that_it_names_and_no_other(
+    storage: Storage, name: str
+) -> None:
+    other = await claimed(storage)
+    await storage.threads.ensure(a_thread(thread_id=OTHER_ID, due_ms=10))
+    thread = await storage.threads.claim(OTHER_ID, owner="a", now_ms=10, until_ms=100)
+    assert thread is not None
+    assert thread.fence == other.fence
+
+    assert await WRITES[name](storage.threads, thread)
+
+    assert await storage.threads.get(THREAD_ID) == other
+    changed = await storage.threads.get(OTHER_ID)
+    assert changed.thread_id == OTHER_ID
+    assert changed != thread
+
+
+async def test_a_turn_begins_with_its_requesters_or_leaves_them_as_they_are(
+    storage: Storage,
+) -> None:
+    thread = await claimed(storage)
+    name, fence = THREAD_ID, thread.fence
+    requesters = '["U7"]'
+
+    assert await storage.threads.set_turn(
+        name, fence=fence, turn=1, turn_open=True, requesters_json=requesters
+    )
+    assert (await storage.threads.get(name)).requesters_json == requesters
+
+    assert await storage.threads.set_turn(name, fence=fence, turn=2, turn_open=True)
+    assert (await storage.threads.get(name)).requesters_json == requesters

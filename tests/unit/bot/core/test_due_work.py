@@ -9,13 +9,13 @@ import pytest
 
 from agents.models import call, say
 from bot.core.audit import Act, story
-from bot.errors import DeliveryError, NotApproverError, OutdatedCardError
+from bot.errors import ApprovalClosedError, DeliveryError, NotApproverError, OutdatedCardError
 from bot.observability.context import context
 from bot.ports import Newest, Person
-from storage.records import Approval
+from storage.records import Approval, Decision, Status
 from storage.sqlite import SqliteStorage
 from tests.support.fakes import FakeDirectory, FakeNotifier
-from tests.unit.bot.office import ADA, BEN, THREAD_ID, Office
+from tests.unit.bot.office import ADA, BEN, THREAD_ID, Office, an_actor
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 ASK = "<@UBOT> pay Mia"
@@ -131,3 +131,29 @@ async def test_i12_why_an_edit_was_refused_is_on_record(storage: SqliteStorage) 
     with pytest.raises(OutdatedCardError) as late:
         await office.approvals.rebind(outdated, changed, by=BEN)
     assert await refusals(storage) == [(ADA, str(refused.value)), (BEN, str(late.value))]
+    assert late.value.approval_id == approval.approval_id
+
+
+async def test_an_approval_is_closed_from_the_moment_of_its_expiry(
+    storage: SqliteStorage,
+) -> None:
+    office = Office(storage, [PAY, say("Paid.")])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    name, shown = approval.approval_id, approval.digest
+    office.clock.forward(seconds=(approval.expires_ms - office.clock() - 1) / 1000)
+    await office.approvals.look(name, an_actor(ADA), shown=shown)
+    office.clock.forward(seconds=0.001)
+    assert office.clock() == approval.expires_ms
+    with pytest.raises(ApprovalClosedError):
+        await office.approvals.look(name, an_actor(ADA), shown=shown)
+
+
+async def test_a_decision_wakes_its_thread_once(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY, say("Paid.")])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    before = (await storage.threads.get(THREAD_ID)).wakes
+    decision = Decision(status=Status.REJECTED, by=ADA, at_ms=office.clock())
+    await office.approvals.follow_up(await office.approvals.decide(approval, decision))
+    assert (await storage.threads.get(THREAD_ID)).wakes == before + 1

@@ -254,14 +254,36 @@ async def test_what_was_decided_meanwhile_is_not_marked(storage: SqliteStorage) 
     await office.approvals.reveal(stale, ADA, nothing)
     await office.approvals.note_details(await storage.approvals.get(stale.approval_id), ADA)
     assert (await storage.approvals.get(stale.approval_id)).seen_json == "[]"
+    assert Act.OPENED not in {one.action for one in await story(storage, thread_id=THREAD_ID)}
 
 
-async def test_details_are_noted_once(storage: SqliteStorage) -> None:
-    office = await an_office(storage)
-    for _ in range(3):
-        await office.approvals.note_details(await office.the_approval(), ADA)
+async def test_a_reveal_of_what_is_no_guess_names_the_arguments(storage: SqliteStorage) -> None:
+    office = await an_office(storage, LONG)
+    await office.approvals.reveal(await office.the_approval(), ADA, nothing)
     entries = await story(storage, thread_id=THREAD_ID)
-    assert [one.actor_id for one in entries if one.action == Act.OPENED] == [ADA]
+    assert [one.detail["fields"] for one in entries if one.action == Act.REVEALED] == [
+        ["arguments"]
+    ]
+
+
+async def test_i12_why_a_yes_to_what_was_not_seen_was_refused_is_on_record(
+    storage: SqliteStorage,
+) -> None:
+    office = await an_office(storage)
+    with pytest.raises(NotSeenError) as refused:
+        await office.decide(await office.the_approval())
+    entries = await story(storage, thread_id=THREAD_ID)
+    whys = [one.detail["why"] for one in entries if one.action == Act.REFUSED]
+    assert whys == [str(refused.value)]
+
+
+async def test_details_are_noted_once_for_each_person(storage: SqliteStorage) -> None:
+    office = await an_office(storage)
+    for user_id in (ADA, ADA, BEN, ADA):
+        await office.approvals.note_details(await office.the_approval(), user_id)
+        office.clock.forward(seconds=1)
+    entries = await story(storage, thread_id=THREAD_ID)
+    assert [one.actor_id for one in entries if one.action == Act.OPENED] == [ADA, BEN]
 
 
 # ---- the buttons -------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import base64
 import pytest
 
 from bot.redaction.call import mask_call, masks_in
-from bot.redaction.mask import REDACTED, is_secret_key, mask, mask_text
+from bot.redaction.mask import REDACTED, is_secret_key, mask, mask_text, searches
 
 X = "Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4z"
 HEX = "0123456789abcdef0123456789abcdef"
@@ -62,6 +62,7 @@ def test_a_token_is_known_by_its_form(token: str) -> None:
         ("machine h\n  login me\n  password hunter2\n", "machine h\n  login me\n  password @\n"),
         (f"root:$6$salt${X}:19000:0:::", "root:@:19000:0:::"),
         ("X-Auth-Key: " + HEX, "X-Auth-Key: @"),
+        ("the token is Qx7Gh2kQ", "the token is @"),
         ("    client-key-data: " + X * 4, "    client-key-data: @"),
         (
             f'{{"auths": {{"r.example": {{"auth": "{LOGIN}"}}}}}}',
@@ -129,6 +130,12 @@ ORDINARY = [
     "the secret_manager module",
     "kind: ConfigMap\ndata:\n  a: b",
     "it costs $5$ and $6",
+    "password.example.com:8443",
+    "tokens=12345",
+    "pass=12345",
+    "the token is abcdefghij",
+    "the token is Qx7Gh2k",
+    "the password is ...",
 ]
 
 
@@ -186,7 +193,53 @@ def test_what_stands_beside_a_secret_object_stays() -> None:
     assert mask_text(text) == f'{{"password": {REDACTED}, "user": "ada", "tags": ["a"]}}'
 
 
-@pytest.mark.parametrize("text", ['{"password": {}}', '{"password": []}', "password: [ ]"])
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ('x {"password": ["a", {"b": "c]"}], "n": [1]}', f'x {{"password": {REDACTED}, "n": [1]}}'),
+        ("db_token := {a: 'x y'} then", f"db_token := {REDACTED} then"),
+        ("db_token = [ X ] then", f"db_token = {REDACTED} then"),
+        ("db_token = [[]] then", f"db_token = {REDACTED} then"),
+        ("user = {a: 'x y'} token = {}", "user = {a: 'x y'} token = {}"),
+    ],
+)
+def test_a_secret_value_ends_where_its_own_bracket_is_closed(text: str, masked: str) -> None:
+    assert mask_text(text) == masked
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("a_token=hunter2x and more", {"hunter2x"}),
+        ("a_token: hunter2x", {"hunter2x"}),
+        ("a_token=hunter2x.", {"hunter2x."}),
+        ("the password is hunter2x.", {"hunter2x"}),
+        ("a_token: hunter2x and more", set()),
+        ("kind: Secret\ndata:\n  key: hunter2x\n  other: a b\n", {"hunter2x"}),
+        ("kind: Secret\nkey: hunter2x\n", set()),
+    ],
+)
+def test_a_value_is_known_elsewhere_when_it_is_one_token(text: str, values: set[str]) -> None:
+    spans = [span for search in searches(text) for span in search(text)]
+    assert {text[begin:end] for begin, end in spans} == values
+
+
+def test_a_long_secret_value_is_masked_as_far_as_it_is_read() -> None:
+    begin, rest = "db_token = ", ";;]"
+    value = "[" + ";" * 19_999
+    assert mask_text(begin + value + rest) == begin + REDACTED + rest
+
+
+EMPTY = [
+    '{"password": {}}',
+    '{"password": []}',
+    "password: [ ]",
+    "a_token = [{ \n\t",
+    "a_token = {]}",
+]
+
+
+@pytest.mark.parametrize("text", EMPTY)
 def test_an_empty_secret_value_says_nothing(text: str) -> None:
     assert mask_text(text) == text
 
