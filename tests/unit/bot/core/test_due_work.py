@@ -157,3 +157,17 @@ async def test_a_decision_wakes_its_thread_once(storage: SqliteStorage) -> None:
     decision = Decision(status=Status.REJECTED, by=ADA, at_ms=office.clock())
     await office.approvals.follow_up(await office.approvals.decide(approval, decision))
     assert (await storage.threads.get(THREAD_ID)).wakes == before + 1
+
+
+async def test_a_reminder_links_to_a_card_that_was_updated_just_now(
+    storage: SqliteStorage,
+) -> None:
+    notifier = AttentiveNotifier()
+    office = Office(storage, [PAY, say("Paid.")], notifier=notifier)
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    office.clock.forward(minutes=15)
+    assert await storage.approvals.redraw(approval.approval_id, now_ms=office.clock())
+    await minutes_later(office, 0)
+    assert notifier.links == [approval.card_ts]
+    assert notifier.links != [""]
