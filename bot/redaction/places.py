@@ -193,17 +193,17 @@ _BEFORE_NESTED = re.compile(
 )
 _BRACKET = re.compile(r"\\.|\"(?:[^\"\\]|\\.){0,4000}+\"|[\[\]{}]", re.DOTALL)
 _NESTED = 20_000
-"""Characters of a nested value that are read; one that is longer is masked so far."""
+"""Characters in which a nested value has to end; else all of the text that follows is masked."""
 
 
 def _end_of_nested(text: str, begin: int) -> int:
     """Return where the bracket that begins here is closed again."""
-    depth, limit = 0, min(len(text), begin + _NESTED)
-    for found in _BRACKET.finditer(text, begin, limit):
+    depth = 0
+    for found in _BRACKET.finditer(text, begin, begin + _NESTED):
         depth += (found[0] in "[{") - (found[0] in "]}")
         if depth == 0:
             return found.end()
-    return limit
+    return len(text)
 
 
 def _says_nothing(value: str) -> bool:
