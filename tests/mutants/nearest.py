@@ -119,7 +119,7 @@ NEAREST: dict[str, tuple[str, ...]] = {
         *_MONGO,
     ),
     "storage/mongo/checkpoints.py": (*_CHECKPOINTS, *_MONGO),
-    "storage/mongo/leases.py": (*_LEASES, *_MONGO),
+    "storage/mongo/leases.py": (*_LEASES, "tests/unit/storage/test_mongo_leases.py", *_MONGO),
     "storage/mongo/threads.py": (*_THREADS, "tests/contract/test_mongo_documents.py", *_MONGO),
     "storage/mongo/whispers.py": (*_WHISPERS, *_MONGO),
 }
