@@ -432,7 +432,7 @@ class Contest:
 
     async def _redrawn(self, cards: Sequence[tuple[str, str]], begun: Sequence[float]) -> str:
         """From clicks to redrawn cards; the n-th redraw is set against the n-th click."""
-        await self.bot.core.tasks.idle()
+        await self.bot.tasks.idle()
         for approval_id, _ in cards:
             assert (await self.stores[OURS].approvals.get(approval_id)).status is Status.APPROVED
         async with aiohttp.ClientSession() as session:
@@ -473,7 +473,7 @@ async def compare(name: str, environ: dict[str, str], stack: AsyncExitStack, api
             OURS: f"http://127.0.0.1:{port}/slack/events",
         },
         api=api,
-        quiet_url=await quiet(bot.core.tasks, stack),
+        quiet_url=await quiet(bot.tasks, stack),
     )
     shown = replace(an_approval(), approval_id=f"apr_{'0' * 32}", digest="0" * 64)
     blocks = card_for(shown, approvers_text="Members of this channel may decide.").blocks

@@ -9,7 +9,7 @@ import socket
 import uuid
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from aiohttp import ClientError, ClientSession, ClientTimeout, DummyCookieJar
 from slack_sdk.errors import SlackClientError
@@ -107,9 +107,8 @@ async def start(
     await storage.open()
     await storage.reconsider()
     telemetry, show = _telemetry(settings, stack)
-    slack = outside.slack if outside else await _slack(settings, stack)
     countersign = build(
-        slack=slack,
+        slack=outside.slack if outside else await reach_slack(settings),
         storage=storage,
         agents=agents,
         rules=Rules(
@@ -130,6 +129,7 @@ async def start(
             limits=outside.limits if outside else SLACK_LIMITS,
             retention=settings.retention,
             era=str(await storage.restoring.era() or ""),
+            lookups=await stack.enter_async_context(_lookups()),
         ),
     )
     await show(storage, countersign.tasks, clock)
@@ -180,10 +180,9 @@ def make_storage(settings: Settings) -> Storage:
     return stores.make_storage(settings.data_dir, uri=uri, driver=settings.mongo_driver)
 
 
-async def _slack(settings: Settings, stack: AsyncExitStack) -> Slack:
-    slack = await reach_slack(settings)
-    session = ClientSession(timeout=ClientTimeout(total=QUICK_S), cookie_jar=DummyCookieJar())
-    return replace(slack, lookups=await stack.enter_async_context(session))
+def _lookups() -> ClientSession:
+    """Open a session for what is looked up while a person waits; it keeps no cookies."""
+    return ClientSession(timeout=ClientTimeout(total=QUICK_S), cookie_jar=DummyCookieJar())
 
 
 async def reach_slack(settings: Settings) -> Slack:

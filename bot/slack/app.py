@@ -79,15 +79,12 @@ class Slack:
         signing_secret: Signs requests in HTTP mode; empty in Socket Mode.
         api_url: Base address of the Web API, with a slash at the end.
         identity: Who the bot is.
-        lookups: A session with open connections, for calls that only read: a click waits for
-            them, and a new connection each time costs most of that. None: a session for each call.
     """
 
     token: str
     signing_secret: str
     api_url: str
     identity: Identity
-    lookups: ClientSession | None = None
 
     def __repr__(self) -> str:
         return f"Slack(api_url={self.api_url!r}, identity={self.identity!r})"
@@ -147,6 +144,8 @@ class Process:
         limits: What Slack allows, by method.
         retention: How long threads are kept; None for ever.
         era: Which life of the database this is, by `RestoreStore.era`; empty in the first.
+        lookups: A session with open connections, for calls that only read: a click waits for
+            them, and a new connection each time costs most of that. None: a session for each call.
     """
 
     owner: str
@@ -155,6 +154,7 @@ class Process:
     limits: Limits = field(default_factory=lambda: SLACK_LIMITS)
     retention: timedelta | None = None
     era: str = ""
+    lookups: ClientSession | None = None
 
 
 def build(
@@ -177,7 +177,7 @@ def build(
     tasks = Tasks()
     quick = slack.client(timeout_s=QUICK_S, telemetry=telemetry)
     patient = slack.client(timeout_s=PATIENT_S, telemetry=telemetry)
-    looking = slack.client(timeout_s=QUICK_S, telemetry=telemetry, session=slack.lookups)
+    looking = slack.client(timeout_s=QUICK_S, telemetry=telemetry, session=process.lookups)
     directory = SlackDirectory(looking, team_id=slack.identity.team_id, clock=clock)
     notifier = SlackNotifier(
         patient,
