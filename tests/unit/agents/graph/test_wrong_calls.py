@@ -184,10 +184,13 @@ def test_a_reducer_that_does_not_take_two_values_is_told_when_the_graph_is_built
         StateGraph(schema)
 
 
-@pytest.mark.parametrize("reducer", [add, max, lambda old, new, more=1: old])
-def test_reducers_of_two_values_are_fine(reducer: Any) -> None:
+@pytest.mark.parametrize(
+    ("reducer", "merged"), [(add, 5), (max, 3), (lambda old, new, more=1: old - new * more, -5)]
+)
+async def test_reducers_of_two_values_are_called_with_both(reducer: Any, merged: int) -> None:
     schema: Any = TypedDict("schema", {"x": Annotated[int, reducer]})
-    StateGraph(schema)
+    graph = StateGraph(schema).add_node("n", lambda state: {"x": 2}).add_edge(START, "n")
+    assert (await graph.compile().invoke({"x": 3})).values == {"x": merged}
 
 
 async def test_a_reader_of_updates_cannot_change_the_state() -> None:
