@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from agents import DoubtInfo, InterruptContext
 from bot.core.approvals import Approvals
 from bot.core.audit import request_entry
-from bot.passes import ThreadPass
 from bot.people.outlook import Outlook
+from bot.people.passes import ThreadPass
 from bot.people.requesters import Requesters
 from bot.ports import Clock, Spawn
 from bot.questions.base import asks_people

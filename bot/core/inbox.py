@@ -14,8 +14,8 @@ from bot.core.audit import Act, note
 from bot.core.outbox import Outbox
 from bot.core.withdrawals import looks_like_withdrawal
 from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError
-from bot.passes import ThreadPass
 from bot.people.access import Access
+from bot.people.passes import ThreadPass
 from bot.people.requesters import is_requester
 from bot.ports import Actor, Clock
 from bot.questions.base import question_of, read_reply

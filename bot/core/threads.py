@@ -35,7 +35,7 @@ from bot.core.upkeep.comeback import Comeback
 from bot.core.work import LEASE, THREAD_RETRY, ClaimedWork, Hold
 from bot.errors import DeliveryError, DirectoryError
 from bot.observability.context import about
-from bot.passes import LeftOver, ThreadPass
+from bot.people.passes import LeftOver, ThreadPass
 from bot.ports import Clock
 from storage.base import Storage
 from storage.errors import RecordFormatError, RecordRefusedError, StoreUnavailableError

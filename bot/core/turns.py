@@ -36,7 +36,7 @@ from bot.core.runs.witness import Witness
 from bot.core.settlement import Settlement
 from bot.errors import DirectoryError
 from bot.observability.telemetry import NO_TELEMETRY, Telemetry
-from bot.passes import ThreadPass
+from bot.people.passes import ThreadPass
 from bot.people.requesters import Requesters
 from bot.ports import Clock, Notifier, Spawn
 from bot.questions.base import asks_people, question_of

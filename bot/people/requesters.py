@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from agents import CheckpointConflictError
-from bot.passes import ThreadPass
+from bot.people.passes import ThreadPass
 from bot.ports import EXCLUDED
 from storage.base import Storage
 from storage.records import Approval, Kind, Status

@@ -157,7 +157,7 @@ class GrantTerms(_Frozen):
 
 
 class BreakGlass(_Frozen):
-    """Who may override, and who hears of it (6.4).
+    """The people who may override, and the channel that hears of it (6.4).
 
     Attributes:
         groups: Names of groups.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from bot.sandbox.workspace.blocks import state_of
 from bot.sandbox.workspace.records import (
-    Group,
     Payload,
     SlackChannel,
     SlackMessage,
     SlackUser,
+    UserGroup,
     View,
 )
 from bot.sandbox.workspace.state import Workspace
@@ -158,7 +158,7 @@ def channel_payload(workspace: Workspace, channel: SlackChannel) -> Payload:
     }
 
 
-def group_payload(workspace: Workspace, group: Group) -> Payload:
+def group_payload(workspace: Workspace, group: UserGroup) -> Payload:
     """A user group as usergroups.list shows it, without its members."""
     return {
         "id": group.id,

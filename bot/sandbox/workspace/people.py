@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from bot.sandbox.workspace.records import Group, SlackChannel, SlackUser
+from bot.sandbox.workspace.records import SlackChannel, SlackUser, UserGroup
 
 TEAM: Final = "T0ACMEWORK"
 APP: Final = "A0COUNTERS"
@@ -64,7 +64,7 @@ class Cast:
 
     people: tuple[SlackUser, ...]
     channels: tuple[SlackChannel, ...]
-    groups: tuple[Group, ...]
+    groups: tuple[UserGroup, ...]
 
 
 def first_cast(bot_name: str) -> Cast:
@@ -83,7 +83,7 @@ def first_cast(bot_name: str) -> Cast:
         *(_pattern(name, text, bot_name, [*everybody, BOT_USER]) for name, text in _PATTERNS),
         *(direct_message(f"D{person.id[1:]}", person.id, BOT_USER) for person in people),
     )
-    oncall = Group(id=ONCALL, handle="oncall", name="On call", members=[ADA, BEN])
+    oncall = UserGroup(id=ONCALL, handle="oncall", name="On call", members=[ADA, BEN])
     return Cast(people=(*people, bot), channels=channels, groups=(oncall,))
 
 

@@ -59,7 +59,7 @@ class SlackChannel:
 
 
 @dataclass(slots=True, kw_only=True)
-class Group:
+class UserGroup:
     """A user group, mentioned as @handle."""
 
     id: str

@@ -14,11 +14,11 @@ from bot.sandbox.workspace.people import APP, BOT, BOT_USER, TEAM, direct_messag
 from bot.sandbox.workspace.records import (
     Change,
     Features,
-    Group,
     Payload,
     SlackChannel,
     SlackMessage,
     SlackUser,
+    UserGroup,
 )
 from bot.sandbox.workspace.triggers import Triggers
 from bot.sandbox.workspace.typed import mark_up
@@ -52,7 +52,7 @@ class Workspace:
         self.url = ""
         self.people: dict[str, SlackUser] = {person.id: person for person in cast.people}
         self.channels: dict[str, SlackChannel] = {one.id: one for one in cast.channels}
-        self.groups: dict[str, Group] = {group.id: group for group in cast.groups}
+        self.groups: dict[str, UserGroup] = {group.id: group for group in cast.groups}
         self.statuses: dict[tuple[str, str], str] = {}
         self.on_change: list[Callable[[Change], None]] = []
         self.on_connection: list[Callable[[], None]] = []

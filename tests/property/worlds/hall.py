@@ -39,7 +39,7 @@ from tests.property.worlds.bench import PEOPLE as USUAL, READS, STORES, mark
 from tests.property.worlds.ledger import Ledger, Shown
 from tests.property.worlds.rulebook import DAN, FAY, Payment, wrapped
 from tests.support.fakes import FakeNotifier
-from tests.unit.bot.forms_stage import submitted
+from tests.unit.bot.layout.forms_stage import submitted
 from tests.unit.bot.office import RULES, KilledError, Office
 
 T = TypeVar("T")

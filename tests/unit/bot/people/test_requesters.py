@@ -23,7 +23,7 @@ from agents import (
 )
 from agents.models import Turn, call, say
 from bot.errors import NotApproverError
-from bot.passes import ThreadPass
+from bot.people.passes import ThreadPass
 from bot.people.requesters import Requesters, requesters_of
 from bot.questions.fields import values_json
 from bot.questions.texts import texts_json

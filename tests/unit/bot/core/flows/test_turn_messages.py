@@ -11,7 +11,7 @@ import pytest
 from agents.core.errors import CheckpointConflictError
 from agents.models import say
 from bot.core.inbox import Incoming
-from bot.passes import ThreadPass
+from bot.people.passes import ThreadPass
 from storage.records import Message, Thread
 from storage.sqlite import SqliteStorage
 from tests.unit.bot.counter_stage import Proxy

@@ -19,7 +19,16 @@ from bot.layout.modals import read_text
 from bot.questions.drawing import REASON, drawn_question
 from bot.sandbox.blockkit.rules import view_errors
 from tests.unit.bot.asked import answer_modal, edit_modal, errors_of, obstacle_of, proposal_of
-from tests.unit.bot.forms_stage import ENUM, NULL, Values, edit, form_of, one, pick, submitted
+from tests.unit.bot.layout.forms_stage import (
+    ENUM,
+    NULL,
+    Values,
+    edit,
+    form_of,
+    one,
+    pick,
+    submitted,
+)
 from tests.unit.bot.slack.cards.samples import ARGUMENTS, SCHEMA, a_question, an_approval
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from bot.errors import InvalidInputError
 from bot.layout.forms.parse import EditResult, read_new_form
-from tests.unit.bot.forms_stage import NULL, edit, form_of, one, pick, submitted
+from tests.unit.bot.layout.forms_stage import NULL, edit, form_of, one, pick, submitted
 
 TEXTS = {"type": "array", "items": {"type": "string"}}
 NUMBERS = {"type": "array", "items": {"type": "integer"}}
