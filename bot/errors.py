@@ -322,6 +322,8 @@ _OUTCOMES = {
     Status.ANSWERED: "answered",
     Status.CANCELLED: "cancelled",
     Status.WITHDRAWN: "withdrawn",
+    Status.SUPERSEDED: "replaced by a new request",
+    Status.DENIED: "denied by a rule",
 }
 
 

@@ -232,6 +232,32 @@ class ApprovalStore(Protocol):
         """
         ...
 
+    async def vote(
+        self, changed: Approval, *, revision: int, now_ms: int, restarts: bool = False
+    ) -> Approval:
+        """Record a vote: with the votes, the stage, the count and the decision together.
+
+        One conditional write: the approval is pending, its `revision` still is the given one, and
+        `expires_ms > now_ms`. Sets the fields of `storage.codec.VOTED` to those of `changed`, those
+        of `storage.codec.RESTARTED`, too, if it `restarts` its reminders and escalation, `due_ms`
+        to `now_ms`, and `remind_ms` to None when it decides; adds one to `revision`.
+
+        Args:
+            changed: The approval as it is to be: pending, or decided by this vote.
+            revision: The revision that the vote was judged by.
+            now_ms: The time of the vote.
+            restarts: Whether others are asked from now on: another stage.
+
+        Returns:
+            The approval as stored.
+
+        Raises:
+            RecordNotFoundError: No approval has this id.
+            RecordConflictError: It is not pending, was changed meanwhile, or is past its expiry:
+                read it and judge again.
+        """
+        ...
+
     async def rebind(self, changed: Approval, *, digest: str, now_ms: int) -> Approval:
         """Ask other people, or about something else: a call that was edited, on the same card.
 
@@ -241,7 +267,7 @@ class ApprovalStore(Protocol):
         False and `due_ms` to `now_ms`, and adds one to `revision`.
 
         Args:
-            changed: The approval as it is to be.
+            changed: The approval as it is to be: pending, or decided by the edit.
             digest: What it was about before.
             now_ms: The time of the edit.
 

@@ -229,6 +229,18 @@ APPROVALS = Codec(
         "restored_to_ms",
         "reminder_ts",
         "escalation_ts",
+        "terms_json",
+        "policy_file",
+        "votes_json",
+        "stage",
+        "steps",
+        "ladder_ms",
+        "mentioned_json",
+        "claim_json",
+        "snoozes_json",
+        "dialog_json",
+        "cards_json",
+        "place",
     ),
 )
 HEADS = Codec("approval", ApprovalHead, key="approval_id")
@@ -254,8 +266,30 @@ REBOUND = (
     "expires_ms",
     "remind_ms",
     "escalate_ms",
+    "terms_json",
+    "policy_file",
+    "votes_json",
+    "stage",
+    "steps",
+    "ladder_ms",
+    "mentioned_json",
+    "claim_json",
+    "status",
+    "decision",
 )
-"""Fields of an approval that an edit changes while it waits."""
+"""Fields of an approval that an edit changes while it waits; it may be the last that it needed."""
+VOTED = ("status", "decision", "votes_json", "stage", "claim_json")
+"""Fields of an approval that each vote changes."""
+RESTARTED = (
+    "ladder_ms",
+    "remind_ms",
+    "reminders",
+    "steps",
+    "escalate_ms",
+    "escalated_ms",
+    "escalation_told",
+)
+"""Fields of an approval whose reminders and escalation begin anew, with those who are asked now."""
 POSTS = Codec("post", Post, key="post_id", added=("failure",))
 WHISPERS = Codec("whisper", Whisper, key="whisper_id", added=("withdraw_json",))
 AUDIT = Codec("audit entry", AuditEntry, key="entry_id", added=("erased",))

@@ -31,6 +31,8 @@ class Status(StrEnum):
     CANCELLED = "cancelled"
     WITHDRAWN = "withdrawn"  # by somebody who asked for it
     UNDECIDABLE = "undecidable"  # nobody could have decided it when it was made
+    SUPERSEDED = "superseded"  # asked anew, under another approval; or its run is over
+    DENIED = "denied"  # the policy in force denies by now what people were asked
 
 
 class Kind(StrEnum):
@@ -269,6 +271,34 @@ class Approval:
     when this is decided."""
     escalation_ts: str = ""
     """`ts` of the message to the backup people; empty while there is none that has to be edited."""
+    terms_json: str = ""
+    """The terms under which people decide, as `bot.policy.terms.Terms` writes them; frozen with the
+    interrupt. Empty in records of earlier releases, and for a question."""
+    policy_file: str = ""
+    """Hash of the policy that was in force when people were asked; empty where none was."""
+    votes_json: str = "[]"
+    """JSON list of the present votes: objects with `by`, `for` (whose right it was, by a
+    delegation), `choice` (`approve`, `reject`, or what is said of a doubt), `at_ms`, `note`,
+    `digest`, and `result` of a doubt. A person has one vote at most."""
+    stage: int = 0
+    """The stage of its terms that waits for people; the first is 0."""
+    steps: int = 0
+    """So many steps of its escalation are done."""
+    ladder_ms: int = 0
+    """The time since which reminders and escalation count: an edit and a new stage begin them anew.
+    0 for since it was made."""
+    mentioned_json: str = "[]"
+    """JSON list of ids: who was mentioned about it, so that nobody is where once is enough."""
+    claim_json: str = ""
+    """The claim of who sees to it: a JSON object; empty while there is none, and never was."""
+    snoozes_json: str = "{}"
+    """JSON object: by user id, until when that person is not mentioned."""
+    dialog_json: str = "[]"
+    """JSON list of objects: questions asked back on the card, and their answers."""
+    cards_json: str = "[]"
+    """JSON list of objects with `channel`, `ts`, `user`: its cards beside the first."""
+    place: str = ""
+    """Id of the channel of its card, where that is not the one of its thread."""
     due_ms: int | None = None
     leased_by: str = ""
     leased_until_ms: int = 0

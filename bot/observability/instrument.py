@@ -174,7 +174,6 @@ class MeteredApprovals:
         self._store, self._activity = store, activity
         self.get = store.get
         self.get_all = store.get_all
-        self.rebind = store.rebind
         self.withdraw = store.withdraw
         self.set_said = store.set_said
         self.open_of = store.open_of
@@ -223,6 +222,23 @@ class MeteredApprovals:
         """See `ApprovalStore.decide`."""
         approval = await self._store.decide(approval_id, decision, digest=digest)
         self._activity.decided(approval, decision)
+        return approval
+
+    async def vote(
+        self, changed: Approval, *, revision: int, now_ms: int, restarts: bool = False
+    ) -> Approval:
+        """See `ApprovalStore.vote`."""
+        return self._noted(
+            await self._store.vote(changed, revision=revision, now_ms=now_ms, restarts=restarts)
+        )
+
+    async def rebind(self, changed: Approval, *, digest: str, now_ms: int) -> Approval:
+        """See `ApprovalStore.rebind`."""
+        return self._noted(await self._store.rebind(changed, digest=digest, now_ms=now_ms))
+
+    def _noted(self, approval: Approval) -> Approval:
+        if approval.decision is not None:
+            self._activity.decided(approval, approval.decision)
         return approval
 
     async def due(self, *, now_ms: int, limit: int) -> Sequence[Approval]:

@@ -35,6 +35,7 @@ _CALLED_OFF: Mapping[Status, type[Cancelled]] = {
     Status.CANCELLED: Cancelled,
     Status.WITHDRAWN: Withdrawn,
     Status.UNDECIDABLE: Undecidable,
+    Status.SUPERSEDED: Cancelled,
 }
 _NO_ANSWER = frozenset({*_CALLED_OFF, Status.EXPIRED})
 _AGAIN = (

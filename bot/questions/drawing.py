@@ -50,6 +50,8 @@ _WORDS = {
     Status.CANCELLED: "Cancelled",
     Status.WITHDRAWN: "Withdrawn",
     Status.UNDECIDABLE: "Nobody can decide this",
+    Status.SUPERSEDED: "Asked anew",
+    Status.DENIED: "Denied by a rule",
 }
 _QUESTION_WORDS = {
     Status.PENDING: "Waiting for an answer",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from storage.codec import APPROVALS, AUDIT, HEADS, REBOUND, decision_text
+from storage.codec import APPROVALS, AUDIT, HEADS, REBOUND, RESTARTED, VOTED, decision_text
 from storage.errors import RecordConflictError, RecordNotFoundError
 from storage.mongo import leases
 from storage.mongo.collection import Collection
@@ -85,32 +85,32 @@ class MongoApprovalStore:
             "decision": decision_text(decision),
             "due_ms": decision.at_ms,
         }
-        decided = await self._collection.update_and_get(
-            where, {"$set": changes, "$inc": {"revision": 1}, "$unset": {"remind_ms": ""}}
-        )
-        if decided is None:
-            await self.get(approval_id)
-            raise RecordConflictError("approval", approval_id)
-        return to_record(APPROVALS, decided)
+        update: Update = {"$set": changes, "$inc": {"revision": 1}, "$unset": {"remind_ms": ""}}
+        return await self._changed(where, update) or await self._conflict(approval_id)
+
+    async def vote(
+        self, changed: Approval, *, revision: int, now_ms: int, restarts: bool = False
+    ) -> Approval:
+        where: Filter = {**_open(changed.approval_id, now_ms), "revision": revision}
+        update: Update = {"$set": {"due_ms": now_ms}, "$inc": {"revision": 1}}
+        row = APPROVALS.encode(changed)
+        for name in (*VOTED, *RESTARTED) if restarts else VOTED:
+            put(update, name, row[name])
+        if changed.status is not Status.PENDING:
+            update["$set"].pop("remind_ms", None)
+            put(update, "remind_ms", None)
+        voted = await self._changed(where, update)
+        return voted or await self._conflict(changed.approval_id)
 
     async def rebind(self, changed: Approval, *, digest: str, now_ms: int) -> Approval:
-        where: Filter = {
-            "_id": changed.approval_id,
-            "status": Status.PENDING.value,
-            "digest": digest,
-            "expires_ms": {"$gt": now_ms},
-            "v": SCHEMA_VERSION,
-        }
+        where: Filter = {**_open(changed.approval_id, now_ms), "digest": digest}
         fresh = {"reminders": 0, "seen_json": "[]", "escalation_told": False, "due_ms": now_ms}
         update: Update = {"$set": fresh, "$inc": {"revision": 1}}
         row = APPROVALS.encode(changed)
         for name in REBOUND:
             put(update, name, row[name])
-        rebound = await self._collection.update_and_get(where, put(update, "escalated_ms", None))
-        if rebound is None:
-            await self.get(changed.approval_id)
-            raise RecordConflictError("approval", changed.approval_id)
-        return to_record(APPROVALS, rebound)
+        rebound = await self._changed(where, put(update, "escalated_ms", None))
+        return rebound or await self._conflict(changed.approval_id)
 
     async def withdraw(self, approval_id: str, decision: Decision) -> Approval:
         where: Filter = {
@@ -125,11 +125,7 @@ class MongoApprovalStore:
             "due_ms": decision.at_ms,
         }
         update: Update = {"$set": changes, "$inc": {"revision": 1}}
-        withdrawn = await self._collection.update_and_get(where, update)
-        if withdrawn is None:
-            await self.get(approval_id)
-            raise RecordConflictError("approval", approval_id)
-        return to_record(APPROVALS, withdrawn)
+        return await self._changed(where, update) or await self._conflict(approval_id)
 
     async def set_said(
         self, approval_id: str, said_json: str, *, revision: int, now_ms: int
@@ -309,9 +305,24 @@ class MongoApprovalStore:
         await self._collection.update(holder, _given_back(now_ms, drawn, failed=failed))
         return False
 
+    async def _conflict(self, approval_id: str) -> Approval:
+        """Never returns: the error says whether there is such an approval at all."""
+        await self.get(approval_id)
+        raise RecordConflictError("approval", approval_id)
+
     async def _changed(self, where: Filter, update: Update) -> Approval | None:
         changed = await self._collection.update_and_get(where, update)
         return None if changed is None else to_record(APPROVALS, changed)
+
+
+def _open(approval_id: str, now_ms: int) -> Filter:
+    """Finds it while people may decide it."""
+    return {
+        "_id": approval_id,
+        "status": Status.PENDING.value,
+        "expires_ms": {"$gt": now_ms},
+        "v": SCHEMA_VERSION,
+    }
 
 
 def _waiting(approval_id: str, fence: int, digest: str) -> Filter:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from storage.codec import APPROVALS, AUDIT, HEADS, REBOUND, decision_text
+from storage.codec import APPROVALS, AUDIT, HEADS, REBOUND, RESTARTED, VOTED, decision_text
 from storage.errors import RecordConflictError, RecordNotFoundError
 from storage.records import (
     SCHEMA_VERSION,
@@ -50,10 +50,32 @@ WHERE approval_id = :id AND status = 'pending' AND revision = :revision AND v = 
 RETURNING 1
 """
 
-# The names are ours, of a list in the program.
+
+def _set(names: Iterable[str]) -> str:
+    """The names are ours, of a list in the program."""
+    return ", ".join(f"{name} = :{name}" for name in names)
+
+
+_VOTE = f"""
+UPDATE approvals
+SET {_set(VOTED)}, revision = revision + 1, due_ms = :now,
+    remind_ms = CASE WHEN :status = 'pending' THEN remind_ms END
+WHERE approval_id = :approval_id AND status = 'pending' AND revision = :was AND expires_ms > :now
+    AND v = :v
+RETURNING *
+"""  # noqa: S608
+
+_VOTE_ANEW = f"""
+UPDATE approvals
+SET {_set((*VOTED, *RESTARTED))}, revision = revision + 1, due_ms = :now
+WHERE approval_id = :approval_id AND status = 'pending' AND revision = :was AND expires_ms > :now
+    AND v = :v
+RETURNING *
+"""  # noqa: S608
+
 _REBIND = f"""
 UPDATE approvals
-SET {", ".join(f"{name} = :{name}" for name in REBOUND)},
+SET {_set(REBOUND)},
     revision = revision + 1, reminders = 0, seen_json = '[]', escalated_ms = NULL,
     escalation_told = 0, due_ms = :now
 WHERE approval_id = :approval_id AND status = 'pending' AND digest = :was AND expires_ms > :now
@@ -222,19 +244,21 @@ class SqliteApprovalStore:
             "is_expiry": decision.status is Status.EXPIRED,
             "v": SCHEMA_VERSION,
         }
-        rows = await self._database.fetch(_DECIDE, values)
-        if not rows:
-            await self.get(approval_id)
-            raise RecordConflictError("approval", approval_id)
-        return APPROVALS.decode(rows[0])
+        return await self._only(approval_id, await self._select(_DECIDE, values))
+
+    async def vote(
+        self, changed: Approval, *, revision: int, now_ms: int, restarts: bool = False
+    ) -> Approval:
+        values = {**APPROVALS.encode(changed), "was": revision, "now": now_ms}
+        if changed.status is not Status.PENDING:
+            values["remind_ms"] = None
+        return await self._only(
+            changed.approval_id, await self._select(_VOTE_ANEW if restarts else _VOTE, values)
+        )
 
     async def rebind(self, changed: Approval, *, digest: str, now_ms: int) -> Approval:
         values = {**APPROVALS.encode(changed), "was": digest, "now": now_ms}
-        rows = await self._select(_REBIND, values)
-        if not rows:
-            await self.get(changed.approval_id)
-            raise RecordConflictError("approval", changed.approval_id)
-        return rows[0]
+        return await self._only(changed.approval_id, await self._select(_REBIND, values))
 
     async def withdraw(self, approval_id: str, decision: Decision) -> Approval:
         values = {
@@ -244,11 +268,7 @@ class SqliteApprovalStore:
             "at": decision.at_ms,
             "v": SCHEMA_VERSION,
         }
-        rows = await self._select(_WITHDRAW, values)
-        if not rows:
-            await self.get(approval_id)
-            raise RecordConflictError("approval", approval_id)
-        return rows[0]
+        return await self._only(approval_id, await self._select(_WITHDRAW, values))
 
     async def set_said(
         self, approval_id: str, said_json: str, *, revision: int, now_ms: int
@@ -435,6 +455,13 @@ class SqliteApprovalStore:
         }
         rows = await self._database.fetch(_RELEASE, values)
         return bool(rows) and rows[0]["revision"] == revision
+
+    async def _only(self, approval_id: str, changed: Sequence[Approval]) -> Approval:
+        """The one that was changed; else an error that says whether there is one."""
+        if changed:
+            return changed[0]
+        await self.get(approval_id)
+        raise RecordConflictError("approval", approval_id)
 
     async def _select(self, sql: str, values: Mapping[str, object]) -> list[Approval]:
         return [APPROVALS.decode(row) for row in await self._database.fetch(sql, values)]

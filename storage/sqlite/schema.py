@@ -106,6 +106,18 @@ CREATE TABLE IF NOT EXISTS approvals (
     restored_to_ms INTEGER NOT NULL,
     reminder_ts TEXT NOT NULL,
     escalation_ts TEXT NOT NULL,
+    terms_json TEXT NOT NULL,
+    policy_file TEXT NOT NULL,
+    votes_json TEXT NOT NULL,
+    stage INTEGER NOT NULL,
+    steps INTEGER NOT NULL,
+    ladder_ms INTEGER NOT NULL,
+    mentioned_json TEXT NOT NULL,
+    claim_json TEXT NOT NULL,
+    snoozes_json TEXT NOT NULL,
+    dialog_json TEXT NOT NULL,
+    cards_json TEXT NOT NULL,
+    place TEXT NOT NULL,
     due_ms INTEGER,
     leased_by TEXT NOT NULL,
     leased_until_ms INTEGER NOT NULL,
@@ -287,6 +299,18 @@ ALTER TABLE approvals ADD COLUMN asked_again TEXT NOT NULL DEFAULT '';
 ALTER TABLE approvals ADD COLUMN restored_to_ms INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE approvals ADD COLUMN reminder_ts TEXT NOT NULL DEFAULT '';
 ALTER TABLE approvals ADD COLUMN escalation_ts TEXT NOT NULL DEFAULT '';
+ALTER TABLE approvals ADD COLUMN terms_json TEXT NOT NULL DEFAULT '';
+ALTER TABLE approvals ADD COLUMN policy_file TEXT NOT NULL DEFAULT '';
+ALTER TABLE approvals ADD COLUMN votes_json TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE approvals ADD COLUMN stage INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE approvals ADD COLUMN steps INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE approvals ADD COLUMN ladder_ms INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE approvals ADD COLUMN mentioned_json TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE approvals ADD COLUMN claim_json TEXT NOT NULL DEFAULT '';
+ALTER TABLE approvals ADD COLUMN snoozes_json TEXT NOT NULL DEFAULT '{}';
+ALTER TABLE approvals ADD COLUMN dialog_json TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE approvals ADD COLUMN cards_json TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE approvals ADD COLUMN place TEXT NOT NULL DEFAULT '';
 CREATE INDEX IF NOT EXISTS approvals_turn ON approvals (checkpoint_id);
 CREATE INDEX IF NOT EXISTS approvals_undelivered
     ON approvals (undeliverable) WHERE undeliverable != '';

@@ -50,6 +50,12 @@ WRITES = {
         "v",
         **DECIDED,
     ),
+    "vote": the_write(
+        lambda store, key, _: store.vote(
+            an_approval(approval_id=key, votes_json='[{"by":"U2"}]'), revision=1, now_ms=NOW
+        ),
+        "pending v",
+    ),
     "rebind": the_write(
         lambda store, key, _: store.rebind(
             an_approval(approval_id=key, digest="e" * 64), digest=DIGEST, now_ms=NOW

@@ -612,6 +612,11 @@ def rebound(**changes: object) -> Approval:
         "expires_ms": 9_000,
         "remind_ms": None,
         "escalate_ms": 4_000,
+        "terms_json": '{"rules":["big"]}',
+        "policy_file": "f" * 64,
+        "votes_json": '[{"by":"UADA"}]',
+        "stage": 1,
+        "ladder_ms": 2_000,
         **changes,
     }
     return an_approval(**fields)

@@ -1,0 +1,194 @@
+"""The contract of `ApprovalStore.vote`: votes, stage, count and decision are one write (I3)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+
+import pytest
+
+from storage.base import Storage
+from storage.errors import RecordConflictError, RecordNotFoundError
+from storage.records import Approval, Status
+from tests.contract.builders import APPROVAL_ID, DIGEST, a_decision, an_approval
+from tests.contract.records.test_approvals import rebound
+
+VOTES = '[{"by":"U2","choice":"approve"}]'
+
+
+def voted(*, by: str = "U2", **changes: object) -> Approval:
+    """An approval with one vote, which does not decide it."""
+    return an_approval(votes_json=json.dumps([{"by": by}]), **changes)
+
+
+def decided(*, by: str = "U2", **changes: object) -> Approval:
+    decision = a_decision(by=by)
+    return voted(by=by, status=decision.status, decision=decision, **changes)
+
+
+async def test_a_vote_below_the_threshold_keeps_it_pending(storage: Storage) -> None:
+    await storage.approvals.add(an_approval(due_ms=5_000, claim_json='{"by":"U2"}'))
+    changed = an_approval(votes_json=VOTES, stage=1)
+
+    stored = await storage.approvals.vote(changed, revision=1, now_ms=2_000)
+
+    assert stored == replace(
+        an_approval(), votes_json=VOTES, stage=1, claim_json="", revision=2, due_ms=2_000
+    )
+    assert await storage.approvals.get(APPROVAL_ID) == stored
+
+
+async def test_the_last_vote_decides_in_the_same_write(storage: Storage) -> None:
+    await storage.approvals.add(an_approval())
+
+    stored = await storage.approvals.vote(decided(), revision=1, now_ms=2_000)
+
+    assert stored == replace(decided(), revision=2, remind_ms=None, due_ms=2_000)
+    assert await storage.approvals.get(APPROVAL_ID) == stored
+
+
+async def test_a_vote_changes_nothing_else(storage: Storage) -> None:
+    kept = {
+        "reminders": 2,
+        "remind_ms": 6_000,
+        "seen_json": "[1]",
+        "card_ts": "1.5",
+        "drawn_revision": 1,
+        "reminder_ts": "1.7",
+        "mentioned_json": '["U2"]',
+    }
+    await storage.approvals.add(an_approval(**kept))
+
+    stored = await storage.approvals.vote(voted(), revision=1, now_ms=2_000)
+
+    assert stored == replace(voted(), revision=2, due_ms=2_000, **kept)  # type: ignore[arg-type]
+
+
+async def test_another_stage_begins_its_reminders_and_escalation_anew(storage: Storage) -> None:
+    before = an_approval(
+        reminders=2, remind_ms=None, steps=1, escalated_ms=1_500, escalation_told=True
+    )
+    await storage.approvals.add(before)
+    changed = voted(stage=1, ladder_ms=2_000, remind_ms=2_000, escalate_ms=4_000)
+
+    stored = await storage.approvals.vote(changed, revision=1, now_ms=2_000, restarts=True)
+
+    assert stored == replace(changed, revision=2, due_ms=2_000)
+
+
+async def test_no_reminder_is_left_when_another_stage_decides(storage: Storage) -> None:
+    await storage.approvals.add(an_approval())
+
+    stored = await storage.approvals.vote(decided(), revision=1, now_ms=2_000, restarts=True)
+
+    assert stored.remind_ms is None
+
+
+async def test_i3_of_votes_judged_by_one_revision_one_wins(storage: Storage) -> None:
+    await storage.approvals.add(an_approval())
+
+    async def vote(number: int) -> bool:
+        changed = decided(by=f"U{number}") if number % 2 else voted(by=f"U{number}")
+        try:
+            await storage.approvals.vote(changed, revision=1, now_ms=2_000)
+        except RecordConflictError:
+            return False
+        return True
+
+    results = await asyncio.gather(*map(vote, range(10)))
+
+    assert sum(results) == 1
+    assert (await storage.approvals.get(APPROVAL_ID)).revision == 2
+    (winner,) = [number for number, has_won in enumerate(results) if has_won]
+    votes = json.loads((await storage.approvals.get(APPROVAL_ID)).votes_json)
+    assert votes == [{"by": f"U{winner}"}]
+
+
+async def test_i3_no_vote_is_lost_when_losers_read_again(storage: Storage) -> None:
+    await storage.approvals.add(an_approval())
+
+    async def vote(number: int) -> None:
+        while True:
+            seen = await storage.approvals.get(APPROVAL_ID)
+            votes = [*json.loads(seen.votes_json), number]
+            changed = replace(seen, votes_json=json.dumps(votes))
+            if len(votes) == 8:
+                changed = replace(changed, status=Status.APPROVED, decision=a_decision())
+            try:
+                await storage.approvals.vote(changed, revision=seen.revision, now_ms=2_000)
+            except RecordConflictError:
+                continue
+            return
+
+    await asyncio.gather(*map(vote, range(8)))
+
+    kept = await storage.approvals.get(APPROVAL_ID)
+    assert sorted(json.loads(kept.votes_json)) == [*range(8)]
+    assert kept.status is Status.APPROVED
+    assert kept.revision == 9
+
+
+async def test_i3_of_a_vote_and_a_withdrawal_one_wins(storage: Storage) -> None:
+    await storage.approvals.add(an_approval())
+
+    async def vote() -> bool:
+        try:
+            await storage.approvals.vote(decided(), revision=1, now_ms=2_000)
+        except RecordConflictError:
+            return False
+        return True
+
+    async def withdraw() -> bool:
+        decision = a_decision(status=Status.WITHDRAWN, by="U1")
+        try:
+            await storage.approvals.decide(APPROVAL_ID, decision, digest=DIGEST)
+        except RecordConflictError:
+            return False
+        return True
+
+    assert sum(await asyncio.gather(vote(), withdraw())) == 1
+
+
+@pytest.mark.parametrize(
+    ("before", "revision", "now_ms"),
+    [
+        pytest.param({}, 2, 2_000, id="another revision"),
+        pytest.param({"revision": 3}, 2, 2_000, id="an older revision"),
+        pytest.param({}, 1, 9_000, id="at the deadline"),
+        pytest.param({"status": Status.EXPIRED}, 1, 2_000, id="expired"),
+        pytest.param({"status": Status.DENIED}, 1, 2_000, id="denied"),
+        pytest.param({"status": Status.SUPERSEDED}, 1, 2_000, id="superseded"),
+    ],
+)
+async def test_a_vote_is_refused(
+    storage: Storage, before: dict[str, object], revision: int, now_ms: int
+) -> None:
+    await storage.approvals.add(an_approval(**before))
+
+    with pytest.raises(RecordConflictError):
+        await storage.approvals.vote(voted(), revision=revision, now_ms=now_ms)
+
+    assert await storage.approvals.get(APPROVAL_ID) == an_approval(**before)
+
+
+async def test_a_vote_just_before_the_deadline_counts(storage: Storage) -> None:
+    await storage.approvals.add(an_approval())
+
+    assert (await storage.approvals.vote(voted(), revision=1, now_ms=8_999)).revision == 2
+
+
+async def test_a_vote_on_nothing_is_named(storage: Storage) -> None:
+    with pytest.raises(RecordNotFoundError):
+        await storage.approvals.vote(voted(), revision=1, now_ms=2_000)
+
+
+async def test_an_edit_can_be_the_last_that_it_needed(storage: Storage) -> None:
+    await storage.approvals.add(an_approval())
+    changed = rebound(status=Status.APPROVED, decision=a_decision(digest=rebound().digest))
+
+    stored = await storage.approvals.rebind(changed, digest=DIGEST, now_ms=2_000)
+
+    assert stored.status is Status.APPROVED
+    assert stored.decision == changed.decision
+    assert stored.votes_json == changed.votes_json
