@@ -331,8 +331,18 @@ class Runner:
         stored = await self._need_store().load(checkpoint_id)
         return OpenRun.of(checkpoint_id, stored) if stored is not None else None
 
+    def remember(self, run: OpenRun) -> None:
+        """Keep what was just read of a run for `recall`, in place of what this process saved of it.
+
+        Args:
+            run: As read from the store; nothing is kept of one that does not wait.
+        """
+        self._setup.fresh.pop(run.checkpoint_id, None)
+        if run.status is CheckpointStatus.PENDING:
+            self._setup.fresh[run.checkpoint_id] = run
+
     def recall(self, checkpoint_id: str) -> OpenRun | None:
-        """Return what this process saved last of a waiting run, without reading; None when unknown.
+        """Return what this process saved or read last of a waiting run; None when unknown.
 
         Somebody else may have gone on with it since. For who knows that nobody has; should that be
         wrong, the claim of a resume fails, and the run is read.

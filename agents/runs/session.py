@@ -69,8 +69,8 @@ class Setup:
         recorder: Told of what people let run; None when nobody keeps a record.
         era: Enters idempotency keys; empty for that of the document.
         amending: The same as `store`, if it can add to a document.
-        fresh: What this process saved last, so that a resume need not read it again. Others may
-            have written since: a claim tells.
+        fresh: What this process saved or read last, so that a resume need not read it again.
+            Others may have written since: a claim tells.
     """
 
     agent: Agent

@@ -148,8 +148,9 @@ class Threads:
         if thread.restored_ms or thread.attempts:
             return None
         if thread.fence == 1:
-            return LeftOver(fence=0)  # nobody has ever worked on it
-        return left if left is not None and left.fence == thread.fence - 1 else None
+            return LeftOver(fence=0, made_ms=thread.created_ms)  # nobody has ever worked on it
+        before = (thread.fence - 1, thread.created_ms)
+        return left if left is not None and (left.fence, left.made_ms) == before else None
 
     async def _work_on_what_is_read(self, work: ThreadPass) -> int | None:
         """Work under the lease; when something of the thread cannot be read, it stands still."""
@@ -195,7 +196,9 @@ class Threads:
         async with self._claimed.kept(thread, extend):
             try:
                 await self._advance(work)
-                self._left[thread.thread_id] = LeftOver(fence=thread.fence, running=work.running)
+                self._left[thread.thread_id] = LeftOver(
+                    fence=thread.fence, made_ms=thread.created_ms, running=work.running
+                )
             except ModelRefusedError as error:
                 await self._give_up(thread, error)  # asking again does not help
             except (DeliveryError, DirectoryError, ModelError, *_OVERTAKEN) as error:

@@ -237,12 +237,13 @@ class Turns:
             await self._break_silence(thread)
             return Progress.ENDED
         run = OpenRun.of(thread.checkpoint_id, stored)
+        (await self.runners(thread)).remember(run)  # for the next pass: others may have saved it
         if stored.status is CheckpointStatus.RUNNING:
             return await self._recover(work, run)
         return await self._resume(work, run)
 
     async def _recalled(self, work: ThreadPass) -> OpenRun | None:
-        """The run as this process left it, if it waits, and nobody has had the thread since."""
+        """The run as this process saved or read it last, if nobody has had the thread since."""
         if work.left is None:
             return None
         run = (await self.runners(work.thread)).recall(work.thread.checkpoint_id)
@@ -333,6 +334,7 @@ class Turns:
         except (NothingPendingError, UnknownInterruptError):
             raise
         except ResumeError as error:
+            work.running = None  # what the others let run may have begun
             unused = await self._unused(thread)
             await self._settlement.withdraw(decided, unused, error)
             return Progress.AGAIN

@@ -14,11 +14,14 @@ class LeftOver:
 
     Attributes:
         fence: Of that lease. Nobody has had the thread since if the next lease follows it.
+        made_ms: When the thread was made. One that begins anew after it was forgotten has the same
+            id, and its leases and turns count from 1 again.
         running: Approvals of the open turn that were closed, and whose calls have not ended; None
             when that is not known.
     """
 
     fence: int
+    made_ms: int
     running: tuple[Approval, ...] | None = ()
 
 

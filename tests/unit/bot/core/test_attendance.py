@@ -8,12 +8,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agents.models import call, say
+from bot.core.upkeep.forgetting import Forgetting
 from bot.core.work import ATTENDANCE, LEASE
 from bot.ports import Newest
 from storage.records import Approval, Decision, Status
 from storage.sqlite import SqliteStorage
 from tests.support.fakes import FakeNotifier
-from tests.unit.bot.office import ADA, BEN, Office, an_incoming
+from tests.unit.bot.office import ADA, BEN, THREAD_ID, Office, an_incoming
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 PAY_BEN = call("pay", {"to": "Ben", "amount": 7}, id="c2")
@@ -216,6 +217,48 @@ async def test_i6_of_two_processes_each_goes_on_from_what_the_other_has_stored(
     await first.decide(ben, by=BEN)  # what it stored last is no longer so
     assert first.ran == [("pay", ("Ben", 7, "card"))]
     assert first.shown()[-1] == "Both done."
+
+
+async def test_i6_who_only_looked_at_a_run_goes_on_from_what_it_saw_then(
+    storage: SqliteStorage,
+) -> None:
+    first = Office(storage, [PAY, say("Both done.")], owner="first")
+    second = Office(
+        storage, [PAY_BEN], clock=first.clock, notifier=first.notifier, owner="second"
+    )
+    await first.hear(ASK)
+    await second.decide(await first.the_approval())
+    ben = await first.the_approval()
+    for ts in ("1800000000.000002", "1800000000.000003"):  # not what it stored last
+        await first.hear("And be quick", ts=ts)
+    assert (await storage.approvals.get(ben.approval_id)).status is Status.PENDING
+    await first.decide(ben, by=BEN)
+    assert first.ran == [("pay", ("Ben", 7, "card"))]
+
+
+async def test_i6_a_thread_that_was_forgotten_and_began_anew_is_not_the_one_that_was_left(
+    storage: SqliteStorage,
+) -> None:
+    first = Office(storage, [PAY, say("Both done.")], owner="first")
+    second = Office(
+        storage,
+        [say("Done."), PAY_BEN],
+        clock=first.clock,
+        notifier=first.notifier,
+        owner="second",
+    )
+    await first.hear(ASK)
+    await second.decide(await first.the_approval())
+    forgetting = Forgetting(storage=storage, clock=first.clock, owner="keeper")
+    assert (await forgetting.forget(THREAD_ID, how="forget")).refusal == ""
+    first.clock.forward(seconds=1)
+    await second.hear(ASK)  # the same place in Slack, the same numbers of leases and turns
+    await first.decide(await first.the_approval(), by=BEN)
+    assert (first.ran, second.ran) == (
+        [("pay", ("Ben", 7, "card"))],
+        [("pay", ("Mia", 5, "card"))],
+    )
+    assert await first.open_approvals() == []
 
 
 async def test_i12_a_decision_that_nobody_noted_is_noted_with_its_resume(
