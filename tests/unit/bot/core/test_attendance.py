@@ -223,9 +223,7 @@ async def test_i6_who_only_looked_at_a_run_goes_on_from_what_it_saw_then(
     storage: SqliteStorage,
 ) -> None:
     first = Office(storage, [PAY, say("Both done.")], owner="first")
-    second = Office(
-        storage, [PAY_BEN], clock=first.clock, notifier=first.notifier, owner="second"
-    )
+    second = Office(storage, [PAY_BEN], clock=first.clock, notifier=first.notifier, owner="second")
     await first.hear(ASK)
     await second.decide(await first.the_approval())
     ben = await first.the_approval()

@@ -9,12 +9,23 @@ from typing import Any, TypedDict
 
 import pytest
 
-from agents import Agent, AgentTool, ChatModelAgent, CheckpointStatus, ScriptedModel, tool
+from agents import (
+    Agent,
+    AgentTool,
+    Cancelled,
+    ChatModelAgent,
+    CheckpointStatus,
+    ScriptedModel,
+    get_resume_context,
+    interrupt,
+    tool,
+)
 from agents.core.observers import WorkInDoubt, WorkNotice, WorkStarted
 from agents.gates.approval import approval_gate
 from agents.graph import END, START, GraphAgent, StateGraph
 from agents.models import call, say
 from bot.core.runs.outcome import Run, RunState, lets_run, run_of
+from bot.questions.texts import texts_json
 from bot.slack.cards.choose import card_for
 from storage.errors import StoreUnavailableError
 from storage.records import Approval, Decision, Kind, Status
@@ -285,6 +296,38 @@ async def test_a_call_inside_of_an_agent_tool_is_told_on_its_own_card(
         "Inner done.",
         "paid 5 to Mia",
     ]
+
+
+async def test_a_call_that_began_beside_a_refused_answer_is_followed_to_its_end(
+    storage: SqliteStorage,
+) -> None:
+    @tool(gate="approval")
+    def pay(to: str, amount: int) -> str:
+        """Pay."""
+        return f"paid {amount} to {to}"
+
+    @tool
+    def count() -> str:
+        """Count."""
+        is_known = get_resume_context(Cancelled)[1] or get_resume_context(int)[1]
+        return "counted" if is_known else interrupt("How many?")
+
+    def made(model: ScriptedModel) -> Agent:
+        inner = ChatModelAgent(name="payer", model=model, tools=[pay])
+        gated = approval_gate(AgentTool(inner, description="Pays."))
+        return ChatModelAgent(name="A", model=model, tools=[gated, count])
+
+    asks = [call("payer", {"request": "pay Mia"}, id="w1"), call("count", {}, id="n1")]
+    office = await asked(storage, asks, PAY, say("Inner done."), say("Done."), make_agent=made)
+    outer, question = await office.open_approvals()
+    yes = Decision(status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest=outer.digest)
+    await office.approvals.decide(outer, yes)
+    await office.decide(question, Status.ANSWERED, answers=texts_json(["many"]))  # no number
+    stored = await storage.approvals.get(question.approval_id)
+    assert stored.status is Status.CANCELLED
+    assert state_of(office, outer) is RunState.RUNNING
+    await office.decide(await office.the_approval(), by=BEN)
+    assert state_of(office, outer) is RunState.RAN
 
 
 async def test_a_call_that_a_second_gate_stops_did_not_run(storage: SqliteStorage) -> None:
