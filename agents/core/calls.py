@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeAlias, cast
+from typing import Literal, TypeAlias, cast
 
 import pydantic
 from pydantic_ai.messages import (
@@ -22,6 +22,10 @@ FAILURE = "The tool failed: "
 
 MAX_FILE_BYTES = 1_000_000
 """The most bytes that the files of one result may have together: each is stored with its run."""
+
+
+Risk = Literal["low", "medium", "high", "critical"]
+"""The harm that a call of a tool can do."""
 
 
 @dataclass(frozen=True, slots=True)

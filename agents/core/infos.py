@@ -85,14 +85,17 @@ class ApprovalResult:
         reason: Why it was rejected.
         digest: What the person was shown; an approval without it is refused.
         by: Who decided.
+        voters: All who were counted for it, where several had to be.
     """
 
     approved: bool
     reason: str | None = None
     digest: str | None = None
     by: str | None = None
+    voters: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        check_voters(self.voters)
         check_bools(self, "approved")
         check_texts(self, "reason", "digest", "by", optional=True)
 
@@ -114,6 +117,7 @@ class ReviewEditResult:
         ruling: The ruling that the edited arguments were approved under, when it is another than
             that of the question; see `CallInfo.ruling`.
         edited_by: Who edited, when somebody else decided.
+        voters: All who were counted for it, where several had to be.
     """
 
     edited_arguments: dict[str, Json] | None = None
@@ -124,8 +128,10 @@ class ReviewEditResult:
     by: str | None = None
     ruling: str | None = None
     edited_by: str | None = None
+    voters: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        check_voters(self.voters)
         check_bools(self, "no_need_to_edit", "disapproved")
         texts = ("disapprove_reason", "digest", "by", "ruling", "edited_by")
         check_texts(self, *texts, optional=True)
@@ -167,6 +173,8 @@ class CallInfo:
         asked_again: Why people are asked anew; empty when they are not.
         secret: Names of arguments that people are never shown; see `ToolSpec`.
         shown: Names of arguments that are no secrets, whatever they look like.
+        terms: All that is asked, in the application's own form; see `Ask.terms`. Empty where no
+            policy of the application judges, and in what was asked before there was one.
     """
 
     tool_name: str
@@ -195,6 +203,7 @@ class CallInfo:
     asked_again: str = ""
     secret: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
+    terms: str = ""
 
     def __str__(self) -> str:
         return f"{self.title}: may this call of {self.tool_name!r} run?"
@@ -356,13 +365,16 @@ class DoubtResult:
         choice: It `ran`; run it `again`; or `give_up`.
         result: What it reported, when it ran and somebody knows.
         by: Who decided.
+        voters: All who were counted for it, where several had to be.
     """
 
     choice: DoubtChoice
     result: str | None = None
     by: str | None = None
+    voters: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        check_voters(self.voters)
         if self.choice not in get_args(DoubtChoice):
             known = ", ".join(get_args(DoubtChoice))
             raise ValueError(f"no such choice: {self.choice!r}; use {known}")
@@ -434,6 +446,17 @@ def check_bools(record: object, *names: str) -> None:
     for name in names:
         if not isinstance(getattr(record, name), bool):
             raise TypeError(f"{name} must be True or False")
+
+
+def check_voters(voters: object) -> None:
+    """Refuse voters who are no names: whoever is not known cannot be kept from a second vote.
+
+    Raises:
+        TypeError: They are no tuple of texts that are not empty.
+    """
+    is_fit = isinstance(voters, tuple) and all(isinstance(one, str) and one for one in voters)
+    if not is_fit:
+        raise TypeError("voters must be a tuple of names")
 
 
 def check_texts(record: object, *names: str, optional: bool = False) -> None:

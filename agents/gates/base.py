@@ -265,8 +265,7 @@ class CallGate(ABC):
             decisions=(*after.decisions, *_answered()),
         )
         if asked_first or (self._fills_in and not state.asking):
-            names = (*after.decided_by, vote.by) if vote.by else after.decided_by
-            after = replace(after, decided_by=names)
+            after = replace(after, decided_by=(*after.decided_by, *vote.voters))
         if asked_first:
             # Frozen: what the rules said of just this call when people were asked is what counts.
             return self._approved(info, after)
@@ -290,22 +289,24 @@ class CallGate(ABC):
     ) -> Vote:
         """Read who let it run, and under which ruling; refuse who was counted already."""
         by, editor, ruling = (_text(answer, name) for name in ("by", "edited_by", "ruling"))
+        voters = _voters(answer)
         around = () if state.asking or state.lapsed else deciders(gates_around())
         counted = {*info.counted, *around}
         if edits:  # a gate around this one that is asked anew counts nobody yet
             counted = {*deciders(counting(replace(state, arguments=wanted)))}
-        for name in (by, editor):
+        for name in (*voters, editor):
             if name in counted:
                 self._refuse(f"{name} has agreed in another gate of this call, which needs two")
         editor = (editor or by) if edits else state.edited_by
         before = dict.fromkeys((*state.editors, state.edited_by))
         editors = tuple(name for name in before if name not in {"", editor})
-        if not edits and info.exclude_editors and by and by in (editor, *editors):
-            self._refuse(f"{by} has edited it, and the rule wants somebody else to approve it")
+        own = [name for name in voters if name in (editor, *editors)]
+        if not edits and info.exclude_editors and own:
+            self._refuse(f"{own[0]} has edited it, and the rule wants somebody else to approve it")
         slot = state.asking or self.slot
         return Vote(
             ruling=ruling or info.ruling,
-            by=by,
+            voters=voters,
             editor=editor,
             editors=editors,
             slot=slot,
@@ -457,6 +458,7 @@ class CallGate(ABC):
             thread=current_checkpoint_id(),
             why=current_why(),
             tags=spec.tags,
+            risk=spec.risk,
             idempotent=spec.idempotent,
             session=MappingProxyType(dict(session_values())),
         )
@@ -507,6 +509,13 @@ def _answered() -> tuple[str, ...]:
     """The interrupt whose answer this is."""
     point = current_scope("a gate").point
     return (point.id,) if point is not None else ()
+
+
+def _voters(answer: object) -> tuple[str, ...]:
+    """All who were counted for an answer: those that it lists, or else whoever gave it."""
+    listed = getattr(answer, "voters", ())
+    by = _text(answer, "by")
+    return tuple(dict.fromkeys(listed)) if listed else (by,) if by else ()
 
 
 def _text(answer: object, name: str) -> str:

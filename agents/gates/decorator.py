@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Literal, assert_never, get_args, overload
 
+from agents.core.calls import Risk
 from agents.core.errors import AgentConfigError
 from agents.gates.approval import approval_gate, review_edit_gate
 from agents.tools.base import Tool, ToolSpec
@@ -30,6 +31,7 @@ def tool(
     gate: Gate | None = ...,
     idempotent: bool = ...,
     tags: Collection[str] = ...,
+    risk: Risk = ...,
     secret: Collection[str] = ...,
     shown: Collection[str] = ...,
 ) -> Callable[[Callable[..., object]], Tool]: ...
@@ -45,6 +47,7 @@ def tool(  # noqa: PLR0913 - what a tool's author says of it, all given by keywo
     gate: Gate | None = None,
     idempotent: bool = False,
     tags: Collection[str] = (),
+    risk: Risk = "medium",
     secret: Collection[str] = (),
     shown: Collection[str] = (),
 ) -> Tool | Callable[[Callable[..., object]], Tool]:
@@ -61,6 +64,7 @@ def tool(  # noqa: PLR0913 - what a tool's author says of it, all given by keywo
             again after a crash, without asking people.
         tags: Words by which policies know kinds of tools, such as `money` or `read-only`; none
             empty.
+        risk: The harm that a call can do; policies can ask for more people where it is high.
         secret: Names of arguments that people are never shown, such as a password: cards, logs and
             the audit have their length and a fingerprint. Who approves does not see them.
         shown: Names of arguments that are no secrets, whatever they look like, such as the number
@@ -68,12 +72,13 @@ def tool(  # noqa: PLR0913 - what a tool's author says of it, all given by keywo
 
     Raises:
         AgentConfigError: The function cannot be a tool; the title, `secret` or `shown` name no
-            argument of it; or the tags are no list of words.
+            argument of it; the tags are no list of words; or there is no such risk.
     """
 
     def make(function: Callable[..., object]) -> Tool:
         base = _function_tool(function, name=name, title=title, idempotent=idempotent, tags=tags)
         base = replace(base, definition=_with_masks(base, secret=secret, shown=shown))
+        base = replace(base, definition=_with_risk(base.definition, risk))
         if preview is not None:
             base = FunctionTool(base.definition, function, base.parameters, base.title, preview)
         return _gated(base, gate)
@@ -131,6 +136,13 @@ def _checked_tags(tool_name: str, tags: Collection[object]) -> tuple[str, ...]:
             f"the tags of tool {tool_name!r} are {tags!r}; give a list of words that are not empty"
         )
     return tuple(dict.fromkeys(words))
+
+
+def _with_risk(spec: ToolSpec, risk: Risk) -> ToolSpec:
+    if risk not in get_args(Risk):
+        known = ", ".join(map(repr, get_args(Risk)))
+        raise AgentConfigError(f"tool {spec.name!r} has no risk={risk!r}; use {known}")
+    return replace(spec, risk=risk)
 
 
 def _with_masks(

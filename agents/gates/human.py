@@ -15,7 +15,7 @@ from typing import Literal, cast, get_args
 from agents.core.calls import ToolOutcome, ToolReturn
 from agents.core.codec import Json, register
 from agents.core.errors import AgentConfigError, ResumeDataError
-from agents.core.infos import CallInfo, Cancelled, Expired, check_texts, wrong_answer
+from agents.core.infos import CallInfo, Cancelled, Expired, check_texts, check_voters, wrong_answer
 from agents.gates.base import DEFAULT_RULE, CallGate
 from agents.policy.base import PolicyCall
 from agents.tools.base import Tool
@@ -92,6 +92,7 @@ class HumanResponse:
         ruling: For `edit`: the ruling that the arguments were approved under, when it is another
             than that of the question; see `CallInfo.ruling`.
         edited_by: For `edit`: who edited, when somebody else decided.
+        voters: All who were counted for it, where several had to be.
     """
 
     type: ResponseType
@@ -100,8 +101,10 @@ class HumanResponse:
     by: str | None = None
     ruling: str | None = None
     edited_by: str | None = None
+    voters: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        check_voters(self.voters)
         check_texts(self, "digest", "by", "ruling", "edited_by", optional=True)
         fault = _fault(self.type, self.args)
         if fault:

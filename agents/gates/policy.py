@@ -76,6 +76,7 @@ class PolicyGate(DecisionGate):
                     escalate_in=ask.escalate_in,
                     backups=ask.backups,
                     exclude_editors=ask.exclude_editors,
+                    terms=ask.terms,
                 )
 
     def _rule_of(self, info: CallInfo | None) -> str:

@@ -191,7 +191,7 @@ class Vote:
 
     Attributes:
         ruling: The ruling that it is bound to.
-        by: Who gave it; empty when nobody is named.
+        voters: All who were counted for it; none when nobody is named.
         editor: Who made the arguments; empty when nobody is named.
         editors: Who edited them before that.
         slot: The gate whose people were asked.
@@ -199,7 +199,7 @@ class Vote:
     """
 
     ruling: str
-    by: str
+    voters: tuple[str, ...]
     editor: str
     editors: tuple[str, ...]
     slot: str
@@ -209,7 +209,11 @@ class Vote:
         """Whether the person agreed to just what is demanded, and may."""
         if not self.ruling or self.ruling != asked.ruling:
             return False
-        is_own = self.by in {"", self.editor, *self.editors} if self.editor else self.edits
+        if self.editor:
+            own = {self.editor, *self.editors}
+            is_own = not self.voters or not own.isdisjoint(self.voters)
+        else:
+            is_own = self.edits
         return not (asked.exclude_editors and is_own)
 
     def cast(self, state: GateState, left: Sequence[Demand]) -> tuple[GateState, list[Demand]]:
@@ -223,6 +227,6 @@ class Vote:
         if choice is None:
             return state, list(left)
         slot, info = choice
-        names = (*state.decided_by, self.by) if self.by else state.decided_by
+        names = (*state.decided_by, *self.voters)
         counted = replace(state, agreed={**state.agreed, slot: info.ruling}, decided_by=names)
         return counted, [one for one in left if one is not choice]

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Literal, Protocol, TypeAlias, get_args, runtime_checkable
 
+from agents.core.calls import Risk
 from agents.core.codec import Json
 from agents.core.errors import AgentConfigError
 from agents.core.interrupt import Interrupted
@@ -38,6 +39,8 @@ class PolicyCall:
         thread: Id of the checkpoint; empty when nothing is kept.
         why: The model's own words beside the call; may be empty. Untrusted.
         tags: What the tool's author says about its kind.
+        risk: What the tool's author says about the harm that a call can do.
+        gated: Whether code puts a gate around the tool that has people, or a policy, agree to it.
         idempotent: Whether the tool may run twice with the same effect as once.
         session: Values that all agents and tools of the run share; for reading.
     """
@@ -49,6 +52,8 @@ class PolicyCall:
     thread: str = ""
     why: str = ""
     tags: tuple[str, ...] = ()
+    risk: Risk = "medium"
+    gated: bool = False
     idempotent: bool = False
     session: Mapping[str, object] = field(default_factory=dict)
 
@@ -86,6 +91,10 @@ class Ask:
             application.
         exclude_editors: Whether who edits the arguments cannot approve them, too: somebody else
             has to.
+        terms: All that is asked, in the application's own form; the runtime carries it to whoever
+            shows the question, frozen with it, and never reads it.
+        bound: What a decision under these terms is bound to, such as a digest of them. Where it is
+            given, it stands for all the rest of the ruling.
     """
 
     kind: AskKind = "approval"
@@ -98,6 +107,8 @@ class Ask:
     escalate_in: timedelta | None = None
     backups: tuple[str, ...] = ()
     exclude_editors: bool = False
+    terms: str = ""
+    bound: str = ""
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(AskKind):
@@ -116,10 +127,13 @@ class Ask:
         Args:
             kind: Name of the gate that asks, where no policy does.
         """
-        ruling = {
-            "effect": "ask",
-            "kind": kind or self.kind,
-            "rule": self.rule,
+        name = {"effect": "ask", "kind": kind or self.kind, "rule": self.rule}
+        rest = {"bound": self.bound} if self.bound else self._parts()
+        return json.dumps({**name, **rest}, sort_keys=True, separators=(",", ":"))
+
+    def _parts(self) -> dict[str, object]:
+        """What a decision is bound to, where nothing stands for it."""
+        return {
             "reason": self.reason,
             "approvers": list(self.approvers),
             "backups": list(self.backups),
@@ -127,7 +141,6 @@ class Ask:
             "escalate_in": _seconds(self.escalate_in),
             "exclude_editors": self.exclude_editors,
         }
-        return json.dumps(ruling, sort_keys=True, separators=(",", ":"))
 
 
 Ruling: TypeAlias = Allow | Deny | Ask

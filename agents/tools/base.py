@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from agents.core.calls import ToolReturn
+from agents.core.calls import Risk, ToolReturn
 from agents.core.codec import Json
 
 
@@ -22,6 +22,7 @@ class ToolSpec:
             gate that was taken away meanwhile is noticed.
         idempotent: Whether a call may run twice with the same effect as once.
         tags: Words by which policies know kinds of tools, such as `money` or `read-only`.
+        risk: The harm that a call can do, as the tool's author sees it.
         secret: Names of arguments that people are never shown, such as a password.
         shown: Names of arguments that are no secrets, whatever they look like, such as the number
             of an account.
@@ -33,6 +34,7 @@ class ToolSpec:
     gates: tuple[str, ...] = ()
     idempotent: bool = False
     tags: tuple[str, ...] = ()
+    risk: Risk = "medium"
     secret: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
 

@@ -81,7 +81,7 @@ async def test_what_a_gate_asks_is_bound_to_its_own_rule_and_kind(rule: str) -> 
 async def test_a_vote_counts_for_the_gate_whose_people_were_asked() -> None:
     stage = await asked(approval_gate(Plain("pay")))
     info = stage.question(ApprovalInfo)
-    vote = Vote(ruling=info.ruling, by="UMIA", editor="", editors=(), slot="b", edits=False)
+    vote = Vote(ruling=info.ruling, voters=("UMIA",), editor="", editors=(), slot="b", edits=False)
     left: list[tuple[str, CallInfo]] = [("a", info), ("b", info), ("c", info)]
     counted, then = vote.cast(GateState(), left)
     assert counted.agreed == {"b": info.ruling}
