@@ -126,6 +126,6 @@ async def test_a_policy_is_told_the_risk_of_a_tool() -> None:
 def test_a_risk_that_does_not_exist_is_refused() -> None:
     with pytest.raises(AgentConfigError, match="use 'low', 'medium', 'high', 'critical'"):
 
-        @tool(risk="huge")  # type: ignore[call-overload]
+        @tool(risk="huge")  # type: ignore[call-overload, untyped-decorator]
         def wipe() -> None:
             """Wipe."""
