@@ -1,0 +1,165 @@
+"""The entries of a policy file that also have a short form, and what all entries have in common.
+
+`edit: yes`, `remind: 15m` and `route: dm` become the same models as the long forms.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+
+from bot.policy.values import (
+    DAY_S,
+    HOUR_S,
+    LONGEST_S,
+    MINUTE_S,
+    ChannelId,
+    as_tuple,
+    between,
+    refuse,
+    unknown,
+    wrong_type,
+)
+
+Expires = Annotated[
+    int, BeforeValidator(between(MINUTE_S, 30 * DAY_S, "1m to 30d"), json_schema_input_type=str)
+]
+MaxAge = Annotated[
+    int, BeforeValidator(between(MINUTE_S, 24 * HOUR_S, "1m to 24h"), json_schema_input_type=str)
+]
+MaxTime = Annotated[
+    int, BeforeValidator(between(1, 24 * HOUR_S, "1s to 24h"), json_schema_input_type=str)
+]
+Wait = Annotated[
+    int, BeforeValidator(between(1, LONGEST_S, "1s to a year"), json_schema_input_type=str)
+]
+
+
+class Entry(BaseModel):
+    """A map of the policy file: strict, frozen, and nothing in it is unknown."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_map(cls, value: object) -> object:
+        if not isinstance(value, dict | cls):
+            wrong_type(value, "a map")
+        return value
+
+
+class Filled(Entry):
+    """A map in which no key may be left without a value."""
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _has_value(cls, value: object) -> object:
+        if value is None:
+            refuse("wrong_type", "it has no value", "write one, or leave the key out")
+        return value
+
+
+class RemindEntry(Filled):
+    """Reminders; `after` is 0 for never."""
+
+    after: Wait
+    times: int = Field(default=3, ge=1, le=6)
+
+
+class EditEntry(Filled):
+    """The people who may edit: `by` is None for whoever may approve now, and empty for nobody."""
+
+    by: Annotated[tuple[str, ...] | None, BeforeValidator(as_tuple)] = Field(min_length=1)
+
+
+class RejectEntry(Filled):
+    """How many different people end it by rejecting; 1 for any."""
+
+    count: int = Field(ge=2, le=10)
+
+
+class RouteEntry(Filled):
+    """Where the card goes: the id of a channel, or `thread`, or `dm`."""
+
+    channel: ChannelId
+
+
+class ReasonEntry(Filled):
+    """Whether approving and rejecting need a reason; None is optional."""
+
+    approve: Literal["optional", "required"] = "optional"
+    reject: Literal["optional", "required"] = "optional"
+
+
+class GrantsEntry(Filled):
+    """The limits of standing grants; `max_uses` is 0 for never."""
+
+    max_time: MaxTime
+    max_uses: int = Field(ge=1, le=100)
+    vary: Annotated[tuple[str, ...], BeforeValidator(as_tuple)] = ()
+
+
+class BreakGlassEntry(Filled):
+    """The people who may override, and the channel that hears of it; `by` is empty for nobody."""
+
+    by: Annotated[tuple[str, ...], BeforeValidator(as_tuple), Field(min_length=1)]
+    alert: ChannelId
+
+
+def read_edit(value: object) -> object:
+    """Read who may edit: no, yes, or a map."""
+    if isinstance(value, dict | EditEntry):
+        return value
+    if value is True or value == "yes":
+        return EditEntry.model_construct(by=None)
+    if value is False or value == "no":
+        return EditEntry.model_construct(by=())
+    raise unknown(value, "no, yes, or {by: [groups]}")
+
+
+def read_remind(value: object) -> object:
+    """Read reminders: never, a duration, or a map."""
+    if isinstance(value, dict | RemindEntry):
+        return value
+    if value == "never":
+        return RemindEntry.model_construct(after=0, times=0)
+    if not isinstance(value, str):
+        wrong_type(value, "never, a duration, or {after: 15m, times: 3}")
+    return {"after": value}
+
+
+def read_reject(value: object) -> object:
+    """Read how many reject: any, or a map."""
+    if isinstance(value, dict | RejectEntry):
+        return value
+    if value == "any":
+        return RejectEntry.model_construct(count=1)
+    raise unknown(value, "any, or {count: 2}")
+
+
+def read_route(value: object) -> object:
+    """Read where the card goes: thread, dm, or a map."""
+    if isinstance(value, dict | RouteEntry):
+        return value
+    if value in ("thread", "dm"):
+        return RouteEntry.model_construct(channel=value)
+    raise unknown(value, "thread, dm, or {channel: C…}")
+
+
+def read_grants(value: object) -> object:
+    """Read the limits of grants: never, or a map."""
+    if isinstance(value, dict | GrantsEntry):
+        return value
+    if value == "never":
+        return GrantsEntry.model_construct(max_time=0, max_uses=0, vary=())
+    raise unknown(value, "never, or {max_time: 1h, max_uses: 3}")
+
+
+def read_break_glass(value: object) -> object:
+    """Read who may override: no, or a map."""
+    if isinstance(value, dict | BreakGlassEntry):
+        return value
+    if value is False or value == "no":
+        return BreakGlassEntry.model_construct(by=(), alert="")
+    raise unknown(value, "no, or {by: [groups], alert: C…}")

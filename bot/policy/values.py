@@ -1,0 +1,263 @@
+"""Single values of a policy file: names, ids, durations, times, yes and no.
+
+Each refusal carries the code of the fault, what is wrong and what would be right.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import datetime, time
+from typing import Annotated, NoReturn
+from zoneinfo import ZoneInfo
+
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
+
+NAME = r"[a-z][a-z0-9-]{0,39}"
+"""The form of the names of rules, groups and stages (1.2)."""
+REQUIREMENT_NAME = r"[a-z][a-z0-9+-]{0,79}"
+"""The form of a requirement's own name; without one, it is the groups joined by `+`."""
+PERSON = r"[UW][A-Z0-9]{2,30}"
+USERGROUP = r"S[A-Z0-9]{2,30}"
+CHANNEL = r"[CG][A-Z0-9]{2,30}"
+
+MINUTE_S = 60
+HOUR_S = 60 * MINUTE_S
+DAY_S = 24 * HOUR_S
+LONGEST_S = 365 * DAY_S
+"""No duration may be longer: a mistyped number is more likely than such a wish."""
+
+_UNITS_S = {"w": 7 * DAY_S, "d": DAY_S, "h": HOUR_S, "m": MINUTE_S, "s": 1}
+_DURATION = re.compile("(?=[0-9])" + "".join(f"(?:(?P<{u}>[0-9]{{1,9}}){u})?" for u in _UNITS_S))
+_TURN = re.compile(r"[1-9][0-9]{0,3}[hdw]")
+_LOCAL = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d)?", re.ASCII)
+_CLOCK = re.compile(r"\d\d:\d\d", re.ASCII)
+_YES_NO = {"yes": True, "no": False}
+
+
+def fault(code: str, what: str, remedy: str) -> PydanticCustomError:
+    """The error of a faulty value.
+
+    Args:
+        code: One of the codes of faults.
+        what: What is wrong, as a clause.
+        remedy: What would be right, as a clause.
+    """
+    words: dict[str, object] = {"fault": what, "remedy": remedy}
+    return PydanticCustomError(code, "{fault}; {remedy}", words)
+
+
+def refuse(code: str, what: str, remedy: str) -> NoReturn:
+    """Refuse a value of a policy file; the arguments are those of `fault`."""
+    raise fault(code, what, remedy)
+
+
+def wrong_type(value: object, wanted: str) -> NoReturn:
+    """Refuse a value that is of another type than the wanted one."""
+    refuse("wrong_type", f"it is {kind(value)}", f"write {wanted}")
+
+
+def unknown(value: object, wanted: str) -> PydanticCustomError:
+    """The error of a value that is none of a few words and maps."""
+    if not isinstance(value, str):
+        return fault("wrong_type", f"it is {kind(value)}", f"write {wanted}")
+    return fault("bad_value", f"{value!r} is not known here", f"write {wanted}")
+
+
+def kind(value: object) -> str:
+    """The type of a value, as people say it."""
+    if isinstance(value, bool):
+        return "yes or no"
+    names = {str: "a text", int: "a number", float: "a number", list: "a list", dict: "a map"}
+    return "nothing" if value is None else names.get(type(value), "of another type")
+
+
+def seconds(text: str) -> int:
+    """Read a duration (1.20): whole numbers with a unit each, the largest unit first.
+
+    Raises:
+        ValueError: It is not such a text, is zero, or is longer than a year.
+    """
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise ValueError("it is not a duration")
+    numbers = match.groupdict(default="0")
+    total = sum(length * int(numbers[unit]) for unit, length in _UNITS_S.items())
+    if not 0 < total <= LONGEST_S:
+        raise ValueError("it is longer than a year" if total else "it is zero")
+    return total
+
+
+def between(least: int, most: int, words: str) -> Callable[[object], int]:
+    """Make a reader of durations that have a least and a most.
+
+    Args:
+        least: In seconds.
+        most: In seconds.
+        words: The limits as people read them, such as `1m to 30d`.
+    """
+
+    def read(value: object) -> int:
+        remedy = f"write such as 45s, 15m, 1h30m, 8h, 2d or 1w; from {words}"
+        if not isinstance(value, str):
+            refuse("bad_duration", f"it is {kind(value)}, and no duration", remedy)
+        try:
+            found = seconds(value)
+        except ValueError as error:
+            refuse("bad_duration", f"{value!r} cannot be used: {error}", remedy)
+        if not least <= found <= most:
+            refuse("bad_duration", f"{value!r} is not within {words}", remedy)
+        return found
+
+    return read
+
+
+def _shaped(code: str, shape: str, what: str) -> Callable[[object], str]:
+    form = re.compile(shape)
+
+    def read(value: object) -> str:
+        if not isinstance(value, str):
+            wrong_type(value, what)
+        if not form.fullmatch(value):
+            refuse(code, f"{value!r} does not have the right form", f"write {what}")
+        return value
+
+    return read
+
+
+def _turn(value: object) -> str:
+    remedy = "write whole hours, days or weeks: 12h, 1d, 1w"
+    if not isinstance(value, str) or not _TURN.fullmatch(value):
+        refuse("bad_duration", f"{value!r} is not the length of a turn", remedy)
+    if seconds_of_turn(value) > LONGEST_S:
+        refuse("bad_duration", f"{value!r} is longer than a year", remedy)
+    return value
+
+
+def seconds_of_turn(text: str) -> int:
+    """The length of a turn of a rotation, if no clock is moved in it."""
+    return int(text[:-1]) * _UNITS_S[text[-1]]
+
+
+def _local(value: object) -> datetime:
+    remedy = "write a local time such as 2026-11-02T09:00, without a zone"
+    if isinstance(value, datetime) and value.tzinfo is None:
+        return value
+    if not isinstance(value, str) or not _LOCAL.fullmatch(value):
+        refuse("bad_value", f"{value!r} is not a local time", remedy)
+    try:
+        return datetime.fromisoformat(value)
+    except ValueError:
+        refuse("bad_value", f"{value!r} is on no calendar", remedy)
+
+
+def _clock(value: object) -> str:
+    remedy = 'write hours and minutes in quotes: "20:00"'
+    if not isinstance(value, str) or not _CLOCK.fullmatch(value):
+        refuse("bad_value", f"{value!r} is not a time of the day", remedy)
+    try:
+        time.fromisoformat(value)
+    except ValueError:
+        refuse("bad_value", f"{value!r} is on no clock", remedy)
+    return value
+
+
+def _zone(value: object) -> str:
+    if not isinstance(value, str):
+        wrong_type(value, "the name of a zone, such as Europe/Berlin")
+    try:
+        ZoneInfo(value)
+    except (ValueError, OSError):  # ZoneInfoNotFoundError is a KeyError
+        pass
+    except KeyError:
+        pass
+    else:
+        return value
+    refuse("bad_value", f"{value!r} is not a zone", "write one such as Europe/Berlin or UTC")
+
+
+def _yes_no(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    if not isinstance(value, str):
+        wrong_type(value, "yes or no")
+    if value not in _YES_NO:
+        refuse("bad_value", f"{value!r} is neither yes nor no", "write yes or no")
+    return _YES_NO[value]
+
+
+def only_true(value: object) -> bool:
+    """Read a switch that can only be switched on."""
+    if value is not True:
+        refuse("bad_value", f"{value!r} means nothing here", "write true, or leave it out")
+    return True
+
+
+def _reason(value: object) -> str:
+    if not isinstance(value, str):
+        wrong_type(value, "a text")
+    if not value.strip():
+        refuse("bad_value", "it is empty", "say in a few words why nobody may do that")
+    return value
+
+
+def as_tuple(value: object) -> object:
+    """YAML has lists where strict tuples are wanted."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+Name = Annotated[
+    str,
+    BeforeValidator(
+        _shaped(
+            "bad_name",
+            NAME,
+            "a small letter, then up to 39 small letters, digits and hyphens",
+        )
+    ),
+    Field(pattern=f"^{NAME}$"),
+]
+RequirementName = Annotated[
+    str,
+    BeforeValidator(
+        _shaped(
+            "bad_name",
+            REQUIREMENT_NAME,
+            "a small letter, then up to 79 small letters, digits, hyphens and plus signs",
+        )
+    ),
+    Field(pattern=f"^{REQUIREMENT_NAME}$"),
+]
+PersonId = Annotated[
+    str,
+    BeforeValidator(_shaped("bad_id", PERSON, "the id of a person (U… or W…)")),
+    Field(pattern=f"^{PERSON}$"),
+]
+UsergroupId = Annotated[
+    str,
+    BeforeValidator(_shaped("bad_id", USERGROUP, "the id of a user group (S…)")),
+    Field(pattern=f"^{USERGROUP}$"),
+]
+ChannelId = Annotated[
+    str,
+    BeforeValidator(_shaped("bad_id", CHANNEL, "the id of a channel (C… or G…)")),
+    Field(pattern=f"^{CHANNEL}$"),
+]
+Place = Annotated[
+    str,
+    BeforeValidator(
+        _shaped(
+            "bad_id",
+            f"{CHANNEL}|direct",
+            "ids of channels (C… or G…), or direct for direct messages",
+        )
+    ),
+    Field(pattern=f"^({CHANNEL}|direct)$"),
+]
+Turn = Annotated[str, BeforeValidator(_turn), Field(pattern="^[1-9][0-9]{0,3}[hdw]$")]
+LocalTime = Annotated[datetime, BeforeValidator(_local, json_schema_input_type=str)]
+ClockTime = Annotated[str, BeforeValidator(_clock), Field(pattern="^[0-9]{2}:[0-9]{2}$")]
+Zone = Annotated[str, BeforeValidator(_zone)]
+YesNo = Annotated[bool, BeforeValidator(_yes_no, json_schema_input_type=bool | str)]
+Reason = Annotated[str, BeforeValidator(_reason), Field(min_length=1)]

@@ -1,0 +1,91 @@
+"""The models of a policy file: what one entry by itself must be."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from bot.policy.model import ApproveEntry, AskEntry, PolicyFile, RequesterEntry, Then, When
+from tests.support.policies import POLICIES
+
+
+@pytest.mark.parametrize("name", sorted(POLICIES))
+def test_the_named_policies_of_the_cases_are_read(name: str) -> None:
+    assert PolicyFile.model_validate(POLICIES[name]).version == 1
+
+
+def test_an_absent_field_is_taken_whole_from_the_defaults() -> None:
+    defaults = AskEntry.model_validate(
+        {"approve": [{"from": ["sre"]}], "expires": "1h30m", "remind": {"after": "5m", "times": 2}}
+    )
+    one = AskEntry.model_validate({"remind": "10m"}).over(defaults)
+    assert one.expires == 5_400
+    assert one.remind is not None
+    assert (one.remind.after, one.remind.times) == (600, 3)
+    assert [item.title for item in one.requirements] == ["sre"]
+
+
+def test_who_names_approvers_takes_no_stages_from_the_defaults() -> None:
+    stages = [
+        {"name": "team", "approve": [{"from": ["sre"]}]},
+        {"name": "lead", "approve": [{"from": ["leads"]}]},
+    ]
+    defaults = AskEntry.model_validate({"stages": stages})
+    own = AskEntry.model_validate({"approve": [{"from": ["sre", "leads"]}]}).over(defaults)
+    assert own.stages is None
+    assert [item.title for item in own.requirements] == ["sre+leads"]
+    assert len(AskEntry().over(defaults).requirements) == 2
+
+
+@pytest.mark.parametrize(
+    ("short", "by"),
+    [("yes", None), (True, None), ("no", ()), (False, ()), ({"by": ["sre"]}, ("sre",))],
+)
+def test_who_may_edit_has_short_forms(short: object, by: object) -> None:
+    edit = AskEntry.model_validate({"edit": short}).edit
+    assert edit is not None
+    assert edit.by == by
+
+
+def test_never_any_and_no_are_told_apart_from_absent() -> None:
+    one = AskEntry.model_validate(
+        {"remind": "never", "reject": "any", "grants": "never", "break_glass": "no", "route": "dm"}
+    )
+    assert one.remind is not None
+    assert one.reject is not None
+    assert one.grants is not None
+    assert one.break_glass is not None
+    assert one.route is not None
+    assert (one.remind.after, one.reject.count, one.grants.max_uses) == (0, 1, 0)
+    assert (one.break_glass.by, one.route.channel) == ((), "dm")
+    assert AskEntry().grants is None
+
+
+@pytest.mark.parametrize("value", ["maybe", {}, {"deny": "x", "ask": {}}, {"allow": True}, None])
+def test_what_follows_is_exactly_one_of_three(value: object) -> None:
+    with pytest.raises(ValidationError, match="write allow"):
+        Then.model_validate(value)
+
+
+@pytest.mark.parametrize("value", [{}, {"in": ["sre"], "not_in": ["sre"]}])
+def test_requesters_are_in_or_not_in(value: object) -> None:
+    with pytest.raises(ValidationError, match="exactly one"):
+        RequesterEntry.model_validate(value)
+
+
+@pytest.mark.parametrize("key", ["tool", "tags", "risk", "gated", "args", "channel", "agent"])
+def test_a_key_without_a_value_is_refused(key: str) -> None:
+    with pytest.raises(ValidationError, match="it has no value"):
+        When.model_validate({key: None})
+
+
+@pytest.mark.parametrize("key", ["tool", "tags", "risk", "args", "channel", "agent"])
+def test_a_condition_that_lists_nothing_is_refused(key: str) -> None:
+    with pytest.raises(ValidationError, match="at least 1 item"):
+        When.model_validate({key: []})
+
+
+@pytest.mark.parametrize("count", [0, 11, True, "2", 1.5])
+def test_a_count_is_a_whole_number_from_one_to_ten(count: object) -> None:
+    with pytest.raises(ValidationError):
+        ApproveEntry.model_validate({"from": ["sre"], "count": count})
