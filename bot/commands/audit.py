@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.commands.call import Call
 from bot.config import stores
-from bot.core.audit import json_line, line, story
+from bot.core.story import json_line, line, story
 from bot.errors import BotError
 from bot.redaction.active import in_force
 

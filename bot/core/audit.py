@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime
 from enum import StrEnum
 
 from agents.core.observers import WorkStarting
 from bot.questions.form import ask_of
 from bot.redaction.call import NO_NAMES, Names, mask_data
 from bot.redaction.mask import mask
-from storage.base import AuditStore, Storage
+from storage.base import AuditStore
 from storage.records import Approval, AuditEntry, Decision, Status
 
-MOST = 100_000
-"""Entries of one thread that are read."""
 _LONGEST = 4_000
 """Characters of one text of the evidence. The whole of it is in the record that it comes from."""
 
@@ -50,9 +47,6 @@ class Act(StrEnum):
     TURN_FAILED = "turn_failed"
     RESTORED = "restored"  # the database went back to a copy: what came after is not on record
     FORGOTTEN = "forgotten"  # the thread was deleted; its audit lost its content
-
-
-_ORDER = {act: place for place, act in enumerate(Act)}
 
 
 async def note(  # noqa: PLR0913 - the parts of one fact, given by name
@@ -99,7 +93,7 @@ def entry_of(
     if masks.shown:  # for who reads it: it is masked once more then
         given["declared_shown"] = list(masks.shown)
     # Masked before it is cut: half of a secret would not be recognised.
-    detail = _short(_masked(json.loads(json.dumps(given, default=str)), masks))
+    detail = _short(masked_evidence(json.loads(json.dumps(given, default=str)), masks))
     return AuditEntry(
         entry_id=f"{key}:{act}",
         at_ms=at_ms,
@@ -303,18 +297,19 @@ _CALLS = frozenset({"arguments", "before", "edited", "asked", "answer"})
 """Evidence that says what ran: masked like a card, so that a reviewer sees what people saw."""
 
 
-def _masked(detail: object, masks: Names) -> dict[str, object]:
-    """Mask evidence: what ran like a card, all else as strictly as the log."""
+def masked_evidence(detail: object, masks: Names) -> dict[str, object]:
+    """Mask evidence: what ran like a card, all else as strictly as the log.
+
+    Args:
+        detail: JSON data.
+        masks: What the author of a tool says of the arguments.
+    """
     if not isinstance(detail, dict):
         return {}
     return {
         name: mask_data(item, masks) if name in _CALLS else mask(name, item)
         for name, item in detail.items()
     }
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    return tuple(str(one) for one in value) if isinstance(value, list) else ()
 
 
 def _parsed(text: str) -> object:
@@ -349,91 +344,4 @@ async def note_start(store: AuditStore, start: WorkStarting, at_ms: int) -> None
         address=start.address,
         masks=Names(secret=start.secret, shown=start.shown),
         arguments=dict(start.arguments),
-    )
-
-
-async def story(
-    storage: Storage, *, thread_id: str = "", approval_id: str = ""
-) -> list[AuditEntry]:
-    """Read what is on record of a thread, or of one approval, in the order in which it happened.
-
-    Args:
-        storage: Open.
-        thread_id: Of which thread.
-        approval_id: Of which approval; its gated call is part of it.
-
-    Raises:
-        RecordNotFoundError: There is no such approval.
-    """
-    if not approval_id:
-        return _in_order(await storage.audit.of_thread(thread_id, limit=MOST))
-    approval = await storage.approvals.get(approval_id)
-    entries = await storage.audit.of_thread(approval.thread_id, limit=MOST)
-    return _in_order(one for one in entries if _concerns(one, approval))
-
-
-def _concerns(entry: AuditEntry, approval: Approval) -> bool:
-    if entry.approval_id:
-        return entry.approval_id == approval.approval_id
-    here = (approval.checkpoint_id, approval.address)
-    return (entry.detail.get("checkpoint"), entry.detail.get("address")) == here
-
-
-def _in_order(entries: Iterable[AuditEntry]) -> list[AuditEntry]:
-    """Sort by time; within a millisecond, in the order in which such acts follow each other."""
-    last = len(_ORDER)
-    return sorted(
-        entries,
-        key=lambda one: (
-            one.at_ms,
-            _ORDER.get(Act(one.action), last) if one.action in set(Act) else last,
-            one.entry_id,
-        ),
-    )
-
-
-def line(entry: AuditEntry) -> str:
-    """Write an entry for a terminal: when, what, who, what about, and the evidence."""
-    words = [_when(entry.at_ms), entry.action]
-    if entry.actor_id:
-        words.append(f"by {entry.actor_id}")
-    if entry.approval_id:
-        words.append(entry.approval_id)
-    words += [f"{name}={_dump(item)}" for name, item in _evidence(entry).items()]
-    if entry.erased:
-        words.append("(content deleted)")
-    return "  ".join(words)
-
-
-def json_line(entry: AuditEntry) -> str:
-    """Write an entry as one JSON object on one line."""
-    return json.dumps(
-        {
-            "at": _when(entry.at_ms),
-            "action": entry.action,
-            "thread_id": entry.thread_id,
-            "approval_id": entry.approval_id,
-            "by": entry.actor_id,
-            "evidence": _evidence(entry),
-            **({"erased": True} if entry.erased else {}),
-        }
-    )
-
-
-def _evidence(entry: AuditEntry) -> dict[str, object]:
-    """Masked again: with the rules of today."""
-    return _masked(entry.detail, Names(shown=_texts(entry.detail.get("declared_shown"))))
-
-
-def _when(at_ms: int) -> str:
-    at = datetime.fromtimestamp(at_ms / 1000, UTC)
-    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _dump(item: object) -> str:
-    """Write a value so that nothing in it can forge a line, or move the terminal's cursor."""
-    text = item if isinstance(item, str) and item else json.dumps(item, ensure_ascii=False)
-    return "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
-        for char in text
     )

@@ -14,7 +14,7 @@ import pytest
 
 from agents.core.checkpoint import CheckpointStatus
 from agents.models import say
-from bot.core.audit import story
+from bot.core.story import story
 from bot.core.threads import CANNOT_READ
 from storage.base import Storage
 from storage.mongo import Driver, MongoStorage

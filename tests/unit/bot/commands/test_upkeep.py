@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bot.commands.cli import FAILED, main
-from bot.core.audit import story
+from bot.core.story import story
 from storage.base import Storage
 from storage.mongo import MongoStorage
 from storage.sqlite import SqliteStorage

@@ -12,7 +12,8 @@ import pytest
 
 from agents.models import call, say
 from bot.core import audit
-from bot.core.audit import Act, json_line, line, note, note_decision, story
+from bot.core.audit import Act, note, note_decision
+from bot.core.story import json_line, line, story
 from bot.errors import (
     ApprovalClosedError,
     DeliveryError,

@@ -12,8 +12,9 @@ from agents import Agent, ChatModelAgent, ScriptedModel, guard, tool
 from agents.gates.rulings import Judgement
 from agents.models import call, say
 from agents.policy import Ask as AskPeople, Condition, Deny, Rule, RulePolicy
-from bot.core.audit import note_decision, note_edit, story
+from bot.core.audit import note_decision, note_edit
 from bot.core.edits import Edits
+from bot.core.story import story
 from bot.core.upkeep.forgetting import KEPT
 from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError
 from bot.ports import CheckedCall

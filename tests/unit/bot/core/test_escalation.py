@@ -11,7 +11,7 @@ from typing import NoReturn
 import pytest
 
 from agents.models import call, say
-from bot.core.audit import story
+from bot.core.story import story
 from bot.errors import ApprovalClosedError, DeliveryError, NotApproverError
 from bot.observability.instrument import MeteredStorage
 from bot.observability.metrics import Metrics

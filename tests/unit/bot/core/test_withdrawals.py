@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from agents.models import call, say
-from bot.core.audit import story
 from bot.core.inbox import NO_TURN
+from bot.core.story import story
 from bot.core.withdrawals import LONGEST_SAID, MOST_SAID, looks_like_withdrawal, said_of
 from bot.errors import ApprovalClosedError, InvalidInputError, NotApproverError, OutdatedCardError
 from bot.layout.action_ids import ActionId

@@ -13,8 +13,8 @@ import pytest
 from agents import Agent, ChatModelAgent, ScriptedModel, guard, tool
 from agents.models import call, say
 from agents.policy import Ask, Rule, RulePolicy
-from bot.core.audit import story
 from bot.core.edits import Edits
+from bot.core.story import story
 from bot.errors import ApprovalClosedError, NotApproverError
 from bot.people.outlook import MOST_MEMBERS, Outlook
 from bot.ports import CheckedCall

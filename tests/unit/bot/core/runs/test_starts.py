@@ -14,9 +14,9 @@ from agents import Agent, AskAgain, ChatModelAgent, ScriptedModel, StartingCall,
 from agents.gates import approval_gate
 from agents.models import call, say
 from agents.policy import Allow, Ask, Policy, Rule, RulePolicy
-from bot.core.audit import story
 from bot.core.runs.outcome import Run, RunState, run_of
 from bot.core.runs.starts import Starts
+from bot.core.story import story
 from bot.errors import NotApproverError
 from bot.questions.record import deciders_from
 from storage.records import Approval, Decision, Kind, Status

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agents.models import call, say
-from bot.core.audit import story
+from bot.core.story import story
 from bot.core.upkeep.forgetting import KEPT, Forgetting, Retention
 from bot.core.work import FORGETTING_LEASE
 from storage.errors import RecordNotFoundError, StoreUnavailableError

@@ -11,7 +11,7 @@ import pytest
 
 from agents.models import call, say
 from bot.commands.cli import FAILED, main
-from bot.core.audit import story
+from bot.core.story import story
 from bot.core.upkeep.restoring import Restoring
 from bot.errors import NotApproverError
 from bot.slack.cards import card_for
