@@ -292,7 +292,7 @@ RESTARTED = (
 """Fields of an approval whose reminders and escalation begin anew, with those who are asked now."""
 POSTS = Codec("post", Post, key="post_id", added=("failure",))
 WHISPERS = Codec("whisper", Whisper, key="whisper_id", added=("withdraw_json",))
-AUDIT = Codec("audit entry", AuditEntry, key="entry_id", added=("erased",))
+AUDIT = Codec("audit entry", AuditEntry, key="entry_id", added=("erased", "team_id", "for_id"))
 
 
 def stored_checkpoint(

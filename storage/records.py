@@ -384,3 +384,12 @@ class AuditEntry:
     """JSON data: the evidence."""
     erased: bool = False
     """Whether its content was deleted with its thread: what is left are ids, names and numbers."""
+    team_id: str = ""
+    """The workspace: the thread's, where there is one."""
+    for_id: str = ""
+    """On whose behalf: the Slack user id of whoever delegated; empty when for oneself."""
+
+    def __post_init__(self) -> None:
+        """Take the workspace from the thread."""
+        if not self.team_id:
+            object.__setattr__(self, "team_id", self.thread_id.partition(":")[0])

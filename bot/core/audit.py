@@ -7,7 +7,8 @@ again after a crash has the same id, and is kept once.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 
 from agents.core.observers import WorkStarting
@@ -24,29 +25,52 @@ _LONGEST = 4_000
 class Act(StrEnum):
     """An act that the audit notes. Stored: version 1, must stay readable."""
 
+    POLICY_LOADED = "policy_loaded"  # a policy file came into force
+    POLICY_REFUSED = "policy_refused"  # a faulty one did not: the last good one stays in force
+    DELEGATED = "delegated"  # somebody lends their own right to somebody else
+    DELEGATION_ENDED = "delegation_ended"
+    AWAY = "away"  # somebody is not to be mentioned until then
     MESSAGE_REFUSED = "message_refused"  # a message was not passed on to the agent
+    ALLOWED = "allowed"  # a rule lets the call run: nobody is asked
+    DENIED = "denied"  # a rule forbids the call
+    GRANT_USED = "grant_used"  # a standing grant lets the call run: nobody is asked
     REQUESTED = "requested"  # people were asked: an approval, a question, a call in doubt
     UNDELIVERABLE = "undeliverable"  # Slack will never take a card or a text
     REMINDED = "reminded"
+    HANDED_OVER = "handed_over"  # somebody else is on duty, and was mentioned
     ESCALATED = "escalated"  # nobody decided for so long that the backup people are asked, too
+    CLAIMED = "claimed"  # somebody says that they look at it
+    CLAIM_ENDED = "claim_ended"
+    SNOOZED = "snoozed"
+    ASKED_BACK = "asked_back"  # a question about the call, or its answer: nothing is decided
     OPENED = "opened"  # somebody has read all details of a card
     REVEALED = "revealed"  # somebody was shown what only looks like a secret
     REFUSED = "refused"  # a click, a form or a reply that decided nothing
+    EDIT_REFUSED = "edit_refused"  # an edit that changed nothing
     EDITED = "edited"  # a person changed the call, and others are asked about it now
+    VOTE_DROPPED = "vote_dropped"  # whose it was may no longer decide
+    TAKEN_BACK = "taken_back"  # somebody removed their vote
+    VOTED = "voted"
+    BROKE_GLASS = "broke_glass"  # run without those who should decide, who were told
     DECIDED = "decided"  # by a person
     EXPIRED = "expired"  # nobody decided in time
     CANCELLED = "cancelled"  # nobody has to decide any more
     WITHDRAWN = "withdrawn"  # whoever asked took it back; once also what is now `unusable`
+    SUPERSEDED = "superseded"  # it is asked anew, or its run is over
     UNDECIDABLE = "undecidable"  # there was nobody who could decide, and nobody was asked
     UNUSABLE = "unusable"  # a decision that the run could not use
+    GRANTED = "granted"  # a standing grant, together with an approval
+    GRANT_ENDED = "grant_ended"
     RESUMED = "resumed"  # the run was told of it
     LAPSED = "lapsed"  # a decision did not start its call: people are asked anew
     STARTED = "started"  # a gated call is about to run
     EXECUTED = "executed"  # a call has run
+    DOUBTED = "doubted"  # a call may have run: its process died
     ANSWERED_TOOL = "answered_tool"  # a call has its result without having run
     TURN_FAILED = "turn_failed"
     RESTORED = "restored"  # the database went back to a copy: what came after is not on record
     FORGOTTEN = "forgotten"  # the thread was deleted; its audit lost its content
+    CHECKPOINT = "checkpoint"  # the chain is kept from here on: what was before may be deleted
 
 
 async def note(  # noqa: PLR0913 - the parts of one fact, given by name
@@ -57,21 +81,35 @@ async def note(  # noqa: PLR0913 - the parts of one fact, given by name
     at_ms: int,
     about: Approval | str,
     by: str = "",
+    behalf_of: str = "",
+    team_id: str = "",
     masks: Names = NO_NAMES,
     **evidence: object,
 ) -> None:
     """Put something on record; the same act under the same key is kept once. See `entry_of`."""
-    entry = entry_of(act, key=key, at_ms=at_ms, about=about, by=by, masks=masks, **evidence)
+    entry = entry_of(
+        act,
+        key=key,
+        at_ms=at_ms,
+        about=about,
+        by=by,
+        behalf_of=behalf_of,
+        team_id=team_id,
+        masks=masks,
+        **evidence,
+    )
     await store.append(entry)
 
 
-def entry_of(
+def entry_of(  # noqa: PLR0913 - the parts of one fact, given by name
     act: Act,
     *,
     key: str,
     at_ms: int,
     about: Approval | str,
     by: str = "",
+    behalf_of: str = "",
+    team_id: str = "",
     masks: Names = NO_NAMES,
     **evidence: object,
 ) -> AuditEntry:
@@ -83,6 +121,8 @@ def entry_of(
         at_ms: When.
         about: The approval, or the id of the thread.
         by: Who: a Slack user id; empty for the program itself.
+        behalf_of: Whose right they use: of whoever delegated it; empty for their own.
+        team_id: The workspace, where there is no thread that says it.
         masks: What the author of a tool says of the arguments in the evidence.
         evidence: JSON data; masked here, and long texts are cut.
     """
@@ -101,6 +141,8 @@ def entry_of(
         thread_id=thread_id,
         approval_id=approval_id,
         actor_id=by,
+        team_id=team_id,
+        for_id=behalf_of,
         detail=detail if isinstance(detail, dict) else {},
     )
 
@@ -182,6 +224,66 @@ def _act_of(decision: Decision) -> Act:
             return Act.CANCELLED
         case _:
             return Act.DECIDED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoteEvidence:
+    """The grounds on which a vote was counted (7.5).
+
+    Attributes:
+        payload: Id of the payload of Slack that brought it.
+        person: The person, as looked up at that moment: a plain mapping.
+        groups: Names of the groups by which they count.
+        groups_read_ms: When these were looked up.
+        shown: Digest of the call as the person saw it.
+        digest: Digest of the call that the vote is for.
+        ruling: Digest of the ruling.
+        file: Hash of the policy file in force; empty when there is none.
+        for_id: On whose behalf they vote; empty for themselves.
+    """
+
+    payload: str
+    person: Mapping[str, object]
+    groups: Sequence[str]
+    groups_read_ms: int
+    shown: str
+    digest: str
+    ruling: str
+    file: str = ""
+    for_id: str = ""
+
+
+def vote_entry(
+    approval: Approval, choice: str, evidence: VoteEvidence, *, by: str, at_ms: int, note: str = ""
+) -> AuditEntry:
+    """The entry that says how somebody voted, and why that counts.
+
+    Args:
+        approval: As it is with the vote: its revision tells apart the votes of one person.
+        choice: `approve`, `reject`, or how a doubt is settled.
+        evidence: The grounds; all of them are kept, also where they are empty.
+        by: Whose vote.
+        at_ms: When.
+        note: What the person wrote beside it.
+    """
+    return entry_of(
+        Act.VOTED,
+        key=f"{approval.approval_id}:{approval.revision}:{by}",
+        at_ms=at_ms,
+        about=approval,
+        by=by,
+        behalf_of=evidence.for_id,
+        choice=choice,
+        note=note,
+        payload=evidence.payload or None,
+        person=dict(evidence.person),
+        groups=list(evidence.groups),
+        groups_read_ms=evidence.groups_read_ms,
+        shown=evidence.shown or None,
+        digest=evidence.digest or None,
+        ruling=evidence.ruling or None,
+        file=evidence.file or None,
+    )
 
 
 async def note_edit(store: AuditStore, before: Approval, after: Approval, at_ms: int) -> None:

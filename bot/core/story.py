@@ -62,6 +62,8 @@ def line(entry: AuditEntry) -> str:
     words = [_when(entry.at_ms), entry.action]
     if entry.actor_id:
         words.append(f"by {entry.actor_id}")
+    if entry.for_id:
+        words.append(f"for {entry.for_id}")
     if entry.approval_id:
         words.append(entry.approval_id)
     words += [f"{name}={_dump(item)}" for name, item in _evidence(entry).items()]
@@ -79,6 +81,7 @@ def json_line(entry: AuditEntry) -> str:
             "thread_id": entry.thread_id,
             "approval_id": entry.approval_id,
             "by": entry.actor_id,
+            **({"for": entry.for_id} if entry.for_id else {}),
             "evidence": _evidence(entry),
             **({"erased": True} if entry.erased else {}),
         }

@@ -183,7 +183,9 @@ CREATE TABLE IF NOT EXISTS audit (
     approval_id TEXT NOT NULL,
     actor_id TEXT NOT NULL,
     detail TEXT NOT NULL,
-    erased INTEGER NOT NULL
+    erased INTEGER NOT NULL,
+    team_id TEXT NOT NULL,
+    for_id TEXT NOT NULL
 );
 CREATE INDEX IF NOT EXISTS audit_thread ON audit (thread_id, at_ms, entry_id);
 
@@ -283,6 +285,8 @@ CREATE INDEX IF NOT EXISTS threads_active ON threads (active_ms, thread_id);
 CREATE INDEX IF NOT EXISTS whispers_place ON whispers (channel_id, thread_ts);
 CREATE INDEX IF NOT EXISTS whispers_created ON whispers (created_ms);
 ALTER TABLE audit ADD COLUMN erased INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE audit ADD COLUMN team_id TEXT NOT NULL DEFAULT '';
+ALTER TABLE audit ADD COLUMN for_id TEXT NOT NULL DEFAULT '';
 ALTER TABLE approvals ADD COLUMN requesters_json TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE approvals ADD COLUMN members_json TEXT NOT NULL DEFAULT '';
 ALTER TABLE approvals ADD COLUMN ruling_json TEXT NOT NULL DEFAULT '';

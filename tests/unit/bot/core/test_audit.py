@@ -12,7 +12,7 @@ import pytest
 
 from agents.models import call, say
 from bot.core import audit
-from bot.core.audit import Act, note, note_decision
+from bot.core.audit import Act, VoteEvidence, note, note_decision, vote_entry
 from bot.core.story import json_line, line, story
 from bot.errors import (
     ApprovalClosedError,
@@ -332,6 +332,64 @@ def test_every_act_is_documented() -> None:
     text = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
     section = text.partition("| entry |")[2].partition("\n\n")[0]
     assert [act for act in Act if f"`{act}`" not in section] == []
+
+
+async def test_a_vote_is_on_record_with_all_its_grounds(storage: SqliteStorage) -> None:
+    """A103: the vote of a delegate, by the shape that Slack's ids have."""
+    approval = an_approval()
+    grounds = VoteEvidence(
+        payload="5012345678901.1234567890123.0a1b2c3d4e5f60718293a4b5c6d7e8f9",
+        person={"user_id": BEN, "team_id": "T1", "name": "Ben", "is_guest": False},
+        groups=["security"],
+        groups_read_ms=START_MS,
+        shown="a" * 64,
+        digest="b" * 64,
+        ruling="c" * 64,
+        file="d" * 64,
+        for_id=ADA,
+    )
+
+    await storage.audit.append(
+        vote_entry(approval, "approve", grounds, by=BEN, at_ms=START_MS, note="fine")
+    )
+
+    (made,) = await story(storage, thread_id=approval.thread_id)
+    assert (made.action, made.actor_id, made.for_id) == ("voted", BEN, ADA)
+    assert made.detail == {
+        "choice": "approve",
+        "note": "fine",
+        "payload": grounds.payload,
+        "person": dict(grounds.person),
+        "groups": ["security"],
+        "groups_read_ms": START_MS,
+        "shown": "a" * 64,
+        "digest": "b" * 64,
+        "ruling": "c" * 64,
+        "file": "d" * 64,
+    }
+    assert f"by {BEN}  for {ADA}" in line(made)
+    assert json.loads(json_line(made))["for"] == ADA
+
+
+def test_grounds_that_are_missing_are_on_record_as_missing() -> None:
+    bare = VoteEvidence(
+        payload="", person={}, groups=(), groups_read_ms=0, shown="", digest="", ruling=""
+    )
+    made = vote_entry(an_approval(), "reject", bare, by=BEN, at_ms=START_MS)
+    grounds = {"payload", "person", "groups", "groups_read_ms", "shown", "digest", "ruling", "file"}
+    assert grounds <= set(made.detail)
+
+
+async def test_two_votes_of_one_person_are_two_entries(storage: SqliteStorage) -> None:
+    bare = VoteEvidence(
+        payload="p", person={}, groups=(), groups_read_ms=0, shown="", digest="", ruling=""
+    )
+    first = an_approval()
+    for approval in (first, replace(first, revision=first.revision + 1)):
+        for _ in range(2):  # once more after a crash
+            made = vote_entry(approval, "approve", bare, by=BEN, at_ms=START_MS)
+            await storage.audit.append(made)
+    assert len(await story(storage, thread_id=first.thread_id)) == 2
 
 
 # ---- reading -----------------------------------------------------------------------------------
