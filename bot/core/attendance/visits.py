@@ -273,9 +273,9 @@ class Attendance:
         try:
             approval, drawn = await self._drawing.draw(approval, visit)
             if drawn is not None and not self._nudges.is_quiet(approval, now):
-                await self._drawing.mark(
-                    approval, drawn.card_ts, drawn.revision
-                )  # what follows may fail
+                # What follows may fail. Without the lease it is nobody's: see `_make_good`.
+                if not await self._drawing.mark(approval, drawn.card_ts, drawn.revision):
+                    return _Outcome(approval, None, drawn=drawn)
                 drawn = None
             due_ms = await self._nudge(approval, now, look_first=was_escalated)
             return _Outcome(approval, due_ms, drawn=drawn)

@@ -219,6 +219,27 @@ async def test_i8_a_card_that_was_posted_twice_over_a_sleep_is_removed_once(
     assert len(world.notifier.standing) == (1 if fault is None else 2)
 
 
+async def test_i8_a_card_that_was_posted_twice_is_removed_where_a_reminder_was_due_as_well(
+    storage: SqliteStorage,
+) -> None:
+    world = await two(storage, is_drawn=True)
+    notifier, name = world.notifier, world.approval.approval_id
+
+    async def be_gone() -> None:  # somebody has deleted the card; the sleep comes with the new one
+        notifier.deleted.add(name)
+        del notifier.cards[name]
+        notifier.standing.clear()
+        notifier.event = world.sleep
+
+    notifier.point, notifier.event = "read", be_gone
+    world.first.clock.forward(minutes=16)
+    await world.first.attendance.redraw(name)
+    card = await world.shown()
+    assert card.status is Status.REJECTED
+    assert notifier.reminders == []
+    assert notifier.standing == [(await storage.approvals.get(name)).card_ts]
+
+
 async def test_i4_an_expiry_is_told_by_an_attendance_that_began_with_something_else(
     storage: SqliteStorage,
 ) -> None:
