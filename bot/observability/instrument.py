@@ -180,7 +180,6 @@ class MeteredApprovals:
         self.heads_of = store.heads_of
         self.newest_of = store.newest_of
         self.of_turn = store.of_turn
-        self.mark_run = store.mark_run
         self.undelivered = store.undelivered
         self.redraw = store.redraw
         self.count_due = store.count_due
@@ -269,6 +268,17 @@ class MeteredApprovals:
         if is_kept and drawn_revision is not None:
             self._activity.drawn(approval_id, drawn_revision)
         return is_kept
+
+    async def mark_run(
+        self, approval_id: str, *, was: str, run_json: str, now_ms: int, closes: bool = False
+    ) -> Approval | None:
+        """See `ApprovalStore.mark_run`."""
+        approval = await self._store.mark_run(
+            approval_id, was=was, run_json=run_json, now_ms=now_ms, closes=closes
+        )
+        if approval is not None and closes:
+            self._activity.closed(approval_id)
+        return approval
 
     async def close(self, approval_id: str) -> None:
         """See `ApprovalStore.close`."""

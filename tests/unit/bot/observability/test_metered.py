@@ -13,7 +13,7 @@ from bot.core.audit import Act
 from bot.observability.instrument import MeteredStorage
 from bot.observability.telemetry import Count, Telemetry, Time
 from storage.base import Storage
-from storage.records import DrawnCard, Kind
+from storage.records import DrawnCard, Kind, Status
 from storage.sqlite import SqliteStorage
 from tests.contract.builders import (
     APPROVAL_ID,
@@ -191,6 +191,17 @@ async def test_the_way_from_a_decision_to_its_card_and_its_run_is_timed(
     )
 
     assert (tally.of[Time.RESUME], tally.of[Time.REDRAW]) == (2, 1)
+
+
+@pytest.mark.parametrize("status", [Status.APPROVED, Status.REJECTED])
+async def test_each_decision_that_the_agent_has_gone_on_from_is_timed_once(
+    metered: Storage, tally: Tally, status: Status
+) -> None:
+    office = Office(metered, [call("pay", {"to": "Mia", "amount": 5}, id="c1"), say("Well.")])
+    await office.hear("<@UBOT> pay Mia")
+    await office.decide(await office.the_approval(), status)
+    assert office.shown() == ["Well."]
+    assert tally.of[Time.RESUME] == 1
 
 
 async def test_a_card_is_not_drawn_by_who_lost_the_lease(metered: Storage, tally: Tally) -> None:
