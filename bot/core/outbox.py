@@ -17,7 +17,7 @@ from datetime import timedelta
 
 from bot.clock import milliseconds
 from bot.core.audit import Act, note
-from bot.core.work import EPHEMERAL_RETRY, LEASE, RECORD_PATIENCE, ClaimedWork, Hold
+from bot.core.work import ATTENDANCE, EPHEMERAL_RETRY, LEASE, RECORD_PATIENCE, ClaimedWork, Hold
 from bot.errors import DeliveryError
 from bot.ports import Clock, Notifier, Spawn, Stream
 from storage.base import Storage
@@ -127,8 +127,10 @@ class Outbox:
             withdraw_json=json.dumps([approval.approval_id for approval in withdraw]),
         )
         kept = await self._record(ephemeral) if on_record else None
-        if kept is not False:
-            self.spawn(self._tell(ephemeral, withdraw, is_kept=bool(kept), address=address))
+        if kept:
+            self.spawn(self._tell_born(ephemeral, withdraw, address))
+        elif kept is None:
+            self.spawn(self._tell(ephemeral, withdraw, address=address))
 
     async def respond(self, address: str, text: str, *, thread_ts: str = "") -> bool:
         """Tell whoever clicked, by the address that came with the click; whether it was told."""
@@ -141,14 +143,42 @@ class Outbox:
             return False
         return True
 
-    async def tell(self, whisper_id: str) -> None:
-        """Tell a private answer that another process left; nothing when somebody has it."""
-        work = ClaimedWork(claim=self.storage.whispers.claim, owner=self.owner, clock=self.clock)
-        await work.do(whisper_id, self._tell_claimed)
+    async def tell(self, whisper_id: str, *, address: str = "") -> None:
+        """Tell a private answer that another process left; nothing when somebody has it.
 
-    async def _tell_claimed(self, hold: Hold[Whisper]) -> bool:
-        await self._tell(hold.record, await self._offered(hold.record), is_kept=True)
-        return True
+        Args:
+            whisper_id: Which.
+            address: See `send_ephemeral`.
+        """
+
+        async def work(hold: Hold[Whisper]) -> bool:
+            offered = await self._offered(hold.record)
+            await self._tell(hold.record, offered, deadline=hold.deadline, address=address)
+            return True
+
+        await self._work.do(whisper_id, work)
+
+    @property
+    def _work(self) -> ClaimedWork[Whisper]:
+        return ClaimedWork(
+            claim=self.storage.whispers.claim,
+            owner=self.owner,
+            clock=self.clock,
+            attendance=ATTENDANCE,
+        )
+
+    async def _tell_born(
+        self, ephemeral: Whisper, withdraw: Sequence[Approval], address: str
+    ) -> None:
+        """Tell a new answer under its own lease; what is left of that may not be enough."""
+        hold = self._work.born(ephemeral)
+        if hold is not None:
+            await self._tell(ephemeral, withdraw, deadline=hold.deadline, address=address)
+            return
+        await self.storage.whispers.release(
+            ephemeral.whisper_id, fence=ephemeral.fence, due_ms=self.clock()
+        )
+        await self.tell(ephemeral.whisper_id, address=address)
 
     async def _offered(self, ephemeral: Whisper) -> list[Approval]:
         """Read what its reader can take back; what is gone or cannot be read has no button."""
@@ -210,18 +240,13 @@ class Outbox:
         ephemeral: Whisper,
         withdraw: Sequence[Approval],
         *,
-        is_kept: bool,
+        deadline: float | None = None,
         address: str = "",
     ) -> None:
+        """Tell it; without a deadline it is not on record, and nobody else tells it."""
         due_ms: int | None = None
         try:
-            await self.notifier.send_ephemeral(
-                ephemeral.channel_id,
-                ephemeral.user_id,
-                ephemeral.text,
-                thread_ts=ephemeral.thread_ts,
-                withdraw=withdraw,
-            )
+            await self._send(ephemeral, withdraw, deadline)
         except DeliveryError as error:
             logger.warning(
                 "private answer not shown: %s", error, extra={"action": "whisper_failed"}
@@ -232,10 +257,25 @@ class Outbox:
                 address, ephemeral.text, thread_ts=ephemeral.thread_ts
             ):
                 due_ms = None
-        if is_kept:
+        if deadline is not None:
             await self.storage.whispers.release(
                 ephemeral.whisper_id, fence=ephemeral.fence, due_ms=due_ms
             )
+
+    async def _send(
+        self, ephemeral: Whisper, withdraw: Sequence[Approval], deadline: float | None
+    ) -> None:
+        try:
+            async with asyncio.timeout_at(deadline):
+                await self.notifier.send_ephemeral(
+                    ephemeral.channel_id,
+                    ephemeral.user_id,
+                    ephemeral.text,
+                    thread_ts=ephemeral.thread_ts,
+                    withdraw=withdraw,
+                )
+        except TimeoutError as error:
+            raise DeliveryError("chat.postEphemeral", "no answer in time") from error
 
     def _again(self, ephemeral: Whisper, error: DeliveryError) -> int | None:
         if error.is_permanent:

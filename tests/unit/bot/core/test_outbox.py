@@ -65,6 +65,44 @@ async def test_another_process_tells_what_a_crash_left(storage: SqliteStorage) -
     assert await left(second) == []
 
 
+@pytest.mark.parametrize("seconds", [4, 15])
+async def test_a_whisper_whose_turn_comes_late_is_told_once(
+    storage: SqliteStorage, seconds: int
+) -> None:
+    first = Office(storage, [])
+    second = Office(storage, [], clock=first.clock, notifier=first.notifier, owner="second")
+    await tell(first)  # and many others are before it
+    first.clock.forward(seconds=seconds)
+    await second.sweep.tick()
+    await second.queue.run()
+    await first.queue.run()
+    assert first.notifier.whispers == [(ADA, "Only you.")]
+    assert await left(first) == []
+
+
+async def test_a_whisper_that_takes_longer_than_its_lease_is_told_later(
+    storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    office = Office(storage, [])
+    monkeypatch.setattr(outbox_module, "ATTENDANCE", timedelta(milliseconds=30))
+    send = office.notifier.send_ephemeral
+
+    async def slow(*_: object, **__: object) -> None:
+        await asyncio.Event().wait()
+
+    office.notifier.send_ephemeral = slow  # type: ignore[method-assign]
+    await tell(office)
+    async with asyncio.timeout(5):
+        await office.queue.run()
+    (waiting,) = await left(office)
+    assert waiting.leased_by == ""
+    office.notifier.send_ephemeral = send  # type: ignore[method-assign]
+    office.clock.forward(minutes=1)
+    await office.sweep.tick()
+    await office.queue.run()
+    assert office.notifier.whispers == [(ADA, "Only you.")]
+
+
 async def test_a_fault_that_may_pass_is_tried_again_for_some_minutes(
     storage: SqliteStorage,
 ) -> None:
