@@ -132,7 +132,7 @@ class Ask:
         return json.dumps({**name, **rest}, sort_keys=True, separators=(",", ":"))
 
     def _parts(self) -> dict[str, object]:
-        """What a decision is bound to, where nothing stands for it."""
+        """The thing that a decision is bound to, where nothing stands for it."""
         return {
             "reason": self.reason,
             "approvers": list(self.approvers),

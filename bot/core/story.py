@@ -1,4 +1,4 @@
-"""What is on record, as people read it: the story of a thread or an approval, line by line."""
+"""The record, as people read it: the story of a thread or an approval, line by line."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ async def story(
         RecordNotFoundError: There is no such approval.
     """
     if not approval_id:
-        return _in_order(await storage.audit.of_thread(thread_id, limit=MOST))
+        return in_order(await storage.audit.of_thread(thread_id, limit=MOST))
     approval = await storage.approvals.get(approval_id)
     entries = await storage.audit.of_thread(approval.thread_id, limit=MOST)
-    return _in_order(one for one in entries if _concerns(one, approval))
+    return in_order(one for one in entries if _concerns(one, approval))
 
 
 def _concerns(entry: AuditEntry, approval: Approval) -> bool:
@@ -44,7 +44,7 @@ def _concerns(entry: AuditEntry, approval: Approval) -> bool:
     return (entry.detail.get("checkpoint"), entry.detail.get("address")) == here
 
 
-def _in_order(entries: Iterable[AuditEntry]) -> list[AuditEntry]:
+def in_order(entries: Iterable[AuditEntry]) -> list[AuditEntry]:
     """Sort by time; within a millisecond, in the order in which such acts follow each other."""
     last = len(_ORDER)
     return sorted(

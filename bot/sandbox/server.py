@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self, TypeVar
 
@@ -17,7 +17,7 @@ from bot.sandbox.api.responses import ResponseUrls
 from bot.sandbox.delivery.dispatcher import RETRY_DELAYS, Dispatcher
 from bot.sandbox.delivery.events import Events
 from bot.sandbox.delivery.faults import Faults
-from bot.sandbox.delivery.http import HttpTransport
+from bot.sandbox.delivery.http import HttpTransport, Transport
 from bot.sandbox.delivery.socketmode import SocketModeServer
 from bot.sandbox.delivery.stats import Statistics
 from bot.sandbox.people.interactions import Interactions
@@ -179,6 +179,27 @@ class Sandbox(Arrangements):
     def api_url(self) -> str:
         """The value for SLACK_API_URL: the Web API, with a slash at the end."""
         return f"{self.workspace.url}/api/"
+
+    # ---- without a port ---------------------------------------------------------------------
+
+    def use(self, transport: Transport) -> None:
+        """Reach the app in this process by a transport of one's own, in place of all others."""
+        self._dispatcher.use(transport)
+
+    def answer(self, method: str, values: Mapping[str, Any]) -> Payload:
+        """Answer a call of the Web API that is made in this process, with the bot's token."""
+        body = self._api.call(method, self.bot_token, values).body
+        assert isinstance(body, dict)  # noqa: S101 - only faults are answered with HTML
+        return body
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is on its way to the app."""
+        return self._tasks.count > 0
+
+    async def idle(self) -> None:
+        """Wait until nothing is."""
+        await self._tasks.idle()
 
     # ---- what people do ---------------------------------------------------------------------
 

@@ -59,6 +59,10 @@ class Dispatcher:
         self.lost: list[Payload] = []
         """Events that were given up."""
 
+    def use(self, transport: Transport) -> None:
+        """Send by this transport alone."""
+        self._transports = (transport,)
+
     @property
     def is_open(self) -> bool:
         """Whether the app can be reached, as far as one knows."""

@@ -27,6 +27,11 @@ class BackgroundTasks:
         """The number of tasks that still run."""
         return len(self._running)
 
+    async def idle(self) -> None:
+        """Wait until nothing runs."""
+        while self._running:
+            await asyncio.wait(self._running)
+
     async def stop(self) -> None:
         """Cancel what still runs, and wait for its end."""
         running = list(self._running)

@@ -1,0 +1,292 @@
+"""The events of a flow, as people and operators make them happen."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from bot.commands.rehearsal.agents import Script
+from bot.commands.rehearsal.cases import ZONE, Case, CaseError, Data
+from bot.commands.rehearsal.stage import Theatre
+from bot.layout.action_ids import ActionId
+from bot.sandbox.errors import RefusedError
+from storage.records import Approval, Status
+
+REQUESTER = "U0ROSA"
+CHANNEL = "C0OPS"
+THREAD = "t1"
+HELD = "another-process"
+_DAY_MS = 86_400_000
+
+
+@dataclass
+class Acts:
+    """Lets the people of a case act.
+
+    Attributes:
+        case: Which.
+        stage: Where.
+        script: What the agents do.
+        swap_policy: Puts another policy into force, as a change of its file does; it gets the
+            name or the text that the case gives.
+        threads: Ids of threads, by their names in the case.
+        asked_by: Who has written in each of them.
+        first_digests: The first digest of each approval, for clicks on an older one.
+    """
+
+    case: Case
+    stage: Theatre
+    script: Script
+    swap_policy: Callable[[object], Awaitable[None]]
+    threads: dict[str, str] = field(default_factory=dict)
+    asked_by: dict[str, list[str]] = field(default_factory=dict)
+    first_digests: dict[str, str] = field(default_factory=dict)
+    current: str = ""
+    _roots: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+    async def play(self, name: str, value: Any) -> None:
+        """Let one event happen.
+
+        Raises:
+            CaseError: There is no such event.
+        """
+        act: Callable[[Any], Awaitable[None]] | None = getattr(self, f"_on_{name}", None)
+        if act is None:
+            raise CaseError(f"case {self.case.id}: there is no event {name!r}")
+        await act(value)
+        await self.stage.settle()
+
+    # ---- the agent asks ---------------------------------------------------------------------
+
+    async def request(self, requests: Sequence[Data]) -> None:
+        """Let somebody write, and the agent make these calls in one turn."""
+        first = requests[0]
+        self.script.code = [*first.get("code", ())]
+        self.script.crash = bool(first.get("crash_on_run"))
+        self.script.next_turn(requests)
+        name = str(first.get("thread", THREAD))
+        channel = str(first.get("channel", CHANNEL))
+        for user in first.get("said") or [REQUESTER]:
+            await self._write(name, channel, str(user))
+        await self.stage.settle()
+        for one in await self.newest():
+            self.first_digests.setdefault(one.approval_id, one.digest)
+
+    async def _write(self, name: str, channel: str, user: str) -> None:
+        sandbox = self.stage.sandbox
+        room = sandbox.workspace.channels[channel]
+        is_member = user in room.members
+        if not is_member:
+            room.members.append(user)
+        try:
+            root = self._roots.get(name)
+            text = "please go on" if room.kind == "im" else f"@{sandbox.workspace.bot_name} go on"
+            ts = await sandbox.say(user, channel, text, thread_ts=root[1] if root else None)
+        finally:
+            if not is_member:
+                room.members.remove(user)
+        if root is None:
+            self._roots[name] = (channel, ts)
+            self.threads[name] = f"{sandbox.workspace.team_id}:{channel}:{ts}"
+        self.current = name
+
+    async def newest(self) -> list[Approval]:
+        """The approvals of the thread that is played, the oldest first."""
+        thread_id = self.threads.get(self.current)
+        return await self.stage.approvals(thread_id) if thread_id else []
+
+    async def the_approval(self) -> Approval:
+        """The one that waits, or else the newest.
+
+        Raises:
+            CaseError: There is none.
+        """
+        found = await self.newest()
+        waiting = [one for one in found if one.status is Status.PENDING]
+        if not found:
+            raise CaseError(f"case {self.case.id}: there is no card to act on")
+        return (waiting or found)[-1]
+
+    # ---- deciding ---------------------------------------------------------------------------
+
+    async def _on_approve(self, value: Any) -> None:
+        given = value if isinstance(value, dict) else {"by": value}
+        approval = await self.the_approval()
+        shown = self.first_digests[approval.approval_id] if given.get("digest") == "old" else ""
+        user, action = str(given["by"]), ActionId.APPROVE
+        if "grant" in given:
+            action = ActionId("countersign:grant")
+        views = await self.stage.press(user, approval, action, shown=shown)
+        if views:
+            grant = given.get("grant") or {}
+            await self._submit(
+                user,
+                {
+                    "why?": given.get("reason", ""),
+                    "reason": given.get("reason", ""),
+                    "for": grant.get("time", ""),
+                    "times": str(grant.get("uses", "")),
+                },
+            )
+
+    async def _on_reject(self, value: Any) -> None:
+        given = value if isinstance(value, dict) else {"by": value}
+        await self._refuse(str(given["by"]), str(given.get("reason", "")))
+
+    async def _on_withdraw(self, value: Data) -> None:
+        await self._refuse(str(value["by"]), str(value.get("reason", "")), action=ActionId.WITHDRAW)
+
+    async def _refuse(self, user: str, reason: str, *, action: ActionId = ActionId.REJECT) -> None:
+        approval = await self.the_approval()
+        if await self.stage.press(user, approval, action):
+            await self._submit(user, {"why?": reason, "reason": reason})
+
+    async def _on_take_back(self, user: str) -> None:
+        await self._press_only(user, "countersign:take_back")
+
+    async def _on_edit(self, value: Data) -> None:
+        approval, user = await self.the_approval(), str(value["by"])
+        if await self.stage.press(user, approval, ActionId.EDIT):
+            await self._submit(user, dict(value["args"]))
+
+    async def _on_reveal(self, user: str) -> None:
+        await self._press_only(user, ActionId.REVEAL)
+        await self.stage.close_views(user)
+
+    async def _on_doubt(self, value: Data) -> None:
+        actions = {
+            "again": ActionId.AGAIN,
+            "ran": ActionId.RAN,
+            "give_up": ActionId.GIVE_UP,
+        }
+        approval, user = await self.the_approval(), str(value["by"])
+        if await self.stage.press(user, approval, actions[str(value["choice"])]):
+            result = str(value.get("result", ""))
+            await self._submit(user, {"result": result, "what was the result?": result})
+
+    async def _submit(self, user: str, values: Mapping[str, object]) -> None:
+        try:
+            await self.stage.fill(user, {name: one for name, one in values.items() if one != ""})
+        except RefusedError as error:
+            raise CaseError(f"case {self.case.id}: the form of {user}: {error.code}") from error
+        await self.stage.close_views(user)
+
+    async def _press_only(self, user: str, action: str) -> None:
+        await self.stage.press(str(user), await self.the_approval(), ActionId(action))
+
+    # ---- meanwhile --------------------------------------------------------------------------
+
+    async def _on_claim(self, user: str) -> None:
+        await self._press_only(user, "countersign:claim")
+
+    async def _on_let_go(self, user: str) -> None:
+        await self._press_only(user, "countersign:let_go")
+
+    async def _on_snooze(self, value: Data) -> None:
+        approval, user = await self.the_approval(), str(value["by"])
+        if await self.stage.press(user, approval, ActionId("countersign:snooze")):
+            await self._submit(user, {"for": str(value["for"])})
+
+    async def _on_ask_back(self, value: Data) -> None:
+        approval, user = await self.the_approval(), str(value["by"])
+        if await self.stage.press(user, approval, ActionId("countersign:ask_back")):
+            await self._submit(user, {"question": str(value["text"])})
+
+    async def _on_break_glass(self, value: Data) -> None:
+        approval, user = await self.the_approval(), str(value["by"])
+        first, second = (str(one) for one in value["reasons"])
+        if await self.stage.press(user, approval, ActionId("countersign:override")):
+            await self._submit(user, {"what": first, "why_now": second, "sure": ["yes"]})
+
+    async def _on_revoke(self, user: str) -> None:
+        await self._press_only(user, "countersign:revoke")
+
+    async def _on_batch(self, value: Data) -> None:
+        cards = [one for one in await self.newest() if one.status is Status.PENDING]
+        user = str(value["by"])
+        first = cards[int(value["cards"][0])]
+        views = await self.stage.press(user, first, ActionId("countersign:batch"))
+        for number in value.get("changed", ()):
+            await self.stage.press(REQUESTER, cards[int(number)], ActionId.EDIT)
+        if views:
+            await self._submit(user, {})
+
+    async def _on_say(self, value: Data) -> None:
+        channel, _ = self._roots[self.current]
+        await self._write(self.current, channel, str(value["by"]))
+
+    async def _on_turn(self, _: Data) -> None:
+        """The agent reads what was kept: it does so by itself when its turn has ended."""
+
+    # ---- the workspace ----------------------------------------------------------------------
+
+    async def _on_members(self, value: Mapping[str, Data]) -> None:
+        workspace = self.stage.sandbox.workspace
+        for name, change in value.items():
+            room = workspace.groups.get(name) or workspace.channels[name]
+            for user in change.get("add", ()):
+                room.members.append(str(user))
+            for user in change.get("remove", ()):
+                room.members.remove(str(user))
+
+    async def _on_person(self, value: Mapping[str, Data]) -> None:
+        for user, flags in value.items():
+            person = self.stage.sandbox.workspace.person(user)
+            person.deleted = bool(flags.get("deactivated", person.deleted))
+            person.is_restricted = bool(flags.get("guest", person.is_restricted))
+
+    async def _on_lookups(self, value: str) -> None:
+        self.stage.lookups_fail = value == "fail"
+
+    async def _on_file(self, value: object) -> None:
+        await self.swap_policy(value)
+
+    async def _on_clock(self, _: Data) -> None:
+        """Nothing but time."""
+
+    # ---- the process ------------------------------------------------------------------------
+
+    async def _on_hold(self, _: object) -> None:
+        """The process is away: another one has the thread, and does nothing."""
+        thread_id, now = self.threads[self.current], self.stage.clock()
+        threads = self.stage.storage.threads
+        await threads.wake(thread_id, now_ms=now)
+        await threads.claim(thread_id, owner=HELD, until_ms=now + 400 * _DAY_MS, now_ms=now)
+
+    async def _on_start(self, _: Data) -> None:
+        thread_id, now = self.threads[self.current], self.stage.clock()
+        thread = await self.stage.storage.threads.get(thread_id)
+        await self.stage.storage.threads.release(
+            thread_id, fence=thread.fence, wakes=thread.wakes - 1, now_ms=now
+        )
+        await self.stage.tick()
+
+    # ---- delegation -------------------------------------------------------------------------
+
+    async def _on_delegate(self, value: Data) -> None:
+        until = str(value["until"])
+        await self._command(str(value["from"]), f"delegate <@{value['to']}> until {until}")
+
+    async def _on_end_delegation(self, user: str) -> None:
+        await self._command(str(user), "delegate off")
+
+    async def _on_away(self, value: Data) -> None:
+        await self._command(str(value["by"]), f"away until {value['until']}")
+
+    async def _command(self, user: str, text: str) -> None:
+        room = self.stage.sandbox.workspace.channels[CHANNEL]
+        is_member = user in room.members
+        if not is_member:
+            room.members.append(user)
+        try:
+            await self.stage.sandbox.command(user, CHANNEL, "/countersign", text)
+        finally:
+            if not is_member:
+                room.members.remove(user)
+
+
+def local_ms(text: str) -> int:
+    """A local time of a case in milliseconds since the epoch."""
+    return round(datetime.fromisoformat(text).replace(tzinfo=ZONE).timestamp() * 1_000)

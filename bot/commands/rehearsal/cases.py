@@ -1,0 +1,176 @@
+"""The file of cases: worlds, policies, and what is to happen in each case."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import yaml
+
+from bot.errors import BotError
+
+Data = dict[str, Any]
+"""YAML as it is read."""
+
+ZONE = ZoneInfo("Europe/Berlin")
+"""The zone of the times in cases."""
+START = "2026-11-23T10:00"
+"""The time at which a case begins, unless it says another."""
+_OFFSET = re.compile(r"\+(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
+
+
+class CaseError(BotError):
+    """A file of cases cannot be played as it is written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """The made-up world of a case.
+
+    Attributes:
+        people: Flags by Slack user id: `guest`, `external`, `bot`, `deactivated`.
+        usergroups: Members by id.
+        channels: Members by id, or a `size`.
+        bot_in: Ids of the channels where the bot is.
+        agents: Names.
+        tools: By name: `schema`, `tags`, `risk`, `gate`.
+    """
+
+    people: Mapping[str, Data]
+    usergroups: Mapping[str, list[str]]
+    channels: Mapping[str, Any]
+    bot_in: tuple[str, ...]
+    agents: tuple[str, ...]
+    tools: Mapping[str, Data]
+
+    def changed(self, parts: Mapping[str, Any]) -> World:
+        """The same world with parts of it replaced, entry by entry."""
+        data: Data = {
+            "people": {**self.people, **parts.get("people", {})},
+            "usergroups": {**self.usergroups, **parts.get("usergroups", {})},
+            "channels": {**self.channels, **parts.get("channels", {})},
+            "bot_in": parts.get("bot_in", self.bot_in),
+            "agents": parts.get("agents", self.agents),
+            "tools": {**self.tools, **parts.get("tools", {})},
+        }
+        return _world(data)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One case.
+
+    Attributes:
+        id: Unique in its file.
+        kind: `check`, `explain`, `flow`, `settings`, `cli`, `audit` or `append`.
+        data: All that is written there.
+        world: In which it plays.
+        policies: The named policies of the file.
+    """
+
+    id: str
+    kind: str
+    data: Mapping[str, Any] = field(repr=False)
+    world: World = field(repr=False)
+    policies: Mapping[str, Data] = field(repr=False)
+
+    @property
+    def policy(self) -> Data:
+        """The policy that it is about.
+
+        Raises:
+            CaseError: It names one that is not in the file.
+        """
+        return self.policy_named(self.data["policy"])
+
+    def policy_named(self, given: object) -> Data:
+        """A policy by its name, or as it is written in place of a name.
+
+        Raises:
+            CaseError: There is none of that name.
+        """
+        if isinstance(given, dict):
+            return given
+        if given not in self.policies:
+            raise CaseError(f"case {self.id}: there is no policy {given!r} in the file of cases")
+        return self.policies[str(given)]
+
+    @property
+    def start_ms(self) -> int:
+        """The time at which it begins: milliseconds since the epoch."""
+        local = datetime.fromisoformat(str(self.data.get("at", START)))
+        return round(local.replace(tzinfo=ZONE).timestamp() * 1_000)
+
+
+def read_cases(path: Path, *, policy: Data | None = None) -> list[Case]:
+    """Read a file of cases.
+
+    Args:
+        path: A YAML file with `world`, `policies` and `cases`.
+        policy: Taken by flows and explanations that name none.
+
+    Raises:
+        CaseError: It cannot be read, or has not the form of one.
+    """
+    try:
+        data = yaml.load(path.read_text("utf-8"), Loader=_Plain)  # noqa: S506 - a safe loader
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise CaseError(f"{path}: {error}") from error
+    if not isinstance(data, dict) or not isinstance(data.get("cases"), list):
+        raise CaseError(f"{path}: expected a mapping with a list `cases`")
+    world = _world(data.get("world") or {})
+    policies = data.get("policies") or {}
+    return [_case(one, world, policies, policy) for one in data["cases"]]
+
+
+def offset(text: object) -> timedelta:
+    """Read a time since the start of a case, such as `+1h30m`.
+
+    Raises:
+        CaseError: It is none.
+    """
+    found = _OFFSET.fullmatch(str(text))
+    if found is None:
+        raise CaseError(f"{text!r} is no time since the start; write it as +1h30m")
+    days, hours, minutes, seconds = (int(one) for one in found.groups(default="0"))
+    return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+
+
+class _Plain(yaml.SafeLoader):
+    """Reads times as texts: they have no zone before somebody says which."""
+
+
+_Plain.yaml_implicit_resolvers = {
+    first: [pair for pair in pairs if pair[0] != "tag:yaml.org,2002:timestamp"]
+    for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def _case(data: Any, world: World, policies: Mapping[str, Data], policy: Data | None) -> Case:
+    if not isinstance(data, dict) or not {"id", "kind"} <= data.keys():
+        raise CaseError("a case needs an `id` and a `kind`")
+    if policy is not None and data["kind"] in {"flow", "explain"}:
+        data = {"policy": policy, **data}
+    return Case(
+        id=str(data["id"]),
+        kind=str(data["kind"]),
+        data=data,
+        world=world.changed(data.get("world") or {}),
+        policies=policies,
+    )
+
+
+def _world(data: Mapping[str, Any]) -> World:
+    return World(
+        people={name: dict(flags) for name, flags in (data.get("people") or {}).items()},
+        usergroups={name: list(one) for name, one in (data.get("usergroups") or {}).items()},
+        channels=dict(data.get("channels") or {}),
+        bot_in=tuple(data.get("bot_in") or ()),
+        agents=tuple(data.get("agents") or ("agent",)),
+        tools=dict(data.get("tools") or {}),
+    )

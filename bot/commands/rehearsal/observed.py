@@ -1,0 +1,234 @@
+"""The observations of a step: what Slack shows, what is on record, what the agent hears."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from bot.commands.rehearsal.agents import RAN
+from bot.commands.rehearsal.stage import Theatre
+from bot.sandbox.workspace.records import SlackMessage
+from storage.records import Approval, AuditEntry, Kind, Status
+
+ACTIONS = frozenset(
+    {
+        "requested",
+        "allowed",
+        "denied",
+        "undecidable",
+        "voted",
+        "vote_dropped",
+        "taken_back",
+        "edited",
+        "edit_refused",
+        "refused",
+        "claimed",
+        "claim_ended",
+        "snoozed",
+        "asked_back",
+        "reminded",
+        "handed_over",
+        "escalated",
+        "decided",
+        "expired",
+        "withdrawn",
+        "superseded",
+        "lapsed",
+        "started",
+        "executed",
+        "doubted",
+        "delegated",
+        "delegation_ended",
+        "away",
+        "granted",
+        "grant_used",
+        "grant_ended",
+        "revealed",
+        "broke_glass",
+        "policy_loaded",
+        "policy_refused",
+        "unusable",
+        "checkpoint",
+    }
+)
+"""The actions that the specification names; the bot notes some more."""
+KINDS = {
+    "countersign_card": "card",
+    "countersign_reminder": "reminder",
+    "countersign_escalation": "escalation",
+    "countersign_mention": "mention",
+    "countersign_line": "line in the thread",
+    "countersign_handover": "handover",
+    "countersign_snooze_over": "snooze_over",
+    "countersign_alert": "alert",
+    "countersign_question": "question",
+    "countersign_quiet": "nobody will be told in time",
+}
+"""Kinds of messages, by the event type of their metadata."""
+_PERSON = re.compile(r"<@([UW][A-Z0-9]+)>")
+_GROUP = re.compile(r"<!subteam\^(S[A-Z0-9]+)")
+_HEARD: tuple[tuple[str, str], ...] = (
+    ("rejected", "Rejected by a person"),
+    ("denied", "The rules here do not allow"),
+    ("expired", "Nobody answered in time"),
+    ("undecidable", "Nobody can decide this request"),
+    ("withdrawn", "The request was withdrawn"),
+    ("edited", "A person changed the arguments"),
+    ("gave up", "People gave up"),
+)
+
+
+@dataclass(slots=True)
+class Watcher:
+    """Sees what is new since it last looked.
+
+    Attributes:
+        stage: What it looks at.
+        start_ms: The time from which times are counted.
+    """
+
+    stage: Theatre
+    start_ms: int
+    _seen_messages: set[tuple[str, str]] = field(default_factory=set)
+    _seen_entries: set[str] = field(default_factory=set)
+
+    async def entries(
+        self, thread_ids: Iterable[str], *, only: Approval | None = None
+    ) -> list[AuditEntry]:
+        """New entries of the audit, in order, of these threads and of none.
+
+        Args:
+            thread_ids: Ids of threads.
+            only: Leave those about others for later.
+        """
+        found = [
+            one
+            for one in await self.stage.entries(thread_ids)
+            if one.entry_id not in self._seen_entries
+            and one.action in ACTIONS
+            and (only is None or one.approval_id == only.approval_id)
+        ]
+        self._seen_entries.update(one.entry_id for one in found)
+        return found
+
+    def messages(self, *, only: Approval | None = None) -> list[list[Any]]:
+        """New messages of the bot, each as `[time, kind, mentioned]`, or with `{dm: people}`.
+
+        Args:
+            only: Leave those about others for later.
+        """
+        workspace = self.stage.sandbox.workspace
+        new: list[SlackMessage] = []
+        for channel in workspace.channels:
+            for message in workspace.public(channel):
+                key = (channel, message.ts)
+                is_other = only is not None and _record_of(message) != only.approval_id
+                if key in self._seen_messages or is_other:
+                    continue
+                self._seen_messages.add(key)
+                if _kind(message):
+                    new.append(message)
+        return _merged([self._told(one) for one in sorted(new, key=lambda one: one.ts)])
+
+    async def card(self, approval: Approval | None) -> dict[str, Any]:
+        """Return what the card of an approval says of its rules and its votes."""
+        if approval is None:
+            return {}
+        return {"rules": approval.rule}
+
+    def _told(self, message: SlackMessage) -> tuple[str, str, list[str], list[str]]:
+        at_ms = round(float(message.ts) * 1_000)
+        seconds = round((at_ms - self.start_ms) / 1_000)
+        minutes, rest = divmod(seconds, 60)
+        time = f"+{seconds}s" if rest else f"+{minutes}m"
+        channel = self.stage.sandbox.workspace.channels[message.channel]
+        mentioned = _mentions(message)
+        if channel.kind == "im" and channel.id not in self.stage.world.channels:
+            people = [
+                one for one in channel.members if one != self.stage.sandbox.workspace.bot_user
+            ]
+            return time, _kind(message), [], people
+        return time, _kind(message), mentioned, []
+
+
+def _merged(told: Iterable[tuple[str, str, list[str], list[str]]]) -> list[list[Any]]:
+    """Join what was sent at one moment for one reason: one message, and private ones beside it."""
+    found: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
+    for time, kind, mentioned, people in told:
+        known = found.setdefault((time, kind), ([], []))
+        known[0].extend(mentioned)
+        known[1].extend(people)
+    return [
+        [time, kind, mentioned, *([{"dm": sorted(people)}] if people else [])]
+        for (time, kind), (mentioned, people) in found.items()
+    ]
+
+
+def _record_of(message: SlackMessage) -> str:
+    payload: Mapping[str, Any] = (message.metadata or {}).get("event_payload") or {}
+    return str(payload.get("id", ""))
+
+
+def _kind(message: SlackMessage) -> str:
+    return KINDS.get(str((message.metadata or {}).get("event_type")), "")
+
+
+def _mentions(message: SlackMessage) -> list[str]:
+    """The people and groups that a message is for, as far as it really mentions them."""
+    payload: Mapping[str, Any] = (message.metadata or {}).get("event_payload") or {}
+    meant = [str(one) for one in payload.get("mentions") or ()]
+    text = message.text + json.dumps(message.blocks or [])
+    really = {*_PERSON.findall(text), *_GROUP.findall(text), *re.findall(_IN_RICH, text)}
+    return [one for one in meant if one in really or one.startswith("C")]
+
+
+_IN_RICH = re.compile(r'"(?:user_id|usergroup_id)": "([A-Z0-9]+)"')
+
+
+def heard(results: Sequence[str]) -> str:
+    """The last thing that the agent heard, in the words of cases; `ran` for a result, empty for nothing."""
+    if not results:
+        return ""
+    text = results[-1]
+    return next((word for word, beginning in _HEARD if text.startswith(beginning)), RAN)
+
+
+def agent_heard(word: str, approval: Approval | None, entries: Sequence[AuditEntry]) -> str:
+    """The same, with why it ran: nobody was asked of what a rule or a grant let run."""
+    if word != RAN:
+        return word
+    actions = {one.action for one in entries}
+    if "broke_glass" in actions:
+        return "approved (break-glass)"
+    if approval is None or actions & {"allowed", "grant_used"}:
+        return ""
+    if approval.kind is Kind.DOUBT:
+        answer = json.loads(approval.decision.answer_json) if approval.decision else {}
+        given = str(answer.get("result") or "")
+        return f"result: {given}" if given else "result"
+    return "approved"
+
+
+def state_of(approval: Approval | None, entries: Sequence[AuditEntry] = ()) -> str:
+    """The state of an approval in the words of cases.
+
+    Args:
+        approval: The newest one; None without one.
+        entries: What is new on record: of calls about which nobody was asked.
+    """
+    actions = {one.action for one in entries}
+    if "grant_used" in actions or ("allowed" in actions and "doubted" not in actions):
+        return "allowed"
+    if approval is None:
+        return "denied" if "denied" in actions else ""
+    if approval.kind is not Kind.DOUBT:
+        return str(approval.status)
+    if approval.status is Status.PENDING:
+        return "in doubt"
+    answer = json.loads(approval.decision.answer_json or "{}") if approval.decision else {}
+    if approval.status not in {Status.APPROVED, Status.ANSWERED}:
+        return "given up"
+    return {"again": "approved", "ran": "ran"}.get(str(answer.get("choice")), "given up")

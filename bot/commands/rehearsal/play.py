@@ -1,0 +1,182 @@
+"""Plays one flow: its events in order, and the differences from what it expects."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bot.clock import milliseconds
+from bot.commands.rehearsal.acts import Acts
+from bot.commands.rehearsal.agents import RAN, Script
+from bot.commands.rehearsal.cases import Case, Data, offset
+from bot.commands.rehearsal.observed import Watcher, agent_heard, heard, state_of
+from storage.records import Approval, AuditEntry
+
+_NOT_EVENTS = frozenset({"at", "expect"})
+_ALWAYS = frozenset({"audit", "messages", "runs", "agent", "told"})
+"""The keys that are compared when a case does not name it, too: nothing of the kind may have happened."""
+_SHOWN = frozenset({"ask_back", "reveal"})
+"""Events after which a person has read something, in place of having been counted."""
+_FIXED = {
+    **dict.fromkeys(
+        ("request", "clock", "members", "person", "lookups", "file", "hold", "turn"), ""
+    ),
+    "start": "waits",
+    "say": "kept",
+}
+"""The answers after events that no person waits for an answer to; `start` may have to wait."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """Something that did not happen as a case expects it.
+
+    Attributes:
+        case: Its id.
+        step: The number of the event, from 1; 0 where there are no events.
+        key: What is compared, such as `told`.
+        expected: As the case has it.
+        found: As it was.
+    """
+
+    case: str
+    step: int
+    key: str
+    expected: object
+    found: object
+
+    def __str__(self) -> str:
+        place = f", event {self.step}" if self.step else ""
+        return (
+            f"{self.case}{place}, {self.key}: expected {_text(self.expected)}, "
+            f"was {_text(self.found)}"
+        )
+
+
+@dataclass
+class Flow:
+    """A flow that is played.
+
+    Attributes:
+        case: Which.
+        acts: Its people.
+        watcher: Sees what happens.
+        script: The agents.
+    """
+
+    case: Case
+    acts: Acts
+    watcher: Watcher
+    script: Script
+    _ran: int = 0
+    _heard: int = 0
+    _stage: int = 0
+
+    async def play(self) -> list[Difference]:
+        """Play all events; return what was not as expected, of the first such event alone."""
+        events = [dict(one) for one in self.case.data["timeline"]]
+        number = 0
+        while number < len(events):
+            together = _together(events, number)
+            await self._happen(together)
+            for place, event in enumerate(together):
+                number += 1
+                found = await self._found(event, place, of=len(together))
+                differences = self._compare(number, event.get("expect") or {}, found)
+                if differences:
+                    return differences
+        return []
+
+    async def _happen(self, events: list[Data]) -> None:
+        stage = self.acts.stage
+        await stage.advance(self.case.start_ms + milliseconds(offset(events[0]["at"])))
+        if "request" in events[0]:
+            await self.acts.request([one["request"] for one in events])
+        else:
+            await self.acts.play(_name(events[0]), events[0][_name(events[0])])
+        await stage.settle()
+
+    async def _found(self, event: Data, place: int, *, of: int) -> Data:
+        """Return what happened in a step; of several calls of one turn, what is of this one."""
+        approvals = await self.acts.newest()
+        if of > 1:
+            approval: Approval | None = approvals[place - of]
+        else:
+            approval = approvals[-1] if approvals else None
+        only = approval if of > 1 else None
+        entries = await self.watcher.entries(self.acts.threads.values(), only=only)
+        name, word = _name(event), heard(self.script.heard[self._heard :])
+        if name == "start" and word == RAN:
+            word = ""  # it was decided before
+        found: Data = {
+            "audit": [one.action for one in entries],
+            "messages": self.watcher.messages(only=only),
+            "runs": self.script.ran[self._ran :],
+            "agent": ""
+            if name == "start" and word == RAN
+            else agent_heard(word, approval, entries),
+            "told": _told(event, entries),
+            "state": state_of(approval, entries if name == "request" else ()),
+            "states": [state_of(one) for one in approvals],
+            **(await self.watcher.card(approval)),
+        }
+        if found.get("stage") == self._stage:
+            found.pop("stage")
+        self._stage = int(found.get("stage", self._stage))
+        self._ran, self._heard = len(self.script.ran), len(self.script.heard)
+        return found
+
+    def _compare(self, step: int, expected: Mapping[str, Any], found: Data) -> list[Difference]:
+        return [
+            Difference(
+                case=self.case.id,
+                step=step,
+                key=key,
+                expected=expected.get(key),
+                found=found.get(key),
+            )
+            for key in sorted(expected.keys() | (found.keys() & _ALWAYS))
+            if not _same(expected.get(key), found.get(key))
+        ]
+
+
+def _name(event: Data) -> str:
+    (name,) = event.keys() - _NOT_EVENTS
+    return str(name)
+
+
+def _same(expected: object, found: object) -> bool:
+    return (not expected and not found) or _text(expected) == _text(found)
+
+
+def _together(events: list[Data], first: int) -> list[Data]:
+    """Requests of one moment and one thread: the agent makes them in one turn."""
+    found = [events[first]]
+    if "request" not in found[0]:
+        return found
+    for event in events[first + 1 :]:
+        same_time = event["at"] == found[0]["at"] and "request" in event
+        if not same_time or event["request"].get("thread") != found[0]["request"].get("thread"):
+            break
+        found.append(event)
+    return found
+
+
+def _told(event: Data, entries: list[AuditEntry]) -> object:
+    """The answer that the person of an event heard: a refusal's code, or what became of their act."""
+    name, actions = _name(event), {one.action for one in entries}
+    if name in _FIXED:
+        return "" if name == "start" and entries else _FIXED[name]
+    refused = [one for one in entries if one.action in {"refused", "edit_refused"}]
+    if refused:
+        return str(refused[-1].detail.get("code") or refused[-1].detail.get("why"))
+    if name == "edit" and "edited" in actions:
+        return "edited and counted" if "voted" in actions else "edited"
+    accepted = "shown" if name in _SHOWN else "counted"
+    return accepted if actions else ""
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)

@@ -1,0 +1,362 @@
+"""The stage: the bot itself between a made-up Slack and a database, in one process, without a port.
+
+What people do reaches the bot as Slack's payloads, through Bolt and the listeners; what the bot
+does reaches the made-up workspace as calls of Slack's API, whose strict checks of cards hold here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import ClientSession
+from slack_bolt.request.async_request import AsyncBoltRequest
+from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
+
+from agents import Agent
+from bot.commands.rehearsal.cases import Data, World
+from bot.core.story import MOST, in_order
+from bot.layout.action_ids import ActionId, encode
+from bot.observability.telemetry import Telemetry
+from bot.sandbox.delivery.http import AppReply, Parcel
+from bot.sandbox.server import Sandbox
+from bot.sandbox.workspace.records import Payload, SlackChannel, SlackUser, UserGroup
+from bot.slack.app import Countersign, Identity, Process, Slack, build
+from storage.base import Storage
+from storage.records import Approval, AuditEntry, Status
+
+_TOKEN = "xoxb-rehearsal"  # noqa: S105 - of a made-up workspace
+_STRANGERS = "T0STRANGER"
+_FAILS = frozenset({"users.info", "usergroups.users.list", "conversations.members"})
+"""The methods that look up who may decide."""
+
+
+@dataclass(slots=True)
+class StageClock:
+    """The time, as the case moves it: milliseconds since the epoch."""
+
+    now_ms: int
+
+    def __call__(self) -> int:
+        """The time now."""
+        return self.now_ms
+
+    def seconds(self) -> float:
+        """The same in seconds."""
+        return self.now_ms / 1_000
+
+
+class _Client(AsyncWebClient):
+    """Slack's client, whose calls end in the made-up workspace."""
+
+    stage: Theatre
+
+    async def api_call(self, api_method: str, **options: Any) -> AsyncSlackResponse:
+        given: dict[str, Any] = {}
+        for name in ("params", "data", "json"):
+            given.update(options.get(name) or {})
+        values = {name: value for name, value in given.items() if value is not None}
+        values.pop("token", None)
+        answer = self.stage.answer(api_method, values)
+        response = AsyncSlackResponse(
+            client=self,
+            http_verb="POST",
+            api_url=api_method,
+            req_args={},
+            data=answer,
+            headers={},
+            status_code=200,
+        )
+        if not answer.get("ok"):
+            raise SlackApiError(  # type: ignore[no-untyped-call] # not typed in slack_sdk
+                f"{api_method}: {answer.get('error')}", response
+            )
+        return response
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _TheatreSlack(Slack):
+    """The access to the made-up Slack."""
+
+    stage: Theatre
+
+    def client(
+        self,
+        *,
+        timeout_s: int,
+        telemetry: Telemetry | None = None,  # noqa: ARG002 - see Slack
+        session: ClientSession | None = None,  # noqa: ARG002 - see Slack
+    ) -> AsyncWebClient:
+        made = _Client(token=self.token, timeout=timeout_s, retry_handlers=[])
+        made.stage = self.stage
+        return made
+
+
+@dataclass(slots=True)
+class _Wire:
+    """The way to the bot: each payload goes to Bolt as a Socket Mode connection hands it over."""
+
+    stage: Theatre
+
+    @property
+    def is_open(self) -> bool:
+        return True
+
+    async def send(self, parcel: Parcel) -> AppReply:
+        bot = self.stage.bot
+        # Bolt changes what it is given, and Slack's payloads are of JSON alone.
+        body = json.loads(json.dumps(parcel.payload))
+        with bot.answering():
+            response = await bot.bolt.async_dispatch(
+                AsyncBoltRequest(mode="socket_mode", body=body)
+            )
+        text = response.body
+        answer = json.loads(text) if text.startswith("{") else text
+        return AppReply(ok=response.status == 200, body=answer or None)
+
+
+@dataclass(slots=True, kw_only=True)
+class Theatre:
+    """One bot in a made-up workspace.
+
+    Attributes:
+        storage: Open.
+        world: Who and what there is.
+        clock: The time.
+        make: Joins the bot anew, as a new process does.
+    """
+
+    storage: Storage
+    world: World
+    clock: StageClock
+    make: Callable[[Theatre, str], Countersign]
+    sandbox: Sandbox = field(init=False)
+    bot: Countersign = field(init=False)
+    lookups_fail: bool = False
+    _processes: int = 0
+    _granted: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.sandbox = Sandbox(clock=self.clock.seconds, bot_token=_TOKEN)
+        self.sandbox.use(_Wire(self))
+        _settle_in(self.sandbox, self.world)
+        self.restart()
+
+    @property
+    def slack(self) -> Slack:
+        """The access of the bot to this Slack."""
+        workspace = self.sandbox.workspace
+        return _TheatreSlack(
+            token=_TOKEN,
+            signing_secret="",
+            api_url="https://slack.invalid/api/",
+            identity=Identity(
+                team_id=workspace.team_id,
+                bot_user_id=workspace.bot_user,
+                bot_id=workspace.bot_id,
+            ),
+            stage=self,
+        )
+
+    def restart(self) -> None:
+        """Let a new process take over."""
+        self._processes += 1
+        self.bot = self.make(self, f"process-{self._processes}")
+
+    def answer(self, method: str, values: Mapping[str, Any]) -> Payload:
+        """Answer a call of Slack's API."""
+        if self.lookups_fail and method in _FAILS:
+            return {"ok": False, "error": "missing_scope"}
+        body = self.sandbox.answer(method, values)
+        return dict(json.loads(json.dumps(body)))
+
+    # ---- time -------------------------------------------------------------------------------
+
+    async def settle(self) -> None:
+        """Wait until nothing goes on, neither in Slack nor in the bot."""
+        while self.sandbox.is_busy or len(self.bot.tasks):
+            await self.sandbox.idle()
+            await self.bot.tasks.idle()
+
+    async def advance(self, to_ms: int) -> None:
+        """Move the time; what falls due on the way happens on time."""
+        await self.settle()
+        while (due := await self._next_due(to_ms)) is not None:
+            self.clock.now_ms = max(self.clock.now_ms, due)
+            await self.tick()
+            self.clock.now_ms += 1
+        self.clock.now_ms = max(self.clock.now_ms, to_ms)
+        await self.tick()
+
+    async def tick(self) -> None:
+        """Do what is due now."""
+        for _ in range(20):
+            started = await self.bot.sweep.tick()
+            await self.settle()
+            if not started:
+                return
+
+    async def _next_due(self, to_ms: int) -> int | None:
+        approvals = await self.storage.approvals.due(now_ms=to_ms, limit=100)
+        threads = await self.storage.threads.due(now_ms=to_ms, limit=100)
+        times = [*(one.due_ms for one in approvals), *(one.due_ms for one in threads)]
+        return min((time for time in times if time is not None), default=None)
+
+    # ---- what people do ---------------------------------------------------------------------
+
+    def channel_of(self, approval: Approval) -> str:
+        """The channel of the card of an approval."""
+        return approval.place or approval.channel_id
+
+    async def press(
+        self, user: str, approval: Approval, action: ActionId, *, shown: str = ""
+    ) -> list[Payload]:
+        """Press a button of a card; a button that it does not have is pressed all the same.
+
+        Args:
+            user: Who.
+            approval: Whose card.
+            action: Which.
+            shown: The digest that the person saw; that of the record when empty.
+
+        Returns:
+            The modal that is open for the person then.
+        """
+        channel, ts = self.channel_of(approval), approval.card_ts
+        value = encode(approval.approval_id, shown or approval.digest)
+        payload = self._payload(user, channel, ts)
+        payload["actions"] = [
+            {
+                "type": "button",
+                "action_id": str(action),
+                "block_id": "b",
+                "value": value,
+                "action_ts": self.sandbox.workspace.ids.ts(),
+                "text": {"type": "plain_text", "text": str(action)},
+            }
+        ]
+        await self.sandbox.send_interaction(payload)
+        await self.settle()
+        return self.sandbox.open_views(user)
+
+    def _payload(self, user: str, channel_id: str, ts: str) -> Payload:
+        """The frame of a click on a message, by somebody who need not be in its channel."""
+        workspace = self.sandbox.workspace
+        channel = workspace.channels[channel_id]
+        is_member = user in channel.members
+        if not is_member:  # a public channel can be read by everybody
+            channel.members.append(user)
+        try:
+            message = workspace.message(channel_id, ts)
+            button = _any_button(message.blocks or [])
+            return self.sandbox.payload_of_click(
+                user, channel_id, ts, button["action_id"], block_id=button["block_id"]
+            )
+        finally:
+            if not is_member:
+                channel.members.remove(user)
+
+    async def fill(self, user: str, values: Mapping[str, object]) -> Payload:
+        """Fill in the topmost modal of a person, by block id or by label, and submit it.
+
+        Returns:
+            The outcome: `ok`, and `errors` if the bot gave them.
+        """
+        view = self.sandbox.open_views(user)[-1]
+        by_name = {name.lower(): value for name, value in values.items()}
+        filled = {}
+        for block in view["blocks"]:
+            if block["type"] != "input":
+                continue
+            label = block["label"]["text"].lower()
+            for name in (block["block_id"].lower(), label):
+                if name in by_name:
+                    filled[block["block_id"]] = by_name[name]
+        outcome = await self.sandbox.submit(user, view, filled)
+        await self.settle()
+        return outcome
+
+    async def close_views(self, user: str) -> None:
+        """Close what is open for a person."""
+        for view in reversed(self.sandbox.open_views(user)):
+            await self.sandbox.close_view(user, view)
+        await self.settle()
+
+    # ---- what there is to see ---------------------------------------------------------------
+
+    async def approvals(self, thread_id: str) -> list[Approval]:
+        """All approvals of a thread, the oldest first."""
+        found = await self.storage.approvals.newest_of(thread_id, limit=100)
+        return sorted(found, key=lambda one: (one.created_ms, one.position))
+
+    async def entries(self, thread_ids: Iterable[str]) -> list[AuditEntry]:
+        """The entries of some threads, and those of none, in the order in which it happened."""
+        found: list[AuditEntry] = []
+        for thread_id in ("", *thread_ids):
+            found += await self.storage.audit.of_thread(thread_id, limit=MOST)
+        return in_order(found)
+
+    async def pending(self, thread_id: str) -> list[Approval]:
+        """Those that wait."""
+        return [one for one in await self.approvals(thread_id) if one.status is Status.PENDING]
+
+
+def joined(stage: Theatre, owner: str, *, agents: Mapping[str, Agent], **more: Any) -> Countersign:
+    """Join a bot for a stage."""
+    process = Process(owner=owner, clock=stage.clock, limits={})
+    return build(slack=stage.slack, storage=stage.storage, agents=agents, process=process, **more)
+
+
+def _any_button(blocks: list[Payload]) -> Payload:
+    for block in blocks:
+        for element in (*block.get("elements", ()), block.get("accessory") or {}):
+            if isinstance(element, dict) and "action_id" in element:
+                return {"action_id": element["action_id"], "block_id": block["block_id"]}
+    raise LookupError("the card has no button")
+
+
+def _settle_in(sandbox: Sandbox, world: World) -> None:
+    """Put the people, groups and channels of a world into a workspace, in place of its own."""
+    workspace = sandbox.workspace
+    bot = workspace.person(workspace.bot_user)
+    workspace.people.clear()
+    workspace.groups.clear()
+    workspace.channels.clear()
+    workspace.people[bot.id] = bot
+    for user, flags in world.people.items():
+        workspace.people[user] = _person(user, flags, workspace.team_id)
+    for name, members in world.usergroups.items():
+        workspace.groups[name] = UserGroup(
+            id=name, handle=name.lower(), name=name, members=list(members)
+        )
+    for name, members in world.channels.items():
+        workspace.channels[name] = _channel(name, members, bot.id, has_bot=name in world.bot_in)
+
+
+def _person(user: str, flags: Data, team_id: str) -> SlackUser:
+    return SlackUser(
+        id=user,
+        name=user.lower(),
+        real_name=user.removeprefix("U0").title(),
+        team_id=_STRANGERS if flags.get("external") else team_id,
+        is_bot=bool(flags.get("bot")),
+        is_restricted=bool(flags.get("guest")),
+        is_stranger=bool(flags.get("external")),
+        deleted=bool(flags.get("deactivated")),
+    )
+
+
+def _channel(name: str, members: Any, bot: str, *, has_bot: bool) -> SlackChannel:
+    if isinstance(members, dict):
+        members = [f"U0CROWD{number:04}" for number in range(int(members["size"]))]
+    is_direct = name.startswith("D")
+    return SlackChannel(
+        id=name,
+        name=name.lower(),
+        kind="im" if is_direct else "channel",
+        members=[*members, *([bot] if has_bot or is_direct else [])],
+    )

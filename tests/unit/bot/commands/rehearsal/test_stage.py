@@ -1,0 +1,113 @@
+"""The stage of rehearsals: the real bot between a made-up Slack and a database."""
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from bot.commands.rehearsal.acts import Acts
+from bot.commands.rehearsal.agents import RAN, Script, actors
+from bot.commands.rehearsal.cases import Case, CaseError, offset, read_cases
+from bot.commands.rehearsal.observed import Watcher, heard
+from bot.commands.rehearsal.stage import StageClock, Theatre, joined
+from bot.questions.record import Rules
+from storage.base import Storage
+from storage.records import Status
+
+CASES = Path(__file__).parents[4] / "data" / "cases.yaml"
+RULES = Rules(
+    approvers=("S0SRE",),
+    self_approval=False,
+    remind_after=timedelta(minutes=15),
+    expire_after=timedelta(hours=8),
+)
+DEPLOY = {"tool": "deploy", "args": {"service": "web", "version": "1", "env": "staging"}}
+
+
+@pytest.fixture(scope="module")
+def case() -> Case:
+    return next(one for one in read_cases(CASES) if one.id == "E030")
+
+
+@pytest.fixture
+async def acts(case: Case, storage: Storage) -> AsyncIterator[Acts]:
+    script = Script()
+    agents = actors(script, case.world, [DEPLOY])
+
+    async def no_policy(_: object) -> None:
+        raise AssertionError("nobody changes the policy here")
+
+    stage = Theatre(
+        storage=storage,
+        world=case.world,
+        clock=StageClock(case.start_ms),
+        make=lambda one, owner: joined(one, owner, agents={"*": agents["clerk"]}, rules=RULES),
+    )
+    yield Acts(case=case, stage=stage, script=script, swap_policy=no_policy)
+    await stage.settle()
+
+
+async def test_a_click_on_the_card_lets_the_call_run(acts: Acts) -> None:
+    await acts.request([DEPLOY])
+    await acts.play("approve", "U0ADA")
+    assert [one.status for one in await acts.newest()] == [Status.APPROVED]
+    assert acts.script.ran == [{**DEPLOY["args"], "notify": False}]  # type: ignore[dict-item]
+    assert heard(acts.script.heard) == RAN
+
+
+async def test_who_may_not_decide_decides_nothing(acts: Acts) -> None:
+    await acts.request([DEPLOY])
+    for user in ("U0TOM", "U0ROSA", "U0GUS", "U0EXT"):
+        await acts.play("approve", user)
+    assert [one.status for one in await acts.newest()] == [Status.PENDING]
+    assert acts.script.ran == []
+
+
+async def test_what_is_due_on_the_way_happens_on_time(acts: Acts) -> None:
+    await acts.request([DEPLOY])
+    stage, watcher = acts.stage, Watcher(acts.stage, acts.case.start_ms)
+    watcher.messages()
+    await stage.advance(acts.case.start_ms + 9 * 3_600_000)
+    (approval,) = await acts.newest()
+    assert approval.decision is not None
+    assert approval.decision.at_ms - acts.case.start_ms == 8 * 3_600_000
+    assert "reminded" in [one.action for one in await watcher.entries(acts.threads.values())]
+    assert heard(acts.script.heard) == "expired"
+
+
+async def test_a_look_up_that_fails_refuses(acts: Acts) -> None:
+    await acts.request([DEPLOY])
+    await acts.play("lookups", "fail")
+    await acts.play("approve", "U0ADA")
+    await acts.play("lookups", "ok")
+    assert [one.status for one in await acts.newest()] == [Status.PENDING]
+
+
+async def test_another_process_may_have_the_thread(acts: Acts) -> None:
+    await acts.request([DEPLOY])
+    await acts.play("hold", value=True)
+    await acts.play("approve", "U0ADA")
+    assert acts.script.ran == []
+    await acts.play("start", {})
+    assert len(acts.script.ran) == 1
+
+
+async def test_an_unknown_event_is_told(acts: Acts) -> None:
+    with pytest.raises(CaseError, match="no event 'dance'"):
+        await acts.play("dance", {})
+
+
+def test_times_since_the_start() -> None:
+    assert offset("+6m30s") == timedelta(minutes=6, seconds=30)
+    assert offset("+30d") == timedelta(days=30)
+    with pytest.raises(CaseError, match="write it as"):
+        offset("6m")
+
+
+def test_what_is_no_file_of_cases_is_told(tmp_path: Path) -> None:
+    (tmp_path / "x.yaml").write_text("[1]")
+    with pytest.raises(CaseError, match="expected a mapping"):
+        read_cases(tmp_path / "x.yaml")
+    with pytest.raises(CaseError, match=r"nowhere\.yaml"):
+        read_cases(tmp_path / "nowhere.yaml")
