@@ -189,7 +189,7 @@ _IN_RICH = re.compile(r'"(?:user_id|usergroup_id)": "([A-Z0-9]+)"')
 
 
 def heard(results: Sequence[str]) -> str:
-    """The last thing that the agent heard, in the words of cases; `ran` for a result, empty for nothing."""
+    """The last thing that the agent heard, in the words of cases; `ran` for a result."""
     if not results:
         return ""
     text = results[-1]

@@ -16,7 +16,7 @@ from storage.records import Approval, AuditEntry
 
 _NOT_EVENTS = frozenset({"at", "expect"})
 _ALWAYS = frozenset({"audit", "messages", "runs", "agent", "told"})
-"""The keys that are compared when a case does not name it, too: nothing of the kind may have happened."""
+"""The keys that are compared in any case: nothing of the kind may have happened unnamed."""
 _SHOWN = frozenset({"ask_back", "reveal"})
 """Events after which a person has read something, in place of having been counted."""
 _FIXED = {
@@ -165,7 +165,7 @@ def _together(events: list[Data], first: int) -> list[Data]:
 
 
 def _told(event: Data, entries: list[AuditEntry]) -> object:
-    """The answer that the person of an event heard: a refusal's code, or what became of their act."""
+    """The answer to the person of an event: a refusal's code, or what became of their act."""
     name, actions = _name(event), {one.action for one in entries}
     if name in _FIXED:
         return "" if name == "start" and entries else _FIXED[name]
