@@ -1,0 +1,340 @@
+"""Refusals: why a vote does not count, found out in the order of 3.14, and said in plain words."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from bot.policy.ballot import APPROVE, REJECT, STOPS, Ballot, CastVote, Recount
+from bot.policy.standing import Exclusion, Right, Rights, Standing, either
+from bot.policy.terms import Stage
+
+
+class RefusalCode(StrEnum):
+    """The reason why something was refused. On record in the audit: must stay readable."""
+
+    CLOSED = "closed"
+    OUTDATED = "outdated"
+    DEACTIVATED = "deactivated"
+    BOT = "bot"
+    EXTERNAL = "external"
+    GUEST = "guest"
+    LOOKUP_FAILED = "lookup_failed"
+    RULE_DENIES = "rule_denies"
+    OWN_REQUEST = "own_request"
+    OWN_EDIT = "own_edit"
+    EXCLUDED = "excluded"
+    NOT_APPROVER = "not_approver"
+    NOT_YOUR_TURN = "not_your_turn"
+    REASON_REQUIRED = "reason_required"
+    NOT_SEEN = "not_seen"
+    USED_UP = "used_up"
+    ALREADY_VOTED = "already_voted"
+    NOT_NEEDED = "not_needed"
+    NOT_EDITOR = "not_editor"
+    INVALID_ARGUMENTS = "invalid_arguments"
+    UNDECIDABLE = "undecidable"
+    CLAIMED_BY_OTHER = "claimed_by_other"
+    CLAIMED_BEFORE = "claimed_before"
+    BEYOND_DEADLINE = "beyond_deadline"
+    NOT_REQUESTER = "not_requester"
+    NO_VOTE = "no_vote"
+    BAD_DELEGATE = "bad_delegate"
+    NOT_IN_BATCH = "not_in_batch"
+
+    @property
+    def words(self) -> str:
+        """For the person who is refused: short, and what to do where something can be done."""
+        return _WORDS[self]
+
+
+_WORDS = {
+    RefusalCode.CLOSED: "This is closed already. Nothing more to do.",
+    RefusalCode.OUTDATED: "This changed since you saw it. Please look again.",
+    RefusalCode.DEACTIVATED: "This account is deactivated.",
+    RefusalCode.BOT: "Apps can't decide. A person has to.",
+    RefusalCode.EXTERNAL: "Only people of this workspace can decide this.",
+    RefusalCode.GUEST: "Guests can't decide here.",
+    RefusalCode.LOOKUP_FAILED: (
+        "I couldn't check whether you may do this. Nothing was counted. Please try again."
+    ),
+    RefusalCode.RULE_DENIES: "A rule denies this by now, so it can't run.",
+    RefusalCode.OWN_REQUEST: "You can't approve your own request. Somebody else has to.",
+    RefusalCode.OWN_EDIT: "You edited this, so somebody else has to approve it.",
+    RefusalCode.EXCLUDED: "The rule leaves you out here. You can reject it, if you may decide.",
+    RefusalCode.NOT_APPROVER: "You're not an approver for this.",
+    RefusalCode.NOT_YOUR_TURN: "It's not your turn yet. You'll be asked when it is.",
+    RefusalCode.REASON_REQUIRED: "Please say why: this needs a reason.",
+    RefusalCode.NOT_SEEN: "Part of this is hidden. Please use Reveal first, then approve.",
+    RefusalCode.USED_UP: "You've been counted for this call already; one person counts once.",
+    RefusalCode.ALREADY_VOTED: "Your vote is counted already. Somebody else is still missing.",
+    RefusalCode.NOT_NEEDED: "Thanks, but your part is complete. Other people are still missing.",
+    RefusalCode.NOT_EDITOR: "You can't edit this.",
+    RefusalCode.INVALID_ARGUMENTS: "The tool doesn't take these values. Please correct them.",
+    RefusalCode.UNDECIDABLE: "After this edit nobody could approve it, so it wasn't taken.",
+    RefusalCode.CLAIMED_BY_OTHER: "Somebody else is on it. You can still decide.",
+    RefusalCode.CLAIMED_BEFORE: "You had this one before; once is all. You can still decide.",
+    RefusalCode.BEYOND_DEADLINE: "That is after the deadline. Please choose an earlier time.",
+    RefusalCode.NOT_REQUESTER: "Only who requested this can do that.",
+    RefusalCode.NO_VOTE: "You have no vote here to take back.",
+    RefusalCode.BAD_DELEGATE: (
+        "This can't be handed over like that: choose another active member, for 30 days at most, "
+        "who hasn't handed over to you."
+    ),
+    RefusalCode.NOT_IN_BATCH: "This one can't be decided together with others. Use its card.",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """A click that would be a vote, with what its use case knows of the record.
+
+    Attributes:
+        by: Slack user id.
+        choice: As in `CastVote`.
+        at_ms: The time of the click.
+        digest: The call digest that the person saw.
+        note: The reason given.
+        result: Of a doubt, what came of the call.
+        is_open: Whether the record is pending, and its deadline to come.
+        is_denied: Whether the policy in force denies the call (2.11).
+        has_seen: Whether all was shown that had to be (2.13).
+    """
+
+    by: str
+    choice: str
+    at_ms: int
+    digest: str
+    note: str = ""
+    result: str = ""
+    is_open: bool = True
+    is_denied: bool = False
+    has_seen: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoteResult:
+    """The result of an attempt to vote.
+
+    Attributes:
+        ballot: As it is now: also after a refusal, as votes may have been dropped before it.
+        refusal: Why the vote does not count; None when it does.
+        vote: As it was counted; None after a refusal.
+        dropped: Votes of people who may no longer decide (3.8).
+        void: Votes of stages that are not reached any more.
+        decision: The choice and the result that are decided; None while it waits.
+    """
+
+    ballot: Ballot
+    refusal: RefusalCode | None = None
+    vote: CastVote | None = None
+    dropped: tuple[CastVote, ...] = ()
+    void: tuple[CastVote, ...] = ()
+    decision: tuple[str, str] | None = None
+
+
+def judge_vote(ballot: Ballot, attempt: Attempt, standing: Standing) -> VoteResult:
+    """Judge a vote, and count it if nothing is against it.
+
+    Args:
+        ballot: As read from the record.
+        attempt: What somebody clicked.
+        standing: The people, as just looked up.
+    """
+    early = _early(ballot, attempt, standing)
+    if early is not None:
+        return VoteResult(ballot=ballot, refusal=early)
+    recount = ballot.recounted(standing)
+    ruling = _Voter(recount.ballot, attempt, standing).judge()
+    if isinstance(ruling, RefusalCode):
+        return _result(recount, refusal=ruling)
+    after = recount.ballot.with_vote(ruling, standing)
+    return VoteResult(
+        ballot=after.ballot,
+        vote=ruling,
+        dropped=recount.dropped + after.dropped,
+        void=recount.void + after.void,
+        decision=after.ballot.decision(standing),
+    )
+
+
+def judge_take_back(ballot: Ballot, attempt: Attempt, standing: Standing) -> VoteResult:
+    """Take somebody's vote back, if there is one (3.6). `attempt.choice` does not matter."""
+    if not attempt.is_open:
+        return VoteResult(ballot=ballot, refusal=RefusalCode.CLOSED)
+    if attempt.digest != ballot.digest:
+        return VoteResult(ballot=ballot, refusal=RefusalCode.OUTDATED)
+    vote = ballot.vote_of(attempt.by)
+    if vote is None:
+        return VoteResult(ballot=ballot, refusal=RefusalCode.NO_VOTE)
+    recount = ballot.without(attempt.by, standing)
+    return replace(_result(recount), vote=vote)
+
+
+def is_blank(text: str) -> bool:
+    """Whether a reason says nothing: no character of it can be seen."""
+    return all(one.isspace() or unicodedata.category(one).startswith("C") for one in text)
+
+
+def _result(recount: Recount, *, refusal: RefusalCode | None = None) -> VoteResult:
+    return VoteResult(
+        ballot=recount.ballot, refusal=refusal, dropped=recount.dropped, void=recount.void
+    )
+
+
+def _early(ballot: Ballot, attempt: Attempt, standing: Standing) -> RefusalCode | None:
+    """The reasons that are found before anybody's right is looked at."""
+    if not attempt.is_open:
+        return RefusalCode.CLOSED
+    if attempt.digest != ballot.digest:
+        return RefusalCode.OUTDATED
+    problem = standing.people.get(attempt.by)
+    if problem is not None:
+        return RefusalCode(problem.value)
+    if attempt.by not in standing.people or not _Voter(ballot, attempt, standing).is_known():
+        return RefusalCode.LOOKUP_FAILED
+    return RefusalCode.RULE_DENIES if attempt.is_denied else None
+
+
+class _Voter:
+    """Somebody who votes: their rights on one ballot."""
+
+    def __init__(self, ballot: Ballot, attempt: Attempt, standing: Standing) -> None:
+        self._ballot, self._attempt, self._standing = ballot, attempt, standing
+        self._rights = Rights(ballot.terms, standing)
+        self._is_stop = attempt.choice in STOPS
+
+    def is_known(self) -> bool:
+        """Whether all was looked up that this vote needs."""
+        ballot, standing = self._ballot, self._standing
+        if not self._is_stop:
+            return ballot.is_sure(standing) and self._turn() is not None
+        stops = {one for vote in ballot.votes if vote.is_stop for one in vote.persons}
+        is_counted = ballot.terms.reject == 1 or standing.knows(people=stops)
+        return is_counted and self._turn() is not None
+
+    def judge(self) -> CastVote | RefusalCode:
+        """The vote as it counts, or what is against it."""
+        against = None if self._is_stop else self._rights.exclusion(self._attempt.by)
+        if isinstance(against, Exclusion):
+            return RefusalCode(against.value)
+        if not self._turn():
+            later = self._may(self._ballot.stages, steps=len(self._ballot.terms.escalate))
+            return RefusalCode.NOT_YOUR_TURN if later else RefusalCode.NOT_APPROVER
+        if self._lacks_reason():
+            return RefusalCode.REASON_REQUIRED
+        if not self._is_stop and not self._attempt.has_seen:
+            return RefusalCode.NOT_SEEN
+        return self._stop() if self._is_stop else self._slot()
+
+    def _usable(self) -> list[tuple[Right, bool | None]]:
+        """Rights that may be used, and whether they are known to hold."""
+        by = self._attempt.by
+        rights = [(one, self._rights.holds(one, by)) for one in self._rights.of(by)]
+        return [
+            (one, holds)
+            for one, holds in rights
+            if holds is not False
+            and (self._is_stop or one.owner == by or not self._rights.exclusion(one.owner))
+        ]
+
+    def _may(self, stages: tuple[Stage, ...], *, steps: int) -> bool | None:
+        answers = (
+            fits if holds else (None if fits is not False else False)
+            for right, holds in self._usable()
+            for stage in stages
+            for fits in [either(self._rights.fits(right, one, steps) for one in stage.approve)]
+        )
+        return either(answers)
+
+    def _turn(self) -> bool | None:
+        """Whether it is this person's turn, or was; None when that is not known.
+
+        To stop it, people of all stages may; to approve, those of stages that have begun. Who has
+        a vote has had their turn, and hears why it does not count twice.
+        """
+        ballot = self._ballot
+        number = ballot.stage
+        reached = ballot.stages if self._is_stop else ballot.stages[: number + 1]
+        result = self._may(reached, steps=ballot.steps)
+        if not result or self._is_stop or self._may((ballot.current,), steps=ballot.steps):
+            return result
+        if ballot.vote_of(self._attempt.by) is not None:
+            return True
+        later = self._may(ballot.stages[number:], steps=len(ballot.terms.escalate))
+        return None if later is None else not later
+
+    def _lacks_reason(self) -> bool:
+        terms, choice = self._ballot.terms, self._attempt.choice
+        wanted = {APPROVE: terms.approve_reason, REJECT: terms.reject_reason}
+        return wanted.get(choice, False) and is_blank(self._attempt.note)
+
+    def _stop(self) -> CastVote | RefusalCode:
+        """A stop by the first right that is one: nobody has to be free for it."""
+        ballot, stages = self._ballot, self._ballot.stages
+        own = ballot.vote_of(self._attempt.by)
+        if own is not None and own.choice == self._attempt.choice:
+            return RefusalCode.ALREADY_VOTED
+        right = next(
+            right
+            for right, holds in self._usable()
+            if holds
+            and any(
+                self._rights.fits(right, one, ballot.steps)
+                for stage in stages
+                for one in stage.approve
+            )
+        )
+        vote = self._vote(right)
+        others = [one for one in ballot.votes if one.by != vote.by and one.is_stop]
+        return RefusalCode.USED_UP if any(one.persons & vote.persons for one in others) else vote
+
+    def _slot(self) -> CastVote | RefusalCode:
+        """An approval by the first right that fills one more slot, or what is against the first."""
+        refusals: list[RefusalCode] = []
+        for right, holds in self._usable():
+            fits = [
+                self._rights.fits(right, one, self._ballot.steps)
+                for one in self._ballot.current.approve
+            ]
+            if not (holds and any(fits)):
+                continue
+            refusal = self._against(right)
+            if refusal is None:
+                return self._vote(right)
+            refusals.append(refusal)
+        if refusals:
+            return refusals[0]
+        own = self._ballot.vote_of(self._attempt.by)
+        return RefusalCode.NOT_NEEDED if own is None else RefusalCode.ALREADY_VOTED
+
+    def _against(self, right: Right) -> RefusalCode | None:
+        """The reason why a right of the current stage fills no slot."""
+        ballot, vote = self._ballot, self._vote(right)
+        own = ballot.vote_of(vote.by)
+        others = {one for other in ballot.votes if other is not own for one in other.persons}
+        if vote.persons & (others | self._standing.counted):
+            return RefusalCode.USED_UP
+        if own is not None and own.aim == vote.aim:
+            is_same = own.stage == vote.stage
+            return RefusalCode.ALREADY_VOTED if is_same else RefusalCode.USED_UP
+        useful = ballot.open_columns(self._standing, aim=vote.aim, but=vote.by)
+        if any(self._rights.fits(right, one, ballot.steps) for one in useful):
+            return None
+        return RefusalCode.NOT_NEEDED
+
+    def _vote(self, right: Right) -> CastVote:
+        ballot, attempt = self._ballot, self._attempt
+        return CastVote(
+            by=attempt.by,
+            choice=attempt.choice,
+            at_ms=attempt.at_ms,
+            digest=attempt.digest,
+            note=attempt.note,
+            result=attempt.result,
+            on_behalf_of="" if right.owner == attempt.by else right.owner,
+            group=right.group,
+            stage=ballot.stage,
+            steps=ballot.steps,
+        )

@@ -1,0 +1,167 @@
+"""Refusals of votes: each for its reason, and in the order of 3.14."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.policy.ballot import AGAIN, APPROVE, Ballot
+from bot.policy.refusals import RefusalCode, is_blank
+from bot.policy.standing import Standing
+from tests.unit.bot.policy.voting import DIGEST, Play, ballot, delegation, standing, step, terms
+
+STAGED = ([("sre", 1)], [("leads", 1)])
+
+
+@pytest.mark.parametrize("code", RefusalCode)
+def test_each_refusal_is_said_in_a_few_plain_words(code: RefusalCode) -> None:
+    assert code.words.endswith(".")
+    assert len(code.words.split()) <= 22
+
+
+@pytest.mark.parametrize(
+    ("by", "code"),
+    [("GUS", "guest"), ("EXT", "external"), ("APP", "bot"), ("OLD", "deactivated")],
+)
+def test_whoever_is_no_full_member_never_counts(by: str, code: str) -> None:
+    found = standing(groups={"odd": ("GUS", "EXT", "APP", "OLD")})
+    play = Play(ballot([("odd+sre", 1)]), found)
+    assert [play.vote(by), play.reject(by)] == [code, code]
+
+
+def test_reasons_are_found_in_order() -> None:
+    """Somebody with everything against them hears the first; without that, the next."""
+    play = Play(ballot([("sre", 1)], approve_reason=True))
+    everything: dict[str, object] = {"is_open": False, "digest": "older", "is_denied": True}
+    told = []
+    unknown = standing(requesters=frozenset({"TOM"}), unknown=("TOM",))
+    own = standing(requesters=frozenset({"TOM"}))
+    tries: list[tuple[dict[str, object], Standing]] = [
+        (everything, unknown),
+        ({**everything, "is_open": True}, unknown),
+        ({"is_denied": True}, unknown),
+        ({"is_denied": True}, own),
+        ({}, own),
+        ({}, standing()),
+    ]
+    for changes, play.found in tries:
+        told.append(play.vote("TOM", APPROVE, **changes))
+    assert told == [
+        "closed",
+        "outdated",
+        "lookup_failed",
+        "rule_denies",
+        "own_request",
+        "not_approver",
+    ]
+
+
+def test_reasons_of_approvers_are_found_in_order() -> None:
+    play = Play(ballot([("sre", 2)], approve_reason=True), standing(counted=frozenset({"ADA"})))
+    assert [
+        play.vote("ADA", has_seen=False),
+        play.vote("ADA", note="fine", has_seen=False),
+        play.vote("ADA", note="fine"),
+    ] == ["reason_required", "not_seen", "used_up"]
+    assert play.ballot.votes == ()
+
+
+def test_an_own_request_comes_before_an_own_edit_and_a_group() -> None:
+    start = ballot([("sre", 1)], exclude=("requesters", "editors", "fin"))
+    ada = frozenset({"ADA"})
+    people = [
+        standing(requesters=ada, editors=ada),
+        standing(requesters=frozenset(), editors=ada),
+        standing(),
+    ]
+    heard = [Play(start, one).vote("ADA") for one in people]
+    assert heard == ["own_request", "own_edit", "excluded"]
+
+
+def test_the_excluded_may_reject() -> None:
+    assert Play(ballot(exclude=("fin",))).reject("ADA") == "reject"
+    found = standing(requesters=frozenset({"ADA"}))
+    assert Play(ballot(), found).reject("ADA") == "reject"
+
+
+def test_requesters_approve_only_where_the_terms_say_so() -> None:
+    found = standing(requesters=frozenset({"ADA"}))
+    assert Play(ballot(exclude=()), found).approve("ADA") == ["approve"]
+    assert Play(ballot(), found).approve("ADA") == ["own_request"]
+
+
+def test_a_requester_cannot_say_what_came_of_a_doubt() -> None:
+    start = Ballot(terms=terms(), digest=DIGEST, is_doubt=True)
+    assert Play(start, standing(requesters=frozenset({"BEN"}))).vote("BEN", AGAIN) == "own_request"
+
+
+@pytest.mark.parametrize("text", ["", "  ", "\n\t", "\u200b", "\u2060 \u00ad", "\u3000"])
+def test_a_reason_that_cannot_be_seen_is_none(text: str) -> None:
+    assert is_blank(text)
+    play = Play(ballot(reject_reason=True))
+    assert play.reject("ADA", note=text) == "reason_required"
+    assert play.reject("ADA", note="no") == "reject"
+
+
+def test_a_reason_is_needed_only_for_its_own_choice() -> None:
+    assert Play(ballot(reject_reason=True)).approve("ADA") == ["approve"]
+    assert Play(ballot(approve_reason=True)).reject("ADA") == "reject"
+
+
+def test_who_has_not_seen_it_may_reject() -> None:
+    assert Play(ballot()).reject("ADA", has_seen=False) == "reject"
+
+
+def test_who_was_counted_outside_is_used_up_inside() -> None:
+    play = Play(ballot([("security", 1)]), standing(counted=frozenset({"MIA"})))
+    assert play.approve("MIA", "SAM") == ["used_up", "approve"]
+    assert Play(ballot(), standing(counted=frozenset({"ADA"}))).reject("ADA") == "reject"
+
+
+def test_a_delegate_of_who_was_counted_outside_is_used_up() -> None:
+    found = standing(delegation("MIA", "TOM"), counted=frozenset({"MIA"}))
+    assert Play(ballot([("security", 1)]), found).approve("TOM") == ["used_up"]
+
+
+@pytest.mark.parametrize("unknown", ["sre", "ADA", "fin"])
+def test_a_failed_look_up_counts_nothing(unknown: str) -> None:
+    play = Play(ballot([("sre", 2)], exclude=("fin",)), standing(groups={"fin": ()}))
+    play.vote("ADA")
+    play.found = standing(groups={"fin": ()}, unknown=(unknown,))
+    assert play.vote("BEN") == "lookup_failed"
+    assert [vote.by for vote in play.ballot.votes] == ["ADA"]
+
+
+def test_a_later_stage_need_not_be_known_to_approve() -> None:
+    play = Play(ballot(*STAGED), standing(unknown=("leads",)))
+    assert play.approve("ADA") == ["counted"]
+    assert play.approve("BEN") == ["lookup_failed"]
+
+
+def test_whoever_is_known_to_be_entitled_may_stop_it() -> None:
+    play = Play(ballot(*STAGED, exclude=("fin",)), standing(unknown=("leads", "fin")))
+    assert play.reject("BEN") == "reject"
+    assert Play(ballot(*STAGED), standing(unknown=("leads",))).reject("LIA") == "lookup_failed"
+
+
+def test_other_rejections_are_known_before_one_more_decides() -> None:
+    play = Play(ballot([("sre", 2)], reject=2))
+    play.reject("ADA")
+    play.found = standing(unknown=("ADA",))
+    assert play.reject("BEN") == "lookup_failed"
+
+
+def test_a_delegation_that_cannot_be_checked_stops_nobody_with_a_right() -> None:
+    found = standing(delegation("MIA", "ADA"), unknown=("MIA",))
+    assert Play(ballot(), found).approve("ADA") == ["approve"]
+
+
+def test_who_comes_again_later_hears_that_it_is_not_their_turn() -> None:
+    staged = ([("sre", 1)], [("leads", 1)], [("sre", 1)])
+    play = Play(ballot(*staged))
+    assert play.approve("ADA", "BEN", "ADA") == ["counted", "not_your_turn", "already_voted"]
+
+
+def test_who_had_no_turn_yet_waits_for_their_step() -> None:
+    staged = ([("sre", 1)], [("leads", 1)])
+    play = Play(ballot(*staged, escalate=(step(1, "security", "leads"),)))
+    assert play.approve("ADA", "MIA") == ["counted", "not_your_turn"]
