@@ -69,9 +69,11 @@ class Deny:
 
     Attributes:
         reason: Why; the model is told.
+        rule: Name of the rule, for the record; empty without one.
     """
 
     reason: str = ""
+    rule: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,329 @@
+"""Conditions on the arguments of a call: each is true, false, or undecided.
+
+Undecided is whatever a careful reader could not tell: nothing is at the path, the value is of
+another type, a text is the same but for what people overlook. Source: the specification of
+policies, 1.21 to 1.24.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import operator
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TypeAlias, cast
+
+from agents.core.codec import Json
+from agents.core.patterns import Pattern
+from bot.policy.model import ArgEntry
+
+Truth: TypeAlias = bool | None
+"""True, false, or None: undecided."""
+TEXT_LIMIT = 10_000
+"""The longest text that is compared with a pattern."""
+
+_DIGITS = 100
+"""The longest text that is read as a number."""
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
+"""A number in a text: digits alone, so that no two readers differ."""
+_Number: TypeAlias = int | Decimal
+_Test: TypeAlias = Callable[[object], Truth]
+
+
+class _Nothing:
+    """There is nothing at a path."""
+
+
+_NOTHING = _Nothing()
+_COMPARE: Mapping[str, Callable[[_Number, _Number], bool]] = {
+    "gt": operator.gt,
+    "ge": operator.ge,
+    "lt": operator.lt,
+    "le": operator.le,
+}
+
+
+def all_hold(truths: Iterable[Truth]) -> Truth:
+    """Kleene's *and*: false beats undecided, and undecided beats true; true of nothing."""
+    result: Truth = True
+    for truth in truths:
+        if truth is False:
+            return False
+        if truth is None:
+            result = None
+    return result
+
+
+def any_holds(truths: Iterable[Truth]) -> Truth:
+    """Kleene's *or*: true beats undecided, and undecided beats false; false of nothing."""
+    result: Truth = False
+    for truth in truths:
+        if truth:
+            return True
+        if truth is None:
+            result = None
+    return result
+
+
+def negated(truth: Truth) -> Truth:
+    """Kleene's *not*: of undecided, undecided."""
+    return None if truth is None else not truth
+
+
+@dataclass(frozen=True, slots=True)
+class ArgCondition:
+    """A condition of a rule, ready to be judged often.
+
+    Attributes:
+        text: As people read it: `amount gt 500`.
+        parts: The path.
+        each: `any` or `all` where the path has a star; else empty.
+        absent: What it is where nothing is at the path.
+        test: What it is for a value.
+    """
+
+    text: str
+    parts: tuple[str, ...]
+    each: str
+    absent: Truth
+    test: _Test
+
+    @classmethod
+    def of(cls, entry: ArgEntry) -> ArgCondition:
+        """Prepare a condition of a file.
+
+        Raises:
+            PatternError: Its regular expression cannot be used.
+        """
+        value = "" if entry.op in {"exists", "missing"} else f" {_shown(entry.value)}"
+        each = f"{entry.each} " if entry.each else ""
+        return cls(
+            text=f"{each}{entry.path} {entry.op}{value}",
+            parts=tuple(entry.path.split(".")),
+            each=entry.each or "",
+            absent={"exists": False, "missing": True}.get(entry.op),
+            test=_test(entry),
+        )
+
+    def holds(self, arguments: Mapping[str, Json]) -> Truth:
+        """Judge these arguments."""
+        return self._judge(arguments, 0)
+
+    def describe(self, arguments: Mapping[str, Json]) -> str:
+        """Say what was at its path, for people who ask why."""
+        if "*" in self.parts:
+            return "the items differ, or there are none"
+        value: object = arguments
+        for part in self.parts:
+            value = _step(value, part)
+        if isinstance(value, _Nothing):
+            return "nothing is there"
+        return f"it is {_kind(value)}: {_shown(value)}"
+
+    def _judge(self, value: object, first: int) -> Truth:
+        for index in range(first, len(self.parts)):
+            part = self.parts[index]
+            if part == "*":
+                return self._of_items(value, index + 1)
+            value = _step(value, part)
+            if value is _NOTHING:
+                return self.absent
+        return self.test(value)
+
+    def _of_items(self, value: object, rest: int) -> Truth:
+        if not isinstance(value, list):
+            return self.absent
+        items = cast("list[object]", value)
+        truths = [self._judge(item, rest) for item in items]
+        if self.each == "any":
+            return any_holds(truths)
+        return all_hold(truths) if truths and self.each == "all" else None
+
+
+def _test(entry: ArgEntry) -> _Test:
+    test = _plain_test(entry)
+    return _of_number(test) if entry.as_ == "number" else test
+
+
+def _plain_test(entry: ArgEntry) -> _Test:
+    wanted: Json = list(entry.value) if isinstance(entry.value, tuple) else entry.value
+    if entry.op in _COMPARE:
+        return _compared(entry.op, wanted)
+    return _MAKERS[entry.op](wanted)
+
+
+def _not(test: _Test) -> _Test:
+    return lambda value: negated(test(value))
+
+
+def _of_number(test: _Test) -> _Test:
+    """A text of digits is read as its number first; what is none stays undecided."""
+
+    def read(value: object) -> Truth:
+        number = _number_in(value) if isinstance(value, str) else value
+        return None if number is None else test(number)
+
+    return read
+
+
+def _equal_to(wanted: Json) -> _Test:
+    if isinstance(wanted, str):
+        return _equal_text(wanted)
+    number = number_of(wanted)
+    if number is not None:
+        return lambda value: None if (one := number_of(value)) is None else one == number
+    return lambda value: same(value, wanted)
+
+
+def _equal_text(wanted: str) -> _Test:
+    folded = fold(wanted)
+
+    def is_equal(value: object) -> Truth:
+        if not isinstance(value, str):
+            return None
+        if value == wanted:
+            return True
+        return None if fold(value) == folded else False
+
+    return is_equal
+
+
+def _one_of(wanted: Json) -> _Test:
+    choices = wanted if isinstance(wanted, list) else [wanted]
+
+    def is_in(value: object) -> Truth:
+        # In a list of texts and numbers, those of another type say nothing.
+        alike = [same(value, one) for one in choices if _is_like(value, one)]
+        return None if choices and not alike else any_holds(alike)
+
+    return is_in
+
+
+def _compared(name: str, wanted: Json) -> _Test:
+    compare, limit = _COMPARE[name], number_of(wanted)
+
+    def is_beyond(value: object) -> Truth:
+        number = number_of(value)
+        return None if number is None or limit is None else compare(number, limit)
+
+    return is_beyond
+
+
+def _matching(text: str) -> _Test:
+    pattern = Pattern(text, dot_is_all=True)
+
+    def matches(value: object) -> Truth:
+        if not isinstance(value, str) or len(value) > TEXT_LIMIT:
+            return None
+        return pattern.matches(value)
+
+    return matches
+
+
+def _containing(wanted: Json) -> _Test:
+    def contains(value: object) -> Truth:
+        if isinstance(value, list):
+            return any_holds(same(item, wanted) for item in cast("list[object]", value))
+        if not isinstance(value, str) or not isinstance(wanted, str):
+            return None
+        if wanted in value:
+            return True
+        return None if fold(wanted) in fold(value) else False
+
+    return contains
+
+
+_MAKERS: Mapping[str, Callable[[Json], _Test]] = {
+    "exists": lambda _: lambda _: True,
+    "missing": lambda _: lambda _: False,
+    "eq": _equal_to,
+    "ne": lambda wanted: _not(_equal_to(wanted)),
+    "in": _one_of,
+    "not_in": lambda wanted: _not(_one_of(wanted)),
+    "matches": lambda wanted: _matching(str(wanted)),
+    "contains": _containing,
+}
+
+
+def same(value: object, wanted: Json) -> Truth:
+    """Whether a value is what is wanted; of another type, or almost the same: undecided."""
+    if not _is_like(value, wanted):
+        return None
+    match wanted:
+        case str(text):
+            if value == text:
+                return True
+            return None if fold(cast("str", value)) == fold(text) else False
+        case list():
+            return _same_items(cast("list[object]", value), wanted)
+        case _:
+            number = number_of(wanted)
+            return value == wanted if number is None else number_of(value) == number
+
+
+def _same_items(values: list[object], wanted: list[Json]) -> Truth:
+    if len(values) != len(wanted):
+        return False
+    return all_hold(same(one, other) for one, other in zip(values, wanted, strict=True))
+
+
+def _is_like(value: object, wanted: Json) -> bool:
+    """Whether two values are of one JSON type, so that they can be compared."""
+    if isinstance(wanted, bool) or wanted is None:
+        return type(value) is type(wanted)
+    if isinstance(wanted, int | float):
+        return number_of(value) is not None
+    return isinstance(value, type(wanted))
+
+
+def number_of(value: object) -> _Number | None:
+    """Read a number exactly; None for what is none: a boolean, or what is not finite."""
+    if isinstance(value, float):
+        return Decimal(repr(value)) if math.isfinite(value) else None
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        return None
+    return value
+
+
+def _number_in(text: str) -> Decimal | None:
+    if len(text) > _DIGITS or not _NUMBER.fullmatch(text):
+        return None
+    return Decimal(text)
+
+
+def fold(text: str) -> str:
+    """A text without what people overlook: form and case of characters, spaces around it."""
+    if text.isascii():
+        return text.lower().strip()
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return unicodedata.normalize("NFKC", folded).strip()
+
+
+def _step(value: object, part: str) -> object:
+    if isinstance(value, dict):
+        return cast("dict[str, object]", value).get(part, _NOTHING)
+    if isinstance(value, list) and part.isascii() and part.isdigit() and len(part) < _DIGITS:
+        items = cast("list[object]", value)
+        return items[int(part)] if int(part) < len(items) else _NOTHING
+    return _NOTHING
+
+
+def _kind(value: object) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "a boolean"
+    if isinstance(value, str):
+        return "a text" if len(value) <= TEXT_LIMIT else "a long text"
+    if isinstance(value, list):
+        return "a list"
+    return "an object" if isinstance(value, dict) else "a number"
+
+
+def _shown(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 80 else f"{text[:79]}…"

@@ -1,0 +1,228 @@
+"""Several rulings as one: the strictest, and of those that ask, one question with all requirements.
+
+Source: the specification of policies, 2.3.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+from bot.policy.terms import (
+    BreakGlass,
+    Escalation,
+    Group,
+    Requirement,
+    Risk,
+    Stage,
+    Terms,
+)
+
+APPROVERS = "approvers"
+"""Among editors: whoever may approve now."""
+_RISKS: Sequence[Risk] = get_args(Risk)
+_REASONS = 8
+_AGAIN = re.compile(r" #\d+$")
+"""Behind the name of a requirement whose name another rule uses, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Permit:
+    """The call may run; nobody is asked.
+
+    Attributes:
+        names: Of the rules that allow it.
+    """
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The call must not run; nobody can let it.
+
+    Attributes:
+        names: Of the rules that deny it; of code with `code:`.
+        reasons: Why, one for each rule.
+    """
+
+    names: tuple[str, ...]
+    reasons: tuple[str, ...]
+
+    @property
+    def reason(self) -> str:
+        """All reasons, joined."""
+        return "; ".join(dict.fromkeys(one for one in self.reasons if one))
+
+
+Verdict: TypeAlias = Permit | Refusal | Terms
+"""The ruling of a policy on a call."""
+
+
+def names_of(verdict: Verdict) -> tuple[str, ...]:
+    """Return the names of the rules behind a ruling."""
+    return verdict.rules if isinstance(verdict, Terms) else verdict.names
+
+
+def merge(verdicts: Iterable[Verdict]) -> Verdict:
+    """Make one ruling of several: deny before ask before allow.
+
+    Args:
+        verdicts: At least one, in order.
+    """
+    all_of = tuple(verdicts)
+    refusals = [one for one in all_of if isinstance(one, Refusal)]
+    if refusals:
+        return Refusal(
+            tuple(name for one in refusals for name in one.names),
+            tuple(reason for one in refusals for reason in one.reasons),
+        )
+    asks = [one for one in all_of if isinstance(one, Terms)]
+    if not asks:
+        return Permit(tuple(name for one in all_of for name in names_of(one)))
+    result = asks[0]
+    for other in asks[1:]:
+        if clash := _clash(result.groups, other.groups):
+            name = f"{result.rule} + {other.rule}"
+            return Refusal((name,), (f"two groups of different people are named {clash}",))
+        result = _both(result, other)
+    return result
+
+
+def with_own_names(stages: Sequence[Stage], taken: Iterable[str] = ()) -> tuple[Stage, ...]:
+    """Give each requirement a name that no other has: of two `sre`, the later is `sre #2`.
+
+    Args:
+        stages: In order.
+        taken: Names of requirements before them.
+    """
+    used = set(taken)
+    result: list[Stage] = []
+    for stage in stages:
+        approve: list[Requirement] = []
+        for one in stage.approve:
+            name = _free(plain_name(one.name), used)
+            used.add(name)
+            approve.append(one.model_copy(update={"name": name}))
+        result.append(stage.model_copy(update={"approve": tuple(approve)}))
+    return tuple(result)
+
+
+def plain_name(name: str) -> str:
+    """The name of a requirement as its rule has it."""
+    return _AGAIN.sub("", name)
+
+
+def slots_of(stages: Iterable[Stage]) -> int:
+    """How many different people the stages need in all."""
+    return sum(one.count for stage in stages for one in stage.approve)
+
+
+def _free(name: str, used: set[str]) -> str:
+    number, free = 1, name
+    while free in used:
+        number += 1
+        free = f"{name} #{number}"
+    return free
+
+
+def _clash(one: Mapping[str, Group], other: Mapping[str, Group]) -> str:
+    """A name that means two groups; empty when there is none."""
+    return next((name for name in one if name in other and one[name] != other[name]), "")
+
+
+def _both(one: Terms, other: Terms) -> Terms:
+    """Ask so that both would agree. Each field is as strict as the stricter of the two."""
+    old = [item.name for stage in other.stages for item in stage.approve]
+    theirs = with_own_names(other.stages, one.requirements)
+    new = [item.name for stage in theirs for item in stage.approve]
+    names = dict(zip(old, new, strict=True))
+    first = min((one, other), key=_first_reminder)
+    always_ask = one.always_ask or other.always_ask
+    edit = _edit(one, other)
+    return Terms(
+        rules=(*one.rules, *(name for name in other.rules if name not in one.rules)),
+        reason="; ".join(dict.fromkeys(text for text in (one.reason, other.reason) if text)),
+        stages=_stages(one, other, theirs),
+        groups={**one.groups, **other.groups},
+        exclude=_union(one.exclude, other.exclude),
+        edit=edit[0],
+        editors=edit[1],
+        reject=min(one.reject, other.reject),
+        expires_s=min(one.expires_s, other.expires_s),
+        on_expiry="cancel_run" if "cancel_run" in {one.on_expiry, other.on_expiry} else "expired",
+        max_age_s=min(one.max_age_s, other.max_age_s),
+        remind_s=first.remind_s,
+        remind_times=first.remind_times,
+        escalate=_ladder(one.escalate, other.escalate, names),
+        route=one.route if one.route != "thread" else other.route,
+        mention=one.mention or other.mention,
+        clock="wall" if "wall" in {one.clock, other.clock} else "working",
+        urgent=one.urgent or other.urgent,
+        quiet=one.quiet or other.quiet,
+        risk=max(one.risk, other.risk, key=_RISKS.index),
+        confirm=one.confirm or other.confirm,
+        approve_reason=one.approve_reason or other.approve_reason,
+        reject_reason=one.reject_reason or other.reject_reason,
+        reasons=_union(one.reasons, other.reasons)[:_REASONS],
+        grants=None,  # one person gives it, and there are several slots now: see 1.19
+        break_glass=None if always_ask else _break_glass(one.break_glass, other.break_glass),
+        delegation=one.delegation and other.delegation,
+        always_ask=always_ask,
+    )
+
+
+def _stages(one: Terms, other: Terms, theirs: tuple[Stage, ...]) -> tuple[Stage, ...]:
+    if len(one.stages) == len(theirs) == 1:
+        return (Stage(approve=(*one.stages[0].approve, *theirs[0].approve)),)
+    return (*_titled(one.stages, one.rule), *_titled(theirs, other.rule))
+
+
+def _titled(stages: Sequence[Stage], rule: str) -> tuple[Stage, ...]:
+    """The only stage of a rule has no name; among others, it gets that of its rule."""
+    return tuple(
+        stage if stage.name else stage.model_copy(update={"name": rule}) for stage in stages
+    )
+
+
+def _union(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*one, *other)))
+
+
+def _first_reminder(terms: Terms) -> tuple[bool, int, int]:
+    return (terms.remind_s == 0, terms.remind_s, -terms.remind_times)
+
+
+def _ladder(
+    one: tuple[Escalation, ...], other: tuple[Escalation, ...], names: Mapping[str, str]
+) -> tuple[Escalation, ...]:
+    """The steps of both, each for the requirements of its own ruling."""
+    renamed = (
+        step.model_copy(update={"requirements": tuple(names[name] for name in step.requirements)})
+        for step in other
+    )
+    return tuple(sorted((*one, *renamed), key=lambda step: step.after_s))
+
+
+def _edit(one: Terms, other: Terms) -> tuple[Literal["no", "yes", "by"], tuple[str, ...]]:
+    """The editors: only if both agree; `yes` is narrower than `approvers` of any time."""
+    modes = {one.edit, other.edit}
+    if "no" in modes:
+        return "no", ()
+    if modes == {"yes"}:
+        return "yes", ()
+    if "yes" in modes:
+        editors = one.editors if one.edit == "by" else other.editors
+        return ("yes", ()) if APPROVERS in editors else ("no", ())
+    common = tuple(name for name in one.editors if name in other.editors)
+    return ("by", common) if common else ("no", ())
+
+
+def _break_glass(one: BreakGlass | None, other: BreakGlass | None) -> BreakGlass | None:
+    """Both have to let it, and one message has to reach whoever watches over each."""
+    if one is None or other is None or one.alert != other.alert:
+        return None
+    common = tuple(name for name in one.groups if name in other.groups)
+    return BreakGlass(groups=common, alert=one.alert) if common else None
