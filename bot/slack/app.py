@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -146,6 +146,7 @@ class Process:
         era: Which life of the database this is, by `RestoreStore.era`; empty in the first.
         lookups: A session with open connections, for calls that only read: a click waits for
             them, and a new connection each time costs most of that. None: a session for each call.
+        sleep: Waits, in seconds, until a start that could not be checked is tried again.
     """
 
     owner: str
@@ -155,6 +156,7 @@ class Process:
     retention: timedelta | None = None
     era: str = ""
     lookups: ClientSession | None = None
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
 
 def build(
@@ -218,6 +220,7 @@ def build(
         max_age=rules.max_age,
         known=witness.watched,
         attend=lambda approval_id: tasks.spawn(attendance.attend(approval_id)),
+        sleep=process.sleep,
     )
     catalog = Catalog(
         agents,

@@ -6,6 +6,7 @@ does reaches the made-up workspace as calls of Slack's API, whose strict checks 
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -137,6 +138,8 @@ class Theatre:
     sandbox: Sandbox = field(init=False)
     bot: Countersign = field(init=False)
     lookups_fail: bool = False
+    _sleepers: list[tuple[int, asyncio.Future[None]]] = field(default_factory=list)
+    _slept: asyncio.Event = field(default_factory=asyncio.Event)
     _processes: int = 0
     _granted: dict[str, str] = field(default_factory=dict)
 
@@ -177,10 +180,30 @@ class Theatre:
     # ---- time -------------------------------------------------------------------------------
 
     async def settle(self) -> None:
-        """Wait until nothing goes on, neither in Slack nor in the bot."""
-        while self.sandbox.is_busy or len(self.bot.tasks):
+        """Wait until nothing goes on, neither in Slack nor in the bot, but for what sleeps."""
+        while self.sandbox.is_busy or len(self.bot.tasks) > len(self._sleepers):
             await self.sandbox.idle()
-            await self.bot.tasks.idle()
+            self._slept.clear()
+            idle = asyncio.create_task(self.bot.tasks.idle())
+            asleep = asyncio.create_task(self._slept.wait())
+            await asyncio.wait({idle, asleep}, return_when=asyncio.FIRST_COMPLETED)
+            for task in (idle, asleep):
+                task.cancel()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait until the case has moved the time so far."""
+        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        sleeper = self.clock() + round(seconds * 1_000), woken
+        self._sleepers.append(sleeper)
+        self._slept.set()
+        await woken
+
+    def _wake(self) -> None:
+        due = [one for one in self._sleepers if one[0] <= self.clock()]
+        self._sleepers = [one for one in self._sleepers if one not in due]
+        for _, woken in due:
+            if not woken.done():
+                woken.set_result(None)
 
     async def advance(self, to_ms: int) -> None:
         """Move the time; what falls due on the way happens on time."""
@@ -194,6 +217,8 @@ class Theatre:
 
     async def tick(self) -> None:
         """Do what is due now."""
+        self._wake()
+        await self.settle()
         for _ in range(20):
             started = await self.bot.sweep.tick()
             await self.settle()
@@ -204,6 +229,7 @@ class Theatre:
         approvals = await self.storage.approvals.due(now_ms=to_ms, limit=100)
         threads = await self.storage.threads.due(now_ms=to_ms, limit=100)
         times = [*(one.due_ms for one in approvals), *(one.due_ms for one in threads)]
+        times += [at_ms for at_ms, _ in self._sleepers if at_ms <= to_ms]
         return min((time for time in times if time is not None), default=None)
 
     # ---- what people do ---------------------------------------------------------------------
@@ -307,7 +333,7 @@ class Theatre:
 
 def joined(stage: Theatre, owner: str, *, agents: Mapping[str, Agent], **more: Any) -> Countersign:
     """Join a bot for a stage."""
-    process = Process(owner=owner, clock=stage.clock, limits={})
+    process = Process(owner=owner, clock=stage.clock, limits={}, sleep=stage.sleep)
     return build(slack=stage.slack, storage=stage.storage, agents=agents, process=process, **more)
 
 

@@ -111,3 +111,17 @@ def test_what_is_no_file_of_cases_is_told(tmp_path: Path) -> None:
         read_cases(tmp_path / "x.yaml")
     with pytest.raises(CaseError, match=r"nowhere\.yaml"):
         read_cases(tmp_path / "nowhere.yaml")
+
+
+async def test_a_start_that_cannot_be_checked_waits_for_time_to_pass(acts: Acts) -> None:
+    await acts.request([DEPLOY])
+    await acts.play("hold", value=True)
+    await acts.play("approve", "U0ADA")
+    stage = acts.stage
+    await stage.advance(acts.case.start_ms + 2 * 60_000)
+    await acts.play("lookups", "fail")
+    await acts.play("start", {})
+    assert acts.script.ran == []
+    await acts.play("lookups", "ok")
+    await stage.advance(acts.case.start_ms + 3 * 60_000)
+    assert len(acts.script.ran) == 1
