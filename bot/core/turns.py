@@ -356,7 +356,10 @@ class Turns:
             rest = await self.storage.approvals.get_all(unread)
             read.update({one.approval_id: one for one in rest})
         noted = {one.approval_id for one in asked.decided}
-        await self._settlement.settle(work.thread, [read[name] for name in gone], noted=noted)
+        # What nobody had decided when the run went on was not passed on, whatever it is by now.
+        unused = frozenset(read[name].interrupt_id for name in unread)
+        left = [read[name] for name in gone]
+        await self._settlement.settle(work.thread, left, unused=unused, noted=noted)
         work.running = tuple(one for one in segment.watched if not has_ended(one))
         if segment.contexts is None:
             if not segment.voice.has_spoken and not asked.known:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from typing import Any, TypedDict
 
@@ -11,10 +11,12 @@ import pytest
 
 from agents import (
     Agent,
+    AgentEvent,
     AgentTool,
     Cancelled,
     ChatModelAgent,
     CheckpointStatus,
+    ResumeParams,
     ScriptedModel,
     get_resume_context,
     interrupt,
@@ -24,6 +26,7 @@ from agents.core.observers import WorkInDoubt, WorkNotice, WorkStarted
 from agents.gates.approval import approval_gate
 from agents.graph import END, START, GraphAgent, StateGraph
 from agents.models import call, say
+from agents.runs.document import OpenRun
 from bot.core.runs.outcome import Run, RunState, lets_run, run_of
 from bot.questions.texts import texts_json
 from bot.slack.cards.choose import card_for
@@ -347,6 +350,33 @@ async def test_a_call_that_a_second_gate_stops_did_not_run(storage: SqliteStorag
     assert run.state is RunState.STOPPED
     assert "too much" in run.text
     assert drawn(office, inner) is None
+
+
+async def test_i8_a_yes_that_comes_while_its_step_is_called_off_does_not_stand(
+    storage: SqliteStorage,
+) -> None:
+    def made(_: ScriptedModel) -> Agent:
+        graph = StateGraph(Plan).add_node("look", lambda _: {}).add_node("deploy", lambda _: {})
+        graph.add_edge(START, "look").add_edge(START, "deploy")
+        graph.add_edge("look", END).add_edge("deploy", END)
+        return GraphAgent(graph.compile(name="ship", interrupt_before=["look", "deploy"]), "ship")
+
+    office = await asked(storage, make_agent=made)
+    look, deploy = await office.open_approvals()
+    resume = office.runner.resume_with_params
+
+    async def meanwhile(
+        checkpoint_id: str, params: ResumeParams, *, run: OpenRun
+    ) -> AsyncIterator[AgentEvent]:
+        yes = Decision(status=Status.APPROVED, by=BEN, at_ms=office.clock(), digest=deploy.digest)
+        await office.approvals.decide(deploy, yes)
+        async for event in resume(checkpoint_id, params, run=run):
+            yield event
+
+    office.runner.resume_with_params = meanwhile  # type: ignore[method-assign,assignment]
+    await office.decide(look, Status.REJECTED, reason="not now")
+    stored = await storage.approvals.get(deploy.approval_id)
+    assert (stored.status, stored.open) == (Status.CANCELLED, False)
 
 
 class Plan(TypedDict, total=False):
