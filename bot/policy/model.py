@@ -65,6 +65,12 @@ class OverrideEntry(Filled):
     until: LocalTime
     user: PersonId
 
+    @model_validator(mode="after")
+    def _ends_later(self) -> Self:
+        if self.until <= self.from_:
+            refuse("bad_order", "it ends before it begins", "make until later than from")
+        return self
+
 
 class RotationEntry(Filled):
     """A duty that people take in turns (1.6); the zone is the file's unless it has its own."""
@@ -110,6 +116,16 @@ class QuietEntry(Filled):
     until: ClockTime | None = None
     days: Annotated[tuple[Day, ...], BeforeValidator(as_tuple)] = Field(default=(), min_length=1)
     timezone: Zone | None = None
+
+    @model_validator(mode="after")
+    def _has_time(self) -> Self:
+        if (self.from_ is None) != (self.until is None):
+            refuse("bad_value", "from and until belong together", "write both, or only days")
+        if self.from_ is None and not self.days:
+            refuse("bad_value", "it names no time", "write from and until, or days")
+        if self.from_ is not None and self.from_ == self.until:
+            refuse("bad_value", "from and until are the same", "name whole days in days")
+        return self
 
 
 class ApproveEntry(Filled):

@@ -1,0 +1,311 @@
+"""The checks of a policy file as a whole: what its entries mean to each other and to the world.
+
+All faults are found at once. Nothing is asked of Slack here; see `lookups`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from bot.policy.judging.matching import DIRECT, is_named
+from bot.policy.judging.world import ToolFacts
+from bot.policy.model import PolicyFile
+from bot.policy.reading.asks import Asking, ask_problems, group_names, known_near
+from bot.policy.reading.conditions import condition_problems
+from bot.policy.reading.lookups import Lookups, look_up
+from bot.policy.reading.problems import PolicyError, Problem, nearest
+from bot.policy.reading.shapes import shape_of
+from bot.policy.reading.source import Node, read_source
+from bot.policy.reading.structure import read_structure
+from bot.policy.world import PolicyWorld
+
+DEFAULT = "default"
+"""The name of the default, which no rule may have."""
+_RISKS = frozenset({"low", "medium", "high", "critical"})
+_RESERVED = frozenset({"requesters", "editors"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """A policy file without faults.
+
+    Attributes:
+        file: Its model.
+        root: Its nodes, which know their places.
+        hash: SHA-256 of its bytes, 64 hexadecimal digits.
+    """
+
+    file: PolicyFile
+    root: Node
+    hash: str
+
+
+def check(data: bytes, world: PolicyWorld, *, demo: bool = False) -> Policy:
+    """Read a policy file and look at all of it.
+
+    Args:
+        data: Its bytes.
+        world: The tools and agents that exist.
+        demo: `here` may stand everywhere (1.4).
+
+    Raises:
+        PolicyError: It has faults: all of them, in the order of their places.
+    """
+    root, file, problems = _checked(data, world, demo=demo)
+    return _policy(data, root, file, problems)
+
+
+async def check_all(
+    data: bytes, world: PolicyWorld, lookups: Lookups, *, bot_user_id: str, demo: bool = False
+) -> Policy:
+    """Read a policy file, look at all of it, and ask Slack for its ids.
+
+    Args:
+        data: Its bytes.
+        world: The tools and agents that exist.
+        lookups: The directory.
+        bot_user_id: Must be in the channels that are read or posted to.
+        demo: `here` may stand everywhere (1.4).
+
+    Raises:
+        PolicyError: It has faults, or an id could not be looked up.
+    """
+    root, file, problems = _checked(data, world, demo=demo)
+    problems += await look_up(root, lookups, bot_user_id=bot_user_id)
+    return _policy(data, root, file, problems)
+
+
+def _checked(
+    data: bytes, world: PolicyWorld, *, demo: bool
+) -> tuple[Node, PolicyFile | None, list[Problem]]:
+    root, problems = read_source(data)
+    file, structure = read_structure(root)
+    meant = list(_Checks(root, world, demo=demo).all())
+    both = tuple(f"{one.key}[" for one in meant if one.code == "approve_and_stages")
+    # One of the two has to go, so that what is wrong in the stages may go with them.
+    structure = [one for one in structure if not one.key.startswith(both)]
+    return root, file, [*problems, *meant, *structure]
+
+
+def _policy(data: bytes, root: Node, file: PolicyFile | None, problems: list[Problem]) -> Policy:
+    if problems or file is None:
+        raise PolicyError(problems)
+    return Policy(file=file, root=root, hash=hashlib.sha256(data).hexdigest())
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """A rule's node, or the default's, with its parts."""
+
+    node: Node
+    when: Node | None
+    then: Node
+
+    def texts(self, name: str) -> list[tuple[Node, str]]:
+        return list(self.when.texts(name)) if self.when is not None else []
+
+
+class _Checks:
+    """The checks of one file. What has a wrong type is passed over: it is reported already."""
+
+    def __init__(self, root: Node, world: PolicyWorld, *, demo: bool) -> None:
+        self._root = root
+        self._world = world
+        self._demo = demo
+        groups = root.get("groups")
+        self._groups = groups.entries or {} if groups is not None else {}
+        self._here = {name for name, one in self._groups.items() if one.get("here") is not None}
+        self._defaults = root.get("defaults")
+
+    def all(self) -> Iterator[Problem]:
+        rules = [
+            _Rule(node, node.get("when"), then)
+            for node in self._root.each("rules")
+            if (then := node.get("then")) is not None
+        ]
+        default = self._root.get(DEFAULT)
+        everything = [*rules, _Rule(default, None, default)] if default is not None else rules
+        yield from _duplicates(self._root)
+        yield from self._names()
+        yield from self._zones()
+        if self._defaults is not None:
+            yield from ask_problems(Asking(own=self._defaults), is_default=True)
+            yield from self._references(self._defaults, is_bound=False)
+        for node in self._root.each("rules"):
+            yield from self._when(node.get("when"))
+        for rule in everything:
+            yield from self._then(rule)
+        yield from self._gated(everything)
+        yield from self._unreachable()
+
+    def _names(self) -> Iterator[Problem]:
+        seen = {DEFAULT: "it is the name of the default"}
+        for rule in self._root.each("rules"):
+            name = rule.get("name")
+            if name is None or not isinstance(name.scalar, str):
+                continue
+            if name.scalar in seen:
+                yield name.problem("duplicate_rule", seen[name.scalar], "name it otherwise")
+            seen.setdefault(name.scalar, f"the rule in line {rule.line} has this name")
+        for text, group in self._groups.items():
+            if text in _RESERVED:
+                fault = f"{text} means all {text} of a call"
+                yield group.problem("bad_name", fault, "name it otherwise")
+
+    def _zones(self) -> Iterator[Problem]:
+        places = [group.get("rotation") for group in self._groups.values()]
+        for place in [*places, self._root.get("quiet")]:
+            if place is None or place.entries is None:
+                continue
+            if self._root.get("timezone") is None and place.get("timezone") is None:
+                remedy = "add timezone, here or to the whole file, such as Europe/Berlin"
+                yield place.problem("needs_zone", "its times have no zone", remedy)
+
+    def _references(self, ask: Node, *, is_bound: bool) -> Iterator[Problem]:
+        for node, name in group_names(ask):
+            yield from self._reference(node, name, is_bound=is_bound)
+
+    def _reference(self, node: Node, name: str, *, is_bound: bool) -> Iterator[Problem]:
+        if name not in self._groups:
+            known = {*self._groups, *known_near(node)}
+            remedy = nearest(name, known, "name a group that is in groups")
+            yield node.problem("unknown_group", f"there is no group {name!r}", remedy)
+        elif name in self._here and not is_bound and not self._demo:
+            yield node.problem(
+                "here_needs_channel",
+                f"{name} is whoever is in the channel, and whoever asks chooses the channel",
+                "name the channels in when.channel of the rule, without direct",
+            )
+
+    def _when(self, when: Node | None) -> Iterator[Problem]:
+        if when is None:
+            return
+        yield from self._known(when)
+        for key in ("in", "not_in"):
+            for node, name in when.texts("requester", key):
+                yield from self._reference(node, name, is_bound=_is_bound(when))
+        tools = self._matched(when)
+        for arg in when.each("args"):
+            yield from condition_problems(arg, tools)
+
+    def _known(self, when: Node) -> Iterator[Problem]:
+        tools = {tool.name for tool in self._world.tools}
+        tags = {tag for tool in self._world.tools for tag in tool.tags}
+        count = 0
+        for node, text in when.texts("tool"):
+            if not any(is_named(name, text) for name in tools):
+                count += 1
+                remedy = nearest(text, tools, f"write one of {', '.join(sorted(tools))}")
+                yield node.problem("unknown_tool", f"no tool is called {text!r}", remedy)
+        for node, text in when.texts("tags"):
+            if text not in tags:
+                count += 1
+                remedy = nearest(text, tags, f"write one of {', '.join(sorted(tags))}")
+                yield node.problem("unknown_tag", f"no tool has the tag {text!r}", remedy)
+        for node, text in when.texts("agent"):
+            if text not in self._world.agents:
+                known = self._world.agents
+                remedy = nearest(text, known, f"write one of {', '.join(sorted(known))}")
+                yield node.problem("unknown_agent", f"no agent is called {text!r}", remedy)
+        if not count and not self._matched(when):
+            remedy = "change tool, tags, risk or gated, or remove the rule"
+            yield when.problem("unknown_tool", "no tool fits all of this", remedy)
+
+    def _matched(self, when: Node | None) -> list[ToolFacts]:
+        return [tool for tool in self._world.tools if _may_match(when, tool)]
+
+    def _then(self, rule: _Rule) -> Iterator[Problem]:
+        ask = rule.then.get("ask")
+        if ask is None or ask.entries is None:
+            return
+        yield from ask_problems(Asking(own=ask, defaults=self._defaults))
+        yield from self._references(ask, is_bound=_is_bound(rule.when))
+        tools = self._matched(rule.when)
+        for node, path in ask.texts("grants", "vary"):
+            if tools and all(shape_of(tool.schema, path) is None for tool in tools):
+                yield node.problem(
+                    "unknown_path", f"no tool has an argument {path!r}", "correct it"
+                )
+
+    def _gated(self, rules: Sequence[_Rule]) -> Iterator[Problem]:
+        """Allow rules that meet a gate in code for which nobody is named (2.4)."""
+        names = ("approve", "stages")
+        if self._defaults is not None and any(self._defaults.get(name) for name in names):
+            return
+        left = [tool for tool in self._world.tools if is_gated(tool)]
+        for rule in rules:
+            met = [tool for tool in left if _may_match(rule.when, tool)]
+            if rule.then.scalar == "allow" and met:
+                fault = f"{met[0].name} has a gate in its code, and nobody is named for it"
+                remedy = "add approve to defaults, or ask for it in a rule before"
+                yield rule.then.problem("allow_on_gated", fault, remedy)
+            if _is_static(rule.when):
+                left = [tool for tool in left if tool not in met]
+
+    def _unreachable(self) -> Iterator[Problem]:
+        first: Node | None = None
+        for rule in self._root.each("rules"):
+            if first is not None:
+                fault = f"the rule in line {first.line} matches every call"
+                yield rule.problem("unreachable", fault, "put this one before it, or remove it")
+            elif rule.entries is not None and _matches_all(rule.get("when")):
+                first = rule
+
+
+def _duplicates(node: Node) -> Iterator[Problem]:
+    """Values that a list holds twice."""
+    seen: set[tuple[type, object]] = set()
+    for item in node.items or ():
+        if item.items is None and item.entries is None and item.scalar is not None:
+            value = (type(item.scalar), item.scalar)
+            if value in seen:
+                yield item.problem("duplicate_key", "it is written twice", "remove one of them")
+            seen.add(value)
+    for below in (*(node.items or ()), *(node.entries or {}).values()):
+        yield from _duplicates(below)
+
+
+def _may_match(when: Node | None, tool: ToolFacts) -> bool:
+    """Whether some call of a tool can match, by what is known of the tool alone."""
+    if when is None:
+        return True
+    names = [text for _, text in when.texts("tool")]
+    tags = {text for _, text in when.texts("tags")}
+    risks = {text for _, text in when.texts("risk")}
+    gated = when.get("gated")
+    wanted = {True: True, "yes": True, False: False, "no": False}
+    return (
+        (not names or any(is_named(tool.name, name) for name in names))
+        and tags <= set(tool.tags)
+        and (not risks or tool.risk in risks)
+        and (gated is None or wanted.get(gated.scalar, is_gated(tool)) is is_gated(tool))
+    )
+
+
+def _is_static(when: Node | None) -> bool:
+    """Whether nothing but the tool decides that it matches."""
+    return when is None or not {"args", "requester", "channel", "agent"} & set(when.entries or ())
+
+
+def _matches_all(when: Node | None) -> bool:
+    if when is None:
+        return True
+    if when.entries is None or not set(when.entries) <= {"tool", "risk"}:
+        return False
+    names = [text for _, text in when.texts("tool")]
+    risks = {text for _, text in when.texts("risk")}
+    all_names = "tool" not in when.entries or any(name.strip("*") == "" for name in names if name)
+    return all_names and ("risk" not in when.entries or risks >= _RISKS)
+
+
+def _is_bound(when: Node | None) -> bool:
+    """Whether a rule names its channels by id."""
+    channels = [text for _, text in when.texts("channel")] if when is not None else []
+    return bool(channels) and DIRECT not in channels
+
+
+def is_gated(tool: ToolFacts) -> bool:
+    """Whether code puts a gate around a tool."""
+    return tool.gate != "none"

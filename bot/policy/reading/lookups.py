@@ -1,0 +1,172 @@
+"""The checks that ask Slack: people, user groups, and channels of the bot (1.25, 1.26).
+
+What cannot be looked up is a fault like any other: the policy does not come into force.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from bot.errors import DirectoryError
+from bot.policy.reading.problems import Code, Problem
+from bot.policy.reading.source import Node
+from bot.policy.values import CHANNEL, PERSON, USERGROUP
+from bot.ports import Person
+
+AT_ONCE = 5
+"""So many look-ups run at the same time."""
+
+_UNKNOWN = ("no_such_subteam", "subteam_not_found", "channel_not_found", "user_not_found")
+_OUTSIDE = "not_in_channel"
+
+
+class Lookups(Protocol):
+    """The part of the directory that the checks need; a failed look-up raises `DirectoryError`."""
+
+    async def person(self, user_id: str) -> Person:
+        """Read a user; one who is not known is external, and of no workspace."""
+        ...
+
+    async def group_members(self, group_id: str) -> frozenset[str]:
+        """User ids of the members of a user group."""
+        ...
+
+    async def channel_members(self, channel_id: str) -> frozenset[str]:
+        """User ids of the members of a channel."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    code: Code
+    text: str
+    remedy: str
+
+
+_Look = Callable[[str], Awaitable[_Fault | None]]
+
+
+async def look_up(root: Node, lookups: Lookups, *, bot_user_id: str) -> list[Problem]:
+    """Ask Slack for every id of a file.
+
+    Args:
+        root: The whole file.
+        lookups: The directory.
+        bot_user_id: Must be in the channels that are read or posted to.
+
+    Returns:
+        The faults, in the order of their places within a kind of id.
+    """
+    checks = _Lookups(lookups, bot_user_id)
+    slots = asyncio.Semaphore(AT_ONCE)
+
+    async def one(look: _Look, name: str) -> _Fault | None:
+        async with slots:
+            try:
+                return await look(name)
+            except DirectoryError as error:
+                return _failed(name, error)
+
+    wanted = [
+        *((node, name, checks.person) for node, name in _ids(_people(root), PERSON)),
+        *((node, name, checks.usergroup) for node, name in _ids(_usergroups(root), USERGROUP)),
+        *((node, name, checks.channel) for node, name in _ids(_channels(root), CHANNEL)),
+    ]
+    looks = {name: look for _, name, look in wanted}
+    found = await asyncio.gather(*(one(look, name) for name, look in looks.items()))
+    faults = dict(zip(looks, found, strict=True))
+    return [
+        node.problem(fault.code, fault.text, fault.remedy)
+        for node, name, _ in wanted
+        if (fault := faults[name]) is not None
+    ]
+
+
+class _Lookups:
+    def __init__(self, lookups: Lookups, bot_user_id: str) -> None:
+        self._lookups = lookups
+        self._bot_user_id = bot_user_id
+
+    async def person(self, user_id: str) -> _Fault | None:
+        person = await self._lookups.person(user_id)
+        traits = {
+            "an app": person.is_bot,
+            "a guest": person.is_guest,
+            "not known in this workspace": not person.team_id,
+            "of another workspace": person.is_external,
+            "deactivated": person.is_deleted,
+        }
+        trait = next((words for words, has_it in traits.items() if has_it), "")
+        remedy = "name active full members of this workspace"
+        return _Fault("unknown_id", f"{user_id} is {trait}", remedy) if trait else None
+
+    async def usergroup(self, group_id: str) -> _Fault | None:
+        await self._lookups.group_members(group_id)
+        return None
+
+    async def channel(self, channel_id: str) -> _Fault | None:
+        members = await self._lookups.channel_members(channel_id)
+        return None if self._bot_user_id in members else _outside(channel_id)
+
+
+def _outside(channel_id: str) -> _Fault:
+    remedy = "invite the bot there, or name another channel"
+    return _Fault("bot_not_in_channel", f"the bot is not in {channel_id}", remedy)
+
+
+def _failed(name: str, error: DirectoryError) -> _Fault:
+    if error.detail.endswith(_OUTSIDE):
+        return _outside(name)
+    if error.detail.endswith(_UNKNOWN):
+        remedy = "correct the id; to a private channel, invite the bot first"
+        return _Fault("unknown_id", f"Slack does not know {name}", remedy)
+    detail = f" ({error.detail})" if error.detail else ""
+    fault = f"{name} cannot be looked up{detail}"
+    return _Fault("unresolvable", fault, "try again when Slack answers")
+
+
+def _ids(pairs: Iterator[tuple[Node, str]], shape: str) -> Iterator[tuple[Node, str]]:
+    """Those of the right form; others are reported already."""
+    form = re.compile(shape)
+    return (pair for pair in pairs if form.fullmatch(pair[1]))
+
+
+def _groups(root: Node) -> Iterator[Node]:
+    groups = root.get("groups")
+    yield from (groups.entries or {}).values() if groups is not None else ()
+
+
+def _people(root: Node) -> Iterator[tuple[Node, str]]:
+    for group in _groups(root):
+        yield from group.texts("users")
+        yield from group.texts("rotation", "people")
+        for override in group.each("rotation", "overrides"):
+            yield from override.texts("user")
+
+
+def _usergroups(root: Node) -> Iterator[tuple[Node, str]]:
+    for group in _groups(root):
+        yield from group.texts("usergroups")
+
+
+def _channels(root: Node) -> Iterator[tuple[Node, str]]:
+    for group in _groups(root):
+        yield from group.texts("channels")
+    for ask in _asks(root):
+        yield from ask.texts("route", "channel")
+        yield from ask.texts("break_glass", "alert")
+    for rule in root.each("rules"):
+        yield from rule.texts("when", "channel")
+
+
+def _asks(root: Node) -> Iterator[Node]:
+    thens = [rule.get("then") for rule in root.each("rules")]
+    for node in (root.get("defaults"), *(then and then.get("ask") for then in thens)):
+        if node is not None:
+            yield node
+    if (ask := root.get("default", "ask")) is not None:
+        yield ask

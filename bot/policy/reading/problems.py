@@ -1,0 +1,112 @@
+"""The faults of a policy file: where, which, what is wrong, and what would be right (1.25)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Literal, get_args
+
+Code = Literal[
+    "not_yaml",
+    "too_big",
+    "anchor",
+    "duplicate_key",
+    "unknown_key",
+    "missing_key",
+    "wrong_type",
+    "bad_version",
+    "bad_name",
+    "duplicate_rule",
+    "unreachable",
+    "bad_then",
+    "bad_value",
+    "bad_duration",
+    "bad_order",
+    "bad_id",
+    "bad_operator",
+    "bad_pattern",
+    "each_required",
+    "empty_group",
+    "needs_zone",
+    "no_approvers",
+    "approve_and_stages",
+    "for_required",
+    "grants_slots",
+    "always_ask_conflict",
+    "here_needs_channel",
+    "allow_on_gated",
+    "unknown_tool",
+    "unknown_tag",
+    "unknown_agent",
+    "unknown_path",
+    "unknown_group",
+    "unknown_requirement",
+    "unknown_id",
+    "bot_not_in_channel",
+    "unresolvable",
+]
+"""The codes of faults."""
+CODES: frozenset[str] = frozenset(get_args(Code))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """A fault of a policy file.
+
+    Attributes:
+        code: What kind of fault it is.
+        key: The path of the key, such as `rules[0].when.tool`; empty for the whole file.
+        line: From 1.
+        column: From 0; only the order of several faults in one line depends on it.
+        fault: What is wrong, as a clause.
+        remedy: What would be right, as a clause.
+    """
+
+    code: Code
+    key: str
+    line: int
+    column: int = 0
+    fault: str
+    remedy: str
+
+    def text(self, file: str) -> str:
+        """The line that people read.
+
+        Args:
+            file: The name of the file, as they know it.
+        """
+        key = f"{self.key}: " if self.key else ""
+        return f"{file}:{self.line}: {key}{self.fault}; {self.remedy} [{self.code}]"
+
+
+class PolicyError(Exception):
+    """A policy file that cannot be used.
+
+    Attributes:
+        problems: All faults, in the order of their places; at least one.
+    """
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        """Keep the faults in the order of their places, each key once."""
+        first: dict[str, Problem] = {}
+        for problem in problems:
+            first.setdefault(problem.key or f"line {problem.line}", problem)
+        self.problems = tuple(sorted(first.values(), key=lambda one: (one.line, one.column)))
+        super().__init__(f"{len(self.problems)} faults, first: {self.text().splitlines()[0]}")
+
+    def text(self, file: str = "policy") -> str:
+        """All faults, a line each."""
+        return "\n".join(problem.text(file) for problem in self.problems)
+
+
+def nearest(word: str, known: Iterable[str], otherwise: str) -> str:
+    """The remedy for a word that is not known.
+
+    Args:
+        word: As written.
+        known: All that could have been meant.
+        otherwise: The remedy if nothing is near.
+    """
+    found = get_close_matches(word, sorted(known), n=1)
+    return f"did you mean {found[0]}?" if found else otherwise

@@ -1,0 +1,162 @@
+"""The arguments of a tool, as its JSON schema shapes them: which paths exist, of which types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+EACH = "*"
+"""The step of a path that means every item of a list."""
+TYPES = frozenset({"string", "number", "integer", "boolean", "null", "array", "object"})
+_COMBINED = ("anyOf", "oneOf", "allOf")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """The values that a path can have in the calls of one tool.
+
+    Attributes:
+        types: JSON types.
+        enum: All values, where the schema lists them; None where it does not.
+        items: The values of the items, where it can be a list.
+    """
+
+    types: frozenset[str]
+    enum: tuple[object, ...] | None = None
+    items: Shape | None = None
+
+
+def shape_of(schema: Mapping[str, Any], path: str) -> Shape | None:
+    """The values that a path can have; None when the schema does not know it."""
+    parts = [schema]
+    for step in path.split("."):
+        parts = [below for part in parts for below in _below(schema, part, step)]
+    return _shape(schema, parts) if parts else None
+
+
+def names_near(schema: Mapping[str, Any], path: str) -> list[str]:
+    """The paths that could have been meant by one that does not exist."""
+    steps = path.split(".")
+    parts, done = [schema], 0
+    for step in steps:
+        below = [found for part in parts for found in _below(schema, part, step)]
+        if not below:
+            break
+        parts, done = below, done + 1
+    names = [
+        str(name)
+        for part in parts
+        for one in _variants(schema, part)
+        for name in one.get("properties", {})
+    ]
+    return [".".join((*steps[:done], name)) for name in names]
+
+
+def _shape(root: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]) -> Shape:
+    variants = [one for part in parts for one in _variants(root, part)]
+    enums = [_enum(one) for one in variants if one.get("type") != "null"]
+    listed = [value for enum in enums for value in enum or ()]
+    items = [below for part in parts for below in _below(root, part, EACH)]
+    types = frozenset(name for one in variants for name in _types(one))
+    return Shape(
+        types=types,
+        enum=None if None in enums or not enums else tuple(listed),
+        # Of lists in lists, only the types of the outer one are looked at.
+        items=_flat(root, items) if items and "array" in types else None,
+    )
+
+
+def _flat(root: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]) -> Shape:
+    variants = [one for part in parts for one in _variants(root, part)]
+    return Shape(types=frozenset(name for one in variants for name in _types(one)))
+
+
+def _variants(root: Mapping[str, Any], part: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """All schemas that one stands for: references followed, alternatives taken apart."""
+    found: list[Mapping[str, Any]] = []
+    waiting, seen = [part], set()
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        more = [below for key in _COMBINED for below in one.get(key, ())]
+        if "$ref" in one:
+            more.append(_referred(root, str(one["$ref"])))
+        waiting += [below for below in more if isinstance(below, Mapping)]
+        if not more or "type" in one or "properties" in one:
+            found.append(one)
+    return found
+
+
+def _referred(root: Mapping[str, Any], reference: str) -> object:
+    node: object = root
+    for step in reference.removeprefix("#").strip("/").split("/"):
+        name = step.replace("~1", "/").replace("~0", "~")
+        node = node.get(name) if isinstance(node, Mapping) and name else node
+    return node
+
+
+def _below(
+    root: Mapping[str, Any], part: Mapping[str, Any], step: str
+) -> Iterator[Mapping[str, Any]]:
+    for one in _variants(root, part):
+        if "array" in _types(one) and (step == EACH or step.isdecimal()):
+            yield from _items(one, step)
+        elif "object" in _types(one):
+            found = one.get("properties", {}).get(step)
+            if found is None and "type" not in one and "properties" not in one:
+                found = {}
+            yield from _open(one.get("additionalProperties") if found is None else found)
+
+
+def _items(part: Mapping[str, Any], step: str) -> Iterator[Mapping[str, Any]]:
+    first = part.get("prefixItems", ())
+    if step.isdecimal() and int(step) < len(first):
+        yield from _open(first[int(step)])
+    else:
+        if step == EACH:
+            for one in first:
+                yield from _open(one)
+        yield from _open(part.get("items", not first))
+
+
+def _open(part: object) -> Iterator[Mapping[str, Any]]:
+    if isinstance(part, Mapping):
+        yield part
+    elif part is True:
+        yield {}
+
+
+def _types(part: Mapping[str, Any]) -> frozenset[str]:
+    named = part.get("type")
+    if isinstance(named, str):
+        return frozenset({named})
+    if isinstance(named, Sequence):
+        return frozenset(str(one) for one in named)
+    enum = _enum(part)
+    if enum is not None:
+        return frozenset(name for value in enum for name in types_of(value))
+    return frozenset({"object"}) if "properties" in part else TYPES
+
+
+def _enum(part: Mapping[str, Any]) -> tuple[object, ...] | None:
+    if "const" in part:
+        return (part["const"],)
+    enum = part.get("enum")
+    return tuple(enum) if isinstance(enum, Sequence) else None
+
+
+def types_of(value: object) -> frozenset[str]:
+    """The JSON types that a plain value has."""
+    if isinstance(value, bool):
+        return frozenset({"boolean"})
+    if isinstance(value, int | float):
+        whole = {"integer"} if value == int(value) else set()
+        return frozenset({"number", *whole})
+    if value is None:
+        return frozenset({"null"})
+    if isinstance(value, str):
+        return frozenset({"string"})
+    return frozenset({"array" if isinstance(value, list | tuple) else "object"})

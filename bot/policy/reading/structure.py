@@ -1,0 +1,117 @@
+"""Faults of single entries: what the models refuse, with places, nearest names and remedies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from inspect import isclass
+from typing import get_args
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from bot.policy.entries import Entry
+from bot.policy.model import PolicyFile
+from bot.policy.reading.problems import CODES, Code, Problem, nearest
+from bot.policy.reading.source import Node
+from bot.policy.values import kind
+
+_WANTED = {
+    "string_type": "a text (in quotes, if it looks like something else)",
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "bool_type": "yes or no",
+    "tuple_type": "a list",
+    "dict_type": "a map",
+}
+_PEOPLE = {"users", "usergroups", "channels", "people", "from", "by", "add"}
+_LITERALS: Mapping[str | int, Code] = {"op": "bad_operator", "version": "bad_version"}
+
+
+def read_structure(root: Node) -> tuple[PolicyFile | None, list[Problem]]:
+    """Make the model of a file.
+
+    Returns:
+        The model, None when there are faults; and the faults.
+    """
+    try:
+        return PolicyFile.model_validate(root.plain()), []
+    except ValidationError as error:
+        return None, [one for details in error.errors() for one in _problems(root, details)]
+
+
+def _problems(root: Node, details: ErrorDetails) -> Iterator[Problem]:
+    place = tuple(step for step in details["loc"] if step != "[key]")
+    node, rest = root.at(place)
+    if details["type"] == "missing":
+        yield _missing(node, place, rest)
+    elif details["type"] == "extra_forbidden":
+        known = _known(place[:-1])
+        remedy = nearest(str(place[-1]), known, f"write one of {', '.join(sorted(known))}")
+        yield node.problem("unknown_key", "it is not known here", remedy)
+    elif details["type"] in CODES:
+        yield _own(node, details)
+    elif details["type"] == "too_short":
+        if not node.items:  # else the items that are missing are refused by themselves
+            yield _empty(node, place)
+    else:
+        yield _other(node, place, details)
+
+
+def _missing(node: Node, place: Sequence[str | int], rest: Sequence[str | int]) -> Problem:
+    name = str(place[-1]) if rest else ""
+    return Problem(
+        code="missing_key",
+        key=node.below(name),
+        line=node.line,
+        column=node.column,
+        fault="it is missing",
+        remedy=f"add {name}",
+    )
+
+
+def _own(node: Node, details: ErrorDetails) -> Problem:
+    words = details["ctx"]
+    code: Code = next(code for code in get_args(Code) if code == details["type"])
+    return node.problem(code, words["fault"], words["remedy"])
+
+
+def _empty(node: Node, place: Sequence[str | int]) -> Problem:
+    last = place[-1]
+    if last in _PEOPLE:
+        return node.problem("empty_group", "it names nobody", "name at least one")
+    if last == "approve":
+        return node.problem("no_approvers", "nobody is asked", "write {from: [group]}")
+    return node.problem("bad_value", "it is too short", "write more of them, or leave the key out")
+
+
+def _other(node: Node, place: Sequence[str | int], details: ErrorDetails) -> Problem:
+    last = next((step for step in reversed(place) if isinstance(step, str)), "")
+    value, words = node.plain(), details.get("ctx", {})
+    if details["type"] == "literal_error":
+        code = _LITERALS.get(last, "bad_value" if isinstance(value, str) else "wrong_type")
+        remedy = f"write {words['expected']}"
+        known = [word.strip("'") for word in words["expected"].replace(" or ", ", ").split(", ")]
+        if isinstance(value, str):
+            remedy = nearest(value, known, remedy)
+        return node.problem(code, f"{value!r} is not known here", remedy)
+    if details["type"] in _WANTED:
+        wanted = _WANTED[details["type"]]
+        return node.problem("wrong_type", f"it is {kind(value)}", f"write {wanted}")
+    fault = details["msg"].replace("Input should", "it should", 1)
+    return node.problem("bad_value", "it cannot be used", fault[:1].lower() + fault[1:])
+
+
+def _known(place: Sequence[str | int]) -> set[str]:
+    entry: type[Entry] = PolicyFile
+    for step in place:
+        for name, found in entry.model_fields.items():
+            if step in (name, found.alias):
+                entry = _entry(found.annotation) or entry
+    return {found.alias or name for name, found in entry.model_fields.items()}
+
+
+def _entry(annotation: object) -> type[Entry] | None:
+    if isclass(annotation) and issubclass(annotation, Entry):
+        return annotation
+    found = (_entry(argument) for argument in get_args(annotation))
+    return next((one for one in found if one is not None), None)
