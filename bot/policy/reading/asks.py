@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from bot.policy.reading.problems import Code, Problem, nearest
-from bot.policy.reading.source import Node
+from bot.policy.reading.problems import Code, PolicyProblem, nearest
+from bot.policy.reading.source import SourceNode
 from bot.policy.terms import EXPIRES_S
 from bot.policy.values import seconds
 
@@ -21,7 +21,7 @@ _WORDS: Mapping[str, frozenset[str]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
+class AskSource:
     """A way to ask, with the defaults that fill it.
 
     Attributes:
@@ -29,10 +29,10 @@ class Asking:
         defaults: The map of `defaults`; None without one, and for the defaults themselves.
     """
 
-    own: Node
-    defaults: Node | None = None
+    own: SourceNode
+    defaults: SourceNode | None = None
 
-    def field(self, name: str) -> Node | None:
+    def field(self, name: str) -> SourceNode | None:
         """The node of a field that counts."""
         if name in _WHO and any(self.own.get(one) is not None for one in _WHO):
             return self.own.get(name)
@@ -44,13 +44,13 @@ class Asking:
         node = self.field(name)
         return node is not None and node.scalar in (True, "yes")
 
-    def place(self, node: Node, *others: str) -> Node:
+    def place(self, node: SourceNode, *others: str) -> SourceNode:
         """Where a fault of a field is shown: here, unless all that it is made of is in defaults."""
         used = [self.own.get(name) for name in others]
         own = node.key.startswith(f"{self.own.key}.") or node is self.own
         return self.own if not own and any(one is not None for one in used) else node
 
-    def requirements(self) -> list[Node]:
+    def requirements(self) -> list[SourceNode]:
         """All requirements of all stages."""
         stages = self.field("stages")
         if stages is None:
@@ -59,7 +59,7 @@ class Asking:
         return [one for stage in stages.items or () for one in stage.each("approve")]
 
 
-def ask_problems(asking: Asking, *, is_default: bool = False) -> Iterator[Problem]:
+def ask_problems(asking: AskSource, *, is_default: bool = False) -> Iterator[PolicyProblem]:
     """Look at one way to ask.
 
     Args:
@@ -80,7 +80,7 @@ def ask_problems(asking: Asking, *, is_default: bool = False) -> Iterator[Proble
     yield from _always(asking)
 
 
-def requirement_name(node: Node) -> str:
+def requirement_name(node: SourceNode) -> str:
     """The name of a requirement; the groups joined by `+`, unless it has its own."""
     name = node.get("name")
     if name is not None and isinstance(name.scalar, str):
@@ -88,7 +88,7 @@ def requirement_name(node: Node) -> str:
     return "+".join(text for _, text in node.texts("from"))
 
 
-def group_names(ask: Node) -> Iterator[tuple[Node, str]]:
+def group_names(ask: SourceNode) -> Iterator[tuple[SourceNode, str]]:
     """All names of groups in a way to ask."""
     staged = [one for stage in ask.each("stages") for one in stage.each("approve")]
     for one in (*ask.each("approve"), *staged):
@@ -100,26 +100,26 @@ def group_names(ask: Node) -> Iterator[tuple[Node, str]]:
         yield from (pair for pair in found if pair[1] not in _WORDS[name])
 
 
-def known_near(node: Node) -> frozenset[str]:
+def known_near(node: SourceNode) -> frozenset[str]:
     """The words that may stand where a name of a group stands, beside the groups."""
     if ".exclude" in node.key:
         return _WORDS["exclude"]
     return _WORDS["edit"] if ".edit.by" in node.key else frozenset()
 
 
-def _names(asking: Asking) -> Iterator[Problem]:
+def _names(asking: AskSource) -> Iterator[PolicyProblem]:
     if asking.field("stages") is asking.own.get("stages"):
         yield from _twice("stage", ((one, _text(one, "name")) for one in asking.own.each("stages")))
     own = [one for one in asking.requirements() if one.key.startswith(f"{asking.own.key}.")]
     yield from _twice("requirement", ((one, requirement_name(one)) for one in own))
 
 
-def _text(node: Node, name: str) -> str:
+def _text(node: SourceNode, name: str) -> str:
     found = node.get(name)
     return found.scalar if found is not None and isinstance(found.scalar, str) else ""
 
 
-def _twice(what: str, named: Iterable[tuple[Node, str]]) -> Iterator[Problem]:
+def _twice(what: str, named: Iterable[tuple[SourceNode, str]]) -> Iterator[PolicyProblem]:
     seen: set[str] = set()
     for node, name in named:
         if name and name in seen:
@@ -130,7 +130,7 @@ def _twice(what: str, named: Iterable[tuple[Node, str]]) -> Iterator[Problem]:
         seen.add(name)
 
 
-def _ladder(asking: Asking, *, is_default: bool) -> Iterator[Problem]:
+def _ladder(asking: AskSource, *, is_default: bool) -> Iterator[PolicyProblem]:
     escalate = asking.field("escalate")
     if escalate is None or escalate.items is None:
         return
@@ -152,7 +152,7 @@ def _ladder(asking: Asking, *, is_default: bool) -> Iterator[Problem]:
         yield from _step(asking, step)
 
 
-def _step(asking: Asking, step: Node) -> Iterator[Problem]:
+def _step(asking: AskSource, step: SourceNode) -> Iterator[PolicyProblem]:
     requirements = asking.requirements()
     if not requirements:
         return
@@ -170,7 +170,7 @@ def _step(asking: Asking, step: Node) -> Iterator[Problem]:
             )
 
 
-def _seconds(node: Node | None, otherwise: int) -> int:
+def _seconds(node: SourceNode | None, otherwise: int) -> int:
     """A duration; 0 when it is faulty, which is reported elsewhere."""
     if node is None:
         return otherwise
@@ -180,7 +180,7 @@ def _seconds(node: Node | None, otherwise: int) -> int:
         return 0
 
 
-def _grants(asking: Asking) -> Iterator[Problem]:
+def _grants(asking: AskSource) -> Iterator[PolicyProblem]:
     grants = asking.field("grants")
     requirements = asking.requirements()
     counts = [one.get("count") for one in requirements]
@@ -193,7 +193,7 @@ def _grants(asking: Asking) -> Iterator[Problem]:
         yield asking.place(grants, *_WHO).problem("grants_slots", fault, remedy)
 
 
-def _always(asking: Asking) -> Iterator[Problem]:
+def _always(asking: AskSource) -> Iterator[PolicyProblem]:
     if not asking.is_yes("always_ask"):
         return
     code: Code = "always_ask_conflict"

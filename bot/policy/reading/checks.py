@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from bot.policy.judging.matching import DIRECT, is_named
 from bot.policy.judging.world import ToolFacts
 from bot.policy.model import PolicyFile
-from bot.policy.reading.asks import Asking, ask_problems, group_names, known_near
+from bot.policy.reading.asks import AskSource, ask_problems, group_names, known_near
 from bot.policy.reading.conditions import condition_problems
 from bot.policy.reading.lookups import Lookups, look_up
-from bot.policy.reading.problems import PolicyError, Problem, nearest
+from bot.policy.reading.problems import PolicyError, PolicyProblem, nearest
 from bot.policy.reading.shapes import shape_of
-from bot.policy.reading.source import Node, read_source
+from bot.policy.reading.source import SourceNode, read_source
 from bot.policy.reading.structure import read_structure
 from bot.policy.world import PolicyWorld
 
@@ -28,7 +28,7 @@ _RESERVED = frozenset({"requesters", "editors"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class CheckedPolicy:
     """A policy file without faults.
 
     Attributes:
@@ -38,11 +38,11 @@ class Policy:
     """
 
     file: PolicyFile
-    root: Node
+    root: SourceNode
     hash: str
 
 
-def check(data: bytes, world: PolicyWorld, *, demo: bool = False) -> Policy:
+def check(data: bytes, world: PolicyWorld, *, demo: bool = False) -> CheckedPolicy:
     """Read a policy file and look at all of it.
 
     Args:
@@ -59,7 +59,7 @@ def check(data: bytes, world: PolicyWorld, *, demo: bool = False) -> Policy:
 
 async def check_all(
     data: bytes, world: PolicyWorld, lookups: Lookups, *, bot_user_id: str, demo: bool = False
-) -> Policy:
+) -> CheckedPolicy:
     """Read a policy file, look at all of it, and ask Slack for its ids.
 
     Args:
@@ -79,7 +79,7 @@ async def check_all(
 
 def _checked(
     data: bytes, world: PolicyWorld, *, demo: bool
-) -> tuple[Node, PolicyFile | None, list[Problem]]:
+) -> tuple[SourceNode, PolicyFile | None, list[PolicyProblem]]:
     root, problems = read_source(data)
     file, structure = read_structure(root)
     meant = list(_Checks(root, world, demo=demo).all())
@@ -89,28 +89,30 @@ def _checked(
     return root, file, [*problems, *meant, *structure]
 
 
-def _policy(data: bytes, root: Node, file: PolicyFile | None, problems: list[Problem]) -> Policy:
+def _policy(
+    data: bytes, root: SourceNode, file: PolicyFile | None, problems: list[PolicyProblem]
+) -> CheckedPolicy:
     if problems or file is None:
         raise PolicyError(problems)
-    return Policy(file=file, root=root, hash=hashlib.sha256(data).hexdigest())
+    return CheckedPolicy(file=file, root=root, hash=hashlib.sha256(data).hexdigest())
 
 
 @dataclass(frozen=True, slots=True)
-class _Rule:
+class _RuleSource:
     """A rule's node, or the default's, with its parts."""
 
-    node: Node
-    when: Node | None
-    then: Node
+    node: SourceNode
+    when: SourceNode | None
+    then: SourceNode
 
-    def texts(self, name: str) -> list[tuple[Node, str]]:
+    def texts(self, name: str) -> list[tuple[SourceNode, str]]:
         return list(self.when.texts(name)) if self.when is not None else []
 
 
 class _Checks:
     """The checks of one file. What has a wrong type is passed over: it is reported already."""
 
-    def __init__(self, root: Node, world: PolicyWorld, *, demo: bool) -> None:
+    def __init__(self, root: SourceNode, world: PolicyWorld, *, demo: bool) -> None:
         self._root = root
         self._world = world
         self._demo = demo
@@ -119,19 +121,19 @@ class _Checks:
         self._here = {name for name, one in self._groups.items() if one.get("here") is not None}
         self._defaults = root.get("defaults")
 
-    def all(self) -> Iterator[Problem]:
+    def all(self) -> Iterator[PolicyProblem]:
         rules = [
-            _Rule(node, node.get("when"), then)
+            _RuleSource(node, node.get("when"), then)
             for node in self._root.each("rules")
             if (then := node.get("then")) is not None
         ]
         default = self._root.get(DEFAULT)
-        everything = [*rules, _Rule(default, None, default)] if default is not None else rules
+        everything = [*rules, _RuleSource(default, None, default)] if default is not None else rules
         yield from _duplicates(self._root)
         yield from self._names()
         yield from self._zones()
         if self._defaults is not None:
-            yield from ask_problems(Asking(own=self._defaults), is_default=True)
+            yield from ask_problems(AskSource(own=self._defaults), is_default=True)
             yield from self._references(self._defaults, is_bound=False)
         for node in self._root.each("rules"):
             yield from self._when(node.get("when"))
@@ -140,7 +142,7 @@ class _Checks:
         yield from self._gated(everything)
         yield from self._unreachable()
 
-    def _names(self) -> Iterator[Problem]:
+    def _names(self) -> Iterator[PolicyProblem]:
         seen = {DEFAULT: "it is the name of the default"}
         for rule in self._root.each("rules"):
             name = rule.get("name")
@@ -154,7 +156,7 @@ class _Checks:
                 fault = f"{text} means all {text} of a call"
                 yield group.problem("bad_name", fault, "name it otherwise")
 
-    def _zones(self) -> Iterator[Problem]:
+    def _zones(self) -> Iterator[PolicyProblem]:
         places = [group.get("rotation") for group in self._groups.values()]
         for place in [*places, self._root.get("quiet")]:
             if place is None or place.entries is None:
@@ -163,11 +165,11 @@ class _Checks:
                 remedy = "add timezone, here or to the whole file, such as Europe/Berlin"
                 yield place.problem("needs_zone", "its times have no zone", remedy)
 
-    def _references(self, ask: Node, *, is_bound: bool) -> Iterator[Problem]:
+    def _references(self, ask: SourceNode, *, is_bound: bool) -> Iterator[PolicyProblem]:
         for node, name in group_names(ask):
             yield from self._reference(node, name, is_bound=is_bound)
 
-    def _reference(self, node: Node, name: str, *, is_bound: bool) -> Iterator[Problem]:
+    def _reference(self, node: SourceNode, name: str, *, is_bound: bool) -> Iterator[PolicyProblem]:
         if name not in self._groups:
             known = {*self._groups, *known_near(node)}
             remedy = nearest(name, known, "name a group that is in groups")
@@ -179,7 +181,7 @@ class _Checks:
                 "name the channels in when.channel of the rule, without direct",
             )
 
-    def _when(self, when: Node | None) -> Iterator[Problem]:
+    def _when(self, when: SourceNode | None) -> Iterator[PolicyProblem]:
         if when is None:
             return
         yield from self._known(when)
@@ -190,7 +192,7 @@ class _Checks:
         for arg in when.each("args"):
             yield from condition_problems(arg, tools)
 
-    def _known(self, when: Node) -> Iterator[Problem]:
+    def _known(self, when: SourceNode) -> Iterator[PolicyProblem]:
         tools = {tool.name for tool in self._world.tools}
         tags = {tag for tool in self._world.tools for tag in tool.tags}
         count = 0
@@ -213,14 +215,14 @@ class _Checks:
             remedy = "change tool, tags, risk or gated, or remove the rule"
             yield when.problem("unknown_tool", "no tool fits all of this", remedy)
 
-    def _matched(self, when: Node | None) -> list[ToolFacts]:
+    def _matched(self, when: SourceNode | None) -> list[ToolFacts]:
         return [tool for tool in self._world.tools if _may_match(when, tool)]
 
-    def _then(self, rule: _Rule) -> Iterator[Problem]:
+    def _then(self, rule: _RuleSource) -> Iterator[PolicyProblem]:
         ask = rule.then.get("ask")
         if ask is None or ask.entries is None:
             return
-        yield from ask_problems(Asking(own=ask, defaults=self._defaults))
+        yield from ask_problems(AskSource(own=ask, defaults=self._defaults))
         yield from self._references(ask, is_bound=_is_bound(rule.when))
         tools = self._matched(rule.when)
         for node, path in ask.texts("grants", "vary"):
@@ -229,7 +231,7 @@ class _Checks:
                     "unknown_path", f"no tool has an argument {path!r}", "correct it"
                 )
 
-    def _gated(self, rules: Sequence[_Rule]) -> Iterator[Problem]:
+    def _gated(self, rules: Sequence[_RuleSource]) -> Iterator[PolicyProblem]:
         """Allow rules that meet a gate in code for which nobody is named (2.4)."""
         names = ("approve", "stages")
         if self._defaults is not None and any(self._defaults.get(name) for name in names):
@@ -244,8 +246,8 @@ class _Checks:
             if _is_static(rule.when):
                 left = [tool for tool in left if tool not in met]
 
-    def _unreachable(self) -> Iterator[Problem]:
-        first: Node | None = None
+    def _unreachable(self) -> Iterator[PolicyProblem]:
+        first: SourceNode | None = None
         for rule in self._root.each("rules"):
             if first is not None:
                 fault = f"the rule in line {first.line} matches every call"
@@ -254,7 +256,7 @@ class _Checks:
                 first = rule
 
 
-def _duplicates(node: Node) -> Iterator[Problem]:
+def _duplicates(node: SourceNode) -> Iterator[PolicyProblem]:
     """Values that a list holds twice."""
     seen: set[tuple[type, object]] = set()
     for item in node.items or ():
@@ -267,7 +269,7 @@ def _duplicates(node: Node) -> Iterator[Problem]:
         yield from _duplicates(below)
 
 
-def _may_match(when: Node | None, tool: ToolFacts) -> bool:
+def _may_match(when: SourceNode | None, tool: ToolFacts) -> bool:
     """Whether some call of a tool can match, by what is known of the tool alone."""
     if when is None:
         return True
@@ -284,12 +286,12 @@ def _may_match(when: Node | None, tool: ToolFacts) -> bool:
     )
 
 
-def _is_static(when: Node | None) -> bool:
+def _is_static(when: SourceNode | None) -> bool:
     """Whether nothing but the tool decides that it matches."""
     return when is None or not {"args", "requester", "channel", "agent"} & set(when.entries or ())
 
 
-def _matches_all(when: Node | None) -> bool:
+def _matches_all(when: SourceNode | None) -> bool:
     if when is None:
         return True
     if when.entries is None or not set(when.entries) <= {"tool", "risk"}:
@@ -300,7 +302,7 @@ def _matches_all(when: Node | None) -> bool:
     return all_names and ("risk" not in when.entries or risks >= _RISKS)
 
 
-def _is_bound(when: Node | None) -> bool:
+def _is_bound(when: SourceNode | None) -> bool:
     """Whether a rule names its channels by id."""
     channels = [text for _, text in when.texts("channel")] if when is not None else []
     return bool(channels) and DIRECT not in channels

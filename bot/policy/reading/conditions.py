@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from agents.core.patterns import Pattern, PatternError
 from bot.policy.judging.world import ToolFacts
-from bot.policy.reading.problems import Problem, nearest
+from bot.policy.reading.problems import PolicyProblem, nearest
 from bot.policy.reading.shapes import EACH, Shape, names_near, shape_of, types_of
-from bot.policy.reading.source import Node
+from bot.policy.reading.source import SourceNode
 from bot.policy.values import kind
 
 MAX_PATTERN = 200
@@ -22,7 +22,7 @@ _NUMBERS = frozenset({"number", "integer"})
 _SCALARS = frozenset({"string", "boolean", "null", *_NUMBERS})
 
 
-def condition_problems(arg: Node, tools: Sequence[ToolFacts]) -> Iterator[Problem]:
+def condition_problems(arg: SourceNode, tools: Sequence[ToolFacts]) -> Iterator[PolicyProblem]:
     """Look at one condition.
 
     Args:
@@ -44,7 +44,7 @@ def condition_problems(arg: Node, tools: Sequence[ToolFacts]) -> Iterator[Proble
         yield from _value(arg, op, op.scalar, shapes)
 
 
-def _unknown_path(node: Node, path: str, tool: ToolFacts) -> Problem:
+def _unknown_path(node: SourceNode, path: str, tool: ToolFacts) -> PolicyProblem:
     near = names_near(tool.schema, path)
     otherwise = f"write one of {', '.join(sorted(near))}" if near else "name an argument of it"
     return node.problem(
@@ -54,7 +54,7 @@ def _unknown_path(node: Node, path: str, tool: ToolFacts) -> Problem:
     )
 
 
-def _each(arg: Node, path: Node, text: str) -> Iterator[Problem]:
+def _each(arg: SourceNode, path: SourceNode, text: str) -> Iterator[PolicyProblem]:
     has_star = EACH in text.split(".")
     each = arg.get("each")
     if has_star and each is None:
@@ -66,8 +66,8 @@ def _each(arg: Node, path: Node, text: str) -> Iterator[Problem]:
 
 
 def _value(
-    arg: Node, op: Node, name: str, shapes: Sequence[tuple[ToolFacts, Shape]]
-) -> Iterator[Problem]:
+    arg: SourceNode, op: SourceNode, name: str, shapes: Sequence[tuple[ToolFacts, Shape]]
+) -> Iterator[PolicyProblem]:
     value, as_ = arg.get("value"), arg.get("as")
     if as_ is not None and name not in _ORDERS:
         yield as_.problem("bad_value", f"{name} compares no numbers", "remove as")
@@ -76,7 +76,7 @@ def _value(
             yield value.problem("bad_value", f"{name} takes no value", "remove it")
         return
     if value is None:
-        yield Problem(
+        yield PolicyProblem(
             code="missing_key",
             key=arg.below("value"),
             line=arg.line,
@@ -96,7 +96,7 @@ def _value(
         yield problem
 
 
-def _form(name: str, value: Node) -> Problem | None:
+def _form(name: str, value: SourceNode) -> PolicyProblem | None:
     """The fault of a value that no argument could make good."""
     if name in _LISTS and not value.items:
         return value.problem("wrong_type", f"{name} needs a list with something in it", "write one")
@@ -112,7 +112,7 @@ def _form(name: str, value: Node) -> Problem | None:
     return None
 
 
-def _pattern(node: Node, pattern: str) -> Problem | None:
+def _pattern(node: SourceNode, pattern: str) -> PolicyProblem | None:
     if len(pattern) > MAX_PATTERN:
         fault = f"it is longer than {MAX_PATTERN} characters"
         return node.problem("bad_pattern", fault, "write several conditions or rules")
@@ -124,7 +124,9 @@ def _pattern(node: Node, pattern: str) -> Problem | None:
     return None
 
 
-def _fit(op: Node, name: str, tool: ToolFacts, shape: Shape, *, is_number: bool) -> Problem | None:
+def _fit(
+    op: SourceNode, name: str, tool: ToolFacts, shape: Shape, *, is_number: bool
+) -> PolicyProblem | None:
     """The fault of an operator that does not fit what the argument can be."""
     wanted = _SCALARS
     if name in _ORDERS:
@@ -142,7 +144,7 @@ def _fit(op: Node, name: str, tool: ToolFacts, shape: Shape, *, is_number: bool)
     return op.problem("bad_operator", f"{name} does not fit: {tool.name} has {found} there", remedy)
 
 
-def _fitting(name: str, value: Node, tool: ToolFacts, shape: Shape) -> Problem | None:
+def _fitting(name: str, value: SourceNode, tool: ToolFacts, shape: Shape) -> PolicyProblem | None:
     """The fault of a value that the argument can never have."""
     if name in _SAME:
         for node in value.items if value.items is not None else (value,):
@@ -156,7 +158,7 @@ def _fitting(name: str, value: Node, tool: ToolFacts, shape: Shape) -> Problem |
     return None
 
 
-def _same(node: Node, tool: ToolFacts, shape: Shape) -> Problem | None:
+def _same(node: SourceNode, tool: ToolFacts, shape: Shape) -> PolicyProblem | None:
     value = node.plain()
     if not types_of(value) & shape.types & _SCALARS:
         return _never(node, tool, shape.types)
@@ -171,7 +173,7 @@ def _equal(one: object, other: object) -> bool:
     return types_of(one) & types_of(other) != frozenset() and one == other
 
 
-def _never(node: Node, tool: ToolFacts, types: set[str] | frozenset[str]) -> Problem:
+def _never(node: SourceNode, tool: ToolFacts, types: set[str] | frozenset[str]) -> PolicyProblem:
     found = " or ".join(sorted(types))
     fault = f"it is {kind(node.plain())}, and {tool.name} has {found} there"
     return node.problem("wrong_type", fault, f"write {found}")

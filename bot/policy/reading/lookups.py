@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from bot.errors import DirectoryError
-from bot.policy.reading.problems import Code, Problem
-from bot.policy.reading.source import Node
+from bot.policy.reading.problems import Code, PolicyProblem
+from bot.policy.reading.source import SourceNode
 from bot.policy.values import CHANNEL, PERSON, USERGROUP
 from bot.ports import Person
 
@@ -50,7 +50,7 @@ class _Fault:
 _Look = Callable[[str], Awaitable[_Fault | None]]
 
 
-async def look_up(root: Node, lookups: Lookups, *, bot_user_id: str) -> list[Problem]:
+async def look_up(root: SourceNode, lookups: Lookups, *, bot_user_id: str) -> list[PolicyProblem]:
     """Ask Slack for every id of a file.
 
     Args:
@@ -129,18 +129,18 @@ def _failed(name: str, error: DirectoryError) -> _Fault:
     return _Fault("unresolvable", fault, "try again when Slack answers")
 
 
-def _ids(pairs: Iterator[tuple[Node, str]], shape: str) -> Iterator[tuple[Node, str]]:
+def _ids(pairs: Iterator[tuple[SourceNode, str]], shape: str) -> Iterator[tuple[SourceNode, str]]:
     """Those of the right form; others are reported already."""
     form = re.compile(shape)
     return (pair for pair in pairs if form.fullmatch(pair[1]))
 
 
-def _groups(root: Node) -> Iterator[Node]:
+def _groups(root: SourceNode) -> Iterator[SourceNode]:
     groups = root.get("groups")
     yield from (groups.entries or {}).values() if groups is not None else ()
 
 
-def _people(root: Node) -> Iterator[tuple[Node, str]]:
+def _people(root: SourceNode) -> Iterator[tuple[SourceNode, str]]:
     for group in _groups(root):
         yield from group.texts("users")
         yield from group.texts("rotation", "people")
@@ -148,12 +148,12 @@ def _people(root: Node) -> Iterator[tuple[Node, str]]:
             yield from override.texts("user")
 
 
-def _usergroups(root: Node) -> Iterator[tuple[Node, str]]:
+def _usergroups(root: SourceNode) -> Iterator[tuple[SourceNode, str]]:
     for group in _groups(root):
         yield from group.texts("usergroups")
 
 
-def _channels(root: Node) -> Iterator[tuple[Node, str]]:
+def _channels(root: SourceNode) -> Iterator[tuple[SourceNode, str]]:
     for group in _groups(root):
         yield from group.texts("channels")
     for ask in _asks(root):
@@ -163,7 +163,7 @@ def _channels(root: Node) -> Iterator[tuple[Node, str]]:
         yield from rule.texts("when", "channel")
 
 
-def _asks(root: Node) -> Iterator[Node]:
+def _asks(root: SourceNode) -> Iterator[SourceNode]:
     thens = [rule.get("then") for rule in root.each("rules")]
     for node in (root.get("defaults"), *(then and then.get("ask") for then in thens)):
         if node is not None:

@@ -51,7 +51,7 @@ CODES: frozenset[str] = frozenset(get_args(Code))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class PolicyProblem:
     """A fault of a policy file.
 
     Attributes:
@@ -87,9 +87,9 @@ class PolicyError(Exception):
         problems: All faults, in the order of their places; at least one.
     """
 
-    def __init__(self, problems: Iterable[Problem]) -> None:
+    def __init__(self, problems: Iterable[PolicyProblem]) -> None:
         """Keep the faults in the order of their places, each key once."""
-        first: dict[str, Problem] = {}
+        first: dict[str, PolicyProblem] = {}
         for problem in problems:
             first.setdefault(problem.key or f"line {problem.line}", problem)
         self.problems = tuple(sorted(first.values(), key=lambda one: (one.line, one.column)))

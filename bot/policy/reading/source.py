@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from bot.policy.reading.problems import Code, PolicyError, Problem
+from bot.policy.reading.problems import Code, PolicyError, PolicyProblem
 
 MAX_BYTES = 256 * 1024
 """A policy file is never longer (1.1)."""
@@ -32,7 +32,7 @@ _BROKEN = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,29})\.[0-9]{1,30}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class SourceNode:
     """A value of the file and its place.
 
     Attributes:
@@ -48,8 +48,8 @@ class Node:
     line: int
     column: int
     scalar: str | int | float | bool | None = None
-    items: tuple[Node, ...] | None = None
-    entries: Mapping[str, Node] | None = None
+    items: tuple[SourceNode, ...] | None = None
+    entries: Mapping[str, SourceNode] | None = None
 
     def plain(self) -> object:
         """The value as plain data."""
@@ -59,19 +59,19 @@ class Node:
             return {name: entry.plain() for name, entry in self.entries.items()}
         return self.scalar
 
-    def get(self, *names: str) -> Node | None:
+    def get(self, *names: str) -> SourceNode | None:
         """The value under keys, one below the other; None unless all exist."""
-        node: Node | None = self
+        node: SourceNode | None = self
         for name in names:
             node = (node.entries or {}).get(name) if node is not None else None
         return node
 
-    def each(self, *names: str) -> tuple[Node, ...]:
+    def each(self, *names: str) -> tuple[SourceNode, ...]:
         """The items of the list under keys; nothing unless it is one."""
         node = self.get(*names)
         return node.items or () if node is not None else ()
 
-    def texts(self, *names: str) -> Iterator[tuple[Node, str]]:
+    def texts(self, *names: str) -> Iterator[tuple[SourceNode, str]]:
         """The texts of the list, or the single text, under keys."""
         node = self.get(*names)
         if node is not None:
@@ -79,7 +79,7 @@ class Node:
                 if isinstance(item.scalar, str):
                     yield item, item.scalar
 
-    def at(self, place: Sequence[str | int]) -> tuple[Node, Sequence[str | int]]:
+    def at(self, place: Sequence[str | int]) -> tuple[SourceNode, Sequence[str | int]]:
         """The innermost node that exists on a way, and the rest of the way."""
         node = self
         for done, step in enumerate(place):
@@ -93,9 +93,9 @@ class Node:
             node = below
         return node, ()
 
-    def problem(self, code: Code, fault: str, remedy: str) -> Problem:
+    def problem(self, code: Code, fault: str, remedy: str) -> PolicyProblem:
         """A fault of this value."""
-        return Problem(
+        return PolicyProblem(
             code=code,
             key=self.key,
             line=self.line,
@@ -109,7 +109,7 @@ class Node:
         return f"{self.key}.{name}" if self.key else name
 
 
-def read_source(data: bytes) -> tuple[Node, list[Problem]]:
+def read_source(data: bytes) -> tuple[SourceNode, list[PolicyProblem]]:
     """Read a file's bytes.
 
     Returns:
@@ -129,18 +129,18 @@ def read_source(data: bytes) -> tuple[Node, list[Problem]]:
     anchors = [_anchor(event) for event in events if getattr(event, "anchor", None)]
     if anchors:
         raise PolicyError(anchors)
-    return _Reader(events).read()
+    return _SourceReader(events).read()
 
 
-def _whole(code: Code, line: int, fault: str, remedy: str) -> Problem:
-    return Problem(code=code, key="", line=line, fault=fault, remedy=remedy)
+def _whole(code: Code, line: int, fault: str, remedy: str) -> PolicyProblem:
+    return PolicyProblem(code=code, key="", line=line, fault=fault, remedy=remedy)
 
 
 def _failed(code: Code, line: int, fault: str, remedy: str) -> PolicyError:
     return PolicyError([_whole(code, line, fault, remedy)])
 
 
-def _anchor(event: Any) -> Problem:
+def _anchor(event: Any) -> PolicyProblem:
     sign = "*" if isinstance(event, yaml.AliasEvent) else "&"
     return _whole(
         "anchor",
@@ -164,14 +164,14 @@ def _events(text: str) -> list[Any]:
 
 
 @dataclass(slots=True)
-class _Reader:
+class _SourceReader:
     """Makes nodes of a parser's events, without recursion in their number."""
 
     events: list[Any]
     position: int = 0
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[PolicyProblem] = field(default_factory=list)
 
-    def read(self) -> tuple[Node, list[Problem]]:
+    def read(self) -> tuple[SourceNode, list[PolicyProblem]]:
         documents: list[Any] = [
             one for one in self.events if isinstance(one, yaml.DocumentStartEvent)
         ]
@@ -187,12 +187,12 @@ class _Reader:
         self.position += 1
         return self.events[self.position - 1]
 
-    def _node(self, key: str, event: Any, line: int, column: int, depth: int) -> Node:
+    def _node(self, key: str, event: Any, line: int, column: int, depth: int) -> SourceNode:
         if depth > MAX_DEPTH:
             raise _failed("bad_value", line, "it is nested too deep", "write it flatter")
         is_map = isinstance(event, yaml.MappingStartEvent)
         is_list = isinstance(event, yaml.SequenceStartEvent)
-        node = Node(
+        node = SourceNode(
             key=key,
             line=line,
             column=column,
@@ -205,16 +205,16 @@ class _Reader:
             self.problems.append(node.problem("wrong_type", fault, "remove the tag"))
         return node
 
-    def _items(self, key: str, depth: int) -> tuple[Node, ...]:
-        items: list[Node] = []
+    def _items(self, key: str, depth: int) -> tuple[SourceNode, ...]:
+        items: list[SourceNode] = []
         while not isinstance(event := self._next(), yaml.SequenceEndEvent):
             mark = event.start_mark
             path = f"{key}[{len(items)}]"
             items.append(self._node(path, event, mark.line + 1, mark.column, depth + 1))
         return tuple(items)
 
-    def _entries(self, key: str, depth: int) -> dict[str, Node]:
-        entries: dict[str, Node] = {}
+    def _entries(self, key: str, depth: int) -> dict[str, SourceNode]:
+        entries: dict[str, SourceNode] = {}
         while not isinstance(event := self._next(), yaml.MappingEndEvent):
             line, column = event.start_mark.line + 1, event.start_mark.column
             if not isinstance(event, yaml.ScalarEvent):

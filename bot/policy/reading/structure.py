@@ -11,8 +11,8 @@ from pydantic_core import ErrorDetails
 
 from bot.policy.entries import Entry
 from bot.policy.model import PolicyFile
-from bot.policy.reading.problems import CODES, Code, Problem, nearest
-from bot.policy.reading.source import Node
+from bot.policy.reading.problems import CODES, Code, PolicyProblem, nearest
+from bot.policy.reading.source import SourceNode
 from bot.policy.values import kind
 
 _WANTED = {
@@ -27,7 +27,7 @@ _PEOPLE = {"users", "usergroups", "channels", "people", "from", "by", "add"}
 _LITERALS: Mapping[str | int, Code] = {"op": "bad_operator", "version": "bad_version"}
 
 
-def read_structure(root: Node) -> tuple[PolicyFile | None, list[Problem]]:
+def read_structure(root: SourceNode) -> tuple[PolicyFile | None, list[PolicyProblem]]:
     """Make the model of a file.
 
     Returns:
@@ -39,7 +39,7 @@ def read_structure(root: Node) -> tuple[PolicyFile | None, list[Problem]]:
         return None, [one for details in error.errors() for one in _problems(root, details)]
 
 
-def _problems(root: Node, details: ErrorDetails) -> Iterator[Problem]:
+def _problems(root: SourceNode, details: ErrorDetails) -> Iterator[PolicyProblem]:
     place = tuple(step for step in details["loc"] if step != "[key]")
     node, rest = root.at(place)
     if details["type"] == "missing":
@@ -57,9 +57,11 @@ def _problems(root: Node, details: ErrorDetails) -> Iterator[Problem]:
         yield _other(node, place, details)
 
 
-def _missing(node: Node, place: Sequence[str | int], rest: Sequence[str | int]) -> Problem:
+def _missing(
+    node: SourceNode, place: Sequence[str | int], rest: Sequence[str | int]
+) -> PolicyProblem:
     name = str(place[-1]) if rest else ""
-    return Problem(
+    return PolicyProblem(
         code="missing_key",
         key=node.below(name),
         line=node.line,
@@ -69,13 +71,13 @@ def _missing(node: Node, place: Sequence[str | int], rest: Sequence[str | int]) 
     )
 
 
-def _own(node: Node, details: ErrorDetails) -> Problem:
+def _own(node: SourceNode, details: ErrorDetails) -> PolicyProblem:
     words = details["ctx"]
     code: Code = next(code for code in get_args(Code) if code == details["type"])
     return node.problem(code, words["fault"], words["remedy"])
 
 
-def _empty(node: Node, place: Sequence[str | int]) -> Problem:
+def _empty(node: SourceNode, place: Sequence[str | int]) -> PolicyProblem:
     last = place[-1]
     if last in _PEOPLE:
         return node.problem("empty_group", "it names nobody", "name at least one")
@@ -84,7 +86,7 @@ def _empty(node: Node, place: Sequence[str | int]) -> Problem:
     return node.problem("bad_value", "it is too short", "write more of them, or leave the key out")
 
 
-def _other(node: Node, place: Sequence[str | int], details: ErrorDetails) -> Problem:
+def _other(node: SourceNode, place: Sequence[str | int], details: ErrorDetails) -> PolicyProblem:
     last = next((step for step in reversed(place) if isinstance(step, str)), "")
     value, words = node.plain(), details.get("ctx", {})
     if details["type"] == "literal_error":
