@@ -39,7 +39,9 @@ from agents.core.messages import user_message
 from agents.core.observers import Observer, Observers, Recorder, RunResumed, RunStarted
 from agents.core.pending import InterruptContext, Point
 from agents.core.scope import BeforeStart, Scope
+from agents.gates.house import house
 from agents.gates.rulings import Judgement
+from agents.policy.house import HousePolicy
 from agents.runs.document import (
     Claim,
     OpenRun,
@@ -82,6 +84,8 @@ class Runner:
             anew; see `BeforeStart`.
         recorder: Puts on record what people let run: its start before it starts, and what became of
             it; see `agents.core.observers`.
+        policy: The application's: it judges every call of every tool, with or without a gate in
+            code, and what it says is combined with what code says; see `HousePolicy`.
         era: Give another name whenever the store went back to a copy, and ids of runs and calls may
             come again: it enters `idempotency_key()` of all calls but those that waited in it.
 
@@ -102,6 +106,7 @@ class Runner:
         new_id: Callable[[], str] = new_uuid,
         before_start: BeforeStart | None = None,
         recorder: Recorder | None = None,
+        policy: HousePolicy | None = None,
         era: str = "",
     ) -> None:
         check_agent(agent)
@@ -121,6 +126,7 @@ class Runner:
             new_id=new_id,
             before_start=before_start,
             recorder=recorder,
+            house=house(policy) if policy is not None else None,
             era=era,
             amending=checkpoint_store if isinstance(checkpoint_store, AmendingStore) else None,
         )
@@ -390,7 +396,14 @@ class Runner:
             InvalidArgumentsError: They do not fit the tool.
         """
         document = self._document(await self._need(checkpoint_id))
-        return await judge(self._setup.agent, document, checkpoint_id, interrupt_id, arguments)
+        return await judge(
+            self._setup.agent,
+            document,
+            checkpoint_id,
+            interrupt_id,
+            arguments,
+            house=self._setup.house,
+        )
 
     async def _work(self, segment: RunSession) -> Events:
         """Run the agent to its next interrupt or its end, and store which it was."""

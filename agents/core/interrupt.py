@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
@@ -152,11 +152,12 @@ def keep_waiting(*refusals: ResumeError) -> NoReturn:
     raise_point(point, *refusals)
 
 
-def refuse_orphans(gates: int = 0) -> None:
+def refuse_orphans(gates: int = 0, *, known: Collection[str] = ()) -> None:
     """Make sure that no answer here is for a gate that is gone. For tools, right before they run.
 
     Args:
         gates: How many gates are around what runs next, and have not been entered yet.
+        known: Slots of other gates around it.
 
     Raises:
         Interrupted: One is: what ran is not what people were asked about. All waits on.
@@ -165,7 +166,7 @@ def refuse_orphans(gates: int = 0) -> None:
         scope = current_scope("a tool")
     except OutsideRunError:
         return
-    known, last = {f"gate{at}" for at in range(gates)}, scope.address.segments[-1:]
+    known, last = {*known, *(f"gate{at}" for at in range(gates))}, scope.address.segments[-1:]
     is_call = any(segment.type == "tool" for segment in last)
     for point in scope.run.unclaimed(scope.address):
         if point.slot.startswith("gate") or (is_call and not gates and point.slot):

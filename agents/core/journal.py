@@ -7,7 +7,7 @@ are looked up, so that nothing that they tell of is done again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from typing import cast
 
@@ -168,6 +168,18 @@ class Journal:
             except Exception as error:  # not a failure of what is in doubt
                 self._failure = error
                 raise
+
+    async def depend_on(self, record: Awaitable[None]) -> None:
+        """Wait for something that has to be on record before the run goes on.
+
+        Raises:
+            Exception: It could not be kept: stop at once.
+        """
+        try:
+            await record
+        except Exception as error:
+            self._failure = error
+            raise
 
     async def _keep_entry(self, entry: dict[str, Json]) -> None:
         if self._is_unsure:

@@ -158,6 +158,7 @@ class RunContext:
         cancel: Asked at safe points whether the run shall stop there.
         observers: Are told what happens.
         before_start: Looks at each gated call before it starts; None lets all of them.
+        house: The application's policy; None when there is none. See `agents.policy.house`.
         era: Enters idempotency keys; empty in the first.
         eras: By address, of what has another.
     """
@@ -181,6 +182,7 @@ class RunContext:
     cancel: CancelToken = field(default_factory=CancelToken)
     observers: Observers = field(default_factory=Observers)
     before_start: BeforeStart | None = None
+    house: object = None
     era: str = ""
     eras: Mapping[str, str] = field(default_factory=dict)
     _index: PointIndex = field(init=False, repr=False, compare=False)
@@ -226,6 +228,10 @@ class RunContext:
         if point is not None and point.id in self.answers:
             self.unread.add(point.id)
         return point
+
+    def waits_at(self, address: Address, slot: str) -> bool:
+        """Whether something waits in a slot of a component, or in what it wraps."""
+        return bool(self._index.at(address, slot))
 
     def unclaimed(self, address: Address) -> list[Point]:
         """Return the live points at an address that nobody goes on from.
@@ -340,6 +346,12 @@ def current_scope(what: str) -> Scope:
         return _scope.get()
     except LookupError:
         raise OutsideRunError(what) from None
+
+
+def outer_house() -> object:
+    """The house of the run in which another one begins; None when there is none."""
+    scope = _scope.get(None)
+    return scope.run.house if scope is not None else None
 
 
 @contextmanager
@@ -593,8 +605,17 @@ async def begin_call(
     decisions: tuple[str, ...],
     masks: Mapping[str, Sequence[str]] | None = None,
     goes_on: bool = False,
+    kept: Mapping[str, Json] | None = None,
 ) -> str:
     """Note that a gated call starts now, if it may. For gates.
+
+    Args:
+        tool: Name of the tool.
+        arguments: What runs, exactly.
+        decisions: See `StartingCall`.
+        masks: See `mark_started`.
+        goes_on: See `StartingCall`.
+        kept: What is noted besides, for the case that nobody knows whether it ran.
 
     Returns:
         Why it may not, and people have to be asked anew; empty when it has started. One that goes
@@ -614,6 +635,7 @@ async def begin_call(
         if not goes_on:
             return frozen.reason
         frozen = cast("Mapping[str, Json]", (begun or {}).get("frozen", {}))
+    frozen = {**frozen, **(kept or {})}
     # The last step before the tool: a crash from here on leaves a doubt, never a second run.
     await mark_started(arguments, frozen=frozen, masks=masks)
     return ""

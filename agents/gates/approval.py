@@ -5,22 +5,17 @@ A gate keeps whether people have agreed; what it wraps may then ask people itsel
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
-from agents.core.calls import ToolOutcome, ToolReturn
+from agents.core.calls import ToolReturn
 from agents.core.codec import Json
-from agents.core.infos import (
-    ApprovalInfo,
-    ApprovalResult,
-    CallInfo,
-    ReviewEditInfo,
-    ReviewEditResult,
-)
-from agents.gates.base import DEFAULT_RULE, CallGate
+from agents.core.infos import ApprovalInfo, CallInfo, ReviewEditInfo
+from agents.gates.answers import DEFAULT_RULE, declined, edited_in
+from agents.gates.base import CallGate, gates_in
 from agents.gates.rulings import GateState
+from agents.policy.base import Ask
 from agents.tools.base import Tool
-from agents.tools.texts import rejected_text
 
 __all__ = ["DEFAULT_RULE", "Gate", "GateState", "Kind", "approval_gate", "review_edit_gate"]
 
@@ -32,16 +27,16 @@ class DecisionGate(CallGate):
     """A gate whose question is answered with `ApprovalResult` or `ReviewEditResult`."""
 
     def _declined(self, info: CallInfo, answer: object) -> ToolReturn | None:
-        match answer:
-            case ApprovalResult(approved=True):
-                return None
-            case ApprovalResult(reason=reason):
-                pass
-            case ReviewEditResult(disapproved=True, disapprove_reason=reason):
-                pass
-            case _:
-                return None
-        return ToolReturn(rejected_text(info.tool_name, reason), ToolOutcome.REJECTED)
+        return declined(info, answer)
+
+    def _narrowed(self, info: CallInfo, ask: Ask) -> CallInfo:
+        if ask.kind == "review" or type(info) is not ReviewEditInfo:
+            return info
+        return ApprovalInfo(**{one.name: getattr(info, one.name) for one in fields(info)})
+
+    @property
+    def _defers(self) -> bool:
+        return any(gate.always_asks for gate in gates_in(self.tool))
 
     def _wanted(
         self,
@@ -49,11 +44,8 @@ class DecisionGate(CallGate):
         answer: object,
         arguments: dict[str, Json],
     ) -> dict[str, Json]:
-        match answer:
-            case ReviewEditResult(no_need_to_edit=False, edited_arguments=dict() as edited):
-                return self._checked(edited)
-            case _:
-                return arguments
+        edited = edited_in(answer)
+        return arguments if edited is None else self._checked(edited)
 
     def _ask(self, kind: Kind, arguments: dict[str, Json], rule: str, ruling: str = "") -> CallInfo:
         shown = self._shown(arguments, rule, ruling)
@@ -79,6 +71,11 @@ class Gate(DecisionGate):
 
     async def _question(self, arguments: dict[str, Json]) -> CallInfo:
         return self._ask(self.kind, arguments, self.rule)
+
+    @property
+    def always_asks(self) -> bool:
+        """See `CallGate`."""
+        return True
 
     def _rule_of(self, info: CallInfo | None) -> str:  # noqa: ARG002 - see CallGate
         # Not the rule that asked: when it has changed since, nothing may run.

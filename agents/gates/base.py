@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, NoReturn
@@ -18,7 +18,7 @@ from agents.core.calls import ToolOutcome, ToolReturn
 from agents.core.codec import Json
 from agents.core.digest import call_digest, canonical_json
 from agents.core.errors import InvalidArgumentsError, ResumeDataError, ToolError
-from agents.core.infos import CallInfo, Cancelled, Expired
+from agents.core.infos import ApprovalInfo, CallInfo, Cancelled, Expired, ReviewEditInfo
 from agents.core.interrupt import (
     Interrupted,
     composite_interrupt,
@@ -27,6 +27,7 @@ from agents.core.interrupt import (
     stateful_interrupt,
     ungrouped,
 )
+from agents.core.journal import STARTED
 from agents.core.legacy import old_interrupts
 from agents.core.pending import Answerable
 from agents.core.scope import (
@@ -46,6 +47,7 @@ from agents.core.scope import (
     session_values,
     state_slot,
 )
+from agents.gates.answers import DEFAULT_RULE, ask_in, text_in, voters_of
 from agents.gates.rulings import (
     Around,
     Demand,
@@ -53,17 +55,21 @@ from agents.gates.rulings import (
     GateState,
     Judgement,
     Vote,
+    agreed,
     counting,
     deciders,
     demands,
     gates_around,
     inside,
 )
-from agents.policy.base import Ask, Deny, PolicyCall
+from agents.policy.base import Allow, Ask, Deny, PolicyCall, Ruling
+from agents.policy.house import House, current_house
 from agents.tools.base import CallText, Tool, ToolSpec
 from agents.tools.texts import cancelled_text, denied_text, edited_text, expired_text, words_of
 
-DEFAULT_RULE = "always"
+__all__ = ["DEFAULT_RULE", "CallGate", "gates_in"]
+
+_RULED_ANEW = "the rules have changed since it was allowed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +140,11 @@ class CallGate(ABC):
         return found
 
     @abstractmethod
-    async def _question(self, arguments: dict[str, Json]) -> CallInfo | ToolReturn | None:
-        """Return the question about a new call, a result that ends it, or None when it may run."""
+    async def _question(self, arguments: dict[str, Json]) -> CallInfo | Deny | ToolReturn | None:
+        """Return the question about a new call, or None when it may run.
+
+        What must not run is denied, or ends with a result of the gate's own.
+        """
 
     @abstractmethod
     def _declined(self, info: CallInfo, answer: object) -> ToolReturn | None:
@@ -156,8 +165,13 @@ class CallGate(ABC):
         return info.ruling if info is not None else ""
 
     @property
-    def _fills_in(self) -> bool:
+    def fills_in(self) -> bool:
         """Whether its answers complete the arguments; then nobody is asked about these here."""
+        return False
+
+    @property
+    def always_asks(self) -> bool:
+        """Whether it has people agree to each call, whatever it is."""
         return False
 
     def _told(self, arguments: dict[str, Json], text: str) -> str:
@@ -173,10 +187,16 @@ class CallGate(ABC):
         self,
         arguments: dict[str, Json],
         before: GateState,  # noqa: ARG002 - see Demanding
-    ) -> CallInfo | Deny | None:
+        *,
+        inside: bool,
+    ) -> CallInfo | Allow | Deny | None:
         """See `Demanding`: what it would ask about a new call."""
-        asked = await self._question(arguments)
-        return Deny(asked.text) if isinstance(asked, ToolReturn) else asked
+        asked = await self._ruled(arguments, inside=inside)
+        if isinstance(asked, ToolReturn):
+            return Deny(asked.text)
+        if isinstance(asked, Deny):
+            return Deny(f"the rules do not allow the call with these arguments: {asked.reason}")
+        return asked
 
     async def judge(self, arguments: dict[str, Json]) -> Judgement:
         """Say what the rules demand of the waiting call with other arguments; runs nothing.
@@ -188,7 +208,7 @@ class CallGate(ABC):
             _, _, state = get_interrupt_state(GateState)
             state = replace(state or GateState(), info=_asked(state))
             try:
-                left = await demands(self, _changed(state, arguments))
+                left = (await demands(self, _changed(state, arguments))).left
             except DeniedError as error:
                 return Judgement(arguments=arguments, denied=str(error))
         return Judgement(arguments=arguments, info=left[0][1] if left else None)
@@ -214,12 +234,83 @@ class CallGate(ABC):
         return await self._verdict(replace(state, info=info), info, answer, arguments)
 
     async def _first(self, arguments: dict[str, Json]) -> GateState | ToolReturn:
+        around = gates_around()
+        inside = any(agreed(one.gate, one.state) for one in around)
+        asked = await self._ruled(arguments, inside=inside)
+        if isinstance(asked, CallInfo):
+            stateful_interrupt(replace(asked, counted=deciders(around)), GateState())
+        if isinstance(asked, Deny):
+            return await self._denied(arguments, asked)
+        if isinstance(asked, ToolReturn):
+            return asked
+        return self._approved(None, GateState(arguments=arguments, allow=asked))
+
+    async def _ruled(
+        self, arguments: dict[str, Json], *, inside: bool
+    ) -> CallInfo | Allow | Deny | ToolReturn | None:
+        """Judge a call by code and house together; without a house, what code says."""
         asked = await self._question(arguments)
-        if asked is None:
-            return self._approved(None, GateState(arguments=arguments))
-        if not isinstance(asked, ToolReturn):
-            stateful_interrupt(replace(asked, counted=deciders(gates_around())), GateState())
-        return asked
+        house = None if self.fills_in else current_house()
+        if house is None or isinstance(asked, ToolReturn):
+            return asked
+        if asked is None and (inside or self._defers):
+            return None
+        call = self._policy_call(arguments)
+        ruling = await house.ruling(call, self._code(asked), inside=inside)
+        return self._asking(ruling, arguments, asked) if isinstance(ruling, Ask) else ruling
+
+    @property
+    def _defers(self) -> bool:
+        """Whether a gate inside asks about the house's ruling, when this one has nothing to ask."""
+        return True
+
+    def _code(self, asked: CallInfo | Deny | None) -> Ruling | None:
+        """The ruling of code, for the house."""
+        return asked if isinstance(asked, Deny) else ask_in(asked) if asked else Allow()
+
+    def _asking(
+        self, ask: Ask, arguments: dict[str, Json], asked: CallInfo | Deny | None = None
+    ) -> CallInfo:
+        """The question by which people are asked under a ruling.
+
+        Args:
+            ask: The ruling.
+            arguments: Canonical.
+            asked: What the gate would ask by itself: people can do no more than it lets them.
+        """
+        if isinstance(asked, CallInfo):
+            # People can do no more than code lets them, nor more than the house does.
+            is_review = ask.kind == "review" and not isinstance(asked, ApprovalInfo)
+            ask = ask if is_review else replace(ask, kind="approval")
+        shown = self._shown(arguments, ask.rule, ask.to_text())
+        if isinstance(asked, CallInfo):
+            bound = {name: shown[name] for name in ("digest", "rule", "ruling")}
+            info = self._narrowed(replace(asked, **bound), ask)
+        else:
+            info = ReviewEditInfo(**shown) if ask.kind == "review" else ApprovalInfo(**shown)
+        return replace(
+            info,
+            title=ask.title or info.title,
+            reason=ask.reason,
+            approvers=ask.approvers,
+            expires_in=ask.expires_in,
+            remind_in=ask.remind_in,
+            escalate_in=ask.escalate_in,
+            backups=ask.backups,
+            exclude_editors=ask.exclude_editors,
+            terms=ask.terms,
+        )
+
+    def _narrowed(self, info: CallInfo, ask: Ask) -> CallInfo:  # noqa: ARG002 - for gates that can
+        """A question of the gate's own kind, with no more answers than a ruling lets people."""
+        return info
+
+    async def _denied(self, arguments: dict[str, Json], denied: Deny) -> ToolReturn:
+        """Give the result of a call that must not run; the house puts it on record."""
+        house = None if self.fills_in else current_house()
+        if house is not None:
+            await house.note(self._policy_call(arguments), denied)
+        return ToolReturn(denied_text(self._name, denied.reason), ToolOutcome.REFUSED)
 
     async def _verdict(
         self, state: GateState, info: CallInfo, answer: object, arguments: dict[str, Json]
@@ -264,15 +355,16 @@ class CallGate(ABC):
             editors=vote.editors,
             decisions=(*after.decisions, *_answered()),
         )
-        if asked_first or (self._fills_in and not state.asking):
+        if asked_first or (self.fills_in and not state.asking):
             after = replace(after, decided_by=(*after.decided_by, *vote.voters))
         if asked_first:
             # Frozen: what the rules said of just this call when people were asked is what counts.
             return self._approved(info, after)
         try:
-            after, left = vote.cast(after, await demands(self, after))
+            demanded = await demands(self, after)
         except DeniedError as error:
             self._refuse(str(error))
+        after, left = vote.cast(replace(after, allow=demanded.allow), demanded.left)
         if left:
             original = info.original if info.original is not None else shown
             self._ask_for(after, left, original=original)
@@ -288,8 +380,8 @@ class CallGate(ABC):
         edits: bool,
     ) -> Vote:
         """Read who let it run, and under which ruling; refuse who was counted already."""
-        by, editor, ruling = (_text(answer, name) for name in ("by", "edited_by", "ruling"))
-        voters = _voters(answer)
+        by, editor, ruling = (text_in(answer, name) for name in ("by", "edited_by", "ruling"))
+        voters = voters_of(answer)
         around = () if state.asking or state.lapsed else deciders(gates_around())
         counted = {*info.counted, *around}
         if edits:  # a gate around this one that is asked anew counts nobody yet
@@ -361,7 +453,7 @@ class CallGate(ABC):
 
     def _approved(self, info: CallInfo | None, state: GateState) -> GateState:
         arguments = state.arguments or {}
-        digest = self._digest(arguments, self._rule_of(info), self._ruling_of(info))
+        digest = self._digest_of(info, arguments)
         return replace(state, info=info, approved=True, arguments=arguments, digest=digest)
 
     async def _run(self, state: GateState, scope: Scope) -> ToolReturn:
@@ -373,15 +465,16 @@ class CallGate(ABC):
             or self._digest_of(info, arguments) != state.digest
         ):
             raise ToolError(f"nobody agreed to this call of {self._name!r}; it did not run")
-        if not self.tool.definition.gates:
+        passed = Around(address=scope.address, gate=self, state=state)
+        tool = self._guarded(state)
+        if tool is self.tool and not tool.definition.gates:
             with entered(scope):
                 refused = await self._start(state, arguments)
             if refused is not None:
                 return refused
         try:
-            passed = Around(address=scope.address, gate=self, state=state)
             with ungrouped(), old_interrupts(), inside(passed):
-                result = await self.tool.call(arguments)
+                result = await tool.call(arguments)
         except Interrupted as signal:
             with entered(scope):
                 if info is None:
@@ -393,6 +486,16 @@ class CallGate(ABC):
         told = self._told(arguments, done.text)
         return replace(done, text=told, said=done.said or done.text)
 
+    def _guarded(self, state: GateState) -> Tool:
+        """The tool in it; with the house's gate, where the house has not judged the call yet."""
+        house = current_house()
+        if house is None:
+            return self.tool
+        passed = [*((one.gate, one.state) for one in gates_around()), (self, state)]
+        if any(agreed(gate, one) or one.allow for gate, one in passed):
+            return self.tool
+        return house.guarded(self.tool, gated=any(not gate.fills_in for gate, _ in passed))
+
     async def _start(self, state: GateState, arguments: dict[str, Json]) -> ToolReturn | None:
         """Note that the call starts; ask people anew where what they decided does not count now.
 
@@ -402,26 +505,87 @@ class CallGate(ABC):
         around, masks = counting(state), self.tool.definition.masks
         decisions = (*(name for one in around for name in one.state.decisions), *state.decisions)
         _, _, before = get_interrupt_state(GateState)
-        again = await begin_call(
+        goes_on = before is not None and before.approved
+        word = None if goes_on else await self._last_word(state, arguments, decisions)
+        if isinstance(word, ToolReturn):
+            return word
+        again = word if isinstance(word, str) else ""
+        allow = word if isinstance(word, Allow) else None
+        again = again or await begin_call(
             self._name,
             arguments,
             decisions=decisions,
             masks=masks,
-            goes_on=before is not None and before.approved,
+            goes_on=goes_on,
+            kept=_kept(allow),
         )
-        if not again:
+        return await self._anew(state, arguments, again) if again else None
+
+    async def _last_word(
+        self, state: GateState, arguments: dict[str, Json], decisions: tuple[str, ...]
+    ) -> Allow | ToolReturn | str | None:
+        """The house's last word on a call that is about to start.
+
+        Returns:
+            The ruling by which it starts without anybody's agreement, on record by now; None when
+            people have agreed to it; a result when it must not start; or why it is ruled anew.
+        """
+        house, scope = current_house(), current_scope("a gate")
+        begun = scope.run.journal.find(STARTED, str(scope.address))
+        if house is None or begun is not None:
             return None
+        around, is_granted = counting(state), scope.granted is not None
+        passed = [*((one.gate, one.state) for one in around), (self, state)]
+        allows = [one.allow for _, one in passed if one.allow is not None]
+        has_agreed = is_granted or any(agreed(gate, one) for gate, one in passed)
+        call, code = self._policy_call(arguments), self._code(None)
+        if decisions or is_granted or not allows:
+            ruling = await house.ruling(call, code, inside=False)
+            if isinstance(ruling, Deny):
+                return await self._denied_now(house, call, ruling)
+            if not has_agreed and not (allows and isinstance(ruling, Allow)):
+                return _RULED_ANEW
+        if has_agreed:
+            return None
+        await house.note(call, allows[-1])
+        return allows[-1]
+
+    async def _denied_now(self, house: House, call: PolicyCall, denied: Deny) -> ToolReturn:
+        await house.note(call, denied)
+        return ToolReturn(denied_text(self._name, denied.reason), ToolOutcome.REFUSED)
+
+    async def _anew(
+        self, state: GateState, arguments: dict[str, Json], again: str
+    ) -> ToolReturn | None:
+        """Ask people anew, where the rules of now want it; else note that the call starts."""
         lapsed = replace(
-            state, info=None, approved=False, agreed={}, decided_by=(), decisions=(), lapsed=True
+            state,
+            info=None,
+            approved=False,
+            agreed={},
+            decided_by=(),
+            decisions=(),
+            lapsed=True,
+            allow=None,
         )
+        house = current_house()
+        call = self._policy_call(arguments)
         try:
-            left = await demands(self, lapsed)
+            demanded = await demands(self, lapsed)
         except DeniedError as error:
-            return ToolReturn(denied_text(self._name, str(error)), ToolOutcome.REFUSED)
-        if left:
+            denied = Deny(str(error))
+            if house is not None:
+                await house.note(call, denied)
+            return ToolReturn(denied_text(self._name, denied.reason), ToolOutcome.REFUSED)
+        if demanded.left:
             original = state.info.original if state.info is not None else None
-            self._ask_for(lapsed, left, original=original, asked_again=again)
-        await mark_started(arguments, masks=masks)
+            self._ask_for(lapsed, demanded.left, original=original, asked_again=again)
+        if house is not None and demanded.allow is None:
+            raise ToolError(f"no rule lets this call of {self._name!r} run; it did not run")
+        if house is not None and demanded.allow is not None:
+            await house.note(call, demanded.allow)
+        masks = self.tool.definition.masks
+        await mark_started(arguments, frozen=_kept(demanded.allow), masks=masks)
         return None
 
     def _shown(self, arguments: dict[str, Json], rule: str, ruling: str = "") -> dict[str, Any]:
@@ -458,16 +622,25 @@ class CallGate(ABC):
             thread=current_checkpoint_id(),
             why=current_why(),
             tags=spec.tags,
+            gated=self._is_gated,
             risk=spec.risk,
             idempotent=spec.idempotent,
             session=MappingProxyType(dict(session_values())),
         )
 
+    @property
+    def _is_gated(self) -> bool:
+        """Whether code puts a gate around the tool by which people, or a policy, agree to it."""
+        return True
+
     def _own_ruling(self, rule: str) -> str:
         return Ask(rule=rule).to_text(kind=self.gate_name)
 
     def _digest_of(self, info: CallInfo | None, arguments: dict[str, Json]) -> str:
-        return self._digest(arguments, self._rule_of(info), self._ruling_of(info))
+        rule, ruling = self._rule_of(info), self._ruling_of(info)
+        if info is not None and ruling and ruling != self._own_ruling(info.rule):
+            rule = info.rule  # the house asked, or a policy: the whole ruling is bound
+        return self._digest(arguments, rule, ruling)
 
     def _digest(self, arguments: dict[str, Json], rule: str, ruling: str) -> str:
         return call_digest(
@@ -485,6 +658,19 @@ class CallGate(ABC):
 
     def _refuse(self, fault: str) -> NoReturn:
         keep_waiting(ResumeDataError(f"{self._name!r} did not run: {fault}"))
+
+
+def gates_in(tool: object) -> Iterator[CallGate]:
+    """The gates around a tool, the outermost first, through other wrappers."""
+    while tool is not None:
+        if isinstance(tool, CallGate):
+            yield tool
+        tool = getattr(tool, "tool", None)
+
+
+def _kept(allow: Allow | None) -> dict[str, Json]:
+    """The note of the start of a call that a rule allows: who decides about a doubt."""
+    return {"terms": allow.terms} if allow is not None and allow.terms else {}
 
 
 def _asked(state: GateState | None) -> CallInfo | None:
@@ -509,16 +695,3 @@ def _answered() -> tuple[str, ...]:
     """The interrupt whose answer this is."""
     point = current_scope("a gate").point
     return (point.id,) if point is not None else ()
-
-
-def _voters(answer: object) -> tuple[str, ...]:
-    """All who were counted for an answer: those that it lists, or else whoever gave it."""
-    listed = getattr(answer, "voters", ())
-    by = _text(answer, "by")
-    return tuple(dict.fromkeys(listed)) if listed else (by,) if by else ()
-
-
-def _text(answer: object, name: str) -> str:
-    """A field of an answer that is a text; empty when there is none."""
-    found = getattr(answer, name, None)
-    return found if isinstance(found, str) else ""

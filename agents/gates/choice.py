@@ -128,10 +128,17 @@ class ChoiceGate(CallGate):
         return self.rule
 
     @property
-    def _fills_in(self) -> bool:
+    def fills_in(self) -> bool:
+        """See `Demanding`."""
         return True
 
-    async def demand(self, arguments: dict[str, Json], before: GateState) -> Deny | None:
+    async def demand(
+        self,
+        arguments: dict[str, Json],
+        before: GateState,
+        *,
+        inside: bool,  # noqa: ARG002 - see CallGate
+    ) -> Deny | None:
         """See `CallGate`: the call may run with what was chosen, and with nothing else."""
         name = self.parameter
         chosen = (before.arguments or {}).get(name)

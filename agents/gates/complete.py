@@ -97,13 +97,16 @@ class CompleteGate(CallGate):
         return self.rule
 
     @property
-    def _fills_in(self) -> bool:
+    def fills_in(self) -> bool:
+        """See `Demanding`."""
         return True
 
     async def demand(
         self,
         arguments: dict[str, Json],
         before: GateState,
+        *,
+        inside: bool,
     ) -> None:
         """See `CallGate`: it asks for what is missing, and not whether the call may run."""
 

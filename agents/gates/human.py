@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, cast, get_args
 
 from agents.core.calls import ToolOutcome, ToolReturn
@@ -17,7 +17,7 @@ from agents.core.codec import Json, register
 from agents.core.errors import AgentConfigError, ResumeDataError
 from agents.core.infos import CallInfo, Cancelled, Expired, check_texts, check_voters, wrong_answer
 from agents.gates.base import DEFAULT_RULE, CallGate
-from agents.policy.base import PolicyCall
+from agents.policy.base import Ask, PolicyCall
 from agents.tools.base import Tool
 from agents.tools.texts import ignored_text
 
@@ -302,6 +302,11 @@ class HumanGate(CallGate):
         if response.type == "edit" and response.request is not None:
             return self._checked(response.request.args)
         return arguments
+
+    def _narrowed(self, info: CallInfo, ask: Ask) -> CallInfo:
+        if ask.kind == "review" or not isinstance(info, HumanInterrupt):
+            return info
+        return replace(info, allowed=tuple(one for one in info.allowed if one != "edit"))
 
     def _rule_of(self, info: CallInfo | None) -> str:  # noqa: ARG002 - see CallGate
         return self.rule

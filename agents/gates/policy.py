@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from agents.core.calls import ToolOutcome, ToolReturn
 from agents.core.codec import Json
 from agents.core.infos import CallInfo
 from agents.gates.approval import DecisionGate
 from agents.gates.base import CallGate
-from agents.gates.rulings import GateState
 from agents.policy.base import TIME_LIMIT, Allow, Ask, Deny, Policy, ruling_of
 from agents.policy.checks import check_tool
 from agents.tools.base import Tool
-from agents.tools.texts import denied_text
 
 _ALLOWED = "policy: allowed"
 """The rule named in a call's digest when nobody was asked."""
@@ -41,43 +38,14 @@ class PolicyGate(DecisionGate):
         """See `CallGate`."""
         return "policy"
 
-    async def _question(self, arguments: dict[str, Json]) -> CallInfo | ToolReturn | None:
-        asked = await self._judged(arguments)
-        if isinstance(asked, Deny):
-            return ToolReturn(denied_text(self._name, asked.reason), ToolOutcome.REFUSED)
-        return asked
-
-    async def demand(
-        self,
-        arguments: dict[str, Json],
-        before: GateState,  # noqa: ARG002 - see CallGate
-    ) -> CallInfo | Deny | None:
-        """See `CallGate`."""
-        asked = await self._judged(arguments)
-        if isinstance(asked, Deny):
-            return Deny(f"the rules do not allow the call with these arguments: {asked.reason}")
-        return asked
-
-    async def _judged(self, arguments: dict[str, Json]) -> CallInfo | Deny | None:
+    async def _question(self, arguments: dict[str, Json]) -> CallInfo | Deny | None:
         match await self._ruling(arguments):
             case Allow():
                 return None
             case Deny() as denied:
                 return denied
             case Ask() as ask:
-                info = self._ask(ask.kind, arguments, ask.rule, ask.to_text())
-                return replace(
-                    info,
-                    title=ask.title or info.title,
-                    reason=ask.reason,
-                    approvers=ask.approvers,
-                    expires_in=ask.expires_in,
-                    remind_in=ask.remind_in,
-                    escalate_in=ask.escalate_in,
-                    backups=ask.backups,
-                    exclude_editors=ask.exclude_editors,
-                    terms=ask.terms,
-                )
+                return self._asking(ask, arguments)
 
     def _rule_of(self, info: CallInfo | None) -> str:
         return info.rule if info else _ALLOWED

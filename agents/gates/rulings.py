@@ -18,7 +18,7 @@ from agents.core.codec import Json, register
 from agents.core.digest import canonical_json
 from agents.core.infos import CallInfo
 from agents.core.scope import current_address
-from agents.policy.base import Deny
+from agents.policy.base import Allow, Deny
 
 
 @register("countersign.gate/1")
@@ -42,6 +42,8 @@ class GateState:
         edited_by: Who made these arguments; empty when nobody is known to have.
         editors: Who edited them before that.
         lapsed: Whether what people had agreed to in gates around this one has lapsed.
+        allow: The house's ruling by which these arguments may run without anybody's agreement; None
+            where people agree to them, or no house judges.
     """
 
     info: CallInfo | None = None
@@ -56,6 +58,7 @@ class GateState:
     edited_by: str = ""
     editors: tuple[str, ...] = ()
     lapsed: bool = False
+    allow: Allow | None = None
 
 
 class Demanding(Protocol):
@@ -66,18 +69,42 @@ class Demanding(Protocol):
         """Tells it apart from the other gates of the call."""
         ...
 
-    async def demand(self, arguments: dict[str, Json], before: GateState) -> CallInfo | Deny | None:
-        """Return the question it demands for the call with other arguments; None when it may run.
+    @property
+    def fills_in(self) -> bool:
+        """Whether its answers complete the arguments, and agree to nothing."""
+        ...
+
+    async def demand(
+        self, arguments: dict[str, Json], before: GateState, *, inside: bool
+    ) -> CallInfo | Allow | Deny | None:
+        """Return the question it demands for the call with other arguments.
 
         Args:
             arguments: Canonical.
             before: What it knew of the call as it was.
+            inside: Whether another gate asks about the house's ruling on the call.
+
+        Returns:
+            `Allow` when the house lets it run; None when the gate has nothing against it.
         """
         ...
 
 
 Demand: TypeAlias = tuple[str, CallInfo]
 """The slot of a gate, and what its people have to be asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demands:
+    """The demands of all gates of a call.
+
+    Attributes:
+        left: What people have still to be asked.
+        allow: The house's ruling, when it lets the call run.
+    """
+
+    left: list[Demand]
+    allow: Allow | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +184,25 @@ def deciders(gates: Sequence[Around]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for one in gates for name in one.state.decided_by))
 
 
-async def demands(own: Demanding, state: GateState) -> list[Demand]:
+def agreed(gate: Demanding, state: GateState) -> bool:
+    """Whether people have agreed to the call in a gate, for itself or for one around it."""
+    if state.info is None or (gate.fills_in and not state.asking):
+        return False
+    return bool(state.agreed) or not (state.edited or state.allow)
+
+
+def _bearer(own: Demanding, state: GateState) -> Demanding:
+    """The gate whose people agree to the house's ruling: the outermost that asked anybody."""
+    around = gates_around()
+    for one in around:
+        if not state.lapsed and agreed(one.gate, one.state):
+            return one.gate
+    if not own.fills_in:
+        return own
+    return next((one.gate for one in around if not one.gate.fills_in), own)
+
+
+async def demands(own: Demanding, state: GateState) -> Demands:
     """Return the questions still to be asked before a call may run with the arguments in a state.
 
     Args:
@@ -172,17 +217,22 @@ async def demands(own: Demanding, state: GateState) -> list[Demand]:
     """
     wanted = state.arguments or {}
     left: list[Demand] = []
+    allow: Allow | None = None
+    bearer = _bearer(own, state)
     settled = {one.gate.slot for one in counting(state)}
     for gate, before in [(own, state), *((one.gate, one.state) for one in gates_around())]:
-        demand = await gate.demand(wanted, before)
+        demand = await gate.demand(wanted, before, inside=gate is not bearer)
         if isinstance(demand, Deny):
             raise DeniedError(demand.reason)
+        if isinstance(demand, Allow):
+            allow = demand if gate is bearer else allow
+            continue
         if demand is None or state.agreed.get(gate.slot) == demand.ruling:
             continue
         was = before.agreed.get(gate.slot) or (before.info.ruling if before.info else None)
         if gate is own or gate.slot not in settled or was != demand.ruling:
             left.append((gate.slot, demand))
-    return left
+    return Demands(left=left, allow=allow)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

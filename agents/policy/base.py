@@ -10,13 +10,13 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Literal, Protocol, TypeAlias, get_args, runtime_checkable
 
 from agents.core.calls import Risk
-from agents.core.codec import Json
+from agents.core.codec import Json, register
 from agents.core.errors import AgentConfigError
 from agents.core.interrupt import Interrupted
 
@@ -58,9 +58,19 @@ class PolicyCall:
     session: Mapping[str, object] = field(default_factory=dict)
 
 
+@register("countersign.allow/1")
 @dataclass(frozen=True, slots=True)
 class Allow:
-    """The call may run; nobody is asked."""
+    """The call may run; nobody is asked. Stored: version 1, must stay readable.
+
+    Attributes:
+        rule: Name of the rule that allows it, for who keeps a record; may be empty.
+        terms: Who decides if nobody knows whether it ran, in the application's own form; empty
+            leaves it to the application.
+    """
+
+    rule: str = ""
+    terms: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +79,7 @@ class Deny:
 
     Attributes:
         reason: Why; the model is told.
-        rule: Name of the rule, for the record; empty without one.
+        rule: Name of the rule that denies it, for who keeps a record; may be empty.
     """
 
     reason: str = ""
@@ -134,7 +144,7 @@ class Ask:
         return json.dumps({**name, **rest}, sort_keys=True, separators=(",", ":"))
 
     def _parts(self) -> dict[str, object]:
-        """The thing that a decision is bound to, where nothing stands for it."""
+        """The parts that a decision is bound to, where nothing stands for them."""
         return {
             "reason": self.reason,
             "approvers": list(self.approvers),
@@ -194,17 +204,30 @@ async def ruling_of(policy: Policy, call: PolicyCall, *, time_limit: float = TIM
         time_limit: How long it may take, in seconds. Code that blocks the event loop, or catches
             cancellation, is not stopped by it.
     """
+    return await in_time(lambda: policy.evaluate(call), call.tool, time_limit=time_limit)
+
+
+async def in_time(
+    judge: Callable[[], Awaitable[object]], tool: str, *, time_limit: float
+) -> Ruling:
+    """Wait for a ruling; whatever goes wrong denies.
+
+    Args:
+        judge: Gives the ruling.
+        tool: Name of the tool, for the log.
+        time_limit: How long it may take, in seconds.
+    """
     limit = asyncio.timeout(time_limit)
     try:
         async with limit:
-            ruling: object = await policy.evaluate(call)
+            ruling = await judge()
     except Interrupted:
         return Deny("the policy tried to ask people itself; it has to return `Ask`")
     except Exception as error:  # noqa: BLE001 - whatever it is, the call must not run
         if limit.expired():
             return Deny(f"the policy did not answer within {time_limit:g} seconds")
         kind = type(error).__name__
-        logger.warning("a policy failed with %s; the call of %r is denied", kind, call.tool)
+        logger.warning("a policy failed with %s; the call of %r is denied", kind, tool)
         return Deny(f"the policy failed ({kind})")
     if not isinstance(ruling, Allow | Deny | Ask):
         return Deny(f"the policy answered with {type(ruling).__name__}, which is no ruling")

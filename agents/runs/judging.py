@@ -18,7 +18,9 @@ from agents.core.journal import Journal
 from agents.core.pending import Point
 from agents.core.scope import RunContext, Scope, SessionValues, entered
 from agents.gates.base import CallGate
+from agents.gates.house import pile_of
 from agents.gates.rulings import Around, GateState, Judgement, inside
+from agents.policy.house import House
 from agents.runs.document import RunDocument
 from agents.runs.topology import component_at
 
@@ -29,6 +31,8 @@ async def judge(
     checkpoint_id: str,
     interrupt_id: str,
     arguments: Mapping[str, object],
+    *,
+    house: House | None = None,
 ) -> Judgement | None:
     """Work out what the rules demand of a call that waits, with other arguments.
 
@@ -38,6 +42,7 @@ async def judge(
         checkpoint_id: Of the run.
         interrupt_id: What waits.
         arguments: All of them; canonical or not.
+        house: The application's policy.
 
     Returns:
         None when the gate cannot be found, as something on the way does not say what it is made of,
@@ -51,7 +56,7 @@ async def judge(
     if not isinstance(info, CallInfo):
         return None
     asks = way[-1]
-    pile = list(_gates(component_at(agent, asks.address)))
+    pile = list(pile_of(component_at(agent, asks.address), asks.slot))
     here = [gate for gate in pile if gate.slot == asks.slot]
     if not here:
         return None
@@ -63,6 +68,7 @@ async def judge(
         # Decoded anew for this: a policy that writes into them changes nothing of the run.
         session=SessionValues(document.session),
         waiting=asks,
+        house=house,
     )
     scope = Scope(run=run, address=asks.address, why=info.why)
     with entered(scope), inside(*_around(pile[: pile.index(here[0])], way)):
@@ -80,14 +86,6 @@ def _way(root: Point | None, interrupt_id: str) -> list[Point]:
         if found:
             return [root, *found]
     return []
-
-
-def _gates(tool: object) -> Iterator[CallGate]:
-    """The gates around a tool, the outermost first, through other wrappers."""
-    while tool is not None:
-        if isinstance(tool, CallGate):
-            yield tool
-        tool = getattr(tool, "tool", None)
 
 
 def _around(gates: Sequence[CallGate], way: Sequence[Point]) -> Iterator[Around]:

@@ -41,6 +41,7 @@ from agents.core.observers import (
 )
 from agents.core.pending import InterruptContext, Point
 from agents.core.scope import BeforeStart, RunContext, SessionValues
+from agents.policy.house import House
 from agents.runs.document import Claim, OpenRun, RunDocument, find_stopped
 from agents.runs.topology import topology
 
@@ -67,6 +68,7 @@ class Setup:
         new_id: Makes ids of interrupts.
         before_start: Looks at each gated call before it starts; None lets all of them.
         recorder: Told of what people let run; None when nobody keeps a record.
+        house: The application's policy; None when there is none.
         era: Enters idempotency keys; empty for that of the document.
         amending: The same as `store`, if it can add to a document.
         fresh: What this process saved or read last, so that a resume need not read it again.
@@ -81,6 +83,7 @@ class Setup:
     new_id: Callable[[], str]
     before_start: BeforeStart | None = None
     recorder: Recorder | None = None
+    house: House | None = None
     era: str = ""
     amending: AmendingStore | None = None
     fresh: LRUCache[str, OpenRun] = field(
@@ -183,6 +186,7 @@ class Setup:
             cancel=cancel or CancelToken(),
             observers=self.observers,
             before_start=self.before_start,
+            house=self.house,
             era=document.era,
             eras=document.eras,
         )

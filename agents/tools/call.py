@@ -42,6 +42,7 @@ from agents.core.messages import PlannedCall, well_formed
 from agents.core.observers import ToolFinished, ToolInterrupted, ToolStarted
 from agents.core.pending import Point
 from agents.core.scope import RunContext, Scope, Watch, address_segment, current_scope, entered
+from agents.policy.house import HOUSE_SLOT, house_of
 from agents.tools.base import Tool
 from agents.tools.doubt import Started, ask_doubt, settle_doubt
 from agents.tools.function import result_text
@@ -236,10 +237,11 @@ class _Execution:
         started = ToolStarted(
             checkpoint_id=run.checkpoint_id, address=self.scope.address, call=self.call
         )
-        refuse_orphans(len(tool.definition.gates))
+        house = house_of(run.house)
+        refuse_orphans(len(tool.definition.gates), known=(HOUSE_SLOT,) if house else ())
         run.observers.tell(started)
         with entered(scope):
-            return await self._call(tool, arguments)
+            return await self._call(house.guarded(tool) if house else tool, arguments)
 
     async def _call(self, tool: Tool, arguments: dict[str, Json]) -> ToolReturn:
         """Call a tool; whatever it raises has one meaning."""

@@ -20,7 +20,14 @@ from agents.core.observers import (
     RunStarted,
 )
 from agents.core.pending import Point
-from agents.core.scope import RunContext, Scope, SessionValues, address_segment, entered
+from agents.core.scope import (
+    RunContext,
+    Scope,
+    SessionValues,
+    address_segment,
+    entered,
+    outer_house,
+)
 from agents.graph.commands import END, Command
 from agents.graph.errors import GotoError, NodeRefusedError, StateUpdateError
 from agents.graph.nodes.steps import GraphRun, Hooks, read_state, shown_values
@@ -138,6 +145,7 @@ class Execution:
             counts=dict(head.counts),
             cancel=work.cancel,
             observers=self._options.observers,
+            house=outer_house(),
         )
 
     async def _keep(self, head: ThreadDocument, run: RunContext, state: GraphState) -> None:

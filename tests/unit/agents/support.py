@@ -43,6 +43,7 @@ from agents.core.codec import Json
 from agents.core.observers import Recorder
 from agents.core.scope import BeforeStart
 from agents.models import Turn
+from agents.policy.house import HousePolicy
 from agents.tools.base import CallText
 
 
@@ -118,6 +119,7 @@ class World:
     before_start: BeforeStart | None = None
     recorder: Recorder | None = None
     era: str = ""
+    policy: HousePolicy | None = None
 
     def agent(self, name: str = "A") -> Agent:
         if self.by_history:
@@ -144,6 +146,7 @@ class World:
             before_start=self.before_start,
             recorder=self.recorder,
             era=self.era,
+            policy=self.policy,
             **options,  # type: ignore[arg-type]
         )
 

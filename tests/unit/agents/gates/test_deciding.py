@@ -335,7 +335,9 @@ class JudgedGate(DecisionGate):
     async def _question(self, arguments: dict[str, Json]) -> CallInfo:
         return self._ask("review", arguments, "judged")
 
-    async def demand(self, arguments: dict[str, Json], before: GateState) -> CallInfo:
+    async def demand(
+        self, arguments: dict[str, Json], before: GateState, *, inside: bool
+    ) -> CallInfo:
         self.seen.append(before.info)
         return await self._question(arguments)
 

@@ -1,0 +1,73 @@
+"""Reading answers and questions of gates: who was counted, what was meant, what code asked for."""
+
+from __future__ import annotations
+
+from agents.core.calls import ToolOutcome, ToolReturn
+from agents.core.codec import Json
+from agents.core.infos import (
+    ApprovalInfo,
+    ApprovalResult,
+    CallInfo,
+    ReviewEditInfo,
+    ReviewEditResult,
+)
+from agents.policy.base import Ask
+from agents.policy.house import GATE_RULE
+from agents.tools.texts import rejected_text
+
+DEFAULT_RULE = "always"
+"""The name of the rule of a gate that was given none."""
+
+
+def declined(info: CallInfo, answer: object) -> ToolReturn | None:
+    """The result when an approval or a review says no; None when it says yes."""
+    match answer:
+        case ApprovalResult(approved=True):
+            return None
+        case ApprovalResult(reason=reason):
+            pass
+        case ReviewEditResult(disapproved=True, disapprove_reason=reason):
+            pass
+        case _:
+            return None
+    return ToolReturn(rejected_text(info.tool_name, reason), ToolOutcome.REJECTED)
+
+
+def edited_in(answer: object) -> dict[str, Json] | None:
+    """The arguments that a review asks for; None when those that were shown may run."""
+    match answer:
+        case ReviewEditResult(no_need_to_edit=False, edited_arguments=dict() as edited):
+            return edited
+        case _:
+            return None
+
+
+def voters_of(answer: object) -> tuple[str, ...]:
+    """All who were counted for an answer: those that it lists, or else whoever gave it."""
+    listed = getattr(answer, "voters", ())
+    by = text_in(answer, "by")
+    return tuple(dict.fromkeys(listed)) if listed else (by,) if by else ()
+
+
+def text_in(answer: object, name: str) -> str:
+    """A field of an answer that is a text; empty when there is none."""
+    found = getattr(answer, name, None)
+    return found if isinstance(found, str) else ""
+
+
+def ask_in(info: CallInfo) -> Ask:
+    """The ruling of code in a question: what a gate wants, for the house."""
+    edits = isinstance(info, ReviewEditInfo) or "edit" in getattr(info, "allowed", ())
+    return Ask(
+        kind="review" if edits and not isinstance(info, ApprovalInfo) else "approval",
+        rule=GATE_RULE if info.rule == DEFAULT_RULE else info.rule,
+        title=info.title,
+        reason=info.reason,
+        approvers=info.approvers,
+        expires_in=info.expires_in,
+        remind_in=info.remind_in,
+        escalate_in=info.escalate_in,
+        backups=info.backups,
+        exclude_editors=info.exclude_editors,
+        terms=info.terms,
+    )

@@ -1,0 +1,105 @@
+"""The house's own gate: the application's policy judges calls of tools that have none in code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import cast
+
+from agents.core.codec import Json
+from agents.core.infos import CallInfo
+from agents.core.scope import current_scope
+from agents.gates.approval import DecisionGate
+from agents.gates.base import CallGate, gates_in
+from agents.gates.rulings import GateState
+from agents.policy.base import Allow, Deny
+from agents.policy.house import HOUSE_SLOT, House, HousePolicy
+from agents.tools.base import Tool, ToolSpec
+
+_ALLOWED = "house: allowed"
+"""The rule named in a call's digest when nobody was asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class HouseGate(DecisionGate):
+    """A tool whose calls the application's policy judges, where no gate in code asks.
+
+    The run puts it there when the call begins; a tool's definition does not have it.
+
+    Attributes:
+        gated: Whether gates in code stand around it, none of which had to ask.
+    """
+
+    gated: bool = False
+
+    @property
+    def gate_name(self) -> str:
+        """See `CallGate`."""
+        return "house"
+
+    @property
+    def definition(self) -> ToolSpec:
+        """The tool's own definition."""
+        return self.tool.definition
+
+    @property
+    def slot(self) -> str:
+        """See `CallGate`: gates in it count their slots without this one."""
+        return HOUSE_SLOT
+
+    @property
+    def completes_arguments(self) -> bool:
+        """See `CallGate`."""
+        return False
+
+    async def _question(self, arguments: dict[str, Json]) -> None:  # noqa: ARG002 - see CallGate
+        return None
+
+    def _code(self, asked: CallInfo | Deny | None) -> Allow | None:  # noqa: ARG002 - see CallGate
+        return Allow() if self._is_gated else None
+
+    def _guarded(self, state: GateState) -> Tool:  # noqa: ARG002 - see CallGate
+        return self.tool
+
+    @property
+    def _is_gated(self) -> bool:
+        return self.gated
+
+    def _rule_of(self, info: CallInfo | None) -> str:
+        return info.rule if info else _ALLOWED
+
+
+def house(policy: HousePolicy) -> House:
+    """Make what a run carries so that a policy judges all its calls.
+
+    Args:
+        policy: The application's.
+    """
+
+    def guard(tool: object, gated: bool) -> object:  # noqa: FBT001 - see `House`
+        has_gates = any(True for _ in gates_in(tool))
+        is_free = policy.allows_ungated and not gated and not _waits_here()
+        return tool if has_gates or is_free else HouseGate(cast("Tool", tool), gated=gated)
+
+    return House(policy, guard)
+
+
+def pile_of(tool: object, slot: str) -> Iterator[CallGate]:
+    """The gates of a tool as a call met them, the outermost first.
+
+    Args:
+        tool: As its agent has it.
+        slot: Of the gate that is looked for; the house's own is there only when it is this.
+    """
+    inner, gated = tool, False
+    for gate in gates_in(tool):
+        yield gate
+        inner, gated = gate.tool, gated or not gate.fills_in
+    if slot == HOUSE_SLOT:
+        yield HouseGate(cast("Tool", inner), gated=gated)
+
+
+def _waits_here() -> bool:
+    """Whether the house has asked about this very call, when it allowed less."""
+    scope = current_scope("a house")
+    return scope.run.waits_at(scope.address, HOUSE_SLOT)

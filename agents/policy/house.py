@@ -1,0 +1,129 @@
+"""The application's policy: it has the last word on each call of each tool, gated or not.
+
+A policy in code stands in a gate and knows what that gate is about. The house judges all calls of a
+run, together with what code says of them. The runtime binds decisions to what it says, and reads
+nothing of it; what fails, is late or is no ruling denies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, TypeVar, cast
+
+from agents.core.errors import AgentConfigError
+from agents.core.scope import current_scope
+from agents.policy.base import (
+    TIME_LIMIT,
+    Allow,
+    Deny,
+    PolicyCall,
+    Ruling,
+    in_time,
+)
+
+T = TypeVar("T")
+HOUSE_SLOT = "gate.house"
+"""The slot of the house's own question about a call. Stored: never change it."""
+GATE_RULE = "gate"
+"""The name of the rule of a gate in code that has none of its own."""
+
+
+class HousePolicy(Protocol):
+    """Judges every call of every tool of a run."""
+
+    @property
+    def allows_ungated(self) -> bool:
+        """Whether it allows all calls of tools without a gate in code, whatever they are.
+
+        It is not asked about these then, they are not noted, and they cost nothing.
+        """
+        ...
+
+    async def rule(self, call: PolicyCall, code: Ruling | None, *, inside: bool) -> Ruling:
+        """Judge a call; runs nothing, asks nobody, and puts nothing on record.
+
+        It is called when a call is new, when people edit it, and once more before a call starts
+        that people had to agree to. An error, a time-out, or anything but a ruling denies.
+
+        Args:
+            call: The call.
+            code: The ruling of a gate in code; None where there is no gate. A denial stands,
+                whatever is said here. A gate that always asks says so under its rule's name, or
+                `GATE_RULE`, and names nobody.
+            inside: Whether a gate around this one has had people agree to the house's ruling on
+                the call. Then only what code says counts, by people of the house where code names
+                nobody.
+        """
+        ...
+
+    async def note(self, call: PolicyCall, ruling: Allow | Deny) -> None:
+        """Put on record that a call starts, or does not run, because of a ruling alone.
+
+        It is called before anything runs, and again with the same call after a crash. An error
+        stops the run: what is not on record does not start.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """The application's policy, as a run carries it.
+
+    Attributes:
+        policy: The policy.
+        guard: Puts the house's own gate around a tool without one; gives the tool back where none
+            is needed. Takes the tool, and whether gates in code stand around it.
+        time_limit: How long a ruling may take, in seconds.
+    """
+
+    policy: HousePolicy
+    guard: Callable[[object, bool], object]
+    time_limit: float = TIME_LIMIT
+
+    def guarded(self, tool: T, *, gated: bool = False) -> T:
+        """The tool, with a gate by which the house judges each of its calls.
+
+        Args:
+            tool: A tool.
+            gated: Whether gates in code stand around it, none of which had to ask.
+        """
+        return cast("T", self.guard(tool, gated))
+
+    async def ruling(self, call: PolicyCall, code: Ruling | None, *, inside: bool) -> Ruling:
+        """Ask it about a call; whatever goes wrong denies, and what code denies stays denied."""
+        ruling = await in_time(
+            lambda: self.policy.rule(call, code, inside=inside),
+            call.tool,
+            time_limit=self.time_limit,
+        )
+        return code if isinstance(code, Deny) and not isinstance(ruling, Deny) else ruling
+
+    async def note(self, call: PolicyCall, ruling: Allow | Deny) -> None:
+        """Have it put on record what becomes of a call.
+
+        Raises:
+            Exception: It could not be; the run goes no further.
+        """
+        journal = current_scope("a house").run.journal
+        await journal.depend_on(self.policy.note(call, ruling))
+
+
+def current_house() -> House | None:
+    """The application's policy in the run that goes on here; None when it has none.
+
+    Raises:
+        AgentConfigError: The run carries something else in its place.
+    """
+    return house_of(current_scope("current_house()").run.house)
+
+
+def house_of(carried: object) -> House | None:
+    """Read what a run carries as its house.
+
+    Raises:
+        AgentConfigError: It is none.
+    """
+    if carried is None or isinstance(carried, House):
+        return carried
+    raise AgentConfigError(f"a run's house is {carried!r}; give a policy: `Runner(policy=…)`")

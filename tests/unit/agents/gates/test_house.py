@@ -1,0 +1,521 @@
+"""The application's policy judges each call of each tool, and both it and code must agree (I13)."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+
+import pytest
+
+from agents import (
+    ChatModelAgent,
+    DoubtInfo,
+    DoubtResult,
+    FollowUpInfo,
+    ReviewEditInfo,
+    ReviewEditResult,
+    ScriptedModel,
+    follow_up_tool,
+)
+from agents.core.codec import Json
+from agents.core.errors import AgentConfigError
+from agents.core.infos import ApprovalInfo
+from agents.core.journal import Journal
+from agents.core.scope import RunContext, Scope, entered
+from agents.gates import approval_gate, complete_gate, guard, human_gate, review_edit_gate
+from agents.gates.human import HumanInterrupt, HumanInterruptConfig
+from agents.gates.questions import ParametersInfo
+from agents.models import Turn, call, say
+from agents.policy import Allow, AllowList, Ask, Deny, PolicyCall, Ruling
+from agents.policy.house import current_house
+from agents.tools.base import Tool
+from agents.workflows.agenttool import AgentTool
+from tests.unit.agents.gates.test_votes import ByAmount
+from tests.unit.agents.house import TestHouse, always, by_amount, combined
+from tests.unit.agents.support import Died, Plain, World, brief, contexts
+
+FILE = Ask(rule="file")
+EDITS = Ask(rule="file", kind="review")
+SMALL = Allow(rule="small", terms="who decides about doubts")
+PAY: list[Turn] = [call("pay", {"x": 5}, id="c1"), say("done")]
+
+
+def world(tool: Tool, house: TestHouse | None, script: list[Turn] | None = None) -> World:
+    return World(list(script or PAY), [tool], policy=house, durability="step")
+
+
+async def test_a_call_without_a_gate_is_asked_about_with_the_terms_of_the_house() -> None:
+    pay, house = Plain("pay"), TestHouse(always(FILE))
+    made = world(pay, house)
+    context = contexts(await made.run())["c1"]
+    info = context.info
+    assert isinstance(info, ApprovalInfo)
+    assert (info.rule, info.terms, pay.calls) == ("file", "terms of file", [])
+    assert '"bound":"bound to file"' in info.ruling
+    assert house.judged == [("pay", {"x": 5}, None, False)]
+    assert not house.calls[0].gated
+    await made.resume({context.id: info.approve(by="UADA")})
+    assert pay.calls == [{"x": 5}]
+    assert house.noted == []
+
+
+async def test_a_call_that_a_rule_allows_runs_and_is_noted_before_it_starts() -> None:
+    house = TestHouse(always(SMALL))
+    pay = Plain("pay", lambda _: f"noted: {house.acts}")
+    made = world(pay, house)
+    assert "tool pay#c1 ran: noted: ['allow pay small']" in brief(await made.run())
+
+
+async def test_a_call_that_a_rule_denies_does_not_run_and_the_model_is_told_why() -> None:
+    pay, house = Plain("pay"), TestHouse(always(Deny("Nobody pays.", "no-pay")))
+    events = brief(await world(pay, house).run())
+    assert any("refused" in one and "Nobody pays." in one for one in events)
+    assert (pay.calls, house.acts) == ([], ["deny pay no-pay"])
+
+
+async def test_without_a_house_nothing_is_asked_or_noted() -> None:
+    pay = Plain("pay")
+    await world(pay, None).run()
+    assert pay.calls == [{"x": 5}]
+
+
+async def test_a_house_that_allows_all_ungated_calls_is_not_asked_about_them() -> None:
+    pay, house = Plain("pay"), TestHouse(always(FILE), allows_ungated=True)
+    await world(pay, house).run()
+    assert (pay.calls, house.judged, house.noted) == ([{"x": 5}], [], [])
+    gated = world(approval_gate(pay), house)
+    assert isinstance(contexts(await gated.run())["c1"].info, ApprovalInfo)
+
+
+@pytest.mark.parametrize(
+    ("gate", "said", "kind"),
+    [
+        (approval_gate, EDITS, ApprovalInfo),
+        (review_edit_gate, EDITS, ReviewEditInfo),
+        (review_edit_gate, FILE, ApprovalInfo),
+        (approval_gate, Allow(), ApprovalInfo),
+        (review_edit_gate, Allow(), ReviewEditInfo),
+    ],
+)
+async def test_one_card_asks_for_file_and_gate_and_edits_only_where_both_let(
+    gate: object, said: Ruling, kind: type
+) -> None:
+    pay, house = Plain("pay"), TestHouse(always(said))
+    made = world(gate(pay), house)  # type: ignore[operator]
+    context = contexts(await made.run())["c1"]
+    assert isinstance(context.info, ApprovalInfo | ReviewEditInfo)
+    assert type(context.info) is kind
+    names = "gate" if isinstance(said, Allow) else "file + gate"
+    assert context.info.rule == names
+    (_, _, code, inside) = house.judged[0]
+    assert isinstance(code, Ask)
+    assert (code.rule, inside, house.calls[0].gated) == ("gate", False, True)
+    yes = (
+        context.info.accept(by="UADA")
+        if isinstance(context.info, ReviewEditInfo)
+        else context.info.approve(by="UADA")
+    )
+    await made.resume({context.id: yes})
+    assert pay.calls == [{"x": 5}]
+
+
+async def test_what_code_denies_stays_denied_whatever_the_house_says() -> None:
+    pay = Plain("pay")
+
+    @dataclass
+    class Lenient(TestHouse):
+        async def rule(self, call: PolicyCall, code: Ruling | None, *, inside: bool) -> Ruling:
+            return Allow(rule="all")
+
+    house = Lenient(always(Allow()))
+    await world(guard(pay, ByAmount({5: Deny("not today")})), house).run()
+    assert pay.calls == []
+    assert house.acts == ["deny pay "]
+
+
+async def test_a_gate_inside_asks_for_itself_and_other_people() -> None:
+    pay, house = Plain("pay"), TestHouse(always(FILE))
+    inner = guard(pay, ByAmount({5: Ask(rule="second")}))
+    made = world(guard(inner, AllowList(["pay"])), house)
+    first = contexts(await made.run())["c1"]
+    assert isinstance(first.info, ApprovalInfo)
+    assert first.info.rule == "file"
+    yes = replace(first.info.approve(by="UADA"), voters=("UADA", "UBEN"))
+    second = contexts(await made.resume({first.id: yes}))["c1"]
+    assert isinstance(second.info, ApprovalInfo)
+    assert (second.info.rule, second.info.counted) == ("second", ("UADA", "UBEN"))
+    assert house.judged[1][3] is True
+    await made.resume({second.id: second.info.approve(by="UMIA")})
+    assert (pay.calls, house.noted) == ([{"x": 5}], [])
+
+
+async def test_a_policy_around_a_gate_that_always_asks_leaves_the_one_card_to_it() -> None:
+    pay, house = Plain("pay"), TestHouse(always(FILE))
+    made = world(guard(approval_gate(pay), AllowList(["pay"])), house)
+    context = contexts(await made.run())["c1"]
+    assert isinstance(context.info, ApprovalInfo)
+    assert context.info.rule == "file + gate"
+    await made.resume({context.id: context.info.approve(by="UADA")})
+    assert pay.calls == [{"x": 5}]
+
+
+async def test_a_guard_that_allows_what_the_file_allows_lets_it_run_on_record() -> None:
+    pay, house = Plain("pay"), TestHouse(always(SMALL))
+    await world(guard(pay, AllowList(["pay"])), house).run()
+    assert (pay.calls, house.acts) == ([{"x": 5}], ["allow pay small"])
+    assert house.judged == [("pay", {"x": 5}, Allow(), False)]
+    assert house.calls[0].gated
+
+
+async def test_a_human_gate_that_need_not_ask_still_has_the_house_judge() -> None:
+    pay, house = Plain("pay"), TestHouse(always(FILE))
+    config = HumanInterruptConfig(when=lambda _: False)
+    made = world(human_gate(pay, config), house)
+    context = contexts(await made.run())["c1"]
+    assert isinstance(context.info, ApprovalInfo)
+    assert house.judged == [("pay", {"x": 5}, Allow(), False)]
+    assert house.calls[0].gated
+    await made.resume({context.id: context.info.reject("no", by="UADA")})
+    assert pay.calls == []
+
+
+async def test_a_human_gate_asks_in_its_own_way_under_the_ruling_of_the_house() -> None:
+    pay, house = Plain("pay"), TestHouse(always(FILE))
+    made = world(human_gate(pay, HumanInterruptConfig()), house)
+    context = contexts(await made.run())["c1"]
+    info = context.info
+    assert isinstance(info, HumanInterrupt)
+    assert (info.rule, info.allowed) == ("file + gate", ("accept", "ignore", "response"))
+    await made.resume({context.id: info.accept(by="UADA")})
+    assert pay.calls == [{"x": 5}]
+
+
+async def test_the_house_judges_what_people_have_filled_in() -> None:
+    pay = Plain("pay")
+    house = TestHouse(by_amount(3, below=SMALL, above=FILE))
+    made = world(complete_gate(pay, ["x"]), house, [call("pay", {}, id="c1"), say("done")])
+    asked = contexts(await made.run())["c1"]
+    assert isinstance(asked.info, ParametersInfo)
+    assert house.judged == []
+    events = await made.resume({asked.id: asked.info.complete({"x": 9}, by="UROSA")})
+    card = contexts(events)["c1"]
+    assert isinstance(card.info, ApprovalInfo)
+    assert (card.info.arguments, pay.calls) == ({"x": 9}, [])
+    assert house.judged == [("pay", {"x": 9}, None, False)]
+    await made.resume({card.id: card.info.approve(by="UADA")})
+    assert pay.calls == [{"x": 9}]
+
+
+async def test_what_people_have_filled_in_runs_where_a_rule_allows_it() -> None:
+    pay = Plain("pay")
+    house = TestHouse(by_amount(3, below=SMALL, above=FILE))
+    made = world(complete_gate(pay, ["x"]), house, [call("pay", {}, id="c1"), say("done")])
+    asked = contexts(await made.run())["c1"]
+    assert isinstance(asked.info, ParametersInfo)
+    await made.resume({asked.id: asked.info.complete({"x": 1}, by="UROSA")})
+    assert (pay.calls, house.acts) == ([{"x": 1}], ["allow pay small"])
+
+
+# ---- edits (2.8, 2.9) ----------------------------------------------------------------------------
+
+
+async def edited(
+    house: TestHouse, pay: Plain, x: int, *, ruling: Ask | None = None
+) -> tuple[World, list[object]]:
+    made = world(pay, house)
+    context = contexts(await made.run())["c1"]
+    info = context.info
+    assert isinstance(info, ReviewEditInfo)
+    text = ruling.to_text() if ruling else None
+    answer = ReviewEditResult(
+        edited_arguments={"x": x},
+        digest=info.digest_of({"x": x}, ruling=text),
+        ruling=text,
+        by="UADA",
+        edited_by="UADA",
+    )
+    return made, [*await made.resume({context.id: answer})]
+
+
+async def test_an_edit_that_a_rule_allows_runs_and_is_on_record() -> None:
+    pay, house = Plain("pay"), TestHouse(by_amount(3, below=SMALL, above=EDITS))
+    await edited(house, pay, 1)
+    assert (pay.calls, house.acts) == ([{"x": 1}], ["allow pay small"])
+    assert house.noted[0][1] == {"x": 1}
+
+
+async def test_an_edit_under_another_ruling_than_the_answer_names_runs_nothing() -> None:
+    big = Ask(rule="big")
+    pay, house = Plain("pay"), TestHouse(by_amount(7, below=EDITS, above=big))
+    made, events = await edited(house, pay, 9)
+    again = contexts(events)["c1"]  # type: ignore[arg-type]
+    assert pay.calls == []
+    assert isinstance(again.info, ApprovalInfo)
+    assert (again.info.rule, again.info.arguments) == ("big", {"x": 9})
+    await made.resume({again.id: again.info.approve(by="UMIA")})
+    assert pay.calls == [{"x": 9}]
+
+
+async def test_an_edit_runs_under_the_ruling_that_its_answer_is_bound_to() -> None:
+    big = Ask(rule="big")
+    pay, house = Plain("pay"), TestHouse(by_amount(7, below=EDITS, above=big))
+    bound = combined(big, None)
+    assert isinstance(bound, Ask)
+    await edited(house, pay, 9, ruling=bound)
+    assert pay.calls == [{"x": 9}]
+
+
+async def test_a_form_hears_the_ruling_of_the_house_beforehand() -> None:
+    pay = Plain("pay")
+    big = Ask(rule="big")
+    house = TestHouse(by_amount(7, below=EDITS, above=big))
+    made = world(pay, house)
+    context = contexts(await made.run())["c1"]
+    judged = await made.runner().judge("1", context.id, {"x": 9})
+    assert judged is not None
+    assert judged.info is not None
+    assert judged.info.terms == "terms of big"
+    house.rules = always(Deny("never"))
+    judged = await made.runner().judge("1", context.id, {"x": 9})
+    assert judged is not None
+    assert "never" in judged.denied
+    house.rules = always(SMALL)
+    judged = await made.runner().judge("1", context.id, {"x": 9})
+    assert judged is not None
+    assert (judged.info, judged.denied) == (None, "")
+    assert house.noted == []
+
+
+# ---- the last word (2.11) ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("gate", [None, approval_gate])
+async def test_a_denial_that_came_into_force_meanwhile_stops_an_approved_call(
+    gate: object,
+) -> None:
+    pay, house = Plain("pay"), TestHouse(always(FILE))
+    made = world(gate(pay) if gate else pay, house)  # type: ignore[operator]
+    context = contexts(await made.run())["c1"]
+    house.rules = always(Deny("closed", "no-pay"))
+    assert isinstance(context.info, ApprovalInfo)
+    events = brief(await made.resume({context.id: context.info.approve(by="UADA")}))
+    assert any("refused" in one and "closed" in one for one in events)
+    assert (pay.calls, house.acts) == ([], ["deny pay no-pay"])
+
+
+async def test_a_card_keeps_the_ruling_that_it_was_asked_under() -> None:
+    pay, house = Plain("pay"), TestHouse(always(FILE))
+    made = world(pay, house)
+    context = contexts(await made.run())["c1"]
+    house.rules = always(Ask(rule="newer"))
+    assert isinstance(context.info, ApprovalInfo)
+    await made.resume({context.id: context.info.approve(by="UADA")})
+    assert pay.calls == [{"x": 5}]
+
+
+async def test_what_a_rule_allowed_is_asked_about_when_the_rules_change_before_it_starts() -> None:
+    pay, house = Plain("pay"), TestHouse(by_amount(3, below=SMALL, above=EDITS))
+    inner = guard(pay, ByAmount({5: Allow(), 1: Allow(), 2: Ask(rule="inner")}))
+
+    class Turning(TestHouse):
+        async def rule(self, call: PolicyCall, code: Ruling | None, *, inside: bool) -> Ruling:
+            ruling = await super().rule(call, code, inside=inside)
+            if call.arguments == {"x": 1}:
+                self.rules = always(EDITS)
+            return ruling
+
+    house = Turning(by_amount(3, below=SMALL, above=EDITS))
+    made = world(inner, house)
+    context = contexts(await made.run())["c1"]
+    assert isinstance(context.info, ReviewEditInfo)
+    events = await made.resume({context.id: context.info.edit({"x": 1}, by="UADA")})
+    again = contexts(events)["c1"]
+    assert pay.calls == []
+    assert isinstance(again.info, ReviewEditInfo)
+    assert again.info.asked_again == "the rules have changed since it was allowed"
+    await made.resume({again.id: again.info.accept(by="UADA")})
+    assert pay.calls == [{"x": 1}]
+
+
+# ---- failures ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("answer", [None, "allow", True, RuntimeError("x")])
+async def test_a_house_that_fails_or_answers_nonsense_denies(answer: object) -> None:
+    pay = Plain("pay")
+
+    class Broken(TestHouse):
+        async def rule(self, call: PolicyCall, code: Ruling | None, *, inside: bool) -> Ruling:
+            if isinstance(answer, Exception):
+                raise answer
+            return answer  # type: ignore[return-value]
+
+    events = brief(await world(pay, Broken(always(Allow()))).run())
+    assert pay.calls == []
+    assert any("refused" in one for one in events)
+
+
+async def test_what_cannot_be_put_on_record_does_not_start_and_ends_the_run() -> None:
+    pay = Plain("pay")
+
+    class Full(TestHouse):
+        async def note(self, call: PolicyCall, ruling: Allow | Deny) -> None:
+            raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="full"):
+        await world(pay, Full(always(SMALL))).run()
+    assert pay.calls == []
+
+
+def test_a_run_carries_a_house_or_nothing() -> None:
+    run = RunContext(
+        checkpoint_id="1", new_id=str, journal=Journal(None, "1"), house="no house at all"
+    )
+    with entered(Scope(run=run)), pytest.raises(AgentConfigError, match="Runner\\(policy="):
+        current_house()
+
+
+# ---- crashes (3.12) ------------------------------------------------------------------------------
+
+
+async def test_a_call_that_a_rule_allowed_is_in_doubt_when_its_process_dies() -> None:
+    pay, house = Plain("pay"), TestHouse(always(SMALL))
+    made = world(pay, house)
+
+    def die(_: dict[str, Json]) -> str:
+        raise Died
+
+    pay.body = die
+    with pytest.raises(Died):
+        await made.run()
+    pay.body = None
+    doubt = contexts(await made.recover())["c1"]
+    assert isinstance(doubt.info, DoubtInfo)
+    assert doubt.info.frozen == {"terms": "who decides about doubts"}
+    await made.resume({doubt.id: DoubtResult(choice="again", voters=("UADA",))})
+    assert len(pay.calls) == 2
+    assert house.acts == ["allow pay small"]
+
+
+async def test_a_doubt_is_not_run_again_against_a_denial_in_force() -> None:
+    pay, house = Plain("pay"), TestHouse(always(SMALL))
+    made = world(pay, house)
+
+    def die(_: dict[str, Json]) -> str:
+        raise Died
+
+    pay.body = die
+    with pytest.raises(Died):
+        await made.run()
+    doubt = contexts(await made.recover())["c1"]
+    house.rules = always(Deny("closed", "no-pay"))
+    await made.resume({doubt.id: DoubtResult(choice="again")})
+    assert len(pay.calls) == 1
+    assert house.acts == ["allow pay small", "deny pay no-pay"]
+
+
+async def test_a_process_that_dies_before_the_start_judges_anew() -> None:
+    pay = Plain("pay")
+
+    class Dying(TestHouse):
+        async def note(self, call: PolicyCall, ruling: Allow | Deny) -> None:
+            await super().note(call, ruling)
+            raise Died
+
+    made = world(pay, Dying(always(SMALL)))
+    with pytest.raises(Died):
+        await made.run()
+    after = TestHouse(always(FILE))
+    made.policy = after
+    context = contexts(await made.recover())["c1"]
+    assert isinstance(context.info, ApprovalInfo)
+    assert pay.calls == []
+
+
+# ---- several calls, agents in tools --------------------------------------------------------------
+
+
+async def test_parallel_calls_are_judged_each_for_itself() -> None:
+    pay = Plain("pay")
+    house = TestHouse(by_amount(3, below=SMALL, above=FILE))
+    calls = [call("pay", {"x": x}, id=f"c{x}") for x in (1, 2, 3, 4)]
+    made = world(pay, house, [calls, say("done")])
+    waiting = contexts(await made.run())
+    assert set(waiting) == {"c3", "c4"}
+    assert sorted(one["x"] for one in pay.calls) == [1, 2]  # type: ignore[type-var]
+    info = waiting["c4"].info
+    assert isinstance(info, ApprovalInfo)
+    left = contexts(await made.resume({waiting["c4"].id: info.approve(by="UADA")}))
+    assert (set(left), left["c3"].id) == ({"c3"}, waiting["c3"].id)
+    assert pay.calls[2:] == [{"x": 4}]
+
+
+async def test_calls_of_an_agent_in_a_tool_are_judged_and_so_is_the_agent() -> None:
+    pay, house = Plain("pay"), TestHouse(always(SMALL))
+
+    def rules(one: PolicyCall) -> Ruling:
+        return FILE if one.tool == "pay" else Allow(rule=one.tool)
+
+    house.rules = rules
+    model = ScriptedModel([call("pay", {"x": 5}, id="i1"), say("inner")])
+    inner = ChatModelAgent(name="helper", description="Helps.", model=model, tools=[pay])
+    made = world(
+        AgentTool(inner), house, [call("helper", {"request": "pay"}, id="c1"), say("done")]
+    )
+    context = contexts(await made.run())["i1"]
+    assert isinstance(context.info, ApprovalInfo)
+    assert house.acts == ["allow helper helper"]
+    await made.resume({context.id: context.info.approve(by="UADA")})
+    assert pay.calls == [{"x": 5}]
+    assert house.acts == ["allow helper helper"]
+
+
+async def test_a_call_that_asks_for_itself_goes_on_after_the_house_allowed_it() -> None:
+    house = TestHouse(always(SMALL))
+    script: list[Turn] = [call("ask_people", {"questions": ["Where?"]}, id="c1"), say("done")]
+    made = world(follow_up_tool(), house, script)
+    context = contexts(await made.run())["c1"]
+    assert isinstance(context.info, FollowUpInfo)
+    house.rules = always(FILE)
+    events = brief(await made.resume({context.id: "here"}))
+    assert "tool ask_people#c1 answered: here" in events
+    assert house.acts == ["allow ask_people small"]
+
+
+async def test_what_the_house_asked_is_refused_when_there_is_no_house_any_more() -> None:
+    pay, house = Plain("pay"), TestHouse(always(FILE))
+    made = world(pay, house)
+    context = contexts(await made.run())["c1"]
+    assert isinstance(context.info, ApprovalInfo)
+    made.policy = None
+    with pytest.raises(Exception, match=r"gate\.house"):
+        await made.resume({context.id: context.info.approve(by="UADA")})
+    assert pay.calls == []
+
+
+async def test_what_the_house_asked_is_settled_though_it_allows_all_ungated_calls_by_now() -> None:
+    pay, house = Plain("pay"), TestHouse(always(FILE))
+    made = world(pay, house)
+    context = contexts(await made.run())["c1"]
+    assert isinstance(context.info, ApprovalInfo)
+    house.allows_ungated = True
+    await made.resume({context.id: context.info.reject("no", by="UADA")})
+    assert pay.calls == []
+
+
+async def test_calls_in_flight_do_not_share_what_the_house_said() -> None:
+    pay = Plain("pay")
+    gate = asyncio.Event()
+
+    class Slow(TestHouse):
+        async def rule(self, call: PolicyCall, code: Ruling | None, *, inside: bool) -> Ruling:
+            if call.arguments == {"x": 1}:
+                await gate.wait()
+            else:
+                gate.set()
+            return await super().rule(call, code, inside=inside)
+
+    calls = [call("pay", {"x": 1}, id="c1"), call("pay", {"x": 9}, id="c9")]
+    made = world(pay, Slow(by_amount(3, below=SMALL, above=FILE)), [calls, say("done")])
+    assert set(contexts(await made.run())) == {"c9"}
+    assert pay.calls == [{"x": 1}]

@@ -1,0 +1,76 @@
+"""A house for tests: it says what a script says, and remembers what it was asked and told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from agents.policy import Allow, Ask, Deny, PolicyCall, Ruling
+
+Rules = Callable[[PolicyCall], Ruling]
+
+
+@dataclass
+class TestHouse:
+    """Combines what a script says of a call with what code says, as an application would.
+
+    Attributes:
+        rules: What its file says.
+        allows_ungated: See `HousePolicy`.
+        judged: Tool, arguments, code and `inside` of all that it was asked.
+        noted: What it was told to put on record.
+    """
+
+    __test__ = False
+    rules: Rules
+    allows_ungated: bool = False
+    judged: list[tuple[str, dict[str, object], Ruling | None, bool]] = field(default_factory=list)
+    noted: list[tuple[str, dict[str, object], Ruling]] = field(default_factory=list)
+    calls: list[PolicyCall] = field(default_factory=list)
+
+    async def rule(self, call: PolicyCall, code: Ruling | None, *, inside: bool) -> Ruling:
+        self.judged.append((call.tool, dict(call.arguments), code, inside))
+        self.calls.append(call)
+        if inside:
+            return combined(Allow(), code)
+        return combined(self.rules(call), code)
+
+    async def note(self, call: PolicyCall, ruling: Allow | Deny) -> None:
+        self.noted.append((call.tool, dict(call.arguments), ruling))
+
+    @property
+    def acts(self) -> list[str]:
+        """What was noted, in short."""
+        return [f"{type(one).__name__.lower()} {tool} {one.rule}" for tool, _, one in self.noted]
+
+
+def combined(said: Ruling, code: Ruling | None) -> Ruling:
+    """The strictest of both; an Ask is bound to the names of both."""
+    if isinstance(said, Deny) or isinstance(code, Deny):
+        return said if isinstance(said, Deny) else code  # type: ignore[return-value]
+    asks = [one for one in (said, code) if isinstance(one, Ask)]
+    if not asks:
+        return said
+    names = " + ".join(one.rule for one in asks)
+    is_review = all(one.kind == "review" for one in asks)
+    return Ask(
+        kind="review" if is_review else "approval",
+        rule=names,
+        terms=f"terms of {names}",
+        bound=f"bound to {names}",
+    )
+
+
+def by_amount(x: int, *, below: Ruling, above: Ruling) -> Rules:
+    """A script that looks at the argument `x`."""
+
+    def rules(call: PolicyCall) -> Ruling:
+        found = call.arguments.get("x")
+        return below if isinstance(found, int) and found < x else above
+
+    return rules
+
+
+def always(ruling: Ruling) -> Rules:
+    """A script that says the same of all calls."""
+    return lambda _: ruling
