@@ -191,11 +191,11 @@ def _environment(
         for name, value in environ.items()
         if name.upper().startswith(OURS) and name not in _NOT_TAKEN_OVER
     }
+    here = {"COUNTERSIGN_APPROVERS": CHANNEL, "COUNTERSIGN_CHANNELS": ",".join(channels)}
     return {
         "COUNTERSIGN_LOG": "warning",
         "COUNTERSIGN_AGENT": AGENTS,
-        "COUNTERSIGN_APPROVERS": CHANNEL,
-        "COUNTERSIGN_CHANNELS": ",".join(channels),
+        **({} if "COUNTERSIGN_POLICY" in ours else here),
         **ours,
         "COUNTERSIGN_PORT": "0",
         "SLACK_API_URL": api_url,

@@ -35,6 +35,26 @@ FOR_TESTS = "COUNTERSIGN_TEST_"
 """Variables of the test suite, which the bot passes over."""
 
 
+_WHO_DECIDES = (
+    "say who may decide: COUNTERSIGN_POLICY with the path of a policy file; or ids of people (U…) "
+    "and of user groups (S…), such as COUNTERSIGN_APPROVERS=U0ADALINDQ,S0ONCALL01; or channel, "
+    "together with COUNTERSIGN_CHANNELS"
+)
+_IN_A_POLICY = {
+    "COUNTERSIGN_APPROVERS": "groups: {approvers: {users: [U…], usergroups: [S…]}}, and "
+    "defaults: {approve: [{from: [approvers]}]}",
+    "COUNTERSIGN_CHANNELS": "when: {channel: [C…]}",
+    "COUNTERSIGN_SELF_APPROVAL": "exclude: []",
+    "COUNTERSIGN_EXCLUDE_EDITORS": "exclude: [requesters, editors]",
+    "COUNTERSIGN_REMIND_AFTER": "remind: {after: 15m, times: 6}",
+    "COUNTERSIGN_EXPIRE_AFTER": "expires: 8h",
+    "COUNTERSIGN_ESCALATE_AFTER": "escalate: [{after: 1h, add: [backups]}]",
+    "COUNTERSIGN_ESCALATE_TO": "groups: {backups: {users: [U…]}}",
+    "COUNTERSIGN_MAX_AGE": "max_age: 15m",
+}
+"""The settings that a policy file takes the place of, each as the file says it."""
+
+
 class Settings(BaseModel):
     """The operator's settings. Secrets stay hidden in reprs; the rest may be shown."""
 
@@ -167,9 +187,15 @@ class Settings(BaseModel):
         alias="COUNTERSIGN_EXCLUDE_EDITORS",
         description="`yes`: who edits a call cannot approve it, too; somebody else has to.",
     )
-    approvers: Annotated[tuple[str, ...], BeforeValidator(values.approvers)] = Field(
+    policy: Annotated[Path | None, BeforeValidator(values.optional_path)] = Field(
+        default=None,
+        alias="COUNTERSIGN_POLICY",
+        description="A policy file: who decides what. It, or `COUNTERSIGN_APPROVERS`, is required.",
+    )
+    approvers: tuple[str, ...] = Field(
+        default=(),
         alias="COUNTERSIGN_APPROVERS",
-        description="Who decides: user ids, user group ids, or `channel` (its members). Required.",
+        description="Without a policy file, who decides: user ids, user group ids, or `channel`.",
     )
     channels: Annotated[tuple[str, ...], BeforeValidator(values.channels)] = Field(
         default=(),
@@ -208,6 +234,18 @@ class Settings(BaseModel):
                 "set SLACK_APP_TOKEN for Socket Mode, or SLACK_SIGNING_SECRET for HTTP",
             )
         return values.signing_secret(value)
+
+    @field_validator("approvers", mode="before")
+    @classmethod
+    def _somebody_decides(
+        cls, value: str | tuple[str, ...], info: ValidationInfo
+    ) -> tuple[str, ...]:
+        # A faulty path is absent from the data, and reported by itself.
+        if value:
+            return values.approvers(value)
+        if info.data.get("policy", ...) is None:
+            values.refuse("it is not set", _WHO_DECIDES)
+        return ()
 
     @field_validator("expire_after", mode="after")
     @classmethod
@@ -283,6 +321,7 @@ class Settings(BaseModel):
         given: dict[str, Any] = {
             name: environ[name].strip() for name in names if environ.get(name, "").strip()
         }
+        problems += _beside_policy(given)
         try:
             settings = cls(**given)
         except ValidationError as error:
@@ -324,6 +363,14 @@ def _unknown(environ: Mapping[str, str], names: Mapping[str, str]) -> Iterator[S
         yield SettingsError(name, "there is no such setting", remedy)
 
 
+def _beside_policy(given: Mapping[str, str]) -> Iterator[SettingsError]:
+    """Settings that a policy file would silently overrule, or they it."""
+    for name, words in _IN_A_POLICY.items() if "COUNTERSIGN_POLICY" in given else ():
+        if name in given:
+            fault = "COUNTERSIGN_POLICY is set, too, and says who decides"
+            yield SettingsError(name, fault, f"unset it, and write in the policy file: {words}")
+
+
 def _empty(environ: Mapping[str, str], names: Mapping[str, str]) -> Iterator[SettingsError]:
     for name in names:
         if name in environ and not environ[name].strip():
@@ -343,9 +390,6 @@ def _problem(details: Any) -> SettingsError:
 _REQUIRED = {
     "SLACK_BOT_TOKEN": "set it to the Bot User OAuth Token (xoxb-…) of the page OAuth & "
     "Permissions",
-    "COUNTERSIGN_APPROVERS": "say who may decide: ids of people (U…) and of user groups (S…), such "
-    "as COUNTERSIGN_APPROVERS=U0ADALINDQ,S0ONCALL01; or channel, together with "
-    "COUNTERSIGN_CHANNELS",
 }
 """The remedy for a missing setting that has no default."""
 

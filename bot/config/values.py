@@ -182,6 +182,11 @@ def data_dir(value: str | Path) -> str | Path:
     return value
 
 
+def optional_path(value: str | Path | None) -> str | Path | None:
+    """Read a path that may be left out."""
+    return None if value is None else data_dir(value)
+
+
 def port(value: str | int) -> int:
     """Read a port."""
     text = str(value)
@@ -232,7 +237,7 @@ def approvers(value: str | tuple[str, ...]) -> tuple[str, ...]:
     if not names:
         refuse("it names nobody", remedy)
     for name in names:
-        if name != CHANNEL and not re.fullmatch(r"[USW][A-Z0-9]{6,30}", name):
+        if name != CHANNEL and not re.fullmatch(r"[USW][A-Z0-9]{2,30}", name):
             refuse(f"{name!r} is not the id of a person or of a user group", remedy)
     return tuple(dict.fromkeys(names))
 
@@ -242,7 +247,7 @@ def channels(value: str | tuple[str, ...]) -> tuple[str, ...]:
     text = value if isinstance(value, str) else ",".join(value)
     names = [name for name in re.split(r"[,\s]+", text) if name]
     for name in names:
-        if not re.fullmatch(r"[CG][A-Z0-9]{6,30}", name):
+        if not re.fullmatch(r"[CG][A-Z0-9]{2,30}", name):
             refuse(
                 f"{name!r} is not the id of a channel",
                 "list channel ids (C…), separated by commas; the id is at the end of what "

@@ -11,7 +11,7 @@ from datetime import datetime, time
 from typing import Annotated, NoReturn
 from zoneinfo import ZoneInfo
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, ValidationInfo
 from pydantic_core import PydanticCustomError
 
 NAME = r"[a-z][a-z0-9-]{0,39}"
@@ -89,7 +89,11 @@ def seconds(text: str) -> int:
     return total
 
 
-def between(least: int, most: int, words: str) -> Callable[[object], int]:
+FROM_SETTINGS = {"is_settings": True}
+"""The context in which a duration may be shorter than a file may say: of the settings."""
+
+
+def between(least: int, most: int, words: str) -> Callable[[object, ValidationInfo], int]:
     """Make a reader of durations that have a least and a most.
 
     Args:
@@ -98,7 +102,7 @@ def between(least: int, most: int, words: str) -> Callable[[object], int]:
         words: The limits as people read them, such as `1m to 30d`.
     """
 
-    def read(value: object) -> int:
+    def read(value: object, info: ValidationInfo) -> int:
         remedy = f"write such as 45s, 15m, 1h30m, 8h, 2d or 1w; from {words}"
         if not isinstance(value, str):
             refuse("bad_duration", f"it is {kind(value)}, and no duration", remedy)
@@ -106,7 +110,7 @@ def between(least: int, most: int, words: str) -> Callable[[object], int]:
             found = seconds(value)
         except ValueError as error:
             refuse("bad_duration", f"{value!r} cannot be used: {error}", remedy)
-        if not least <= found <= most:
+        if not (1 if info.context == FROM_SETTINGS else least) <= found <= most:
             refuse("bad_duration", f"{value!r} is not within {words}", remedy)
         return found
 

@@ -14,7 +14,7 @@ from bot.policy.judging.world import ToolFacts
 from bot.policy.model import PolicyFile
 from bot.policy.reading.asks import AskSource, ask_problems, group_names, known_near
 from bot.policy.reading.conditions import condition_problems
-from bot.policy.reading.lookups import Lookups, look_up
+from bot.policy.reading.lookups import SlackFacts, look_up
 from bot.policy.reading.problems import PolicyError, PolicyProblem, nearest
 from bot.policy.reading.shapes import shape_of
 from bot.policy.reading.source import SourceNode, read_source
@@ -42,46 +42,54 @@ class CheckedPolicy:
     hash: str
 
 
-def check(data: bytes, world: PolicyWorld, *, demo: bool = False) -> CheckedPolicy:
+def check(
+    data: bytes, world: PolicyWorld, *, demo: bool = False, is_settings: bool = False
+) -> CheckedPolicy:
     """Read a policy file and look at all of it.
 
     Args:
         data: Its bytes.
         world: The tools and agents that exist.
         demo: `here` may stand everywhere (1.4).
+        is_settings: It stands for the settings, whose times may be shorter than a minute.
 
     Raises:
         PolicyError: It has faults: all of them, in the order of their places.
     """
-    root, file, problems = _checked(data, world, demo=demo)
+    root, file, problems = _checked(data, world, demo=demo, is_settings=is_settings)
     return _policy(data, root, file, problems)
 
 
 async def check_all(
-    data: bytes, world: PolicyWorld, lookups: Lookups, *, bot_user_id: str, demo: bool = False
+    data: bytes,
+    world: PolicyWorld,
+    slack: SlackFacts,
+    *,
+    demo: bool = False,
+    is_settings: bool = False,
 ) -> CheckedPolicy:
     """Read a policy file, look at all of it, and ask Slack for its ids.
 
     Args:
         data: Its bytes.
         world: The tools and agents that exist.
-        lookups: The directory.
-        bot_user_id: Must be in the channels that are read or posted to.
+        slack: Who answers about its ids.
         demo: `here` may stand everywhere (1.4).
+        is_settings: It stands for the settings, whose times may be shorter than a minute.
 
     Raises:
         PolicyError: It has faults, or an id could not be looked up.
     """
-    root, file, problems = _checked(data, world, demo=demo)
-    problems += await look_up(root, lookups, bot_user_id=bot_user_id)
+    root, file, problems = _checked(data, world, demo=demo, is_settings=is_settings)
+    problems += await look_up(root, slack)
     return _policy(data, root, file, problems)
 
 
 def _checked(
-    data: bytes, world: PolicyWorld, *, demo: bool
+    data: bytes, world: PolicyWorld, *, demo: bool, is_settings: bool
 ) -> tuple[SourceNode, PolicyFile | None, list[PolicyProblem]]:
     root, problems = read_source(data)
-    file, structure = read_structure(root)
+    file, structure = read_structure(root, is_settings=is_settings)
     meant = list(_Checks(root, world, demo=demo).all())
     both = tuple(f"{one.key}[" for one in meant if one.code == "approve_and_stages")
     # One of the two has to go, so that what is wrong in the stages may go with them.

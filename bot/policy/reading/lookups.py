@@ -50,18 +50,30 @@ class _Fault:
 _Look = Callable[[str], Awaitable[_Fault | None]]
 
 
-async def look_up(root: SourceNode, lookups: Lookups, *, bot_user_id: str) -> list[PolicyProblem]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlackFacts:
+    """The workspace that a policy is about.
+
+    Attributes:
+        lookups: Its directory.
+        bot_user_id: Must be in the channels that are read or posted to.
+    """
+
+    lookups: Lookups
+    bot_user_id: str
+
+
+async def look_up(root: SourceNode, slack: SlackFacts) -> list[PolicyProblem]:
     """Ask Slack for every id of a file.
 
     Args:
         root: The whole file.
-        lookups: The directory.
-        bot_user_id: Must be in the channels that are read or posted to.
+        slack: Who answers.
 
     Returns:
         The faults, in the order of their places within a kind of id.
     """
-    checks = _Lookups(lookups, bot_user_id)
+    checks = _Lookups(slack.lookups, slack.bot_user_id)
     slots = asyncio.Semaphore(AT_ONCE)
 
     async def one(look: _Look, name: str) -> _Fault | None:

@@ -13,7 +13,7 @@ from bot.policy.entries import Entry
 from bot.policy.model import PolicyFile
 from bot.policy.reading.problems import CODES, Code, PolicyProblem, nearest
 from bot.policy.reading.source import SourceNode
-from bot.policy.values import kind
+from bot.policy.values import FROM_SETTINGS, kind
 
 _WANTED = {
     "string_type": "a text (in quotes, if it looks like something else)",
@@ -27,14 +27,21 @@ _PEOPLE = {"users", "usergroups", "channels", "people", "from", "by", "add"}
 _LITERALS: Mapping[str | int, Code] = {"op": "bad_operator", "version": "bad_version"}
 
 
-def read_structure(root: SourceNode) -> tuple[PolicyFile | None, list[PolicyProblem]]:
+def read_structure(
+    root: SourceNode, *, is_settings: bool = False
+) -> tuple[PolicyFile | None, list[PolicyProblem]]:
     """Make the model of a file.
+
+    Args:
+        root: The whole file.
+        is_settings: It stands for the settings, whose times may be shorter than a minute.
 
     Returns:
         The model, None when there are faults; and the faults.
     """
     try:
-        return PolicyFile.model_validate(root.plain()), []
+        context = FROM_SETTINGS if is_settings else None
+        return PolicyFile.model_validate(root.plain(), context=context), []
     except ValidationError as error:
         return None, [one for details in error.errors() for one in _problems(root, details)]
 

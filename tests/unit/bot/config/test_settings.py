@@ -68,9 +68,10 @@ def test_nothing_set_names_all_that_is_missing() -> None:
         "set SLACK_APP_TOKEN for Socket Mode, or SLACK_SIGNING_SECRET for HTTP"
     )
     assert third == (
-        "COUNTERSIGN_APPROVERS: it is not set; say who may decide: ids of people (U…) and of user "
-        "groups (S…), such as COUNTERSIGN_APPROVERS=U0ADALINDQ,S0ONCALL01; or channel, together "
-        "with COUNTERSIGN_CHANNELS"
+        "COUNTERSIGN_APPROVERS: it is not set; say who may decide: COUNTERSIGN_POLICY with the "
+        "path of a policy file; or ids of people (U…) and of user groups (S…), such as "
+        "COUNTERSIGN_APPROVERS=U0ADALINDQ,S0ONCALL01; or channel, together with "
+        "COUNTERSIGN_CHANNELS"
     )
 
 
@@ -88,6 +89,30 @@ def test_i13_a_channel_decides_only_where_the_operator_says(given: dict[str, str
     assert "who asks would choose who decides" in found["COUNTERSIGN_CHANNELS"]
     settings = Settings.load({**SOCKET, **given, "COUNTERSIGN_CHANNELS": "C0OPSOPS01 G0OLDGROUP"})
     assert settings.channels == ("C0OPSOPS01", "G0OLDGROUP")
+
+
+def test_a_policy_file_stands_in_place_of_approvers() -> None:
+    tokens = {name: value for name, value in SOCKET.items() if name not in WHO}
+    settings = Settings.load({**tokens, "COUNTERSIGN_POLICY": "policy.yaml"})
+    assert (settings.policy, settings.approvers) == (Path("policy.yaml"), ())
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "words"),
+    [
+        ("COUNTERSIGN_CHANNELS", "C0OPSOPS01", "when: {channel: [C…]}"),
+        ("COUNTERSIGN_SELF_APPROVAL", "yes", "exclude: []"),
+        ("COUNTERSIGN_EXCLUDE_EDITORS", "yes", "exclude: [requesters, editors]"),
+        ("COUNTERSIGN_REMIND_AFTER", "10m", "remind: {after: 15m, times: 6}"),
+        ("COUNTERSIGN_EXPIRE_AFTER", "1h", "expires: 8h"),
+        ("COUNTERSIGN_MAX_AGE", "10m", "max_age: 15m"),
+    ],
+)
+def test_what_a_policy_file_says_is_said_there_alone(variable: str, value: str, words: str) -> None:
+    found = faults(**{"COUNTERSIGN_POLICY": "policy.yaml", variable: value})
+    assert set(found) == {"COUNTERSIGN_APPROVERS", variable}
+    assert words in found[variable]
+    assert "approve: [{from: [approvers]}]" in found["COUNTERSIGN_APPROVERS"]
 
 
 def test_all_faults_are_reported_at_once() -> None:

@@ -6,16 +6,16 @@ import pytest
 import yaml
 
 from bot.policy.reading.checks import check, check_all
+from bot.policy.reading.lookups import SlackFacts
 from bot.policy.reading.problems import CODES, PolicyError
 from tests.support.policies import CASES, CASES_FILE, POLICIES, cases_of
 from tests.support.policyworld import BOT, WorldDirectory, policy_world
 
-NOT_IN_THE_WORLD = {"U0NOBODY", "S0NONE"}
-
 
 async def faults_of(text: str, directory: WorldDirectory) -> list[dict[str, object]]:
     try:
-        await check_all(text.encode(), policy_world(), directory, bot_user_id=BOT)
+        slack = SlackFacts(lookups=directory, bot_user_id=BOT)
+        await check_all(text.encode(), policy_world(), slack)
     except PolicyError as error:
         return [{"code": one.code, "key": one.key, "line": one.line} for one in error.problems]
     return []
