@@ -21,7 +21,9 @@ from storage.records import (
     ApprovalHead,
     AuditEntry,
     Decision,
+    DelegationRecord,
     DrawnCard,
+    Grant,
     Message,
     Post,
     Remark,
@@ -597,6 +599,81 @@ class WhisperStore(Protocol):
         ...
 
 
+class DelegationStore(Protocol):
+    """Delegations and absences, by workspace."""
+
+    async def add(self, delegation: DelegationRecord) -> bool:
+        """Insert it unless its id exists; whether it was new."""
+        ...
+
+    async def current(self, team_id: str, *, now_ms: int) -> Sequence[DelegationRecord]:
+        """All of a workspace that nobody has ended, and that end after `now_ms`, by creation time.
+
+        One that cannot be read is left out: it gives nobody a right.
+        """
+        ...
+
+    async def end(self, delegation_id: str, *, now_ms: int) -> bool:
+        """End it early; False when that was done before, or there is none."""
+        ...
+
+    async def erase(self, *, before_ms: int, limit: int) -> int:
+        """Delete some that were over before `before_ms`; return how many."""
+        ...
+
+
+class GrantStore(Protocol):
+    """Standing grants, by thread."""
+
+    async def add(self, grant: Grant) -> bool:
+        """Insert it unless its id exists; whether it was new."""
+        ...
+
+    async def get(self, grant_id: str) -> Grant:
+        """Read a grant.
+
+        Raises:
+            RecordNotFoundError: No grant has this id.
+            RecordFormatError: It cannot be read.
+        """
+        ...
+
+    async def current(self, thread_id: str, *, now_ms: int) -> Sequence[Grant]:
+        """Return the grants of a thread that nobody has ended and that end after `now_ms`.
+
+        By creation time, used up or not. One that cannot be read is left out: it lets nothing run.
+        """
+        ...
+
+    async def use(self, grant: Grant, *, call: str, now_ms: int) -> Grant | None:
+        """Use it for a call: one conditional write.
+
+        It is made when the stored grant has just the uses that the given one has, fewer than it may
+        have, was not ended, and ends after `now_ms`.
+
+        Args:
+            grant: As read.
+            call: Names the call; one that the grant was used for before needs no other use.
+            now_ms: The time now.
+
+        Returns:
+            The grant as stored; None when it cannot be used, or has changed since it was read.
+        """
+        ...
+
+    async def end(self, grant_id: str, *, by: str, now_ms: int) -> Grant | None:
+        """End it: nothing more starts by it. None when it was ended before, or there is none."""
+        ...
+
+    async def end_all(self, *, now_ms: int) -> int:
+        """End all: the database went back to a copy, and their uses are not known any more."""
+        ...
+
+    async def mark_card(self, grant_id: str, *, card_ts: str) -> None:
+        """Remember the message that shows it."""
+        ...
+
+
 class AuditStore(Protocol):
     """The audit: a record of all that happened; append-only."""
 
@@ -652,6 +729,16 @@ class Storage(Protocol):
     @property
     def whispers(self) -> WhisperStore:
         """Private answers."""
+        ...
+
+    @property
+    def delegations(self) -> DelegationStore:
+        """Delegations and absences."""
+        ...
+
+    @property
+    def grants(self) -> GrantStore:
+        """Standing grants."""
         ...
 
     @property

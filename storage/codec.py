@@ -26,6 +26,8 @@ from storage.records import (
     ApprovalHead,
     AuditEntry,
     Decision,
+    DelegationRecord,
+    Grant,
     Kind,
     Message,
     MessageStatus,
@@ -40,7 +42,16 @@ Row = dict[str, Scalar]
 
 Record = TypeVar(
     "Record",
-    bound=Thread | Message | Approval | ApprovalHead | Post | Whisper | AuditEntry | Decision,
+    bound=Thread
+    | Message
+    | Approval
+    | ApprovalHead
+    | Post
+    | Whisper
+    | DelegationRecord
+    | Grant
+    | AuditEntry
+    | Decision,
 )
 
 
@@ -292,6 +303,8 @@ RESTARTED = (
 """Fields of an approval whose reminders and escalation begin anew, with those who are asked now."""
 POSTS = Codec("post", Post, key="post_id", added=("failure",))
 WHISPERS = Codec("whisper", Whisper, key="whisper_id", added=("withdraw_json",))
+DELEGATIONS = Codec("delegation", DelegationRecord, key="delegation_id")
+GRANTS = Codec("grant", Grant, key="grant_id")
 AUDIT = Codec("audit entry", AuditEntry, key="entry_id", added=("erased", "team_id", "for_id"))
 
 
@@ -375,7 +388,9 @@ def _fingerprint(*codecs: Codec[Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-READER = _fingerprint(DECISIONS, THREADS, MESSAGES, APPROVALS, POSTS, WHISPERS, AUDIT)
+READER = _fingerprint(
+    DECISIONS, THREADS, MESSAGES, APPROVALS, POSTS, WHISPERS, DELEGATIONS, GRANTS, AUDIT
+)
 """Stands in `aside_by` of records that this release cannot read: it looks at them no more, and
 another release does. (Stored, but only ever compared with itself.)"""
 

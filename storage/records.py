@@ -368,6 +368,63 @@ class Whisper:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DelegationRecord:
+    """A right to decide that somebody has handed to somebody else, or an absence.
+
+    Stored: version 1, must stay readable.
+    """
+
+    delegation_id: str
+    team_id: str
+    owner_id: str
+    """Slack user id of whose right it is, or of who is away."""
+    delegate_id: str
+    """Slack user id of who may use it; empty for an absence: the owner is not mentioned then."""
+    group_name: str
+    """Name of the only group of the policy whose right it is; empty for all."""
+    created_ms: int
+    until_ms: int
+    ended_ms: int | None = None
+    """The time when somebody ended it early; None while nobody has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """A standing grant: the permission to run later calls of one kind without a question.
+
+    Stored: version 1, must stay readable.
+    """
+
+    grant_id: str
+    """The thread's id, `:grant:`, and the id of the approval that it was given with."""
+    team_id: str
+    thread_id: str
+    agent: str
+    """Name of the agent whose calls it is about."""
+    tool: str
+    arguments_json: str
+    """Canonical JSON object: the arguments that a call must have, without those that may vary."""
+    vary_json: str
+    """JSON list: the paths of arguments that may be anything."""
+    ruling: str
+    """The ruling digest that a call must have."""
+    requesters_json: str
+    """JSON list of user ids: those of a call must be among them."""
+    granter_id: str
+    approval_id: str
+    created_ms: int
+    until_ms: int
+    max_uses: int
+    uses_json: str = "[]"
+    """JSON list of texts: the calls that it was used for, each once."""
+    ended_ms: int | None = None
+    """The time when somebody revoked it; None while nobody has."""
+    ended_by: str = ""
+    card_ts: str = ""
+    """`ts` of the message that shows it; empty until it is posted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:
     """One fact that must stay on record. Stored: version 1, must stay readable."""
 

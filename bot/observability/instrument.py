@@ -366,6 +366,8 @@ class MeteredStorage:
         self.log = storage.log
         self.posts = storage.posts
         self.whispers = storage.whispers
+        self.delegations = storage.delegations
+        self.grants = storage.grants
         self.retention = storage.retention
         self.restoring = storage.restoring
         self.open = storage.open

@@ -41,6 +41,8 @@ INDEXES: Mapping[str, Sequence[Sequence[str]]] = {
     ],
     "posts": [["thread_id"], ["thread_id", "posted", "created_ms"]],
     "whispers": [["due_ms"], ["channel_id", "thread_ts"], ["created_ms"]],
+    "delegations": [["team_id"], ["team_id", "until_ms"], ["until_ms"]],
+    "grants": [["thread_id"], ["thread_id", "until_ms"], ["ended_ms"]],
     "audit": [["thread_id"], ["thread_id", "at_ms"]],
     "log": [["log_id"], ["log_id", "turn"]],
     "journal": [["checkpoint_id", "base", "index"]],

@@ -7,9 +7,14 @@ as null, and a range of numbers never meets null.)
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Sequence
 from typing import Any
 
 from storage.codec import Codec, Record
+from storage.errors import RecordFormatError
+
+logger = logging.getLogger(__name__)
 
 Document = dict[str, Any]
 Filter = dict[str, Any]
@@ -39,3 +44,14 @@ def put(update: Update, name: str, value: object) -> Update:
     else:
         update.setdefault("$set", {})[name] = value
     return update
+
+
+def legible(codec: Codec[Record], documents: Sequence[Document]) -> list[Record]:
+    """Read records; those that cannot be read are passed over."""
+    found: list[Record] = []
+    for document in documents:
+        try:
+            found.append(to_record(codec, document))
+        except RecordFormatError as error:
+            logger.warning("passed over: %s", error, extra={"action": "storage"})
+    return found

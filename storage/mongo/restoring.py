@@ -5,11 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 
-from storage.codec import APPROVALS, THREADS, Codec, Record
-from storage.errors import RecordFormatError
+from storage.codec import APPROVALS, THREADS
 from storage.mongo import leases
 from storage.mongo.collection import Collection
-from storage.mongo.documents import Document, Filter, Update, put, to_record
+from storage.mongo.documents import Document, Filter, Update, legible, put
 from storage.records import Approval, Status, Thread
 
 logger = logging.getLogger(__name__)
@@ -52,7 +51,7 @@ class MongoRestoreStore:
     async def pending(self, *, limit: int, after: str = "") -> tuple[Sequence[Approval], str]:
         where: Filter = {"_id": {"$gt": after}, "open": True, "status": Status.PENDING.value}
         found = await self._approvals.patient.find(where, [("_id", 1)], limit)
-        return _readable(APPROVALS, found), _last(found)
+        return legible(APPROVALS, found), _last(found)
 
     async def unfinished(self, *, limit: int, after: str = "") -> tuple[Sequence[Thread], str]:
         later: Filter = {"_id": {"$gt": after}}
@@ -62,7 +61,7 @@ class MongoRestoreStore:
             for document in await self._threads.patient.find(where, [("_id", 1)], limit):
                 found[document["_id"]] = document
         page = [found[key] for key in sorted(found)][:limit]
-        return _readable(THREADS, page), _last(page)
+        return legible(THREADS, page), _last(page)
 
     async def rewrite(self, approval: Approval) -> bool:
         row = APPROVALS.encode(approval)
@@ -90,16 +89,6 @@ class MongoRestoreStore:
     async def _newest(self, name: str, field: str, where: Filter) -> int:
         found = await self._collections[name].patient.find(where, [(field, -1)], 1)
         return max((int(document[field]) for document in found), default=0)
-
-
-def _readable(codec: Codec[Record], documents: Sequence[Document]) -> list[Record]:
-    found: list[Record] = []
-    for document in documents:
-        try:
-            found.append(to_record(codec, document))
-        except RecordFormatError as error:
-            logger.warning("passed over: %s", error, extra={"action": "storage"})
-    return found
 
 
 def _last(documents: Sequence[Document]) -> str:

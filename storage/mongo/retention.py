@@ -162,6 +162,7 @@ class MongoRetentionStore:
             "approvals": [{"thread_id": thread_id}],
             "messages": [{"thread_id": thread_id, "status": MessageStatus.TAKEN.value}],
             "whispers": [{**place_of(thread_id)}],
+            "grants": [{"thread_id": thread_id}],
             **dict.fromkeys(KEYED, keys),
         }
 

@@ -15,6 +15,7 @@ from storage.mongo.log import MongoMessageLog
 from storage.mongo.posts import MongoPostStore
 from storage.mongo.restoring import MongoRestoreStore
 from storage.mongo.retention import MongoRetentionStore
+from storage.mongo.rights import MongoDelegationStore, MongoGrantStore
 from storage.mongo.selftest import check_kind, self_test
 from storage.mongo.threads import MongoThreadStore
 from storage.mongo.whispers import MongoWhisperStore
@@ -55,6 +56,8 @@ class MongoStorage:
         )
         self.posts = MongoPostStore(Collection(client, "posts"))
         self.whispers = MongoWhisperStore(Collection(client, "whispers"))
+        self.delegations = MongoDelegationStore(Collection(client, "delegations"))
+        self.grants = MongoGrantStore(Collection(client, "grants"))
         self.audit = MongoAuditStore(Collection(client, "audit"))
         collections = {name: Collection(client, name) for name in (*INDEXES, "checkpoints")}
         self.retention = MongoRetentionStore(collections)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import logging
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Generic
 
 from storage.aside import reason
@@ -10,6 +11,8 @@ from storage.codec import READER, Codec, Record, Row
 from storage.errors import RecordFormatError
 from storage.records import Unreadable
 from storage.sqlite.database import Database
+
+logger = logging.getLogger(__name__)
 
 
 class Reading(Generic[Record]):
@@ -60,3 +63,14 @@ class Reading(Generic[Record]):
 
     def _mark_values(self, row: Row, fault: RecordFormatError) -> dict[str, object]:
         return {"id": row.get(self._codec.key), "reader": READER, "why": reason(fault)}
+
+
+def legible(codec: Codec[Record], rows: Sequence[Mapping[str, object]]) -> list[Record]:
+    """Read records; those that cannot be read are passed over."""
+    found: list[Record] = []
+    for row in rows:
+        try:
+            found.append(codec.decode(row))
+        except RecordFormatError as error:
+            logger.warning("passed over: %s", error, extra={"action": "storage"})
+    return found

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 
-from storage.codec import APPROVALS, THREADS, Codec, Record
-from storage.errors import RecordFormatError
+from storage.codec import APPROVALS, THREADS
 from storage.records import Approval, Thread
 from storage.sqlite.database import Database
+from storage.sqlite.reading import legible
 
 logger = logging.getLogger(__name__)
 
@@ -80,11 +80,11 @@ class SqliteRestoreStore:
 
     async def pending(self, *, limit: int, after: str = "") -> tuple[Sequence[Approval], str]:
         rows = await self._database.fetch(_PENDING, {"limit": limit, "after": after})
-        return _readable(APPROVALS, rows), _last(APPROVALS.key, rows)
+        return legible(APPROVALS, rows), _last(APPROVALS.key, rows)
 
     async def unfinished(self, *, limit: int, after: str = "") -> tuple[Sequence[Thread], str]:
         rows = await self._database.fetch(_UNFINISHED, {"limit": limit, "after": after})
-        return _readable(THREADS, rows), _last(THREADS.key, rows)
+        return legible(THREADS, rows), _last(THREADS.key, rows)
 
     async def rewrite(self, approval: Approval) -> bool:
         return await self._database.change(_REWRITE, APPROVALS.encode(approval))
@@ -95,16 +95,6 @@ class SqliteRestoreStore:
     async def settle(self, thread_id: str, *, fence: int, turn: int) -> bool:
         values = {"id": thread_id, "fence": fence, "turn": turn}
         return await self._database.change(_SETTLE, values)
-
-
-def _readable(codec: Codec[Record], rows: Sequence[Mapping[str, object]]) -> list[Record]:
-    found: list[Record] = []
-    for row in rows:
-        try:
-            found.append(codec.decode(row))
-        except RecordFormatError as error:
-            logger.warning("passed over: %s", error, extra={"action": "storage"})
-    return found
 
 
 def _last(key: str, rows: Sequence[Mapping[str, object]]) -> str:

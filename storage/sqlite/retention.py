@@ -24,6 +24,7 @@ _OF_THREAD = {
     "approvals": _HERE,
     "messages": f"{_HERE} AND status = 'taken'",
     "whispers": _PLACE,
+    "grants": _HERE,
     "posts": _keyed("post_id"),
     "log": _keyed("log_id"),
     "checkpoints": _keyed("checkpoint_id"),

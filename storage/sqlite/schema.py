@@ -174,6 +174,42 @@ CREATE INDEX IF NOT EXISTS whispers_leased ON whispers (leased_until_ms) WHERE l
 CREATE INDEX IF NOT EXISTS whispers_place ON whispers (channel_id, thread_ts);
 CREATE INDEX IF NOT EXISTS whispers_created ON whispers (created_ms);
 
+CREATE TABLE IF NOT EXISTS delegations (
+    delegation_id TEXT NOT NULL PRIMARY KEY,
+    v INTEGER NOT NULL,
+    team_id TEXT NOT NULL,
+    owner_id TEXT NOT NULL,
+    delegate_id TEXT NOT NULL,
+    group_name TEXT NOT NULL,
+    created_ms INTEGER NOT NULL,
+    until_ms INTEGER NOT NULL,
+    ended_ms INTEGER
+);
+CREATE INDEX IF NOT EXISTS delegations_current ON delegations (team_id, until_ms);
+
+CREATE TABLE IF NOT EXISTS grants (
+    grant_id TEXT NOT NULL PRIMARY KEY,
+    v INTEGER NOT NULL,
+    team_id TEXT NOT NULL,
+    thread_id TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    tool TEXT NOT NULL,
+    arguments_json TEXT NOT NULL,
+    vary_json TEXT NOT NULL,
+    ruling TEXT NOT NULL,
+    requesters_json TEXT NOT NULL,
+    granter_id TEXT NOT NULL,
+    approval_id TEXT NOT NULL,
+    created_ms INTEGER NOT NULL,
+    until_ms INTEGER NOT NULL,
+    max_uses INTEGER NOT NULL,
+    uses_json TEXT NOT NULL,
+    ended_ms INTEGER,
+    ended_by TEXT NOT NULL,
+    card_ts TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS grants_thread ON grants (thread_id, until_ms);
+
 CREATE TABLE IF NOT EXISTS audit (
     entry_id TEXT NOT NULL PRIMARY KEY,
     v INTEGER NOT NULL,
@@ -216,6 +252,41 @@ CREATE TABLE IF NOT EXISTS journal (
     entry TEXT NOT NULL,
     PRIMARY KEY (checkpoint_id, base, position)
 );
+CREATE TABLE IF NOT EXISTS delegations (
+    delegation_id TEXT NOT NULL PRIMARY KEY,
+    v INTEGER NOT NULL,
+    team_id TEXT NOT NULL,
+    owner_id TEXT NOT NULL,
+    delegate_id TEXT NOT NULL,
+    group_name TEXT NOT NULL,
+    created_ms INTEGER NOT NULL,
+    until_ms INTEGER NOT NULL,
+    ended_ms INTEGER
+);
+CREATE INDEX IF NOT EXISTS delegations_current ON delegations (team_id, until_ms);
+
+CREATE TABLE IF NOT EXISTS grants (
+    grant_id TEXT NOT NULL PRIMARY KEY,
+    v INTEGER NOT NULL,
+    team_id TEXT NOT NULL,
+    thread_id TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    tool TEXT NOT NULL,
+    arguments_json TEXT NOT NULL,
+    vary_json TEXT NOT NULL,
+    ruling TEXT NOT NULL,
+    requesters_json TEXT NOT NULL,
+    granter_id TEXT NOT NULL,
+    approval_id TEXT NOT NULL,
+    created_ms INTEGER NOT NULL,
+    until_ms INTEGER NOT NULL,
+    max_uses INTEGER NOT NULL,
+    uses_json TEXT NOT NULL,
+    ended_ms INTEGER,
+    ended_by TEXT NOT NULL,
+    card_ts TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS grants_thread ON grants (thread_id, until_ms);
 CREATE TRIGGER IF NOT EXISTS checkpoints_closed AFTER UPDATE OF status ON checkpoints
 WHEN NEW.status = 'closed'
 BEGIN
@@ -344,6 +415,41 @@ CREATE INDEX whispers_due
     ON whispers (due_ms, leased_until_ms, v, aside_by) WHERE due_ms IS NOT NULL;
 CREATE INDEX IF NOT EXISTS whispers_leased ON whispers (leased_until_ms) WHERE leased_until_ms > 0;
 CREATE INDEX IF NOT EXISTS approvals_pending ON approvals (open) WHERE status = 'pending';
+CREATE TABLE IF NOT EXISTS delegations (
+    delegation_id TEXT NOT NULL PRIMARY KEY,
+    v INTEGER NOT NULL,
+    team_id TEXT NOT NULL,
+    owner_id TEXT NOT NULL,
+    delegate_id TEXT NOT NULL,
+    group_name TEXT NOT NULL,
+    created_ms INTEGER NOT NULL,
+    until_ms INTEGER NOT NULL,
+    ended_ms INTEGER
+);
+CREATE INDEX IF NOT EXISTS delegations_current ON delegations (team_id, until_ms);
+
+CREATE TABLE IF NOT EXISTS grants (
+    grant_id TEXT NOT NULL PRIMARY KEY,
+    v INTEGER NOT NULL,
+    team_id TEXT NOT NULL,
+    thread_id TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    tool TEXT NOT NULL,
+    arguments_json TEXT NOT NULL,
+    vary_json TEXT NOT NULL,
+    ruling TEXT NOT NULL,
+    requesters_json TEXT NOT NULL,
+    granter_id TEXT NOT NULL,
+    approval_id TEXT NOT NULL,
+    created_ms INTEGER NOT NULL,
+    until_ms INTEGER NOT NULL,
+    max_uses INTEGER NOT NULL,
+    uses_json TEXT NOT NULL,
+    ended_ms INTEGER,
+    ended_by TEXT NOT NULL,
+    card_ts TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS grants_thread ON grants (thread_id, until_ms);
 CREATE TRIGGER IF NOT EXISTS checkpoints_closed AFTER UPDATE OF status ON checkpoints
 WHEN NEW.status = 'closed'
 BEGIN

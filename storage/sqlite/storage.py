@@ -18,6 +18,7 @@ from storage.sqlite.log import SqliteMessageLog
 from storage.sqlite.posts import SqlitePostStore
 from storage.sqlite.restoring import SqliteRestoreStore
 from storage.sqlite.retention import SqliteRetentionStore
+from storage.sqlite.rights import SqliteDelegationStore, SqliteGrantStore
 from storage.sqlite.threads import SqliteThreadStore
 from storage.sqlite.whispers import SqliteWhisperStore
 
@@ -45,6 +46,8 @@ class SqliteStorage:
         self.approvals = SqliteApprovalStore(self._database)
         self.posts = SqlitePostStore(self._database)
         self.whispers = SqliteWhisperStore(self._database)
+        self.delegations = SqliteDelegationStore(self._database)
+        self.grants = SqliteGrantStore(self._database)
         self.audit = SqliteAuditStore(self._database)
         self.retention = SqliteRetentionStore(self._database)
         self._work = (self.threads.leases, self.approvals.leases, self.whispers.leases)

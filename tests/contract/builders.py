@@ -7,6 +7,8 @@ from storage.records import (
     Approval,
     AuditEntry,
     Decision,
+    DelegationRecord,
+    Grant,
     Kind,
     Message,
     Post,
@@ -96,6 +98,39 @@ def a_whisper(whisper_id: str = "whisper-1", **changes: Any) -> Whisper:
         due_ms=1_000,
     )
     return replace(whisper, **changes)
+
+
+def a_delegation(delegation_id: str = "delegation-1", **changes: Any) -> DelegationRecord:
+    delegation = DelegationRecord(
+        delegation_id=delegation_id,
+        team_id="T1",
+        owner_id="U1",
+        delegate_id="U2",
+        group_name="",
+        created_ms=1_000,
+        until_ms=9_000,
+    )
+    return replace(delegation, **changes)
+
+
+def a_grant(grant_id: str = f"{THREAD_ID}:grant:1", **changes: Any) -> Grant:
+    grant = Grant(
+        grant_id=grant_id,
+        team_id="T1",
+        thread_id=THREAD_ID,
+        agent="clerk",
+        tool="restart",
+        arguments_json="{}",
+        vary_json='["host"]',
+        ruling="0f" * 32,
+        requesters_json='["U3"]',
+        granter_id="U1",
+        approval_id=APPROVAL_ID,
+        created_ms=1_000,
+        until_ms=9_000,
+        max_uses=2,
+    )
+    return replace(grant, **changes)
 
 
 def an_entry(entry_id: str = "entry-1", **changes: Any) -> AuditEntry:

@@ -11,6 +11,8 @@ from storage.codec import (
     APPROVALS,
     AUDIT,
     DECISIONS,
+    DELEGATIONS,
+    GRANTS,
     MESSAGES,
     POSTS,
     READER,
@@ -256,7 +258,7 @@ def test_a_codec_knows_each_field_of_its_record() -> None:
 
 
 def test_a_release_that_reads_as_much_has_the_same_name() -> None:
-    codecs = (DECISIONS, THREADS, MESSAGES, APPROVALS, POSTS, WHISPERS, AUDIT)
+    codecs = (DECISIONS, THREADS, MESSAGES, APPROVALS, POSTS, WHISPERS, DELEGATIONS, GRANTS, AUDIT)
 
     assert _fingerprint(*codecs) == READER
     assert len(READER) == 12

@@ -9,7 +9,8 @@ from storage.sqlite.schema import DDL
 
 LEFT = {"threads", "audit"}
 """The thread itself goes last, by another statement; the audit loses only its content."""
-NOBODYS = {"health", "era"}
+NOBODYS = {"health", "era", "delegations"}
+"""What belongs to no thread."""
 
 
 def test_all_that_belongs_to_a_thread_is_deleted_with_it() -> None:
@@ -20,5 +21,5 @@ def test_all_that_belongs_to_a_thread_is_deleted_with_it() -> None:
 
 def test_the_same_is_deleted_in_mongodb() -> None:
     collections = {*INDEXES, "checkpoints"}
-    assert set(MongoRetentionStore._wheres("T:C:1")) == collections - LEFT
+    assert set(MongoRetentionStore._wheres("T:C:1")) == collections - LEFT - NOBODYS
     assert set(MongoRetentionStore._wheres("T:C:1")) == set(retention._OF_THREAD)

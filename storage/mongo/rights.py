@@ -1,0 +1,94 @@
+"""Rights that people hand on, in MongoDB: delegations, absences, standing grants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from storage.codec import DELEGATIONS, GRANTS
+from storage.errors import RecordNotFoundError
+from storage.mongo.collection import Collection
+from storage.mongo.documents import Filter, legible, to_document, to_record
+from storage.records import DelegationRecord, Grant
+from storage.uses import used
+
+
+class MongoDelegationStore:
+    """See `storage.base.DelegationStore`."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._collection = collection
+
+    async def add(self, delegation: DelegationRecord) -> bool:
+        return await self._collection.insert(to_document(DELEGATIONS, delegation))
+
+    async def current(self, team_id: str, *, now_ms: int) -> Sequence[DelegationRecord]:
+        found = await self._collection.find(
+            {"team_id": team_id, "until_ms": {"$gt": now_ms}, "ended_ms": None},
+            [("created_ms", 1), ("_id", 1)],
+        )
+        return legible(DELEGATIONS, found)
+
+    async def end(self, delegation_id: str, *, now_ms: int) -> bool:
+        where = {"_id": delegation_id, "ended_ms": None}
+        return await self._collection.update(where, {"$set": {"ended_ms": now_ms}})
+
+    async def erase(self, *, before_ms: int, limit: int) -> int:
+        keys = await self._collection.keys({"until_ms": {"$lt": before_ms}}, limit)
+        return await self._collection.remove(keys)
+
+
+_PAGE = 100
+
+
+class MongoGrantStore:
+    """See `storage.base.GrantStore`."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._collection = collection
+
+    async def add(self, grant: Grant) -> bool:
+        return await self._collection.insert(to_document(GRANTS, grant))
+
+    async def get(self, grant_id: str) -> Grant:
+        found = await self._collection.get(grant_id)
+        if found is None:
+            raise RecordNotFoundError("grant", grant_id)
+        return to_record(GRANTS, found)
+
+    async def current(self, thread_id: str, *, now_ms: int) -> Sequence[Grant]:
+        found = await self._collection.find(
+            {"thread_id": thread_id, "until_ms": {"$gt": now_ms}, "ended_ms": None},
+            [("created_ms", 1), ("_id", 1)],
+        )
+        return legible(GRANTS, found)
+
+    async def use(self, grant: Grant, *, call: str, now_ms: int) -> Grant | None:
+        uses = used(grant, call)
+        if uses is None:
+            return None
+        where: Filter = {
+            "_id": grant.grant_id,
+            "uses_json": grant.uses_json,
+            "ended_ms": None,
+            "until_ms": {"$gt": now_ms},
+        }
+        changed = await self._collection.update_and_get(where, {"$set": {"uses_json": uses}})
+        return None if changed is None else to_record(GRANTS, changed)
+
+    async def end(self, grant_id: str, *, by: str, now_ms: int) -> Grant | None:
+        changed = await self._collection.update_and_get(
+            {"_id": grant_id, "ended_ms": None},
+            {"$set": {"ended_ms": now_ms, "ended_by": by}},
+        )
+        return None if changed is None else to_record(GRANTS, changed)
+
+    async def end_all(self, *, now_ms: int) -> int:
+        ended = 0
+        while keys := await self._collection.patient.keys({"ended_ms": None}, _PAGE):
+            wheres: list[Filter] = [{"_id": key} for key in keys]
+            await self._collection.update_each(wheres, {"$set": {"ended_ms": now_ms}})
+            ended += len(keys)
+        return ended
+
+    async def mark_card(self, grant_id: str, *, card_ts: str) -> None:
+        await self._collection.update({"_id": grant_id}, {"$set": {"card_ts": card_ts}})

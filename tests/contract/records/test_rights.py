@@ -1,0 +1,127 @@
+"""Rights that people hand on: delegations, absences and standing grants, on each database."""
+
+import asyncio
+
+import pytest
+
+from storage.base import Storage
+from storage.errors import RecordNotFoundError
+from storage.records import Grant
+from tests.contract.builders import THREAD_ID, a_delegation, a_grant
+
+GRANT = a_grant().grant_id
+
+
+async def test_a_delegation_is_added_once(storage: Storage) -> None:
+    assert await storage.delegations.add(a_delegation())
+    assert not await storage.delegations.add(a_delegation(delegate_id="U9"))
+    assert await storage.delegations.current("T1", now_ms=1_000) == [a_delegation()]
+
+
+async def test_a_delegation_holds_until_its_end(storage: Storage) -> None:
+    await storage.delegations.add(a_delegation())
+    assert await storage.delegations.current("T1", now_ms=8_999) == [a_delegation()]
+    assert await storage.delegations.current("T1", now_ms=9_000) == []
+    assert await storage.delegations.current("T2", now_ms=1_000) == []
+
+
+async def test_a_delegation_can_be_ended_once(storage: Storage) -> None:
+    await storage.delegations.add(a_delegation())
+    assert await storage.delegations.end("delegation-1", now_ms=2_000)
+    assert not await storage.delegations.end("delegation-1", now_ms=3_000)
+    assert not await storage.delegations.end("another", now_ms=3_000)
+    assert await storage.delegations.current("T1", now_ms=2_000) == []
+
+
+async def test_delegations_come_in_the_order_in_which_they_were_made(storage: Storage) -> None:
+    for name, created_ms in [("b", 3), ("a", 2), ("c", 2)]:
+        await storage.delegations.add(a_delegation(name, created_ms=created_ms))
+    found = await storage.delegations.current("T1", now_ms=5)
+    assert [one.delegation_id for one in found] == ["a", "c", "b"]
+
+
+async def test_delegations_that_are_long_over_are_erased(storage: Storage) -> None:
+    for number in range(3):
+        await storage.delegations.add(a_delegation(f"d{number}", until_ms=1_000 + number))
+    assert await storage.delegations.erase(before_ms=1_002, limit=1) == 1
+    assert await storage.delegations.erase(before_ms=1_002, limit=9) == 1
+    assert await storage.delegations.erase(before_ms=1_002, limit=9) == 0
+    assert len(await storage.delegations.current("T1", now_ms=0)) == 1
+
+
+async def test_a_grant_is_added_once(storage: Storage) -> None:
+    assert await storage.grants.add(a_grant())
+    assert not await storage.grants.add(a_grant(max_uses=99))
+    assert await storage.grants.get(GRANT) == a_grant()
+    assert await storage.grants.current(THREAD_ID, now_ms=1_000) == [a_grant()]
+    assert await storage.grants.current("T1:C1:9", now_ms=1_000) == []
+
+
+async def test_there_is_no_grant_of_another_id(storage: Storage) -> None:
+    with pytest.raises(RecordNotFoundError):
+        await storage.grants.get("nothing")
+
+
+async def test_a_grant_is_used_for_so_many_calls_and_no_more(storage: Storage) -> None:
+    await storage.grants.add(a_grant())
+    first = await storage.grants.use(a_grant(), call="one", now_ms=2_000)
+    assert first == a_grant(uses_json='["one"]')
+    assert first is not None
+    second = await storage.grants.use(first, call="two", now_ms=2_000)
+    assert second == a_grant(uses_json='["one", "two"]')
+    assert second is not None
+    assert await storage.grants.use(second, call="three", now_ms=2_000) is None
+
+
+async def test_a_call_uses_a_grant_once(storage: Storage) -> None:
+    """It may be asked about again after a crash between the use and the start."""
+    await storage.grants.add(a_grant(max_uses=1))
+    first = await storage.grants.use(a_grant(max_uses=1), call="one", now_ms=2_000)
+    assert first is not None
+    assert await storage.grants.use(first, call="one", now_ms=3_000) == first
+
+
+async def test_of_uses_at_once_each_is_counted(storage: Storage) -> None:
+    await storage.grants.add(a_grant(max_uses=3))
+
+    async def use(call: str) -> bool:
+        while True:
+            grant = await storage.grants.get(GRANT)
+            if await storage.grants.use(grant, call=call, now_ms=2_000) is not None:
+                return True
+            if len((await storage.grants.get(GRANT)).uses_json.split(",")) == 3:
+                return False
+
+    found = await asyncio.gather(*(use(f"call-{number}") for number in range(6)))
+    assert sorted(found) == [False, False, False, True, True, True]
+
+
+@pytest.mark.parametrize("now_ms", [9_000, 9_001])
+async def test_a_grant_ends_by_itself(storage: Storage, now_ms: int) -> None:
+    await storage.grants.add(a_grant())
+    assert await storage.grants.use(a_grant(), call="one", now_ms=now_ms) is None
+    assert await storage.grants.current(THREAD_ID, now_ms=now_ms) == []
+
+
+async def test_nothing_starts_by_a_grant_that_was_ended(storage: Storage) -> None:
+    await storage.grants.add(a_grant())
+    ended = await storage.grants.end(GRANT, by="U5", now_ms=2_000)
+    assert ended == a_grant(ended_ms=2_000, ended_by="U5")
+    assert await storage.grants.end(GRANT, by="U6", now_ms=3_000) is None
+    assert await storage.grants.use(a_grant(), call="one", now_ms=2_000) is None
+    assert await storage.grants.current(THREAD_ID, now_ms=2_000) == []
+
+
+async def test_all_grants_end_at_once(storage: Storage) -> None:
+    for number in range(3):
+        await storage.grants.add(a_grant(f"{THREAD_ID}:grant:{number}"))
+    await storage.grants.end(f"{THREAD_ID}:grant:1", by="U5", now_ms=2_000)
+    assert await storage.grants.end_all(now_ms=3_000) == 2
+    assert await storage.grants.current(THREAD_ID, now_ms=3_000) == []
+
+
+async def test_the_message_of_a_grant_is_remembered(storage: Storage) -> None:
+    await storage.grants.add(a_grant())
+    await storage.grants.mark_card(GRANT, card_ts="1.1")
+    found: Grant = await storage.grants.get(GRANT)
+    assert found.card_ts == "1.1"
