@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from agents.policy.base import Allow, Ask, Deny, Ruling
 from bot.policy.judging.asking import REMIND_TIMES, groups_beside
-from bot.policy.judging.merge import Permit, Refusal, Verdict, merge
+from bot.policy.judging.merge import Refusal, Verdict, merge
 from bot.policy.judging.world import Gate, ToolFacts
 from bot.policy.terms import Escalation, Group, Requirement, Stage, Terms
 from bot.policy.values import PERSON, USERGROUP
@@ -36,36 +36,61 @@ def has_gate(tool: ToolFacts, code: Sequence[Ruling]) -> bool:
     return tool.gate != "none" or any(isinstance(one, Ask) and _is_gate(one) for one in code)
 
 
+def without_gates(code: Sequence[Ruling]) -> tuple[Ruling, ...]:
+    """The rulings of code that are not only those of a gate."""
+    return tuple(one for one in code if not (isinstance(one, Ask) and _is_gate(one)))
+
+
 def with_code(
-    ruling: Verdict, code: Sequence[Ruling], *, gated: bool, defaults: Callable[[], Terms]
+    added: Sequence[Verdict],
+    code: Sequence[Ruling],
+    *,
+    gated: bool,
+    defaults: Callable[[], Terms],
 ) -> Verdict:
-    """Make one ruling of that of a file and those of code.
+    """Make one ruling of those of a file and those of code.
 
     Args:
-        ruling: Of the file.
-        code: Of code, in order.
+        added: Of the file, in order, at least one: it may be that any of them holds.
+        code: Of code, in order, without those of gates.
         gated: Whether a gate in code asks, too.
         defaults: Makes the terms that hold where no rule of the file asks.
     """
     refusals = [one for one in map(_refusal, code) if one is not None]
-    if refusals or isinstance(ruling, Refusal):
-        return merge([ruling, *refusals])
-    asks = [one for one in code if isinstance(one, Ask) and not _is_gate(one)]
-    if gated and isinstance(ruling, Permit):
-        # Where a rule of the file asks, a gate has nothing to add to it.
-        asks.insert(0, Ask(rule=GATE))
-    if not asks:
-        return ruling
-    base = ruling if isinstance(ruling, Terms) else defaults()
-    named = [code_terms(one, base) for one in asks if one.approvers]
+    asks = [one for one in code if isinstance(one, Ask)]
+    if refusals or any(isinstance(one, Refusal) for one in added) or not (asks or gated):
+        return merge([*added, *refusals])
     silent = [one for one in asks if not one.approvers]
-    if silent and not base.stages:
-        names = tuple(code_name(one.rule) for one in silent)
-        return Refusal(names, ("the policy's defaults name nobody who could be asked",))
-    for one in silent:
-        base = _with_words(one, base)
-    # Of the defaults alone nothing is asked.
-    return merge([base, *named] if base.rules else named)
+    terms = [one for one in added if isinstance(one, Terms)]
+    if len(terms) < len(added):
+        # In some world no rule of the file asks, and code takes what it needs from the defaults.
+        own = _of_defaults(defaults(), gated=gated, is_silent=bool(silent))
+        if isinstance(own, Refusal):
+            return own
+        terms += [] if any(_is_alike(own, one) for one in terms) else [own]
+    base = merge(terms)
+    if isinstance(base, Terms):
+        named = [code_terms(one, base) for one in asks if one.approvers]
+        for one in silent:
+            base = _with_words(one, base)
+        # Of the defaults alone, nothing is asked.
+        return merge([base, *named] if base.stages else named)
+    return base
+
+
+def _of_defaults(own: Terms, *, gated: bool, is_silent: bool) -> Terms | Refusal:
+    """The terms of code where no rule of the file asks; without stages if code names its people."""
+    if not gated and not is_silent:
+        return own.model_copy(update={"stages": (), "escalate": ()})
+    name = code_name(GATE)
+    if not own.stages:
+        return Refusal((name,), ("the policy's defaults name nobody who could be asked",))
+    return own.model_copy(update={"rules": (name,)}) if gated else own
+
+
+def _is_alike(one: Terms, other: Terms) -> bool:
+    """Whether the same people decide under the same terms, so that asking once is enough."""
+    return one.model_copy(update={"rules": other.rules}) == other
 
 
 def code_terms(ask: Ask, base: Terms) -> Terms:

@@ -15,6 +15,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from typing import TypeAlias, cast
 
 from agents.core.codec import Json
@@ -34,11 +35,8 @@ _Number: TypeAlias = int | Decimal
 _Test: TypeAlias = Callable[[object], Truth]
 
 
-class _Nothing:
-    """There is nothing at a path."""
-
-
-_NOTHING = _Nothing()
+_NOTHING = object()
+"""There is nothing at a path."""
 _COMPARE: Mapping[str, Callable[[_Number, _Number], bool]] = {
     "gt": operator.gt,
     "ge": operator.ge,
@@ -81,16 +79,14 @@ class ArgCondition:
     Attributes:
         text: As people read it: `amount gt 500`.
         parts: The path.
-        each: `any` or `all` where the path has a star; else empty.
         absent: What it is where nothing is at the path.
-        test: What it is for a value.
+        rest: Judges the value at the first part of the path.
     """
 
     text: str
     parts: tuple[str, ...]
-    each: str
     absent: Truth
-    test: _Test
+    rest: _Test
 
     @classmethod
     def of(cls, entry: ArgEntry) -> ArgCondition:
@@ -101,47 +97,68 @@ class ArgCondition:
         """
         value = "" if entry.op in {"exists", "missing"} else f" {_shown(entry.value)}"
         each = f"{entry.each} " if entry.each else ""
+        parts = tuple(entry.path.split("."))
+        absent: Truth = {"exists": False, "missing": True}.get(entry.op)
         return cls(
             text=f"{each}{entry.path} {entry.op}{value}",
-            parts=tuple(entry.path.split(".")),
-            each=entry.each or "",
-            absent={"exists": False, "missing": True}.get(entry.op),
-            test=_test(entry),
+            parts=parts,
+            absent=absent,
+            rest=_at(parts[1:], entry.each or "", absent, _test(entry)),
         )
 
     def holds(self, arguments: Mapping[str, Json]) -> Truth:
         """Judge these arguments."""
-        return self._judge(arguments, 0)
+        value: object = arguments.get(self.parts[0], _NOTHING)
+        return self.absent if value is _NOTHING else self.rest(value)
 
     def describe(self, arguments: Mapping[str, Json]) -> str:
         """Say what was at its path, for people who ask why."""
         if "*" in self.parts:
             return "the items differ, or there are none"
-        value: object = arguments
-        for part in self.parts:
-            value = _step(value, part)
-        if isinstance(value, _Nothing):
-            return "nothing is there"
-        return f"it is {_kind(value)}: {_shown(value)}"
+        found: list[object] = []
 
-    def _judge(self, value: object, first: int) -> Truth:
-        for index in range(first, len(self.parts)):
-            part = self.parts[index]
-            if part == "*":
-                return self._of_items(value, index + 1)
-            value = _step(value, part)
-            if value is _NOTHING:
-                return self.absent
-        return self.test(value)
+        def keep(value: object) -> Truth:
+            found.append(value)
+            return None
 
-    def _of_items(self, value: object, rest: int) -> Truth:
+        _at(self.parts, "", None, keep)(dict(arguments))
+        return f"it is {_kind(found[0])}: {_shown(found[0])}" if found else "nothing is there"
+
+
+def _at(parts: tuple[str, ...], each: str, absent: Truth, test: _Test) -> _Test:
+    """Make a test of the value at a path of a test of that value itself."""
+    if not parts:
+        return test
+    rest = _at(parts[1:], each, absent, test)
+    return _each(each, absent, rest) if parts[0] == "*" else _step(parts[0], absent, rest)
+
+
+def _step(part: str, absent: Truth, rest: _Test) -> _Test:
+    is_place = part.isascii() and part.isdigit() and len(part) < _DIGITS
+    place = int(part) if is_place else -1
+
+    def test(value: object) -> Truth:
+        if isinstance(value, dict):
+            item = cast("dict[str, object]", value).get(part, _NOTHING)
+            return absent if item is _NOTHING else rest(item)
+        if isinstance(value, list):
+            items = cast("list[object]", value)
+            return rest(items[place]) if 0 <= place < len(items) else absent
+        return absent
+
+    return test
+
+
+def _each(each: str, absent: Truth, rest: _Test) -> _Test:
+    def test(value: object) -> Truth:
         if not isinstance(value, list):
-            return self.absent
+            return absent
         items = cast("list[object]", value)
-        truths = [self._judge(item, rest) for item in items]
-        if self.each == "any":
-            return any_holds(truths)
-        return all_hold(truths) if truths and self.each == "all" else None
+        if each == "any":
+            return any_holds(map(rest, items))
+        return all_hold(map(rest, items)) if items and each == "all" else None
+
+    return test
 
 
 def _test(entry: ArgEntry) -> _Test:
@@ -283,10 +300,16 @@ def _is_like(value: object, wanted: Json) -> bool:
 def number_of(value: object) -> _Number | None:
     """Read a number exactly; None for what is none: a boolean, or what is not finite."""
     if isinstance(value, float):
-        return Decimal(repr(value)) if math.isfinite(value) else None
+        return _exact(value) if math.isfinite(value) else None
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         return None
     return value
+
+
+@lru_cache(maxsize=1_000)
+def _exact(value: float) -> Decimal:
+    """The number as it is written: of binary fractions, the shortest decimal one."""
+    return Decimal(repr(value))
 
 
 def _number_in(text: str) -> Decimal | None:
@@ -301,15 +324,6 @@ def fold(text: str) -> str:
         return text.lower().strip()
     folded = unicodedata.normalize("NFKC", text).casefold()
     return unicodedata.normalize("NFKC", folded).strip()
-
-
-def _step(value: object, part: str) -> object:
-    if isinstance(value, dict):
-        return cast("dict[str, object]", value).get(part, _NOTHING)
-    if isinstance(value, list) and part.isascii() and part.isdigit() and len(part) < _DIGITS:
-        items = cast("list[object]", value)
-        return items[int(part)] if int(part) < len(items) else _NOTHING
-    return _NOTHING
 
 
 def _kind(value: object) -> str:

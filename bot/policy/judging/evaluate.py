@@ -16,10 +16,10 @@ from typing import Literal, TypeAlias
 
 from agents.policy.base import Ruling
 from bot.policy.judging.asking import AskingError, defaults_of, group_of, terms_of
-from bot.policy.judging.coded import gate_of, has_gate, strangers, with_code
+from bot.policy.judging.coded import gate_of, has_gate, strangers, with_code, without_gates
 from bot.policy.judging.conditions import Truth, all_hold
 from bot.policy.judging.matching import GroupPeople, PolicyRule
-from bot.policy.judging.merge import Permit, Refusal, Verdict, merge, names_of
+from bot.policy.judging.merge import Permit, Refusal, Verdict, names_of
 from bot.policy.judging.world import Members, PolicyQuestion, ToolFacts
 from bot.policy.model import PolicyFile, Then
 from bot.policy.terms import Terms
@@ -32,6 +32,8 @@ NO_PLACE = -1
 """The place of the default among the rules."""
 _TOOLS = 1_000
 """So many tools have their rules kept at hand."""
+_USUAL = 200
+"""So many rulings of several rules are kept for a tool."""
 
 Effect = Literal["allow", "deny", "ask"]
 _Look: TypeAlias = tuple[int, Truth]
@@ -97,12 +99,14 @@ class _Bench:
         rules: By their places in the file.
         misses: The others, and why.
         rulings: Of the rules, by place, as they are made for this tool.
+        usual: Of several rules, by their places; with the gate or without it.
     """
 
     tool: ToolFacts
     rules: dict[int, PolicyRule]
     misses: dict[int, Step]
     rulings: dict[int, Verdict] = field(default_factory=dict)
+    usual: dict[tuple[int, ...], Verdict] = field(default_factory=dict)
 
 
 class Rulebook:
@@ -137,26 +141,40 @@ class Rulebook:
         looked = _first_look(bench, question)
         people = await self._people(bench, looked, members)
         final = _second_look(bench, looked, question, people)
-        added = [self._ruling(bench, place) for place, truth in final if truth is not False]
+        places = [place for place, truth in final if truth is not False]
         if not final or final[-1][1] is not True:
-            added.append(self._ruling(bench, NO_PLACE))
-        ruling = self._with_code(merge(added), question.tool, tool, code)
+            places.append(NO_PLACE)
+        rest = without_gates(code)
+        gated = has_gate(question.tool, code)
+        if rest:
+            ruling = self._combined(bench, places, rest, gated=gated)
+        else:
+            ruling = self._usual(bench, places, gated=gated)
         wrong = strangers(code)
         undecidable = f"nobody has the id {', '.join(wrong)}" if wrong else ""
         return Judged(ruling, undecidable, partial(_trail, bench, final, question, people))
 
-    def _with_code(
-        self, ruling: Verdict, tool: ToolFacts, seen: ToolFacts, code: Sequence[Ruling]
+    def _usual(self, bench: _Bench, places: Sequence[int], *, gated: bool) -> Verdict:
+        """The ruling of several rules; kept, for most calls are alike."""
+        key = (gated, *places)
+        ruling = bench.usual.get(key)
+        if ruling is None:
+            if len(bench.usual) >= _USUAL:
+                bench.usual.clear()
+            ruling = bench.usual[key] = self._combined(bench, places, (), gated=gated)
+        return ruling
+
+    def _combined(
+        self, bench: _Bench, places: Sequence[int], code: Sequence[Ruling], *, gated: bool
     ) -> Verdict:
+        added = [self._ruling(bench, place) for place in places]
         try:
             return with_code(
-                ruling,
-                code,
-                gated=has_gate(tool, code),
-                defaults=lambda: defaults_of(self.file, seen),
+                added, code, gated=gated, defaults=lambda: defaults_of(self.file, bench.tool)
             )
         except AskingError as error:
-            return Refusal(names_of(ruling), (f"nobody can be asked: {error}",))
+            names = tuple(name for one in added for name in names_of(one))
+            return Refusal(names, (f"nobody can be asked: {error}",))
 
     def _bench(self, tool: ToolFacts, *, gated: bool) -> _Bench:
         key = (tool, gated)
@@ -234,10 +252,13 @@ def _second_look(
 ) -> list[_Look]:
     """Judge the conditions on requesters, too, as far as to the first that matches."""
     final: list[_Look] = []
+    known: dict[tuple[str, ...], Truth] = {}
     for place, first in looked:
-        truth = first
-        if first is not False:
-            truth = all_hold((first, bench.rules[place].is_requested(question.requesters, people)))
+        truth, rule = first, bench.rules[place]
+        if first is not False and rule.requester_key:
+            if rule.requester_key not in known:
+                known[rule.requester_key] = rule.is_requested(question.requesters, people)
+            truth = all_hold((first, known[rule.requester_key]))
         final.append((place, truth))
         if truth is True:
             break

@@ -28,12 +28,16 @@ class PolicyRule:
         when: The calls that it matches.
         then: Its ruling.
         conditions: Those on arguments.
+        is_anywhere: Whether it says nothing of channels and agents.
+        requester_key: The same for rules with the same condition on requesters; empty without one.
     """
 
     name: str
     when: When
     then: Then
     conditions: tuple[ArgCondition, ...]
+    is_anywhere: bool
+    requester_key: tuple[str, ...]
 
     @classmethod
     def of(cls, entry: RuleEntry) -> PolicyRule:
@@ -42,8 +46,15 @@ class PolicyRule:
         Raises:
             PatternError: A regular expression of it cannot be used.
         """
-        conditions = tuple(ArgCondition.of(one) for one in entry.when.args)
-        return cls(name=entry.name, when=entry.when, then=entry.then, conditions=conditions)
+        when, requester = entry.when, entry.when.requester
+        return cls(
+            name=entry.name,
+            when=when,
+            then=entry.then,
+            conditions=tuple(ArgCondition.of(one) for one in when.args),
+            is_anywhere=when.channel is None and when.agent is None,
+            requester_key=(*requester.in_, "", *requester.not_in) if requester else (),
+        )
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -66,7 +77,7 @@ class PolicyRule:
 
     def truth(self, question: PolicyQuestion) -> Truth:
         """Whether it matches a call of a tool that it does not miss, requesters aside."""
-        result = self._placed(question)
+        result = self.is_anywhere or self._placed(question)
         if result is False:
             return False
         arguments = question.arguments
@@ -102,8 +113,6 @@ class PolicyRule:
 
     def _placed(self, question: PolicyQuestion) -> Truth:
         when = self.when
-        if when.channel is None and when.agent is None:
-            return True
         return all_hold((_in_channel(when, question), _is_one_of(when.agent, question.agent)))
 
 

@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias, get_args
 from bot.policy.terms import (
     BreakGlass,
     Escalation,
+    GrantTerms,
     Group,
     Requirement,
     Risk,
@@ -167,7 +168,7 @@ def _both(one: Terms, other: Terms) -> Terms:
         approve_reason=one.approve_reason or other.approve_reason,
         reject_reason=one.reject_reason or other.reject_reason,
         reasons=_union(one.reasons, other.reasons)[:_REASONS],
-        grants=None,  # one person gives it, and there are several slots now: see 1.19
+        grants=None if always_ask else _grants(one, other),
         break_glass=None if always_ask else _break_glass(one.break_glass, other.break_glass),
         delegation=one.delegation and other.delegation,
         always_ask=always_ask,
@@ -175,6 +176,8 @@ def _both(one: Terms, other: Terms) -> Terms:
 
 
 def _stages(one: Terms, other: Terms, theirs: tuple[Stage, ...]) -> tuple[Stage, ...]:
+    if not one.stages or not theirs:
+        return one.stages or theirs
     if len(one.stages) == len(theirs) == 1:
         return (Stage(approve=(*one.stages[0].approve, *theirs[0].approve)),)
     return (*_titled(one.stages, one.rule), *_titled(theirs, other.rule))
@@ -218,6 +221,18 @@ def _edit(one: Terms, other: Terms) -> tuple[Literal["no", "yes", "by"], tuple[s
         return ("yes", ()) if APPROVERS in editors else ("no", ())
     common = tuple(name for name in one.editors if name in other.editors)
     return ("by", common) if common else ("no", ())
+
+
+def _grants(one: Terms, other: Terms) -> GrantTerms | None:
+    """Both have to let it; and as one person gives it, there must be only one slot (1.19)."""
+    mine, theirs = one.grants, other.grants
+    if mine is None or theirs is None or slots_of((*one.stages, *other.stages)) != 1:
+        return None
+    return GrantTerms(
+        max_time_s=min(mine.max_time_s, theirs.max_time_s),
+        max_uses=min(mine.max_uses, theirs.max_uses),
+        vary=tuple(path for path in mine.vary if path in theirs.vary),
+    )
 
 
 def _break_glass(one: BreakGlass | None, other: BreakGlass | None) -> BreakGlass | None:
