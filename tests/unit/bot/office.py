@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import cached_property
 from typing import Literal
 
 from agents import (
@@ -103,18 +104,22 @@ class Office:
         self.directory.add(GUS, is_guest=True)
         self.directory.channels[CHANNEL] = frozenset({ROSA, ADA, BEN, GUS, BOT})
         self.model = ScriptedModel(list(self.turns_of_model))
-        agent: Agent = ChatModelAgent(name="A", model=self.model, tools=self._tools())
-        if self.make_agent is not None:
-            agent = self.make_agent(self.model)
         self.access = Access(self.directory)
-        self.witness = Witness(
-            self.storage.approvals,
-            self.storage.audit,
-            self.clock,
-            lambda approval_id: self.queue.spawn(self.attendance.attend(approval_id)),
-        )
-        self.runner = Runner(
-            agent,
+
+    @cached_property
+    def agent(self) -> Agent:
+        if self.make_agent is not None:
+            return self.make_agent(self.model)
+        return ChatModelAgent(name="A", model=self.model, tools=self._tools())
+
+    @cached_property
+    def witness(self) -> Witness:
+        return Witness(self.storage.approvals, self.storage.audit, self.clock, self._attend)
+
+    @cached_property
+    def runner(self) -> Runner:
+        return Runner(
+            self.agent,
             checkpoint_store=self.storage.checkpoints,
             message_log=ThreadHistory(self.storage.log),
             durability="step",
@@ -125,20 +130,26 @@ class Office:
                 clock=self.clock,
                 max_age=self.rules.max_age,
                 known=self.witness.watched,
-                attend=lambda approval_id: self.queue.spawn(self.attendance.attend(approval_id)),
+                attend=self._attend,
                 sleep=self._sleep,
             ),
             recorder=self.witness,
             era=self.era,
         )
-        self.outbox = Outbox(
+
+    @cached_property
+    def outbox(self) -> Outbox:
+        return Outbox(
             storage=self.storage,
             notifier=self.notifier,
             clock=self.clock,
             owner=self.owner,
             spawn=self.queue.spawn,
         )
-        self.attendance = Attendance(
+
+    @cached_property
+    def attendance(self) -> Attendance:
+        return Attendance(
             storage=self.storage,
             directory=self.directory,
             notifier=self.notifier,
@@ -147,21 +158,30 @@ class Office:
             wake=lambda thread_id: self.queue.spawn(self.threads.work(thread_id)),
             remind_after=self.rules.remind_after,
         )
-        self.approvals = Approvals(
+
+    @cached_property
+    def approvals(self) -> Approvals:
+        return Approvals(
             storage=self.storage,
             access=self.access,
             clock=self.clock,
             folded=is_folded,
             attendance=self.attendance,
         )
-        self.inbox = ThreadInbox(
+
+    @cached_property
+    def inbox(self) -> ThreadInbox:
+        return ThreadInbox(
             storage=self.storage,
             access=self.access,
             approvals=self.approvals,
             outbox=self.outbox,
             clock=self.clock,
         )
-        self.turns = Turns(
+
+    @cached_property
+    def turns(self) -> Turns:
+        return Turns(
             storage=self.storage,
             runners=self._runner_of,
             approvals=self.approvals,
@@ -173,7 +193,10 @@ class Office:
             witness=self.witness,
             telemetry=self.telemetry,
         )
-        self.threads = Threads(
+
+    @cached_property
+    def threads(self) -> Threads:
+        return Threads(
             storage=self.storage,
             inbox=self.inbox,
             turns=self.turns,
@@ -181,7 +204,10 @@ class Office:
             clock=self.clock,
             owner=self.owner,
         )
-        self.sweep = Sweep(
+
+    @cached_property
+    def sweep(self) -> Sweep:
+        return Sweep(
             storage=self.storage,
             approvals=self.approvals,
             threads=self.threads,
@@ -189,6 +215,9 @@ class Office:
             clock=self.clock,
             spawn=self.queue.spawn,
         )
+
+    def _attend(self, approval_id: str) -> None:
+        self.queue.spawn(self.attendance.attend(approval_id))
 
     async def _sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
@@ -262,9 +291,20 @@ class Office:
             answer_json=answers,
             digest=edited_digest(seen, edited) if edited is not None else seen.digest,
         )
+        decided = await self._record(seen, decision)
+        await self.queue.run()
+        return decided
+
+    async def decide_meanwhile(self, approval: Approval, *, by: str) -> None:
+        """Approve while a card is attended to: the work that follows waits for the end of that."""
+        seen = await self.approvals.look(approval.approval_id, an_actor(by), shown=approval.digest)
+        await self._record(
+            seen, Decision(status=Status.APPROVED, by=by, at_ms=self.clock(), digest=seen.digest)
+        )
+
+    async def _record(self, seen: Approval, decision: Decision) -> Approval:
         decided = await self.approvals.decide(seen, decision)
         self.queue.spawn(self.approvals.follow_up(decided))
-        await self.queue.run()
         return decided
 
     def shown(self) -> list[str]:

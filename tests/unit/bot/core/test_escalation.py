@@ -277,7 +277,7 @@ async def test_a_decision_between_record_and_message(storage: SqliteStorage) -> 
     async def decided_meanwhile(*args: object, **options: object) -> Approval | None:
         office.notifier.update_card = draw  # type: ignore[method-assign]
         drawn = await draw(*args, **options)  # type: ignore[arg-type]
-        await office.decide(approval, by=BEN)
+        await office.decide_meanwhile(approval, by=BEN)
         return drawn
 
     office.notifier.update_card = decided_meanwhile  # type: ignore[method-assign]

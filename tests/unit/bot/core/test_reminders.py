@@ -182,7 +182,7 @@ async def test_a_decision_in_the_moment_of_the_reminder(storage: SqliteStorage) 
     remind = office.notifier.remind
 
     async def decided_meanwhile(*args: object, **options: object) -> str:
-        await office.decide(approval, by=ADA)
+        await office.decide_meanwhile(approval, by=ADA)
         return await remind(*args, **options)  # type: ignore[arg-type]
 
     office.notifier.remind = decided_meanwhile  # type: ignore[method-assign]
