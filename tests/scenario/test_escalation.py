@@ -38,10 +38,16 @@ def mentions(stage: Stage) -> list[tuple[int, int]]:
     return [(post.count(f"<@{ADA}>"), post.count(f"<@{BEN}>")) for post in posts]
 
 
+async def later(stage: Stage, **forward: float) -> None:
+    """Time passes, and the bot, which holds no lease, looks for due work."""
+    await stage.rest()
+    stage.clock.forward(**forward)
+    await stage.tick()
+
+
 async def after(stage: Stage, minutes: int, pattern: str, posts: int) -> None:
     """Time passes, the bot looks for due work, and says something."""
-    stage.clock.forward(minutes=minutes)
-    await stage.tick()
+    await later(stage, minutes=minutes)
     await stage.sandbox.until(lambda: len(mentions(stage)) == posts)
     await stage.said(pattern)
 
@@ -56,8 +62,7 @@ async def test_the_ladder(stage: Stage) -> None:
     await after(stage, 30, "Nobody has decided this yet", 2)
     card = await stage.card(word="Also asked since")
     assert (str(card).count(f"<@{ADA}>"), str(card).count(f"<@{BEN}>")) == (1, 1)
-    stage.clock.forward(minutes=11)
-    await stage.tick()
+    await later(stage, minutes=11)
     await stage.sandbox.until(lambda: mentions(stage) == [(0, 1), (1, 1)], timeout=15)
 
     await stage.click("Mia", card, APPROVE)
@@ -70,8 +75,7 @@ async def test_the_ladder(stage: Stage) -> None:
     await stage.sandbox.until(lambda: mentions(stage) == [], timeout=15)
     ended = [text for text in stage.texts() if text.startswith("No decision is needed any more")]
     assert len(ended) == 2
-    stage.clock.forward(hours=3)
-    await stage.tick()
+    await later(stage, hours=3)
     assert mentions(stage) == []
 
 
@@ -80,17 +84,14 @@ async def test_a_restart_after_a_lost_answer(stage: Stage) -> None:
     await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
     await stage.card(word=APPROVE)
     stage.sandbox.faults.add("lost_answer", "chat.postMessage", times=1)
-    stage.clock.forward(minutes=51)
-    await stage.tick()
+    await later(stage, minutes=51)
     await stage.sandbox.until(lambda: mentions(stage) != [])
     await stage.stop_bot()
     await stage.start_bot()
-    stage.clock.forward(minutes=1)
-    await stage.tick()
+    await later(stage, minutes=1)
     calls = stage.sandbox.calls
     await stage.sandbox.until(lambda: "conversations.replies" in {call.method for call in calls})
-    stage.clock.forward(minutes=1)
-    await stage.tick()
+    await later(stage, minutes=1)
     await stage.click("Ben", await stage.card(word="Also asked since"), APPROVE)
     await stage.said("1.4.2.*production")
     assert len([text for text in stage.texts() if "Nobody has decided this yet" in text]) == 1

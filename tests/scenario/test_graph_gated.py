@@ -83,7 +83,10 @@ async def test_i5_a_step_that_fails_after_its_approval_runs_once(tmp_path: Path)
     async with a_stage(tmp_path, "socket", COUNTERSIGN_AGENT=path) as stage:
         await stage.say("Rosa", "@countersign go")
         await stage.click("Ada", await stage.card(word="Continue"), "countersign:approve")
-        stage.clock.follow()  # the work is tried again, and finds the failure on record
+        await stage.sandbox.until(lambda: RAN == ["deploy"])
+        await stage.rest()
+        stage.clock.forward(minutes=1)  # the work is tried again, and finds the failure on record
+        await stage.tick()
         await stage.said("(?s)I could not finish this.*does not run again", within=20)
     assert RAN == ["deploy"]
 
