@@ -1,8 +1,9 @@
 """Coverage for `make test`, as a plugin of pytest: PYTEST_PLUGINS=tests.support.measuring.
 
 To follow a test makes it take twice as long. So coverage follows the import of what is measured
-(pyproject.toml says what), and then only the tests that are near it. pytest-cov cannot: with
-pytest-xdist, it follows everything in each worker, whatever a mark of a test says.
+(pyproject.toml says what), and then only the tests that are near it, and of a test with many cases
+only the first and the last. pytest-cov cannot: with pytest-xdist, it follows everything in each
+worker, whatever a mark of a test says.
 """
 
 import importlib
@@ -19,6 +20,7 @@ NEAR = re.compile(r"contract/|unit/(agents|storage|bot/(core|people|questions|sl
 HERE = Path(__file__).parents[1]
 
 measured = coverage.Coverage()
+followed = pytest.StashKey[bool]()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -49,10 +51,22 @@ def import_all(names: object) -> None:
             importlib.import_module(inner.name)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Choose the tests to follow; each worker chooses the same."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if NEAR.match(item.path.relative_to(HERE).as_posix()):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for several in cases.values():
+        for item in (several[0], several[-1]):
+            item.stash[followed] = True
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Follow a test that is near, with its fixtures."""
-    if not NEAR.match(item.path.relative_to(HERE).as_posix()):
+    """Follow a test that was chosen, with its fixtures."""
+    if not item.stash.get(followed, False):
         return (yield)
     measured.start()
     try:
