@@ -10,6 +10,7 @@ import json
 import re
 import unicodedata
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
@@ -81,6 +82,7 @@ def drawn(approval: Approval) -> str:
     return "".join(map(as_seen, json.dumps(pages, ensure_ascii=False)))
 
 
+@cache
 def as_seen(character: str) -> str:
     """A character as the eye takes it: all spaces are one, and what shows nothing is nothing."""
     if unicodedata.category(character) == "Zs":
