@@ -33,6 +33,7 @@ from storage.records import (
 )
 from storage.restoring import RestoreStore
 from storage.retention import RetentionStore
+from storage.trail import TrailStore
 
 
 class ThreadStore(Protocol):
@@ -744,6 +745,11 @@ class Storage(Protocol):
     @property
     def audit(self) -> AuditStore:
         """The audit."""
+        ...
+
+    @property
+    def trail(self) -> TrailStore:
+        """The audit, as it is chained."""
         ...
 
     @property

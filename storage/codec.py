@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields
 from enum import StrEnum
 from typing import Any, Generic, TypeVar, get_type_hints
@@ -350,12 +350,12 @@ def stored_text(kind: str, record_id: str, row: Mapping[str, object]) -> str:
         raise RecordFormatError(kind, SCHEMA_VERSION, fault, record_id=record_id) from error
 
 
-def read_entries(rows: Iterable[Mapping[str, object]]) -> list[AuditEntry]:
-    """Read entries of the audit; of one that cannot be read, it says at least that it is there."""
-    return [_entry(row) for row in rows]
+UNREADABLE = "unreadable"
+"""The action of an entry of the audit that cannot be read."""
 
 
-def _entry(row: Mapping[str, object]) -> AuditEntry:
+def read_entry(row: Mapping[str, object]) -> AuditEntry:
+    """Read an entry of the audit; if it cannot be read, it says at least that it is there."""
     try:
         return AUDIT.decode(row)
     except RecordFormatError as error:
@@ -363,7 +363,7 @@ def _entry(row: Mapping[str, object]) -> AuditEntry:
         return AuditEntry(
             entry_id=str(row.get("entry_id")),
             at_ms=at_ms if isinstance(at_ms, int) else 0,
-            action="unreadable",
+            action=UNREADABLE,
             thread_id=str(row.get("thread_id")),
             approval_id=str(row.get("approval_id")),
             actor_id=str(row.get("actor_id")),

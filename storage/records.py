@@ -442,11 +442,11 @@ class AuditEntry:
     erased: bool = False
     """Whether its content was deleted with its thread: what is left are ids, names and numbers."""
     team_id: str = ""
-    """The workspace: the thread's, where there is one."""
+    """The workspace, where there is no thread that says it."""
     for_id: str = ""
     """On whose behalf: the Slack user id of whoever delegated; empty when for oneself."""
 
-    def __post_init__(self) -> None:
-        """Take the workspace from the thread."""
-        if not self.team_id:
-            object.__setattr__(self, "team_id", self.thread_id.partition(":")[0])
+    @property
+    def team(self) -> str:
+        """The workspace."""
+        return self.team_id or self.thread_id.partition(":")[0]

@@ -5,14 +5,62 @@ What is kept of a thread is its audit, and of that who did what, when, and to wh
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+import re
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from storage.records import AuditEntry, Thread
+from storage.records import Thread
 
 _AFTER_ID = "#/:"
 """The characters behind the thread's id in the keys of its turns, its log and their parts."""
+
+KEPT = frozenset(
+    {
+        "address",
+        "backups",
+        "call",
+        "checkpoint",
+        "choice",
+        "count",
+        "decided_by",
+        "deciders",
+        "digest",
+        "escalates_ms",
+        "expires_ms",
+        "file",
+        "for",
+        "grant",
+        "groups",
+        "groups_read_ms",
+        "how",
+        "kind",
+        "message",
+        "method",
+        "number",
+        "outcome",
+        "payload",
+        "post",
+        "revision",
+        "rule",
+        "shown",
+        "stage",
+        "status",
+        "step",
+        "to_ms",
+        "tool",
+        "until_ms",
+        "upto_hash",
+        "upto_seq",
+        "uses",
+        "was",
+    }
+)
+"""Evidence that outlives its thread: ids, names from code and settings, times, digests.
+
+Not kept is whatever people, models or tools wrote: arguments, edits, answers, reasons, errors.
+"""
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class RetentionStore(Protocol):
@@ -76,12 +124,13 @@ class RetentionStore(Protocol):
         """
         ...
 
-    async def strip(self, thread_id: str, *, keep: Collection[str], limit: int) -> int:
+    async def strip(self, thread_id: str, *, limit: int) -> int:
         """Take the content out of up to `limit` entries of the audit, and mark them `erased`.
+
+        What is chained of them stays as it is: it has a hash in place of the content.
 
         Args:
             thread_id: Whose.
-            keep: Names of the evidence that is kept; all other is deleted.
             limit: At most so many.
 
         Returns:
@@ -114,7 +163,8 @@ def place_of(thread_id: str) -> dict[str, str]:
     return {"channel_id": channel_id, "thread_ts": thread_ts}
 
 
-def stripped(entry: AuditEntry, keep: Collection[str]) -> AuditEntry:
-    """The entry without its content."""
-    detail = {name: item for name, item in entry.detail.items() if name in keep}
-    return replace(entry, detail=detail, erased=True)
+def is_kept(name: str, item: object) -> bool:
+    """Whether a part of the evidence outlives its thread."""
+    if name == "ruling":  # whole, it has the reasons that its author wrote; its digest is none
+        return isinstance(item, str) and _DIGEST.fullmatch(item) is not None
+    return name in KEPT

@@ -369,6 +369,7 @@ class MeteredStorage:
         self.delegations = storage.delegations
         self.grants = storage.grants
         self.retention = storage.retention
+        self.trail = storage.trail
         self.restoring = storage.restoring
         self.open = storage.open
         self.open_beside = storage.open_beside

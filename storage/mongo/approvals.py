@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from storage.codec import APPROVALS, AUDIT, HEADS, REBOUND, RESTARTED, VOTED, decision_text
+from storage.chain import Seal
+from storage.codec import APPROVALS, HEADS, REBOUND, RESTARTED, VOTED, decision_text
 from storage.errors import RecordConflictError, RecordNotFoundError
 from storage.mongo import leases
+from storage.mongo.audit import open_document
 from storage.mongo.collection import Collection
 from storage.mongo.documents import Filter, Update, put, to_document, to_record
 from storage.records import (
@@ -28,9 +30,9 @@ _IN_ORDER = (("created_ms", 1), ("position", 1))
 class MongoApprovalStore:
     """See `storage.base.ApprovalStore`."""
 
-    def __init__(self, collection: Collection, audit: Collection) -> None:
+    def __init__(self, collection: Collection, audit: Collection, seal: Seal) -> None:
         self._collection = collection
-        self._audit = audit
+        self._audit, self._seal = audit, seal
 
     async def unreadable(self, *, limit: int) -> Sequence[Unreadable]:
         """Name what has something to be done and cannot be read."""
@@ -50,7 +52,7 @@ class MongoApprovalStore:
     async def add_all(
         self, approvals: Sequence[Approval], *, entries: Sequence[AuditEntry] = ()
     ) -> frozenset[str]:
-        notes = [to_document(AUDIT, entry) for entry in entries]
+        notes = [open_document(entry, self._seal) for entry in entries]
         new = await self._collection.insert_all(
             [to_document(APPROVALS, approval) for approval in approvals]
         )

@@ -43,7 +43,13 @@ INDEXES: Mapping[str, Sequence[Sequence[str]]] = {
     "whispers": [["due_ms"], ["channel_id", "thread_ts"], ["created_ms"]],
     "delegations": [["team_id"], ["team_id", "until_ms"], ["until_ms"]],
     "grants": [["thread_id"], ["thread_id", "until_ms"], ["ended_ms"]],
-    "audit": [["thread_id"], ["thread_id", "at_ms"]],
+    "audit": [
+        ["thread_id"],
+        ["thread_id", "at_ms"],
+        ["seq"],
+        ["seq", "at_ms"],
+        ["team_id", "seq"],
+    ],
     "log": [["log_id"], ["log_id", "turn"]],
     "journal": [["checkpoint_id", "base", "index"]],
 }
@@ -51,6 +57,9 @@ INDEXES: Mapping[str, Sequence[Sequence[str]]] = {
 cluster can be sharded by it; ids that belong to a thread begin with the thread's id. MongoDB would
 do without those of one field that begin another one; compatible servers that ignore those of
 several fields would read the whole collection."""
+
+GONE = {"audit": "gone_at"}
+"""The field by collection whose date says when the server deletes a document."""
 
 INDEX_S = 60.0
 """The most time for one collection: with a new release, an index can be missing on much data."""
@@ -120,6 +129,8 @@ class Client:
         try:
             for name, indexes in INDEXES.items():
                 models = [IndexModel([(field, 1) for field in fields]) for fields in indexes]
+                if name in GONE:
+                    models.append(IndexModel([(GONE[name], 1)], expireAfterSeconds=0))
                 with pymongo.timeout(INDEX_S):
                     async with self.call(INDEX_S):
                         await self.collection(name).create_indexes(models)

@@ -116,6 +116,14 @@ class Collection:
                     [UpdateOne(where, update) for where in wheres], ordered=False
                 )
 
+    async def change_each(self, changes: Sequence[tuple[Filter, Update]]) -> None:
+        """Change one document for each filter, in this order, in one command."""
+        if changes:
+            async with self._call():
+                await self._collection.bulk_write(
+                    [UpdateOne(where, update) for where, update in changes], ordered=True
+                )
+
     async def delete(self, where: Filter) -> bool:
         """Delete one document; False when none is as `where` says."""
         async with self._call():

@@ -5,15 +5,16 @@ Deletes name the `_id` of one document each, so that the driver may repeat them.
 
 from __future__ import annotations
 
-from collections.abc import Collection as Names, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
+from storage.chain import Seal
 from storage.codec import AUDIT, THREADS
-from storage.errors import RecordFormatError
+from storage.ledger import stripped
 from storage.mongo import leases
 from storage.mongo.collection import Collection
-from storage.mongo.documents import Document, Filter, Update, to_record
+from storage.mongo.documents import Filter, Update, to_record
 from storage.records import SCHEMA_VERSION, MessageStatus, Thread
-from storage.retention import key_ranges, place_of, stripped
+from storage.retention import key_ranges, place_of
 
 KEYED = ("posts", "log", "checkpoints", "journal")
 """Collections whose ids begin with the thread's."""
@@ -27,9 +28,11 @@ class MongoRetentionStore:
 
     Args:
         collections: All of them, by name.
+        seal: How entries of the audit are sealed.
     """
 
-    def __init__(self, collections: Mapping[str, Collection]) -> None:
+    def __init__(self, collections: Mapping[str, Collection], seal: Seal) -> None:
+        self._seal = seal
         self._collections = collections
         self._threads = collections["threads"]
 
@@ -107,14 +110,16 @@ class MongoRetentionStore:
                 erased += await collection.remove(await collection.keys(where, limit))
         return erased
 
-    async def strip(self, thread_id: str, *, keep: Names[str], limit: int) -> int:
+    async def strip(self, thread_id: str, *, limit: int) -> int:
         audit = self._collections["audit"]
         where: Filter = {"thread_id": thread_id, "erased": {"$in": [False, None]}}
         found = await audit.find(where, [("at_ms", 1)], limit)
         for document in found:
-            changes = {"detail": _stripped(document, keep), "erased": True}
-            update: Update = {"$set": changes}
-            await audit.update({"_id": document["_id"]}, update)
+            row = {**document, AUDIT.key: document["_id"]}
+            update: Update = {"$set": dict(stripped(row, self._seal))}
+            # What is being sealed just now stays as it was read by whoever seals it.
+            still: Filter = {"_id": document["_id"], "detail": document.get("detail")}
+            await audit.update(still, update)
         return len(found)
 
     async def drop(self, thread: Thread) -> bool:
@@ -165,10 +170,3 @@ class MongoRetentionStore:
             "grants": [{"thread_id": thread_id}],
             **dict.fromkeys(KEYED, keys),
         }
-
-
-def _stripped(document: Document, keep: Names[str]) -> object:
-    try:
-        return AUDIT.encode(stripped(to_record(AUDIT, document), keep))["detail"]
-    except RecordFormatError:
-        return "{}"  # what cannot be read may be content

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
+from storage.chain import NO_KEY, Seal
 from storage.mongo.approvals import MongoApprovalStore
 from storage.mongo.audit import MongoAuditStore
 from storage.mongo.checkpoints import MongoCheckpointStore
@@ -18,6 +19,7 @@ from storage.mongo.retention import MongoRetentionStore
 from storage.mongo.rights import MongoDelegationStore, MongoGrantStore
 from storage.mongo.selftest import check_kind, self_test
 from storage.mongo.threads import MongoThreadStore
+from storage.mongo.trail import MongoTrailStore
 from storage.mongo.whispers import MongoWhisperStore
 from storage.records import Remark, Unreadable
 
@@ -33,6 +35,7 @@ class MongoStorage:
         driver: Which driver to use.
         database: Name of the database; None for the one in `uri`, or `countersign`.
         timeout: How long an operation may take, the search for a server included.
+        seal: How entries of the audit are sealed.
     """
 
     def __init__(
@@ -42,6 +45,7 @@ class MongoStorage:
         driver: Driver = "motor",
         database: str | None = None,
         timeout: timedelta = TIMEOUT,
+        seal: Seal = NO_KEY,
     ) -> None:
         client = Client(uri, driver=driver, database=database, timeout=timeout)
         self._client = client
@@ -52,21 +56,25 @@ class MongoStorage:
             Collection(client, "checkpoints"), Collection(client, "journal")
         )
         self.approvals = MongoApprovalStore(
-            Collection(client, "approvals"), Collection(client, "audit")
+            Collection(client, "approvals"), Collection(client, "audit"), seal
         )
         self.posts = MongoPostStore(Collection(client, "posts"))
         self.whispers = MongoWhisperStore(Collection(client, "whispers"))
         self.delegations = MongoDelegationStore(Collection(client, "delegations"))
         self.grants = MongoGrantStore(Collection(client, "grants"))
-        self.audit = MongoAuditStore(Collection(client, "audit"))
+        self.audit = MongoAuditStore(Collection(client, "audit"), seal)
+        self.trail = MongoTrailStore(
+            Collection(client, "audit"), Collection(client, "chains"), seal
+        )
         collections = {name: Collection(client, name) for name in (*INDEXES, "checkpoints")}
-        self.retention = MongoRetentionStore(collections)
+        self.retention = MongoRetentionStore(collections, seal)
         self.restoring = MongoRestoreStore({**collections, "eras": Collection(client, "eras")})
 
     async def open(self) -> None:
         await self._client.open()
         try:
             await check_kind(self._client)
+            await self.trail.check_key()
         except BaseException:
             await self._client.close()
             raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
-from storage.codec import APPROVALS, AUDIT, HEADS, REBOUND, RESTARTED, VOTED, decision_text
+from storage.codec import APPROVALS, HEADS, REBOUND, RESTARTED, VOTED, decision_text
 from storage.errors import RecordConflictError, RecordNotFoundError
 from storage.records import (
     SCHEMA_VERSION,
@@ -16,6 +16,7 @@ from storage.records import (
     DrawnCard,
     Status,
 )
+from storage.sqlite.audit import appends
 from storage.sqlite.database import Database, insert_sql, inserts
 from storage.sqlite.leases import HELD, Leases
 
@@ -216,7 +217,7 @@ class SqliteApprovalStore:
         self, approvals: Sequence[Approval], *, entries: Sequence[AuditEntry] = ()
     ) -> frozenset[str]:
         added = inserts("approvals", APPROVALS, approvals, returning="approval_id")
-        noted = inserts("audit", AUDIT, entries)
+        noted = appends(entries)
         results = await self._database.fetch_together([*added, *noted])
         return frozenset(str(row["approval_id"]) for rows in results[: len(added)] for row in rows)
 

@@ -23,7 +23,7 @@ from storage.errors import (
 from storage.sqlite.file.lock import FILE_NAME, DirectoryLock
 from storage.sqlite.file.private import SIDES, FileWatch, make_private, open_private, tighten
 from storage.sqlite.file.reader import Reader, open_reader
-from storage.sqlite.file.worker import Rows, Statement, Worker, connect
+from storage.sqlite.file.worker import Prepare, Rows, Statement, Worker, connect
 from storage.sqlite.schema import DATABASE_VERSION, DDL, MIGRATIONS
 
 MIN_SQLITE = (3, 35, 0)
@@ -74,10 +74,12 @@ class Database:
 
     Args:
         directory: Where the file lives, made when missing; None for a database in memory.
+        prepare: Makes each connection that writes ready.
     """
 
-    def __init__(self, directory: Path | None) -> None:
+    def __init__(self, directory: Path | None, prepare: Prepare | None = None) -> None:
         self._directory = directory
+        self._prepare_connection = prepare
         self._lock = DirectoryLock(directory) if directory is not None else None
         self._worker: Worker | None = None
         self._reader: Reader | None = None
@@ -100,7 +102,7 @@ class Database:
             raise StoreUnavailableError(f"SQLite 3.35 or newer is needed, this is {found}")
         target = self._prepare()
         try:
-            worker = await _connect(target)
+            worker = await _connect(target, self._prepare_connection)
         except BaseException:
             self._unlock()
             raise
@@ -143,7 +145,8 @@ class Database:
             raise StoreUnavailableError(
                 f"there is no database in the data directory {self._directory}"
             )
-        worker = await connect(f"{path.absolute().as_uri()}?mode=rw", uri=True)
+        address = f"{path.absolute().as_uri()}?mode=rw"
+        worker = await connect(address, uri=True, prepare=self._prepare_connection)
         try:
             await worker.run(f"PRAGMA busy_timeout = {BUSY_MS}", {})
             await worker.run("PRAGMA synchronous = FULL", {})
@@ -231,8 +234,8 @@ class Database:
             self._lock.release()
 
 
-async def _connect(target: str) -> Worker:
-    worker = await connect(target)
+async def _connect(target: str, prepare: Prepare | None) -> Worker:
+    worker = await connect(target, prepare=prepare)
     try:
         await _set_up(worker)
     except BaseException:

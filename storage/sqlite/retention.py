@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection as Names, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from storage.codec import AUDIT, THREADS, Row
-from storage.errors import RecordFormatError
+from storage.codec import THREADS
 from storage.records import SCHEMA_VERSION, Thread
-from storage.retention import key_ranges, place_of, stripped
+from storage.retention import key_ranges, place_of
 from storage.sqlite.database import Database
 
 _HERE = "thread_id = :thread_id"
@@ -81,7 +80,7 @@ _FULL = """
 SELECT * FROM audit WHERE thread_id = :thread_id AND erased = 0 ORDER BY at_ms LIMIT :limit
 """
 
-_STRIP = "UPDATE audit SET detail = :detail, erased = 1 WHERE entry_id = :id"
+_STRIP = "UPDATE audit SET content = :content, salt = :salt, erased = 1 WHERE entry_id = :id"
 
 _DROP = """
 DELETE FROM threads
@@ -151,12 +150,12 @@ class SqliteRetentionStore:
         values = {**_values(thread_id), "limit": limit}
         return sum([len(await self._database.fetch(sql, values)) for sql in _ERASE.values()])
 
-    async def strip(self, thread_id: str, *, keep: Names[str], limit: int) -> int:
+    async def strip(self, thread_id: str, *, limit: int) -> int:
         await self._database.fetch(_OVERWRITE)
         rows = await self._database.fetch(_FULL, {"thread_id": thread_id, "limit": limit})
         for row in rows:
-            detail = _stripped(row, keep)
-            await self._database.fetch(_STRIP, {"id": row["entry_id"], "detail": detail})
+            gone = {"id": row["entry_id"], "content": "", "salt": ""}
+            await self._database.fetch(_STRIP, gone)
         return len(rows)
 
     async def drop(self, thread: Thread) -> bool:
@@ -178,10 +177,3 @@ def _values(thread_id: str) -> dict[str, object]:
     for number, (first, end) in enumerate(key_ranges(thread_id)):
         values[f"first{number}"], values[f"end{number}"] = first, end
     return values
-
-
-def _stripped(row: Row, keep: Names[str]) -> object:
-    try:
-        return AUDIT.encode(stripped(AUDIT.decode(row), keep))["detail"]
-    except RecordFormatError:
-        return "{}"  # what cannot be read may be content

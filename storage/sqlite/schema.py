@@ -221,9 +221,46 @@ CREATE TABLE IF NOT EXISTS audit (
     detail TEXT NOT NULL,
     erased INTEGER NOT NULL,
     team_id TEXT NOT NULL,
-    for_id TEXT NOT NULL
+    for_id TEXT NOT NULL,
+    content TEXT,
+    salt TEXT,
+    seq INTEGER,
+    alg TEXT,
+    prev TEXT,
+    hash TEXT,
+    gone_ms INTEGER
 );
 CREATE INDEX IF NOT EXISTS audit_thread ON audit (thread_id, at_ms, entry_id);
+"""
+
+_CHAIN = """
+CREATE UNIQUE INDEX IF NOT EXISTS audit_chain ON audit (team_id, seq);
+CREATE INDEX IF NOT EXISTS audit_open ON audit (at_ms, entry_id) WHERE seq IS NULL;
+CREATE INDEX IF NOT EXISTS audit_checkpoints ON audit (team_id, seq) WHERE action = 'checkpoint';
+CREATE INDEX IF NOT EXISTS audit_gone ON audit (gone_ms) WHERE gone_ms IS NOT NULL;
+CREATE TRIGGER IF NOT EXISTS audit_sealed BEFORE UPDATE ON audit
+WHEN OLD.seq IS NOT NULL AND NOT (
+    NEW.entry_id IS OLD.entry_id AND NEW.v IS OLD.v AND NEW.at_ms IS OLD.at_ms
+    AND NEW.action IS OLD.action AND NEW.thread_id IS OLD.thread_id
+    AND NEW.approval_id IS OLD.approval_id AND NEW.actor_id IS OLD.actor_id
+    AND NEW.detail IS OLD.detail AND NEW.team_id IS OLD.team_id AND NEW.for_id IS OLD.for_id
+    AND NEW.seq IS OLD.seq AND NEW.alg IS OLD.alg AND NEW.prev IS OLD.prev AND NEW.hash IS OLD.hash
+    AND (NEW.content IS OLD.content AND NEW.salt IS OLD.salt AND NEW.erased IS OLD.erased
+        OR NEW.content = '' AND NEW.salt = '' AND NEW.erased = 1))
+BEGIN
+    SELECT RAISE(ABORT, 'a sealed entry of the audit never changes');
+END;
+CREATE TRIGGER IF NOT EXISTS audit_kept BEFORE DELETE ON audit
+WHEN OLD.seq IS NOT NULL AND (OLD.gone_ms IS NULL OR NOT EXISTS (
+    SELECT 1 FROM audit WHERE team_id = OLD.team_id AND action = 'checkpoint' AND seq > OLD.seq))
+BEGIN
+    SELECT RAISE(ABORT, 'an entry of the audit goes only behind a checkpoint');
+END;
+"""
+"""The audit's chain: each number is given once, and what is sealed never changes."""
+
+DDL += _CHAIN
+DDL += """
 
 CREATE TABLE IF NOT EXISTS log (
     log_id TEXT NOT NULL,
@@ -358,6 +395,14 @@ CREATE INDEX IF NOT EXISTS whispers_created ON whispers (created_ms);
 ALTER TABLE audit ADD COLUMN erased INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE audit ADD COLUMN team_id TEXT NOT NULL DEFAULT '';
 ALTER TABLE audit ADD COLUMN for_id TEXT NOT NULL DEFAULT '';
+ALTER TABLE audit ADD COLUMN content TEXT;
+ALTER TABLE audit ADD COLUMN salt TEXT;
+ALTER TABLE audit ADD COLUMN seq INTEGER;
+ALTER TABLE audit ADD COLUMN alg TEXT;
+ALTER TABLE audit ADD COLUMN prev TEXT;
+ALTER TABLE audit ADD COLUMN hash TEXT;
+ALTER TABLE audit ADD COLUMN gone_ms INTEGER;
+-- The chain of the audit
 ALTER TABLE approvals ADD COLUMN requesters_json TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE approvals ADD COLUMN members_json TEXT NOT NULL DEFAULT '';
 ALTER TABLE approvals ADD COLUMN ruling_json TEXT NOT NULL DEFAULT '';
@@ -468,6 +513,6 @@ CREATE TABLE IF NOT EXISTS era (
 
 PRAGMA user_version = 4;
 COMMIT;
-""",
+""".replace("-- The chain of the audit\n", _CHAIN),
 }
 """The steps from each earlier version to the next."""

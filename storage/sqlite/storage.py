@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
+from storage.chain import NO_KEY, Seal
 from storage.codec import READER
 from storage.errors import Fault, StoreBrokenError
 from storage.records import Remark, Unreadable
 from storage.sqlite.approvals import SqliteApprovalStore
-from storage.sqlite.audit import SqliteAuditStore
+from storage.sqlite.audit import SqliteAuditStore, add_seal
 from storage.sqlite.checkpoints import SqliteCheckpointStore
 from storage.sqlite.database import Database
 from storage.sqlite.inbox import SqliteInboxStore
@@ -20,6 +22,7 @@ from storage.sqlite.restoring import SqliteRestoreStore
 from storage.sqlite.retention import SqliteRetentionStore
 from storage.sqlite.rights import SqliteDelegationStore, SqliteGrantStore
 from storage.sqlite.threads import SqliteThreadStore
+from storage.sqlite.trail import SqliteTrailStore
 from storage.sqlite.whispers import SqliteWhisperStore
 
 _WORK = ("threads", "approvals", "whispers")
@@ -35,10 +38,11 @@ class SqliteStorage:
     Args:
         path: The data directory, made (for its owner alone) when it is missing; None keeps all in
             memory.
+        seal: How entries of the audit are sealed.
     """
 
-    def __init__(self, path: Path | None) -> None:
-        self._database = Database(path)
+    def __init__(self, path: Path | None, *, seal: Seal = NO_KEY) -> None:
+        self._database = Database(path, partial(add_seal, seal=seal))
         self.threads = SqliteThreadStore(self._database)
         self.inbox = SqliteInboxStore(self._database)
         self.log = SqliteMessageLog(self._database)
@@ -49,6 +53,7 @@ class SqliteStorage:
         self.delegations = SqliteDelegationStore(self._database)
         self.grants = SqliteGrantStore(self._database)
         self.audit = SqliteAuditStore(self._database)
+        self.trail = SqliteTrailStore(self._database, seal)
         self.retention = SqliteRetentionStore(self._database)
         self._work = (self.threads.leases, self.approvals.leases, self.whispers.leases)
         self.restoring = SqliteRestoreStore(self._database)
@@ -58,12 +63,24 @@ class SqliteStorage:
             # We hold the lock of the directory: whoever left a lease here is dead, and what it
             # did not finish is due now.
             await self._database.fetch_together([(break_sql(table), {}) for table in _WORK])
+            try:
+                await self.trail.check_key()
+                await self.trail.seal()  # what an earlier release has appended
+            except BaseException:
+                await self.close()
+                raise
 
     async def open_to_read(self) -> None:
         await self._database.open_to_read()
 
     async def open_beside(self) -> None:
         await self._database.open_beside()
+        try:
+            await self.trail.check_key()
+            await self.trail.seal()
+        except BaseException:
+            await self.close()
+            raise
 
     async def reconsider(self) -> None:
         for table in _WORK:

@@ -22,7 +22,6 @@ from tests.contract.builders import (
 
 OTHER_TS = "1700000000.000101"
 OTHER = f"T1:C1:{OTHER_TS}"
-KEEP = {"digest"}
 
 
 async def fill(storage: Storage, thread_id: str = THREAD_ID, **changes: Any) -> None:
@@ -97,7 +96,7 @@ async def test_nothing_of_other_threads_is_erased(storage: Storage) -> None:
     await fill(storage, OTHER)
     await fill(storage, "T1:C10:1700000000.000100")
     await storage.retention.erase(THREAD_ID, limit=100)
-    await storage.retention.strip(THREAD_ID, keep=KEEP, limit=100)
+    await storage.retention.strip(THREAD_ID, limit=100)
 
     assert await all_of(storage, OTHER) == full(storage)
     (entry,) = await storage.audit.of_thread(OTHER, limit=9)
@@ -128,9 +127,9 @@ async def test_the_audit_keeps_who_what_and_when(storage: Storage) -> None:
     await storage.audit.append(an_entry())
     await storage.audit.append(an_entry("entry-2", at_ms=2_000))
 
-    assert await storage.retention.strip(THREAD_ID, keep=KEEP, limit=1) == 1
-    assert await storage.retention.strip(THREAD_ID, keep=KEEP, limit=9) == 1
-    assert await storage.retention.strip(THREAD_ID, keep=KEEP, limit=9) == 0
+    assert await storage.retention.strip(THREAD_ID, limit=1) == 1
+    assert await storage.retention.strip(THREAD_ID, limit=9) == 1
+    assert await storage.retention.strip(THREAD_ID, limit=9) == 0
 
     kept = an_entry(detail={"digest": an_entry().detail["digest"]}, erased=True)
     assert (await storage.audit.of_thread(THREAD_ID, limit=9))[0] == kept

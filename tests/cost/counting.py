@@ -38,6 +38,7 @@ _STORES = (
     "posts",
     "whispers",
     "audit",
+    "trail",
     "retention",
     "restoring",
 )

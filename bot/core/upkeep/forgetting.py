@@ -26,39 +26,6 @@ logger = logging.getLogger(__name__)
 
 PIECE = 200
 """Records of a kind that are deleted at a time: the database serves others in between."""
-KEPT = frozenset(
-    {
-        "address",
-        "backups",
-        "call",
-        "checkpoint",
-        "count",
-        "decided_by",
-        "deciders",
-        "digest",
-        "escalates_ms",
-        "expires_ms",
-        "how",
-        "kind",
-        "message",
-        "method",
-        "number",
-        "outcome",
-        "post",
-        "revision",
-        "rule",
-        "shown",
-        "status",
-        "to_ms",
-        "tool",
-        "was",
-    }
-)
-"""Evidence that outlives its thread: ids, names from code and settings, times, digests.
-
-Not kept is whatever people, models or tools wrote: arguments, edits, answers, reasons, errors.
-"""
-
 _UNREADABLE = "its record cannot be read: see `countersign doctor`"
 
 PERMALINK = re.compile(
@@ -221,7 +188,7 @@ class Forgetting:
         more = 1
         while more:
             more = await retention.erase(thread_id, limit=PIECE)
-            more += await retention.strip(thread_id, keep=KEPT, limit=PIECE)
+            more += await retention.strip(thread_id, limit=PIECE)
             now = self.clock()
             if thread is not None and now >= long_ms:
                 long_ms = now + half

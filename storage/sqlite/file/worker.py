@@ -35,6 +35,9 @@ Values: TypeAlias = Mapping[str, object] | Sequence[object]
 
 Statement: TypeAlias = tuple[str, Values]
 
+Prepare: TypeAlias = Callable[[sqlite3.Connection], None]
+"""Makes a new connection ready."""
+
 Watch: TypeAlias = Callable[[], StoreUnavailableError | None]
 """Says why nothing may be read or written now; None when all is well."""
 
@@ -124,12 +127,13 @@ class Worker:
                     unit.future.set_result(result)
 
 
-async def connect(target: str, *, uri: bool = False) -> Worker:
+async def connect(target: str, *, uri: bool = False, prepare: Prepare | None = None) -> Worker:
     """Open a file in a thread of its own.
 
     Args:
         target: Its path.
         uri: Whether that is written as an address, with options.
+        prepare: Is given the connection, in its thread.
 
     Raises:
         StoreUnavailableError: It cannot be opened.
@@ -138,6 +142,8 @@ async def connect(target: str, *, uri: bool = False) -> Worker:
     loop = asyncio.get_running_loop()
     try:
         connection = await loop.run_in_executor(thread, partial(open_file, target, uri=uri))
+        if prepare is not None:
+            await loop.run_in_executor(thread, prepare, connection)
     except sqlite3.Error as error:
         thread.shutdown()
         raise store_error(error) from error

@@ -22,7 +22,7 @@ from storage.codec import (
     _fingerprint,
     check_version,
     decision_text,
-    read_entries,
+    read_entry,
     stored_checkpoint,
     stored_text,
 )
@@ -228,14 +228,14 @@ def test_an_entry_of_the_audit_that_cannot_be_read_is_still_there() -> None:
     good = AUDIT.encode(an_entry())
     damaged = {**good, "entry_id": "entry-2", "detail": "{"}
 
-    first, second = read_entries([good, damaged])
+    first, second = read_entry(good), read_entry(damaged)
 
     assert first == an_entry()
     assert (second.entry_id, second.at_ms, second.action) == ("entry-2", 1_000, "unreadable")
     assert (second.thread_id, second.approval_id) == (THREAD_ID, APPROVAL_ID)
     assert second.actor_id == "U2"
     assert "'detail' is damaged" in str(second.detail["why"])
-    assert read_entries([{**damaged, "at_ms": "soon"}])[0].at_ms == 0
+    assert read_entry({**damaged, "at_ms": "soon"}).at_ms == 0
 
 
 def test_a_status_is_a_status_again() -> None:

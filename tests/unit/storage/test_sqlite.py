@@ -14,6 +14,7 @@ from agents.core.checkpoint import CheckpointStatus
 from agents.core.errors import CheckpointConflictError
 from storage.codec import APPROVALS, AUDIT, MESSAGES, POSTS, THREADS, Codec, Row
 from storage.errors import RecordFormatError, StoreBusyError, StoreUnavailableError
+from storage.ledger import SEALED
 from storage.sqlite import SqliteStorage, database, retention
 from storage.sqlite.database import Database
 from storage.sqlite.file.lock import LOCK_NAME, DirectoryLock
@@ -225,6 +226,8 @@ async def test_a_table_has_the_fields_of_its_record(table: str, codec: Codec[Any
     columns = await storage._database.fetch(f"PRAGMA table_info({table})")
 
     fields = {column["name"] for column in columns} - {"aside_by", "aside_why"}
+    if table == "audit":
+        fields -= {"content", "salt", *SEALED, "gone_ms"}
     assert fields == set(codec.names)
     await storage.close()
 

@@ -15,12 +15,12 @@ from agents.policy import Ask as AskPeople, Condition, Deny, Rule, RulePolicy
 from bot.core.audit import note_decision, note_edit
 from bot.core.edits import Edits
 from bot.core.story import story
-from bot.core.upkeep.forgetting import KEPT
 from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError
 from bot.ports import CheckedCall
 from bot.questions.form import AnswerForm, Form
 from bot.questions.record import Rules
 from storage.records import Approval, AuditEntry, Decision, Status
+from storage.retention import KEPT
 from storage.sqlite import SqliteStorage
 from tests.unit.bot.office import ADA, BEN, ROSA, RULES, KilledError, Office
 from tests.unit.bot.slack.cards.samples import an_approval

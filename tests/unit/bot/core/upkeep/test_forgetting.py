@@ -11,9 +11,10 @@ import pytest
 
 from agents.models import call, say
 from bot.core.story import story
-from bot.core.upkeep.forgetting import KEPT, Forgetting, Retention
+from bot.core.upkeep.forgetting import Forgetting, Retention
 from bot.core.work import FORGETTING_LEASE
 from storage.errors import RecordNotFoundError, StoreUnavailableError
+from storage.retention import KEPT
 from storage.sqlite import SqliteStorage
 from tests.contract.builders import a_whisper
 from tests.unit.bot.office import ADA, ROOT, THREAD_ID, KilledError, Office, an_incoming
@@ -329,7 +330,8 @@ async def test_i14_what_cannot_be_read_keeps_nothing_else(storage: SqliteStorage
     old = await storage.threads.get(THREAD_ID)
     await storage.threads.ensure(replace(old, thread_id="T1:C1:0", active_ms=5))
     await storage._database.fetch("UPDATE threads SET wakes = 'x' WHERE thread_id = 'T1:C1:0'")
-    await storage._database.fetch("UPDATE audit SET detail = '4711' WHERE action = 'decided'")
+    await storage._database.fetch("DROP TRIGGER audit_sealed")
+    await storage._database.fetch("UPDATE audit SET content = '4711' WHERE action = 'decided'")
     office.clock.forward(hours=25)
 
     await retention_of(office).step()

@@ -1,0 +1,149 @@
+"""Entries of the audit and their stored rows: what is chained, and what can be deleted.
+
+The content of an entry, which is all that people, models and tools wrote, is kept apart from what
+is chained: there its hash stands for it. So it can be deleted with its thread, and the chain holds.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import replace
+
+from storage.chain import Form, Seal, canonical, content_hash
+from storage.codec import AUDIT, UNREADABLE, Row, read_entry
+from storage.records import AuditEntry
+from storage.retention import is_kept
+from storage.trail import Link
+
+CONTENT_HASH = "content_hash"
+"""The name in the evidence under which the hash of its content stands. Stored."""
+
+ADDED = ("content", "salt", "mac")
+"""Columns of an open entry beside those of `AUDIT`."""
+SEALED = ("seq", "alg", "prev", "hash")
+"""Columns that an entry has once it is sealed."""
+
+NO_KEY_TEXT = (
+    "its audit is sealed with a key that is not given here: set COUNTERSIGN_AUDIT_KEY as it was"
+)
+"""Said where a chain with a key would go on without."""
+
+
+def row_of(entry: AuditEntry, seal: Seal) -> Row:
+    """Make the row of an open entry.
+
+    Raises:
+        RecordRefusedError: A value is not JSON data.
+    """
+    row = AUDIT.encode(entry)
+    content = {name: item for name, item in entry.detail.items() if not is_kept(name, item)}
+    detail = {name: item for name, item in entry.detail.items() if name not in content}
+    salt = ""
+    if content:
+        salt = secrets.token_hex(16)
+        detail[CONTENT_HASH] = content_hash(content, salt)
+    row["detail"] = canonical(detail)
+    row["team_id"] = entry.team
+    row |= {"content": json.dumps(content, separators=(",", ":")) if content else "", "salt": salt}
+    return {**row, "mac": seal.mac(open_form(row))}
+
+
+def is_split(row: Mapping[str, object]) -> bool:
+    """Whether content was kept apart when it was written; an earlier release did not."""
+    return isinstance(row.get("salt"), str)
+
+
+def split_again(row: Mapping[str, object], seal: Seal) -> Row | None:
+    """The columns of an open entry of an earlier release, split; None when it cannot be read."""
+    entry = read_entry(row)
+    if entry.action == UNREADABLE:
+        return None
+    made = row_of(entry, seal)
+    return {name: made[name] for name in ("detail", "team_id", "for_id", "content", "salt")}
+
+
+def stripped(row: Mapping[str, object], seal: Seal) -> Row:
+    """The columns of an entry that change when its content is deleted."""
+    gone: Row = {"content": "", "salt": "", "erased": True}
+    if is_split(row):
+        return gone
+    split = split_again(row, seal)
+    # What cannot be read may be content.
+    return {**(split if split is not None else {"detail": "{}"}), **gone}
+
+
+def entry_of_row(row: Mapping[str, object]) -> AuditEntry:
+    """Read an entry; of one that cannot be read, it says at least that it is there."""
+    entry = read_entry(row)
+    if entry.action == UNREADABLE:
+        return entry
+    content = _object(row.get("content"))
+    if entry.team == replace(entry, team_id="").team:
+        entry = replace(entry, team_id="")
+    detail = {name: item for name, item in entry.detail.items() if name != CONTENT_HASH}
+    return replace(entry, detail={**detail, **content})
+
+
+def open_form(row: Mapping[str, object]) -> dict[str, object]:
+    """The chained form of an entry that is open."""
+    thread_id = row.get("thread_id")
+    return {
+        "v": row.get("v"),
+        "team": row.get("team_id") or str(thread_id).partition(":")[0],
+        "id": row.get("entry_id"),
+        "at_ms": row.get("at_ms"),
+        "action": row.get("action"),
+        "thread": thread_id,
+        "approval": row.get("approval_id"),
+        "actor": row.get("actor_id"),
+        "for": row.get("for_id") or "",
+        "detail": _detail(row.get("detail")),
+    }
+
+
+def link_of(row: Mapping[str, object], seal: Seal) -> Link:
+    """Make the link of a row, sealed or open."""
+    form = open_form(row)
+    is_whole = _is_whole(row, form)
+    if row.get("seq") is None:
+        is_whole = is_whole and is_ours(row, form, seal)
+    else:
+        form |= {name: row.get(name) for name in SEALED}
+    return Link(form, entry_of_row(row), is_whole)
+
+
+def is_ours(row: Mapping[str, object], form: Form, seal: Seal) -> bool:
+    """Whether an open entry was appended by somebody with the key, where there is one."""
+    return seal.is_ours(form, str(row.get("mac") or ""))
+
+
+def _is_whole(row: Mapping[str, object], form: Form) -> bool:
+    """Whether the content is that of its hash; deleted content is whole where that is marked."""
+    detail = form.get("detail")
+    due = detail.get(CONTENT_HASH) if isinstance(detail, Mapping) else None
+    text = row.get("content")
+    if not text:
+        return due is None or bool(row.get("erased"))
+    try:
+        content = json.loads(str(text))
+    except (ValueError, RecursionError):
+        return False
+    return content_hash(content, str(row.get("salt"))) == due
+
+
+def _detail(text: object) -> object:
+    """The evidence; a damaged one as the text that it is, which fits no hash."""
+    try:
+        return json.loads(str(text))
+    except (ValueError, RecursionError):
+        return text
+
+
+def _object(text: object) -> dict[str, object]:
+    try:
+        found = json.loads(str(text)) if text else {}
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,252 @@
+"""The chain of the audit in MongoDB: entries are appended open; who has the lease seals them.
+
+Each chain has one record of its own, with its last number and hash. Numbers are given by writing
+there what is about to be sealed, on the condition that nobody else has given one since: so each is
+given once, also where a lease was lost, and on clusters that cannot have a unique index over two
+fields. What a crash left written there and not done is done by the next.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from storage.chain import PLAIN, Head, Seal
+from storage.codec import AUDIT
+from storage.errors import StoreUnavailableError
+from storage.ledger import (
+    NO_KEY_TEXT,
+    SEALED,
+    is_ours,
+    is_split,
+    link_of,
+    open_form,
+    split_again,
+)
+from storage.mongo.collection import Collection
+from storage.mongo.documents import Document, Filter, Update
+from storage.trail import Link, Unsealed
+
+PIECE = 500
+"""Entries that are sealed, or deleted, at a time."""
+LEASE_MS = 15_000
+"""The most time that a dead process holds up a chain; a piece takes far less."""
+
+_IS_OPEN: Filter = {"seq": None}
+_BY_TIME = [("at_ms", 1), ("_id", 1)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A chain whose lease is held."""
+
+    team_id: str
+    head: Head
+    alg: str
+
+    @property
+    def where(self) -> Filter:
+        """The condition that nobody has gone on with it."""
+        return {"_id": self.team_id, "seq": self.head.seq, "hash": self.head.hash}
+
+
+class MongoTrailStore:
+    """See `storage.trail.TrailStore`.
+
+    Args:
+        audit: The entries.
+        chains: A record of each chain.
+        seal: How entries are sealed.
+    """
+
+    def __init__(self, audit: Collection, chains: Collection, seal: Seal) -> None:
+        self._audit, self._chains, self._seal = audit, chains, seal
+        self._checked: set[str] = set()
+
+    async def seal(self, *, owner: str, now_ms: int) -> int:
+        total = 0
+        while found := await self._open_ones():
+            teams = {_team_of(document) for document in found}
+            sealed = [await self._seal_team(team, owner, now_ms) for team in sorted(teams)]
+            if not any(sealed):
+                break
+            total += sum(sealed)
+        return total
+
+    async def unsealed(self) -> Unsealed:
+        oldest = await self._audit.find(_IS_OPEN, _BY_TIME, 1, names=["at_ms"])
+        if not oldest:
+            return Unsealed()
+        return Unsealed(await self._audit.count(_IS_OPEN), int(oldest[0]["at_ms"]))
+
+    async def open_links(self, *, limit: int) -> Sequence[Link]:
+        found = await self._audit.find(_IS_OPEN, _BY_TIME, limit)
+        return [link_of(_row(document), self._seal) for document in found]
+
+    async def heads(self) -> Mapping[str, Head]:
+        found = await self._chains.find({}, [("_id", 1)])
+        return {str(each["_id"]): _head(each) for each in found}
+
+    async def page(self, team_id: str, *, after: int, limit: int) -> Sequence[Link]:
+        where: Filter = {"team_id": team_id, "seq": {"$gt": after}, "gone_at": None}
+        found = await self._audit.find(where, [("seq", 1)], limit)
+        return [link_of(_row(document), self._seal) for document in found]
+
+    async def expire(self, team_id: str, *, upto: int, now_ms: int) -> int:
+        where: Filter = {"team_id": team_id, "seq": {"$gt": 0, "$lte": upto}}
+        total = await self._audit.patient.count(where)
+        gone_at = datetime.fromtimestamp(now_ms / 1_000, UTC)
+        await self._audit.patient.update_all(where, {"$set": {"gone_at": gone_at}})
+        # The server deletes them, too, by their date: it finishes what stops here.
+        while keys := await self._audit.keys(where, PIECE):
+            await self._audit.remove(keys)
+        return total
+
+    async def check_key(self) -> None:
+        """See to it that a chain with a key does not go on without.
+
+        Raises:
+            StoreUnavailableError: Its key is not known here.
+        """
+        for chain in await self._chains.find({}, [("_id", 1)], names=["alg"]):
+            if not self._seal.knows(chain["alg"]):
+                raise StoreUnavailableError(NO_KEY_TEXT)
+
+    async def _open_ones(self) -> list[Document]:
+        return await self._audit.find({**_IS_OPEN, "foreign": None}, _BY_TIME, PIECE)
+
+    async def _seal_team(self, team_id: str, owner: str, now_ms: int) -> int:
+        chain = await self._take(team_id, owner, now_ms)
+        if chain is None:
+            return 0
+        # Read only now: what was open before the lease was had may have been sealed since.
+        batch = await self._batch(chain)
+        if batch and not await self._chains.update(
+            {**chain.where, "batch": ""}, {"$set": {"batch": json.dumps(batch)}}
+        ):
+            return 0  # the lease was lost, and somebody else went on
+        await self._finish(chain, batch)
+        return len(batch)
+
+    async def _take(self, team_id: str, owner: str, now_ms: int) -> _Held | None:
+        """Take the lease of a chain, and finish what was begun; None when it cannot be had."""
+        lease = {"leased_by": owner, "leased_until_ms": now_ms + LEASE_MS}
+        document = await self._chains.update_and_get(
+            {"_id": team_id, "leased_until_ms": {"$lte": now_ms}}, {"$set": lease}
+        )
+        if document is None:
+            last = await self._last(team_id)
+            document = {"_id": team_id, **_where(last), "batch": "", **lease}
+            if not await self._chains.insert(document):
+                return None
+        if document["batch"]:
+            return await self._redo(_held(document), json.loads(document["batch"]), lease)
+        if team_id in self._checked:
+            return _held(document)
+        self._checked.add(team_id)
+        return await self._check(_held(document))
+
+    async def _redo(
+        self, chain: _Held, batch: Sequence[Document], lease: Mapping[str, object]
+    ) -> _Held | None:
+        """Finish what a crash left begun, and keep the lease; None when somebody else did."""
+        await self._apply(chain, batch)
+        done = _where(batch[-1])
+        if not await self._chains.update(chain.where, {"$set": {**done, **lease, "batch": ""}}):
+            return None
+        return _held({"_id": chain.team_id, **done})
+
+    async def _check(self, chain: _Held) -> _Held | None:
+        """Go on behind the last entry that is sealed, also where the chain's record is older.
+
+        So it is where a database went back to a copy whose parts are of different moments.
+        """
+        last = await self._last(chain.team_id)
+        if int(last["seq"]) <= chain.head.seq:
+            return chain
+        if not await self._chains.update(chain.where, {"$set": _where(last)}):
+            return None
+        return _held({"_id": chain.team_id, **_where(last)})
+
+    async def _last(self, team_id: str) -> Document:
+        """The last sealed entry; before the first, as it begins."""
+        where: Filter = {"team_id": team_id, "seq": {"$gt": 0}}
+        found = await self._audit.find(where, [("seq", -1)], 1)
+        return found[0] if found else {"seq": 0, "hash": Head().hash, "alg": PLAIN}
+
+    async def _batch(self, chain: _Held) -> list[Document]:
+        """The ids, numbers and hashes that are about to be given."""
+        batch: list[Document] = []
+        head = chain.head
+        for document in await self._readable(chain):
+            form = self._seal.sealed(open_form(_row(document)), seq=head.seq + 1, prev=head.hash)
+            head = Head(head.seq + 1, str(form["hash"]))
+            batch.append({"id": document["_id"], **{name: form[name] for name in SEALED}})
+        return batch
+
+    async def _readable(self, chain: _Held) -> list[Document]:
+        """The open entries of a chain that may be sealed."""
+        found = [one for one in await self._open_ones() if _team_of(one) == chain.team_id]
+        if whole := [one for one in found if not is_split(one)]:
+            await self._split(whole)  # of an earlier release
+            found = [one for one in await self._open_ones() if _team_of(one) == chain.team_id]
+        ours = [one for one in found if is_split(one) and self._is_ours(one, chain)]
+        names = {one["_id"] for one in ours}
+        foreign: list[Filter] = [{"_id": one["_id"]} for one in found if one["_id"] not in names]
+        await self._audit.update_each(foreign, {"$set": {"foreign": True}})
+        return ours
+
+    def _is_ours(self, document: Document, chain: _Held) -> bool:
+        row = _row(document)
+        # Until the first entry is sealed with a key, those of before the key have no mark.
+        is_older = chain.alg == PLAIN and not document.get("mac")
+        return is_older or is_ours(row, open_form(row), self._seal)
+
+    async def _split(self, whole: Sequence[Document]) -> None:
+        changes: list[tuple[Filter, Update]] = []
+        for document in whole:
+            split = split_again(_row(document), self._seal)
+            where: Filter = {"_id": document["_id"], "detail": document.get("detail"), **_IS_OPEN}
+            # What cannot be read is sealed as it is found.
+            changes.append((where, {"$set": dict(split) if split else {"content": "", "salt": ""}}))
+        await self._audit.change_each(changes)
+
+    async def _apply(self, chain: _Held, batch: Sequence[Document]) -> None:
+        changes: list[tuple[Filter, Update]] = []
+        for link in batch:
+            made = {"team_id": chain.team_id, **{name: link[name] for name in SEALED}}
+            where: Filter = {"_id": link["id"], **_IS_OPEN}
+            changes.append((where, {"$set": made}))
+        await self._audit.change_each(changes)
+
+    async def _finish(self, chain: _Held, batch: Sequence[Document]) -> None:
+        """Seal what was written down, note it as done, and give the lease back."""
+        await self._apply(chain, batch)
+        done = _where(batch[-1]) if batch else {}
+        await self._chains.update(
+            chain.where, {"$set": {**done, "batch": "", "leased_by": "", "leased_until_ms": 0}}
+        )
+
+
+def _row(document: Document) -> Document:
+    row: Document = {**document, AUDIT.key: document["_id"]}
+    row.setdefault("team_id", _team_of(document))
+    return row
+
+
+def _team_of(document: Document) -> str:
+    return str(document.get("team_id") or str(document.get("thread_id")).partition(":")[0])
+
+
+def _where(link: Mapping[str, object]) -> Document:
+    return {name: link[name] for name in ("seq", "hash", "alg")}
+
+
+def _head(document: Document) -> Head:
+    return Head(int(document["seq"]), str(document["hash"]))
+
+
+def _held(document: Document) -> _Held:
+    return _Held(str(document["_id"]), _head(document), str(document["alg"]))

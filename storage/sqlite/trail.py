@@ -1,0 +1,117 @@
+"""The chain of the audit in SQLite.
+
+Appending seals; what an earlier release left open is sealed when the file is opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from storage.chain import Head, Seal
+from storage.codec import Row
+from storage.errors import StoreUnavailableError
+from storage.ledger import NO_KEY_TEXT, SEALED, is_split, link_of, open_form, split_again
+from storage.sqlite.audit import sealed_columns
+from storage.sqlite.database import Database
+from storage.sqlite.file.worker import Statement
+from storage.trail import Link, Unsealed
+
+PIECE = 500
+"""Entries that are sealed, or deleted, in one transaction."""
+
+_OPEN = "SELECT * FROM audit WHERE seq IS NULL ORDER BY at_ms, entry_id LIMIT :limit"
+_UNSEALED = """
+SELECT count(*) AS found, coalesce(min(at_ms), 0) AS since FROM audit WHERE seq IS NULL
+"""
+_TEAMS = "SELECT DISTINCT team_id FROM audit WHERE seq IS NOT NULL"
+_HEADS = f"""
+SELECT team_id, alg, seq, hash FROM audit AS a
+WHERE seq = (SELECT max(seq) FROM audit AS b WHERE b.team_id = a.team_id)
+    AND team_id IN ({_TEAMS})
+"""  # noqa: S608
+_SEAL = """
+UPDATE audit SET detail = :detail, team_id = :team_id, for_id = :for_id, content = :content,
+    salt = :salt, seq = :seq, alg = :alg, prev = :prev, hash = :hash
+WHERE entry_id = :entry_id AND seq IS NULL
+"""
+_PAGE = """
+SELECT * FROM audit WHERE team_id = :team AND seq > :after AND gone_ms IS NULL
+ORDER BY seq LIMIT :limit
+"""
+_DATE = """
+UPDATE audit SET gone_ms = :now WHERE team_id = :team AND seq <= :upto AND gone_ms IS NULL
+RETURNING 1
+"""
+_DELETE = """
+DELETE FROM audit WHERE rowid IN (
+    SELECT rowid FROM audit WHERE gone_ms IS NOT NULL ORDER BY gone_ms LIMIT :limit)
+RETURNING 1
+"""
+
+
+class SqliteTrailStore:
+    """See `storage.trail.TrailStore`.
+
+    Args:
+        database: Where the audit is.
+        seal: How entries are sealed.
+    """
+
+    def __init__(self, database: Database, seal: Seal) -> None:
+        self._database, self._seal = database, seal
+
+    async def seal(self, *, owner: str = "", now_ms: int = 0) -> int:  # noqa: ARG002 - nobody else writes
+        total = 0
+        while rows := await self._database.fetch(_OPEN, {"limit": PIECE}):
+            heads = dict(await self.heads())
+            await self._database.fetch_together([self._sealing(row, heads) for row in rows])
+            total += len(rows)
+        return total
+
+    async def unsealed(self) -> Unsealed:
+        (row,) = await self._database.fetch(_UNSEALED)
+        return Unsealed(int(str(row["found"])), int(str(row["since"])))
+
+    async def open_links(self, *, limit: int) -> Sequence[Link]:
+        rows = await self._database.fetch(_OPEN, {"limit": max(limit, 0)})
+        return [link_of(row, self._seal) for row in rows]
+
+    async def heads(self) -> Mapping[str, Head]:
+        rows = await self._database.fetch(_HEADS)
+        return {str(row["team_id"]): Head(int(str(row["seq"])), str(row["hash"])) for row in rows}
+
+    async def page(self, team_id: str, *, after: int, limit: int) -> Sequence[Link]:
+        values = {"team": team_id, "after": after, "limit": max(limit, 0)}
+        return [link_of(row, self._seal) for row in await self._database.fetch(_PAGE, values)]
+
+    async def expire(self, team_id: str, *, upto: int, now_ms: int) -> int:
+        values = {"team": team_id, "upto": upto, "now": now_ms}
+        dated = len(await self._database.fetch(_DATE, values))
+        while await self._database.fetch(_DELETE, {"limit": PIECE}):
+            pass
+        return dated
+
+    async def check_key(self) -> None:
+        """See to it that a chain with a key does not go on without.
+
+        Raises:
+            StoreUnavailableError: Its key is not known here.
+        """
+        for row in await self._database.fetch(_HEADS):
+            if not self._seal.knows(row["alg"]):
+                raise StoreUnavailableError(NO_KEY_TEXT)
+
+    def _sealing(self, row: Row, heads: dict[str, Head]) -> Statement:
+        """The statement that seals a row behind its head, which moves on."""
+        split = None if is_split(row) else split_again(row, self._seal)
+        full: Row = {"content": "", "salt": "", **_texts(row), **(split or {})}
+        full["team_id"] = team_id = str(open_form(full)["team"])
+        head = heads.get(team_id, Head())
+        columns = sealed_columns(full, self._seal, seq=head.seq + 1, prev=head.hash)
+        heads[team_id] = Head(head.seq + 1, str(columns["hash"]))
+        names = ("entry_id", "detail", "team_id", "for_id", "content", "salt")
+        return _SEAL, {**{name: full[name] for name in names}, **columns}
+
+
+def _texts(row: Row) -> Row:
+    return {name: item for name, item in row.items() if item is not None and name not in SEALED}

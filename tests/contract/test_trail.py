@@ -1,0 +1,538 @@
+"""The contract of TrailStore: a chain that holds, whoever seals, crashes, forgets or deletes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from storage.base import Storage
+from storage.chain import GENESIS, MIN_KEY, NO_KEY, Flaw, Head, Seal, Verdict, Verifier, Wrong
+from storage.errors import StoreUnavailableError
+from storage.mongo import MongoStorage
+from storage.mongo.collection import Collection
+from storage.mongo.trail import LEASE_MS
+from storage.records import AuditEntry
+from storage.sqlite import SqliteStorage
+from storage.trail import Unsealed
+from tests.contract.builders import THREAD_ID, an_entry
+from tests.contract.spoiling import spoil
+from tests.support.mongo import MongoServer
+
+TEAM = THREAD_ID.partition(":")[0]
+KEYED = Seal(b"k" * MIN_KEY)
+NOW = 5_000
+CONTENT = {"digest": "d" * 64, "arguments": {"amount": 4.5}, "reason": "because"}
+
+
+async def seal(storage: Storage, *, owner: str = "a", now_ms: int = NOW) -> int:
+    return await storage.trail.seal(owner=owner, now_ms=now_ms)
+
+
+async def verdict(
+    storage: Storage, seal: Seal = NO_KEY, head: Head | None = None, team_id: str = TEAM
+) -> Verdict:
+    verifier, after = Verifier(seal, head), 0
+    while links := await storage.trail.page(team_id, after=after, limit=3):
+        for link in links:
+            verifier.add(link.form, is_whole=link.is_whole, is_erased=link.entry.erased)
+        after = int(str(links[-1].form["seq"]))
+    return verifier.end()
+
+
+async def numbers(storage: Storage) -> list[tuple[int, str]]:
+    links = await storage.trail.page(TEAM, after=0, limit=99)
+    return [(int(str(link.form["seq"])), link.entry.entry_id) for link in links]
+
+
+async def test_what_is_appended_is_sealed_in_order(storage: Storage) -> None:
+    for number in (1, 2, 3):
+        await storage.audit.append(an_entry(f"e{number}", at_ms=number))
+    await storage.audit.append_all([an_entry(f"e{number}", at_ms=number) for number in (4, 5)])
+    await seal(storage)
+
+    assert await numbers(storage) == [(number, f"e{number}") for number in range(1, 6)]
+    found = await verdict(storage)
+    assert (found.ok, found.seq, found.count) == (True, 5, 5)
+    assert await storage.trail.heads() == {TEAM: Head(5, found.hash)}
+    assert await storage.trail.unsealed() == Unsealed()
+    assert await storage.trail.open_links(limit=9) == []
+    assert await seal(storage) == 0
+
+
+async def test_a102_an_id_is_taken_once(storage: Storage) -> None:
+    await storage.audit.append(an_entry("a"))
+    await seal(storage)
+    await storage.audit.append(an_entry("a", action="forged"))
+    await storage.audit.append_all([an_entry("a", action="forged"), an_entry("b"), an_entry("b")])
+    await seal(storage)
+
+    assert await numbers(storage) == [(1, "a"), (2, "b")]
+    assert (await verdict(storage)).ok
+    assert await storage.audit.of_thread(THREAD_ID, limit=9) == [an_entry("a"), an_entry("b")]
+
+
+async def test_each_workspace_has_a_chain_of_its_own(storage: Storage) -> None:
+    await storage.audit.append_all(
+        [an_entry("a"), an_entry("b", thread_id="T2:C1:1"), an_entry("c")]
+    )
+    await storage.audit.append(an_entry("d", thread_id="", team_id="T2", approval_id=""))
+    await seal(storage)
+
+    assert {team: head.seq for team, head in (await storage.trail.heads()).items()} == {
+        TEAM: 2,
+        "T2": 2,
+    }
+    for team in (TEAM, "T2"):
+        assert (await verdict(storage, team_id=team)).ok
+
+
+async def test_the_chained_form_has_a_hash_in_place_of_content(storage: Storage) -> None:
+    await storage.audit.append(an_entry("a", detail=CONTENT, for_id="U9"))
+    await seal(storage)
+
+    (link,) = await storage.trail.page(TEAM, after=0, limit=9)
+
+    assert set(link.form) == {
+        *("v", "team", "seq", "id", "at_ms", "action", "thread", "approval", "actor", "for"),
+        *("detail", "alg", "prev", "hash"),
+    }
+    detail = link.form["detail"]
+    assert isinstance(detail, dict)
+    assert set(detail) == {"digest", "content_hash"}
+    assert (link.form["for"], link.form["prev"], link.is_whole) == ("U9", GENESIS, True)
+    assert link.entry == an_entry("a", detail=CONTENT, for_id="U9")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("action", "approved"),
+        ("actor_id", "U9"),
+        ("at_ms", 7),
+        ("thread_id", "T1:C1:9"),
+        ("approval_id", "apr_9"),
+        ("for_id", "U9"),
+        ("detail", '{"digest":"e"}'),
+        ("detail", "{"),
+        ("content", '{"note":1}'),
+        ("content", "{"),
+        ("content", ""),
+        ("salt", "00"),
+        ("erased", True),
+        ("prev", "0" * 64),
+        ("hash", "0" * 64),
+        ("alg", "md5"),
+    ],
+)
+async def test_a_change_behind_our_back_is_found(storage: Storage, field: str, value: Any) -> None:
+    for number in range(1, 6):
+        await storage.audit.append(an_entry(f"e{number}", at_ms=number, detail=CONTENT))
+    await seal(storage)
+
+    await spoil(storage, "audit", "e3", **{field: value})
+
+    fault = (await verdict(storage)).fault
+    assert fault == Flaw(3, Wrong.UNKNOWN_KEY if field == "alg" else Wrong.ALTERED)
+
+
+async def test_a_forgotten_thread_leaves_a_chain_that_holds(storage: Storage) -> None:
+    await storage.audit.append(an_entry("a", at_ms=1, detail=CONTENT))
+    await storage.audit.append(an_entry("b", at_ms=2, thread_id="T1:C1:9", detail=CONTENT))
+    await seal(storage)
+    before = await verdict(storage)
+    await storage.audit.append(an_entry("f", at_ms=3, action="forgotten", detail={"how": "x"}))
+
+    while await storage.retention.strip(THREAD_ID, limit=1):
+        pass
+    await seal(storage)
+
+    found = await verdict(storage, head=Head(before.seq, before.hash))
+    assert (found.ok, found.seq) == (True, 3)
+    first, last = await storage.audit.of_thread(THREAD_ID, limit=9)
+    assert first == an_entry("a", at_ms=1, detail={"digest": CONTENT["digest"]}, erased=True)
+    assert last.detail == {"how": "x"}
+
+
+async def test_content_that_is_deleted_before_it_is_sealed_is_no_harm(storage: Storage) -> None:
+    await storage.audit.append(an_entry("a", at_ms=1, detail=CONTENT))
+    await storage.audit.append(an_entry("f", at_ms=3, action="forgotten"))
+    await storage.retention.strip(THREAD_ID, limit=9)
+    await seal(storage)
+
+    assert (await verdict(storage)).ok
+
+
+async def test_content_that_is_gone_without_a_word_is_found(storage: Storage) -> None:
+    await storage.audit.append(an_entry("a", detail=CONTENT))
+    await seal(storage)
+    await storage.retention.strip(THREAD_ID, limit=9)
+
+    assert (await verdict(storage)).fault == Flaw(1, Wrong.ALTERED)
+
+
+async def checkpoint(storage: Storage, *, upto: int) -> None:
+    links = await storage.trail.page(TEAM, after=upto - 1, limit=1)
+    detail: dict[str, object] = {
+        "upto_seq": upto,
+        "upto_hash": links[0].form["hash"],
+        "count": upto,
+    }
+    entry = AuditEntry(
+        entry_id=f"c{upto}", at_ms=9, action="checkpoint", team_id=TEAM, detail=detail
+    )
+    await storage.audit.append(entry)
+    await seal(storage)
+
+
+async def test_a_beginning_goes_behind_a_checkpoint(storage: Storage) -> None:
+    for number in range(1, 8):
+        await storage.audit.append(an_entry(f"e{number}", at_ms=number))
+    await seal(storage)
+    await checkpoint(storage, upto=4)
+
+    assert await storage.trail.expire(TEAM, upto=4, now_ms=NOW) == 4
+    assert await storage.trail.expire(TEAM, upto=4, now_ms=NOW) == 0
+
+    assert [seq for seq, _ in await numbers(storage)] == [5, 6, 7, 8]
+    assert (await verdict(storage)).ok
+    await storage.audit.append(an_entry("later", at_ms=99))
+    await seal(storage)
+    await checkpoint(storage, upto=8)
+    await storage.trail.expire(TEAM, upto=8, now_ms=NOW)
+    assert [seq for seq, _ in await numbers(storage)] == [9, 10]
+    assert (await verdict(storage)).ok
+
+
+async def test_a_beginning_that_goes_without_one_is_found(storage: Storage) -> None:
+    for number in range(1, 5):
+        await storage.audit.append(an_entry(f"e{number}", at_ms=number))
+    await seal(storage)
+    if isinstance(storage, SqliteStorage):
+        with pytest.raises(StoreUnavailableError, match="only behind a checkpoint"):
+            await storage.trail.expire(TEAM, upto=2, now_ms=NOW)
+        assert (await verdict(storage)).fault == Flaw(3, Wrong.MISSING)  # they have their date
+        return
+    await storage.trail.expire(TEAM, upto=2, now_ms=NOW)
+    assert (await verdict(storage)).fault == Flaw(3, Wrong.MISSING)
+
+
+# ---- SQLite ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE audit SET actor_id = 'U9'",
+        "UPDATE audit SET detail = '{}'",
+        "UPDATE audit SET content = '{}'",
+        "UPDATE audit SET content = '', salt = ''",
+        "UPDATE audit SET seq = 9",
+        "UPDATE audit SET seq = NULL",
+        "UPDATE audit SET erased = 1",
+        "DELETE FROM audit",
+        "UPDATE audit SET hash = 'x'",
+    ],
+)
+async def test_i12_sqlite_lets_nothing_sealed_change(change: str) -> None:
+    storage = SqliteStorage(None)
+    await storage.open()
+    await storage.audit.append(an_entry(detail=CONTENT))
+
+    with pytest.raises(StoreUnavailableError, match="of the audit"):
+        await storage._database.fetch(change)
+
+    assert (await verdict(storage)).ok
+    await storage.close()
+
+
+async def test_two_connections_to_one_file_append_to_one_chain(tmp_path: Path) -> None:
+    """The bot, and a command beside it."""
+    bot, beside = SqliteStorage(tmp_path), SqliteStorage(tmp_path)
+    await bot.open()
+    await beside.open_beside()
+
+    async def append(storage: Storage, name: str) -> None:
+        for number in range(30):
+            await storage.audit.append(an_entry(f"{name}{number}", at_ms=number))
+
+    await asyncio.gather(append(bot, "a"), append(beside, "b"))
+
+    found = await verdict(bot)
+    assert (found.ok, found.seq) == (True, 60)
+    await beside.close()
+    await bot.close()
+
+
+async def test_what_an_earlier_release_left_is_sealed_when_the_file_is_opened(
+    tmp_path: Path,
+) -> None:
+    old = SqliteStorage(tmp_path)
+    await old.open()
+    for number in range(1, 1_201):
+        values = {"id": f"e{number:05}", "at": number, "d": json.dumps({**CONTENT, "n": number})}
+        await old._database.fetch(
+            "INSERT INTO audit (entry_id, v, at_ms, action, thread_id, approval_id, actor_id, "
+            "detail, erased, team_id, for_id) "
+            "VALUES (:id, 1, :at, 'decided', :thread, '', 'U2', :d, 0, '', '')",
+            {**values, "thread": THREAD_ID},
+        )
+    damaged = "UPDATE audit SET detail = '{' WHERE entry_id = 'e00007'"
+    await old._database.fetch(damaged)
+    await old.close()
+
+    storage = SqliteStorage(tmp_path)
+    await storage.open()
+
+    found = await verdict(storage)
+    assert (found.ok, found.seq) == (True, 1_200)
+    assert (await numbers(storage))[0] == (1, "e00001")
+    entries = await storage.audit.of_thread(THREAD_ID, limit=9)
+    assert entries[0].detail == {**CONTENT, "n": 1}
+    await storage.audit.append(an_entry("new", at_ms=1))
+    assert (await verdict(storage)).seq == 1_201
+    await storage.close()
+
+
+# ---- keys --------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["sqlite", pytest.param("mongo", marks=pytest.mark.mongo)])
+def with_seal(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Seal], Storage]:
+    """Makes storages of one database, with a key or without."""
+    if request.param == "sqlite":
+        return lambda seal: SqliteStorage(tmp_path / "data", seal=seal)
+    server: MongoServer = request.getfixturevalue("mongo_server")
+    database = server.new_database()
+    return lambda seal: MongoStorage(server.uri, driver="pymongo", database=database, seal=seal)
+
+
+async def test_a_chain_with_a_key_does_not_go_on_without(
+    with_seal: Callable[[Seal], Storage],
+) -> None:
+    first = with_seal(NO_KEY)
+    await first.open()
+    await first.audit.append(an_entry("a"))
+    await seal(first)
+    await first.close()
+
+    keyed = with_seal(KEYED)
+    await keyed.open()
+    await keyed.audit.append(an_entry("b", at_ms=2))
+    await seal(keyed)
+    found = await verdict(keyed, KEYED)
+    assert (found.ok, found.seq, found.unkeyed) == (True, 2, 1)
+    await keyed.close()
+
+    for other in (NO_KEY, Seal(b"o" * MIN_KEY)):
+        storage = with_seal(other)
+        with pytest.raises(StoreUnavailableError, match="set COUNTERSIGN_AUDIT_KEY"):
+            await storage.open()
+        with pytest.raises(StoreUnavailableError, match="set COUNTERSIGN_AUDIT_KEY"):
+            await storage.open_beside()
+    changed = with_seal(Seal(b"o" * MIN_KEY, old=(KEYED.key,)))
+    await changed.open()
+    await changed.audit.append(an_entry("c", at_ms=3))
+    await seal(changed)
+    assert (await verdict(changed, Seal(b"o" * MIN_KEY, old=(KEYED.key,)))).seq == 3
+    await changed.close()
+
+
+@pytest.mark.mongo
+async def test_an_entry_of_somebody_without_the_key_is_never_sealed(
+    mongo_server: MongoServer,
+) -> None:
+    database = mongo_server.new_database()
+
+    def made(seal: Seal) -> MongoStorage:
+        return MongoStorage(mongo_server.uri, driver="motor", database=database, seal=seal)
+
+    stranger, keyed = made(NO_KEY), made(KEYED)
+    await stranger.open()
+    await stranger.audit.append(an_entry("older", at_ms=1))
+    await keyed.open()
+    await keyed.audit.append(an_entry("ours", at_ms=2))
+    assert await seal(keyed) == 2  # nothing was sealed with the key before
+    await stranger.audit.append(an_entry("forged", at_ms=3))
+    await keyed.audit.append(an_entry("changed", at_ms=4))
+    await spoil(keyed, "audit", "changed", actor_id="U9")
+    await keyed.audit.append(an_entry("last", at_ms=5))
+
+    assert await seal(keyed) == 1
+
+    assert [name for _, name in await numbers(keyed)] == ["older", "ours", "last"]
+    assert await keyed.trail.unsealed() == Unsealed(2, 3)
+    assert [link.is_whole for link in await keyed.trail.open_links(limit=9)] == [False, False]
+    await stranger.close()
+    await keyed.close()
+
+
+# ---- several processes, and crashes ------------------------------------------------------------
+
+
+@pytest.mark.mongo
+async def test_a101_two_processes_append_and_seal_at_once(two_processes: list[Storage]) -> None:
+    async def work(storage: Storage, name: str) -> None:
+        for number in range(40):
+            await storage.audit.append(an_entry(f"{name}{number}", at_ms=number))
+            await seal(storage, owner=name, now_ms=NOW + number * LEASE_MS)  # leases are lost
+
+    first, second = two_processes
+    await asyncio.gather(work(first, "a"), work(second, "b"))
+    await seal(first, now_ms=NOW + 99 * LEASE_MS)
+
+    found = await verdict(first)
+    assert (found.ok, found.seq, found.count) == (True, 80, 80)
+
+
+@pytest.mark.mongo
+async def test_nobody_seals_while_another_does(two_processes: list[Storage]) -> None:
+    first, second = two_processes
+    await first.audit.append(an_entry("a"))
+    assert isinstance(first, MongoStorage)
+    await first.trail._take(TEAM, "first", NOW)
+
+    assert await seal(second, owner="b", now_ms=NOW + LEASE_MS - 1) == 0
+    assert await seal(second, owner="b", now_ms=NOW + LEASE_MS) == 1
+
+
+class CrashError(Exception):
+    """The process dies here."""
+
+
+class Crashing:
+    """A collection of a process that dies at one of its writes."""
+
+    WRITES = ("insert", "update", "update_and_get", "update_each", "change_each")
+
+    def __init__(self, inner: Collection, left: list[int], *, after: bool) -> None:
+        self._inner, self._left, self._after = inner, left, after
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._inner, name)
+        if name not in self.WRITES:
+            return found
+
+        async def write(*values: Any, **named: Any) -> Any:
+            self._left[0] -= 1
+            if self._left[0] == 0 and not self._after:
+                raise CrashError
+            result = await found(*values, **named)
+            if self._left[0] == 0:
+                raise CrashError
+            return result
+
+        return write
+
+
+@pytest.fixture
+async def mongo(mongo_server: MongoServer) -> AsyncIterator[MongoStorage]:
+    storage = MongoStorage(mongo_server.uri, driver="pymongo", database=mongo_server.new_database())
+    await storage.open()
+    yield storage
+    await storage.close()
+
+
+@pytest.mark.mongo
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("begun", [False, True])
+async def test_i4_the_sealer_may_die_at_each_of_its_writes(
+    mongo: MongoStorage, *, begun: bool, after: bool
+) -> None:
+    deaths = wave = 0
+    while True:
+        wave += 1
+        thread_id = f"T{wave}:C1:1"
+        if begun:
+            await mongo.audit.append(an_entry(f"{wave}-0", at_ms=0, thread_id=thread_id))
+            await seal(mongo, now_ms=wave * LEASE_MS * 3)
+        await mongo.audit.append(an_entry(f"{wave}-1", at_ms=1, thread_id=thread_id))
+        await mongo.audit.append(an_entry(f"{wave}-2", at_ms=2, thread_id=thread_id))
+        dying = MongoStorage("mongodb://nowhere", driver="pymongo").trail
+        left = [wave]
+        dying._audit = Crashing(mongo.trail._audit, left, after=after)  # type: ignore[assignment]
+        dying._chains = Crashing(mongo.trail._chains, left, after=after)  # type: ignore[assignment]
+        now = wave * LEASE_MS * 3 + LEASE_MS
+        try:
+            await dying.seal(owner="dying", now_ms=now)
+            died = False
+        except CrashError:
+            died, deaths = True, deaths + 1
+
+        await mongo.audit.append(an_entry(f"{wave}-3", at_ms=0, thread_id=thread_id))
+        await seal(mongo, now_ms=now + LEASE_MS)
+
+        found = await verdict(mongo, team_id=f"T{wave}")
+        assert (found.ok, found.count) == (True, 3 + begun)
+        assert (await mongo.trail.heads())[f"T{wave}"] == Head(found.seq, found.hash)
+        assert await mongo.trail.unsealed() == Unsealed()
+        if not died:
+            break
+    assert deaths >= 4
+
+
+@pytest.mark.mongo
+async def test_a_sealer_that_slept_changes_nothing(mongo: MongoStorage) -> None:
+    """Its lease is lost between reading and writing: whoever went on has given the numbers."""
+    await mongo.audit.append(an_entry("a", at_ms=1))
+    sleeper = await mongo.trail._take(TEAM, "sleeper", NOW)
+    assert sleeper is not None
+    batch = await mongo.trail._batch(sleeper)
+    await mongo.audit.append(an_entry("b", at_ms=0))
+    assert await seal(mongo, owner="next", now_ms=NOW + LEASE_MS) == 2
+
+    assert not await mongo.trail._chains.update(
+        {**sleeper.where, "batch": ""}, {"$set": {"batch": json.dumps(batch)}}
+    )
+    await mongo.trail._finish(sleeper, batch)
+
+    assert await numbers(mongo) == [(1, "b"), (2, "a")]
+    assert (await verdict(mongo)).ok
+
+
+@pytest.mark.mongo
+@pytest.mark.parametrize("harm", ["older", "gone"])
+async def test_a_record_of_the_chain_that_is_older_than_its_entries_is_mended(
+    mongo: MongoStorage, harm: str
+) -> None:
+    """As after going back to a copy whose parts are of different moments."""
+    await mongo.audit.append(an_entry("e1", at_ms=1))
+    await seal(mongo)
+    old = await mongo.trail._chains.get(TEAM)
+    assert old is not None
+    await mongo.audit.append(an_entry("e2", at_ms=2))
+    await seal(mongo)
+    await mongo.trail._chains.delete({"_id": TEAM})
+    if harm == "older":
+        await mongo.trail._chains.insert(old)
+
+    mongo.trail._checked.clear()  # a new process
+    await mongo.audit.append(an_entry("e3", at_ms=3))
+    await seal(mongo)
+
+    assert await numbers(mongo) == [(1, "e1"), (2, "e2"), (3, "e3")]
+    assert (await verdict(mongo)).ok
+
+
+@pytest.mark.mongo
+async def test_entries_of_an_earlier_release_are_sealed_and_can_be_forgotten(
+    mongo: MongoStorage,
+) -> None:
+    old = {"v": 1, "at_ms": 1, "action": "decided", "thread_id": THREAD_ID, "approval_id": ""}
+    old |= {"actor_id": "U2", "detail": json.dumps(CONTENT), "erased": False}
+    entries = mongo._client.collection("audit")
+    await entries.insert_many([{**old, "_id": f"e{number}"} for number in range(3)])
+    await entries.insert_one({**old, "_id": "e3", "detail": "{"})
+    await mongo.retention.strip(THREAD_ID, limit=1)
+    await mongo.audit.append(an_entry("f", at_ms=3, action="forgotten"))
+
+    assert await seal(mongo) == 5
+    await mongo.retention.strip(THREAD_ID, limit=9)
+
+    assert (await verdict(mongo)).ok
+    for entry in await mongo.audit.of_thread(THREAD_ID, limit=3):
+        assert entry.detail == {"digest": CONTENT["digest"]}
