@@ -1,0 +1,125 @@
+"""Quiet hours and working time: when nobody is disturbed, and what counts meanwhile (5.7, 5.8)."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, time, timedelta
+from functools import lru_cache
+
+from bot.policy.localtime import to_local, to_ms, zone_of
+from bot.policy.terms import QuietHours
+
+_DAY = timedelta(days=1)
+_AHEAD = 9
+"""Days looked ahead: what is quiet for longer than a week is quiet for ever."""
+_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+
+Span = tuple[int, int]
+"""From, and until, which is exclusive; in milliseconds since the epoch."""
+
+
+def is_quiet(quiet: QuietHours | None, at_ms: int) -> bool:
+    """Whether nobody is to be disturbed at a moment.
+
+    Raises:
+        TermsError: The zone is not known here.
+    """
+    return _span_at(quiet, at_ms) is not None
+
+
+def quiet_end(quiet: QuietHours | None, at_ms: int) -> int | None:
+    """The first moment, from this one on, that is not quiet; None when there is none.
+
+    Raises:
+        TermsError: The zone is not known here.
+    """
+    span = _span_at(quiet, at_ms)
+    if span is None:
+        return at_ms
+    ends = (span[1] - span[0]) // 86_400_000 < _AHEAD - 1
+    return span[1] if ends else None
+
+
+def add_working(quiet: QuietHours | None, at_ms: int, span_ms: int) -> int | None:
+    """The moment by which so much time has passed that is not quiet.
+
+    Args:
+        quiet: The quiet hours; without them all time counts.
+        at_ms: From when.
+        span_ms: How much.
+
+    Returns:
+        The first such moment; None when it never comes.
+
+    Raises:
+        TermsError: The zone is not known here.
+    """
+    while span_ms > 0:
+        begin = quiet_end(quiet, at_ms)
+        if begin is None:
+            return None
+        end = _next_quiet(quiet, begin)
+        if end is None or span_ms <= end - begin:
+            return begin + span_ms
+        span_ms, at_ms = span_ms - (end - begin), end
+    return at_ms
+
+
+def working_between(quiet: QuietHours | None, first_ms: int, last_ms: int) -> int:
+    """How much of the time between two moments is not quiet, in milliseconds.
+
+    Raises:
+        TermsError: The zone is not known here.
+    """
+    total, at_ms = 0, first_ms
+    while at_ms < last_ms:
+        begin = quiet_end(quiet, at_ms)
+        if begin is None or begin >= last_ms:
+            break
+        end = _next_quiet(quiet, begin)
+        at_ms = last_ms if end is None else min(end, last_ms)
+        total += at_ms - begin
+    return total
+
+
+def _span_at(quiet: QuietHours | None, at_ms: int) -> Span | None:
+    if quiet is None:
+        return None
+    spans = _spans(quiet, to_local(at_ms, zone_of(quiet.timezone)).date())
+    return next((one for one in spans if one[0] <= at_ms < one[1]), None)
+
+
+def _next_quiet(quiet: QuietHours | None, at_ms: int) -> int | None:
+    """When it is quiet the next time, from a moment that is not; None when that is not soon."""
+    if quiet is None:
+        return None
+    spans = _spans(quiet, to_local(at_ms, zone_of(quiet.timezone)).date())
+    return next((begin for begin, _ in spans if begin > at_ms), None)
+
+
+@lru_cache(maxsize=512)
+def _spans(quiet: QuietHours, around: date) -> tuple[Span, ...]:
+    """All quiet spans from two days before a day on, those that touch each other as one."""
+    days = [around + (number - 2) * _DAY for number in range(_AHEAD + 3)]
+    found = sorted(span for day in days for span in _of_day(quiet, day) if span[0] < span[1])
+    result: list[Span] = []
+    for begin, end in found:
+        if result and begin <= result[-1][1]:
+            result[-1] = result[-1][0], max(end, result[-1][1])
+        else:
+            result.append((begin, end))
+    return tuple(result)
+
+
+def _of_day(quiet: QuietHours, day: date) -> list[Span]:
+    """The spans that begin on a day."""
+    zone, midnight = zone_of(quiet.timezone), datetime.combine(day, time())
+    result = []
+    if _DAYS[day.weekday()] in quiet.days:
+        result.append((to_ms(midnight, zone), to_ms(midnight + _DAY, zone)))
+    if quiet.start:
+        start, until = time.fromisoformat(quiet.start), time.fromisoformat(quiet.until)
+        last = day if start < until else day + _DAY
+        result.append(
+            (to_ms(datetime.combine(day, start), zone), to_ms(datetime.combine(last, until), zone))
+        )
+    return result
