@@ -65,7 +65,14 @@ from agents.gates.rulings import (
 from agents.policy.base import Allow, Ask, Deny, PolicyCall, Ruling
 from agents.policy.house import House, current_house
 from agents.tools.base import CallText, Tool, ToolSpec
-from agents.tools.texts import cancelled_text, denied_text, edited_text, expired_text, words_of
+from agents.tools.texts import (
+    cancelled_text,
+    denied_text,
+    edited_text,
+    expired_text,
+    open_schema,
+    words_of,
+)
 
 __all__ = ["DEFAULT_RULE", "CallGate", "gates_in"]
 
@@ -91,8 +98,15 @@ class CallGate(ABC):
         """Stored with an interrupt: never change it."""
 
     @property
+    def left_out(self) -> tuple[str, ...]:
+        """Names of the arguments that the model may leave out: people fill them in here."""
+        return ()
+
+    @property
     def completes_arguments(self) -> bool:
         """Whether people may still fill in arguments, here or in a gate inside of this one."""
+        if self.left_out:
+            return True
         return isinstance(self.tool, CallGate) and self.tool.completes_arguments
 
     @property
@@ -100,7 +114,8 @@ class CallGate(ABC):
         """The tool's definition, with this gate around it."""
         inner, cached = self.tool.definition, self._definition
         if cached is None or cached[0] is not inner:
-            cached = inner, replace(inner, gates=(self.gate_name, *inner.gates))
+            schema = open_schema(inner.schema, self.left_out) if self.left_out else inner.schema
+            cached = inner, replace(inner, gates=(self.gate_name, *inner.gates), schema=schema)
             object.__setattr__(self, "_definition", cached)
         return cached[1]
 

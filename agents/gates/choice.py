@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, cast
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -23,7 +23,6 @@ from agents.tools.base import CallText, Tool, ToolSpec
 from agents.tools.schema import Parameters, parameters
 from agents.tools.texts import (
     completed_text,
-    open_schema,
     partial_text,
     rejected_text,
     unanswered_text,
@@ -60,16 +59,9 @@ class ChoiceGate(CallGate):
         return "choice"
 
     @property
-    def completes_arguments(self) -> bool:
+    def left_out(self) -> tuple[str, ...]:
         """See `CallGate`."""
-        return True
-
-    @property
-    def definition(self) -> ToolSpec:
-        """The tool's definition; the model need not give what people choose."""
-        inner = self.tool.definition
-        schema = open_schema(inner.schema, (self.parameter,))
-        return replace(inner, gates=(self.gate_name, *inner.gates), schema=schema)
+        return (self.parameter,)
 
     def validate(self, arguments: Mapping[str, object]) -> dict[str, Json]:
         """Check arguments, with or without the one that people choose; see `Tool.validate`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import cast
 
 from agents.core.calls import ToolReturn
@@ -15,8 +15,8 @@ from agents.core.infos import CallInfo
 from agents.gates.base import DEFAULT_RULE, CallGate
 from agents.gates.questions import ParametersInfo, ParametersResult
 from agents.gates.rulings import GateState
-from agents.tools.base import CallText, Tool, ToolSpec
-from agents.tools.texts import completed_text, open_schema, partial_text
+from agents.tools.base import CallText, Tool
+from agents.tools.texts import completed_text, partial_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +37,9 @@ class CompleteGate(CallGate):
         return "complete"
 
     @property
-    def completes_arguments(self) -> bool:
+    def left_out(self) -> tuple[str, ...]:
         """See `CallGate`."""
-        return True
-
-    @property
-    def definition(self) -> ToolSpec:
-        """The tool's definition; the model may leave out what people fill in."""
-        inner = self.tool.definition
-        schema = open_schema(inner.schema, self.missing)
-        return replace(inner, gates=(self.gate_name, *inner.gates), schema=schema)
+        return self.missing
 
     def validate(self, arguments: Mapping[str, object]) -> dict[str, Json]:
         """Check what the model gave; see `Tool.validate`.
