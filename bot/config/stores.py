@@ -42,6 +42,15 @@ def make_storage(directory: Path, *, uri: str, driver: str) -> Storage:
 
 
 @asynccontextmanager
+async def _closing(storage: Storage) -> AsyncIterator[None]:
+    """Close what is open at the end of the block."""
+    try:
+        yield
+    finally:
+        await storage.close()
+
+
+@asynccontextmanager
 async def open_to_read(directory: Path, *, uri: str, driver: str) -> AsyncIterator[Storage]:
     """Open the database to look into it, also while the bot runs; closed with the block.
 
@@ -56,10 +65,8 @@ async def open_to_read(directory: Path, *, uri: str, driver: str) -> AsyncIterat
     """
     storage = make_storage(directory, uri=uri, driver=driver)
     await storage.open_to_read()
-    try:
+    async with _closing(storage):
         yield storage
-    finally:
-        await storage.close()
 
 
 @asynccontextmanager
@@ -77,10 +84,8 @@ async def open_beside(directory: Path, *, uri: str, driver: str) -> AsyncIterato
     """
     storage = make_storage(directory, uri=uri, driver=driver)
     await storage.open_beside()
-    try:
+    async with _closing(storage):
         yield storage
-    finally:
-        await storage.close()
 
 
 @asynccontextmanager
