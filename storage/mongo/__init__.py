@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from storage.mongo.approvals import MongoApprovalStore
-from storage.mongo.audit import MongoAuditStore
+from storage.mongo.audit.store import MongoAuditStore
 from storage.mongo.checkpoints import MongoCheckpointStore
 from storage.mongo.client import Driver
 from storage.mongo.inbox import MongoInboxStore

@@ -8,7 +8,7 @@ from storage.chain import Seal
 from storage.codec import APPROVALS, HEADS, REBOUND, RESTARTED, VOTED, decision_text
 from storage.errors import RecordConflictError, RecordNotFoundError
 from storage.mongo import leases
-from storage.mongo.audit import open_document
+from storage.mongo.audit.store import open_document
 from storage.mongo.collection import Collection
 from storage.mongo.documents import Filter, Update, put, to_document, to_record
 from storage.records import (

@@ -7,7 +7,8 @@ from datetime import timedelta
 
 from storage.chain import NO_KEY, Seal
 from storage.mongo.approvals import MongoApprovalStore
-from storage.mongo.audit import MongoAuditStore
+from storage.mongo.audit.store import MongoAuditStore
+from storage.mongo.audit.trail import MongoTrailStore
 from storage.mongo.checkpoints import MongoCheckpointStore
 from storage.mongo.client import INDEXES, Client, Driver
 from storage.mongo.collection import Collection
@@ -19,7 +20,6 @@ from storage.mongo.retention import MongoRetentionStore
 from storage.mongo.rights import MongoDelegationStore, MongoGrantStore
 from storage.mongo.selftest import check_kind, self_test
 from storage.mongo.threads import MongoThreadStore
-from storage.mongo.trail import MongoTrailStore
 from storage.mongo.whispers import MongoWhisperStore
 from storage.records import Remark, Unreadable
 

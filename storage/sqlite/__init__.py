@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from storage.sqlite.approvals import SqliteApprovalStore
-from storage.sqlite.audit import SqliteAuditStore
+from storage.sqlite.audit.store import SqliteAuditStore
 from storage.sqlite.backup import back_up
 from storage.sqlite.checkpoints import SqliteCheckpointStore
 from storage.sqlite.inbox import SqliteInboxStore

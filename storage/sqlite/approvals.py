@@ -16,7 +16,7 @@ from storage.records import (
     DrawnCard,
     Status,
 )
-from storage.sqlite.audit import appends
+from storage.sqlite.audit.store import appends
 from storage.sqlite.database import Database, insert_sql, inserts
 from storage.sqlite.leases import HELD, Leases
 

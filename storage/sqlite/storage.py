@@ -11,7 +11,8 @@ from storage.codec import READER
 from storage.errors import Fault, StoreBrokenError
 from storage.records import Remark, Unreadable
 from storage.sqlite.approvals import SqliteApprovalStore
-from storage.sqlite.audit import SqliteAuditStore, add_seal
+from storage.sqlite.audit.store import SqliteAuditStore, add_seal
+from storage.sqlite.audit.trail import SqliteTrailStore
 from storage.sqlite.checkpoints import SqliteCheckpointStore
 from storage.sqlite.database import Database
 from storage.sqlite.inbox import SqliteInboxStore
@@ -22,7 +23,6 @@ from storage.sqlite.restoring import SqliteRestoreStore
 from storage.sqlite.retention import SqliteRetentionStore
 from storage.sqlite.rights import SqliteDelegationStore, SqliteGrantStore
 from storage.sqlite.threads import SqliteThreadStore
-from storage.sqlite.trail import SqliteTrailStore
 from storage.sqlite.whispers import SqliteWhisperStore
 
 _WORK = ("threads", "approvals", "whispers")

@@ -14,8 +14,8 @@ from storage.base import Storage
 from storage.chain import GENESIS, MIN_KEY, NO_KEY, Flaw, Head, Seal, Verdict, Verifier, Wrong
 from storage.errors import StoreUnavailableError
 from storage.mongo import MongoStorage
+from storage.mongo.audit.trail import LEASE_MS
 from storage.mongo.collection import Collection
-from storage.mongo.trail import LEASE_MS
 from storage.records import AuditEntry
 from storage.sqlite import SqliteStorage
 from storage.trail import Unsealed

@@ -1,0 +1,1 @@
+"""The audit in MongoDB: its entries, and their chain."""

@@ -1,0 +1,1 @@
+"""The audit in SQLite: its entries, and their chain."""
