@@ -30,7 +30,7 @@ class Notice(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
-    """What has happened to a waiting request so far.
+    """The course of a waiting request: all that its ladder has done so far.
 
     Attributes:
         since_ms: Since when reminders and steps count: the request, an edit that waits, or a new

@@ -1,0 +1,55 @@
+"""Delegations: which ones may be made (6.1). How they count is in `bot.policy.standing`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from bot.policy.refusals import RefusalCode
+from bot.policy.standing import Delegation, Problem
+
+LONGEST_MS = 30 * 24 * 3_600_000
+"""A delegation lasts for 30 days at most."""
+
+
+def judge_delegation(
+    new: Delegation,
+    *,
+    others: Iterable[Delegation],
+    people: Mapping[str, Problem | None],
+    now_ms: int,
+) -> RefusalCode | None:
+    """Find what is against a delegation that its owner wants to make.
+
+    Args:
+        new: As it would be.
+        others: All delegations of the workspace; those that have ended do not matter.
+        people: The owner and the delegate, as just looked up; who is missing could not be.
+        now_ms: The time.
+
+    Returns:
+        The refusal; None when it may be made.
+    """
+    if new.owner == new.delegate or not 0 < new.until_ms - now_ms <= LONGEST_MS:
+        return RefusalCode.BAD_DELEGATE
+    if not {new.owner, new.delegate} <= set(people):
+        return RefusalCode.LOOKUP_FAILED
+    problem = people[new.owner]
+    if problem is not None:
+        return RefusalCode(problem.value)
+    holding = [one for one in others if one.holds(now_ms)]
+    if people[new.delegate] is not None or _leads_back(new, holding):
+        return RefusalCode.BAD_DELEGATE
+    return None
+
+
+def _leads_back(new: Delegation, others: Iterable[Delegation]) -> bool:
+    """Whether it would close a ring: its delegate's rights end, by whatever way, at its owner."""
+    ways: dict[str, list[str]] = {}
+    for one in others:
+        ways.setdefault(one.owner, []).append(one.delegate)
+    reached, new_ones = {new.delegate}, [new.delegate]
+    while new_ones:
+        more = [one for one in ways.get(new_ones.pop(), ()) if one not in reached]
+        reached.update(more)
+        new_ones += more
+    return new.owner in reached
