@@ -185,6 +185,11 @@ class CallGate(ABC):
         return False
 
     @property
+    def asks_people(self) -> bool:
+        """Whether people agree to calls in it because it is there; in a policy's, they may not."""
+        return not self.fills_in
+
+    @property
     def always_asks(self) -> bool:
         """Whether it has people agree to each call, whatever it is."""
         return False
@@ -509,7 +514,7 @@ class CallGate(ABC):
         passed = [*((one.gate, one.state) for one in gates_around()), (self, state)]
         if any(agreed(gate, one) or one.allow for gate, one in passed):
             return self.tool
-        return house.guarded(self.tool, gated=any(not gate.fills_in for gate, _ in passed))
+        return house.guarded(self.tool, in_code=any(not gate.fills_in for gate, _ in passed))
 
     async def _start(self, state: GateState, arguments: dict[str, Json]) -> ToolReturn | None:
         """Note that the call starts; ask people anew where what they decided does not count now.
@@ -638,6 +643,8 @@ class CallGate(ABC):
             why=current_why(),
             tags=spec.tags,
             gated=self._is_gated,
+            secret=spec.secret,
+            shown=spec.shown,
             risk=spec.risk,
             idempotent=spec.idempotent,
             session=MappingProxyType(dict(session_values())),
@@ -645,8 +652,9 @@ class CallGate(ABC):
 
     @property
     def _is_gated(self) -> bool:
-        """Whether code puts a gate around the tool by which people, or a policy, agree to it."""
-        return True
+        """Whether code has people agree to its calls, in this gate, around it or inside."""
+        pile = (self, *(one.gate for one in gates_around()), *gates_in(self.tool))
+        return any(gate.asks_people for gate in pile)
 
     def _own_ruling(self, rule: str) -> str:
         return Ask(rule=rule).to_text(kind=self.gate_name)

@@ -27,10 +27,10 @@ class HouseGate(DecisionGate):
     The run puts it there when the call begins; a tool's definition does not have it.
 
     Attributes:
-        gated: Whether gates in code stand around it, none of which had to ask.
+        in_code: Whether gates in code stand around it, none of which had to ask.
     """
 
-    gated: bool = False
+    in_code: bool = False
 
     @property
     def gate_name(self) -> str:
@@ -56,14 +56,15 @@ class HouseGate(DecisionGate):
         return None
 
     def _code(self, asked: CallInfo | Deny | None) -> Allow | None:  # noqa: ARG002 - see CallGate
-        return Allow() if self._is_gated else None
+        return Allow() if self.in_code else None
 
     def _guarded(self, state: GateState) -> Tool:  # noqa: ARG002 - see CallGate
         return self.tool
 
     @property
-    def _is_gated(self) -> bool:
-        return self.gated
+    def asks_people(self) -> bool:
+        """See `CallGate`."""
+        return False
 
     def _rule_of(self, info: CallInfo | None) -> str:
         return info.rule if info else _ALLOWED
@@ -76,10 +77,10 @@ def house(policy: HousePolicy) -> House:
         policy: The application's.
     """
 
-    def guard(tool: object, gated: bool) -> object:  # noqa: FBT001 - see `House`
+    def guard(tool: object, in_code: bool) -> object:  # noqa: FBT001 - see `House`
         has_gates = any(True for _ in gates_in(tool))
-        is_free = policy.allows_ungated and not gated and not _waits_here()
-        return tool if has_gates or is_free else HouseGate(cast("Tool", tool), gated=gated)
+        is_free = policy.allows_ungated and not in_code and not _waits_here()
+        return tool if has_gates or is_free else HouseGate(cast("Tool", tool), in_code=in_code)
 
     return House(policy, guard)
 
@@ -91,12 +92,12 @@ def pile_of(tool: object, slot: str) -> Iterator[CallGate]:
         tool: As its agent has it.
         slot: Of the gate that is looked for; the house's own is there only when it is this.
     """
-    inner, gated = tool, False
+    inner, in_code = tool, False
     for gate in gates_in(tool):
         yield gate
-        inner, gated = gate.tool, gated or not gate.fills_in
+        inner, in_code = gate.tool, in_code or not gate.fills_in
     if slot == HOUSE_SLOT:
-        yield HouseGate(cast("Tool", inner), gated=gated)
+        yield HouseGate(cast("Tool", inner), in_code=in_code)
 
 
 def _waits_here() -> bool:

@@ -38,6 +38,11 @@ class PolicyGate(DecisionGate):
         """See `CallGate`."""
         return "policy"
 
+    @property
+    def asks_people(self) -> bool:
+        """See `CallGate`: the policy says whether they do."""
+        return False
+
     async def _question(self, arguments: dict[str, Json]) -> CallInfo | Deny | None:
         match await self._ruling(arguments):
             case Allow():

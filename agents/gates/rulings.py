@@ -74,6 +74,11 @@ class Demanding(Protocol):
         """Whether its answers complete the arguments, and agree to nothing."""
         ...
 
+    @property
+    def asks_people(self) -> bool:
+        """Whether people agree to calls in it because it is there."""
+        ...
+
     async def demand(
         self, arguments: dict[str, Json], before: GateState, *, inside: bool
     ) -> CallInfo | Allow | Deny | None:

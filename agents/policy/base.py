@@ -40,7 +40,10 @@ class PolicyCall:
         why: The model's own words beside the call; may be empty. Untrusted.
         tags: What the tool's author says about its kind.
         risk: What the tool's author says about the harm that a call can do.
-        gated: Whether code puts a gate around the tool that has people, or a policy, agree to it.
+        gated: Whether code puts a gate around the tool by which people agree to its calls; one
+            that only a policy in code stands in is none.
+        secret: Names of arguments that people are never shown.
+        shown: Names of arguments that are no secrets, whatever they look like.
         idempotent: Whether the tool may run twice with the same effect as once.
         session: Values that all agents and tools of the run share; for reading.
     """
@@ -54,6 +57,8 @@ class PolicyCall:
     tags: tuple[str, ...] = ()
     risk: Risk = "medium"
     gated: bool = False
+    secret: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
     idempotent: bool = False
     session: Mapping[str, object] = field(default_factory=dict)
 

@@ -81,14 +81,14 @@ class House:
     guard: Callable[[object, bool], object]
     time_limit: float = TIME_LIMIT
 
-    def guarded(self, tool: T, *, gated: bool = False) -> T:
+    def guarded(self, tool: T, *, in_code: bool = False) -> T:
         """The tool, with a gate by which the house judges each of its calls.
 
         Args:
             tool: A tool.
-            gated: Whether gates in code stand around it, none of which had to ask.
+            in_code: Whether gates in code stand around it, none of which had to ask.
         """
-        return cast("T", self.guard(tool, gated))
+        return cast("T", self.guard(tool, in_code))
 
     async def ruling(self, call: PolicyCall, code: Ruling | None, *, inside: bool) -> Ruling:
         """Ask it about a call; whatever goes wrong denies, and what code denies stays denied."""

@@ -24,6 +24,7 @@ from bot.core.edits import Edits
 from bot.core.inbox import ThreadInbox
 from bot.core.outbox import Outbox
 from bot.core.runs.history import ThreadHistory
+from bot.core.runs.house import GroupMembers, InForce, PolicyHouse
 from bot.core.runs.starts import Starts
 from bot.core.runs.witness import Witness
 from bot.core.scheduler import Sweep
@@ -160,7 +161,13 @@ class Process:
 
 
 def build(
-    *, slack: Slack, storage: Storage, agents: Mapping[str, Agent], rules: Rules, process: Process
+    *,
+    slack: Slack,
+    storage: Storage,
+    agents: Mapping[str, Agent],
+    rules: Rules,
+    process: Process,
+    policy: Callable[[], InForce] | None = None,
 ) -> Countersign:
     """Join everything.
 
@@ -170,6 +177,8 @@ def build(
         agents: Work in the threads, by channel; see `Catalog`.
         rules: Who decides, and how long it may take.
         process: Where all this runs.
+        policy: Gives the policy in force, which judges each call of each tool; None where gates in
+            code alone have people asked.
 
     Raises:
         SettingsError: The environment would make Slack's library ignore the bot token.
@@ -222,6 +231,9 @@ def build(
         attend=lambda approval_id: tasks.spawn(attendance.attend(approval_id)),
         sleep=process.sleep,
     )
+    house = policy and PolicyHouse(
+        storage=storage, clock=clock, members=GroupMembers(directory), in_force=policy
+    )
     catalog = Catalog(
         agents,
         make_runner=lambda agent: Runner(
@@ -232,6 +244,7 @@ def build(
             streaming=True,
             before_start=starts,
             recorder=witness,
+            policy=house,
             era=process.era,
         ),
         checkpoints=storage.checkpoints,

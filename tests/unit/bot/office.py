@@ -24,6 +24,7 @@ from bot.core.attendance.visits import Attendance
 from bot.core.inbox import Incoming, ThreadInbox
 from bot.core.outbox import Outbox
 from bot.core.runs.history import ThreadHistory
+from bot.core.runs.house import GroupMembers, InForce, PolicyHouse
 from bot.core.runs.starts import Starts
 from bot.core.runs.witness import Witness
 from bot.core.scheduler import Sweep
@@ -97,6 +98,7 @@ class Office:
     rules: Rules = RULES
     make_agent: Callable[[ScriptedModel], Agent] | None = None
     telemetry: Telemetry = NO_TELEMETRY
+    policy: Callable[[], InForce] | None = None
 
     def __post_init__(self) -> None:
         for user_id in (ROSA, ADA, BEN):
@@ -134,6 +136,13 @@ class Office:
                 sleep=self._sleep,
             ),
             recorder=self.witness,
+            policy=self.policy
+            and PolicyHouse(
+                storage=self.storage,
+                clock=self.clock,
+                members=GroupMembers(self.directory),
+                in_force=self.policy,
+            ),
             era=self.era,
         )
 

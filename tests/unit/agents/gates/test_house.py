@@ -164,7 +164,7 @@ async def test_a_guard_that_allows_what_the_file_allows_lets_it_run_on_record() 
     await world(guard(pay, AllowList(["pay"])), house).run()
     assert (pay.calls, house.acts) == ([{"x": 5}], ["allow pay small"])
     assert house.judged == [("pay", {"x": 5}, Allow(), False)]
-    assert house.calls[0].gated
+    assert not house.calls[0].gated
 
 
 async def test_a_human_gate_that_need_not_ask_still_has_the_house_judge() -> None:

@@ -1,0 +1,221 @@
+"""The policy in force, as the runtime asks it: judges each call, and notes what it settles.
+
+What it says of a call is worked out anew each time, from the file in force at that moment; that a
+card keeps the terms that it was asked under is the runtime's business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Protocol, assert_never
+
+from agents import Address
+from agents.core.digest import canonical_json
+from agents.policy.base import Allow, Ask, Deny, PolicyCall, Ruling
+from bot.core.audit import Act, note
+from bot.errors import DirectoryError
+from bot.people.passes import ThreadPass
+from bot.people.requesters import Requesters
+from bot.policy.judging.asking import AskingError, defaults_of
+from bot.policy.judging.coded import GATE, strangers, with_code
+from bot.policy.judging.evaluate import Rulebook
+from bot.policy.judging.merge import Permit, Refusal, Verdict
+from bot.policy.judging.world import Members, PolicyQuestion, ToolFacts
+from bot.policy.terms import Group, Terms
+from bot.ports import Clock, Directory
+from bot.redaction.call import Names
+from storage.base import Storage
+
+
+class InForce(Protocol):
+    """The policy that is in force now."""
+
+    @property
+    def rulebook(self) -> Rulebook:
+        """Its rules."""
+        ...
+
+    @property
+    def file_hash(self) -> str:
+        """Hash of its file; empty where there is none."""
+        ...
+
+    @property
+    def is_settings(self) -> bool:
+        """Whether it is made of the settings: then it allows all calls of tools without a gate."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMembers:
+    """Looks up the members of a group, for conditions on requesters; see `Members`.
+
+    Args:
+        directory: Slack's people.
+    """
+
+    directory: Directory
+
+    async def __call__(self, group: Group) -> frozenset[str] | None:
+        """The user ids of all its members; None when that is not known, or depends on the time."""
+        if group.rotation is not None or group.here:
+            return None
+        try:
+            found = await asyncio.gather(
+                *map(self.directory.group_members, group.usergroups),
+                *map(self.directory.channel_members, group.channels),
+            )
+        except DirectoryError:
+            return None
+        return frozenset(group.users).union(*found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyHouse:
+    """Judges all calls of all agents by the policy in force; see `agents.policy.house`.
+
+    Args:
+        storage: Where records are kept.
+        clock: The time now.
+        members: Looks groups up, for conditions on requesters.
+        in_force: Gives the policy in force, without waiting.
+    """
+
+    storage: Storage
+    clock: Clock
+    members: Members
+    in_force: Callable[[], InForce]
+
+    @property
+    def allows_ungated(self) -> bool:
+        """See `HousePolicy`."""
+        return self.in_force().is_settings
+
+    async def rule(self, call: PolicyCall, code: Ruling | None, *, inside: bool) -> Ruling:
+        """Judge a call; see `HousePolicy`."""
+        rulebook = self.in_force().rulebook
+        tool = ToolFacts(name=call.tool, tags=call.tags, risk=call.risk)
+        rulings = () if code is None else (code,)
+        question = PolicyQuestion(
+            tool=tool,
+            arguments=call.arguments,
+            requesters=await self._requesters(rulebook, call),
+            channel=_channel_of(call),
+            agent=_agent_of(call),
+            gated=call.gated,
+        )
+        if not inside:
+            verdict = (await rulebook.judge(question, self.members, rulings)).ruling
+        else:
+            file_alone = (await rulebook.judge(question, self.members)).ruling
+            verdict = _inside(rulebook, tool, file_alone, code)
+        return _ruling(verdict, rulebook, tool, unknown=strangers(rulings))
+
+    async def note(self, call: PolicyCall, ruling: Allow | Deny) -> None:
+        """Put on record that a call starts, or does not run, because of a rule.
+
+        Raises:
+            StorageError: It could not be written.
+        """
+        is_allowed = isinstance(ruling, Allow)
+        await note(
+            self.storage.audit,
+            Act.ALLOWED if is_allowed else Act.DENIED,
+            key=f"{call.thread}:{call.address}:{_print(call)}",
+            at_ms=self.clock(),
+            about=_thread_of(call),
+            checkpoint=call.thread,
+            address=call.address,
+            tool=call.tool,
+            call=call.call_id,
+            masks=Names(secret=call.secret, shown=call.shown),
+            arguments=dict(call.arguments),
+            rule=ruling.rule,
+            reason="" if isinstance(ruling, Allow) else ruling.reason,
+            policy=self.in_force().file_hash,
+        )
+
+    async def _requesters(self, rulebook: Rulebook, call: PolicyCall) -> tuple[str, ...]:
+        """Everybody whose words led to the call; looked up only where a rule wants to know."""
+        if all(entry.when.requester is None for entry in rulebook.file.rules):
+            return ()
+        thread = await self.storage.threads.get(_thread_of(call))
+        return await Requesters(self.storage).of(ThreadPass(thread=thread))
+
+
+def _inside(
+    rulebook: Rulebook, tool: ToolFacts, file_alone: Verdict, code: Ruling | None
+) -> Verdict:
+    """The verdict of code alone, by people of the file where it names nobody.
+
+    People have agreed to the file's own ruling in a gate around; a denial stands in any case.
+    """
+    if isinstance(file_alone, Refusal) or code is None:
+        return file_alone
+    base = defaults_of(rulebook.file, tool)
+    if not base.stages and isinstance(file_alone, Terms):
+        base = file_alone.model_copy(update={"rules": ()})
+    is_gate = isinstance(code, Ask) and code.rule == GATE and not code.approvers
+    rulings = () if is_gate else (code,)
+    try:
+        return with_code([Permit(())], rulings, gated=is_gate, defaults=lambda: base)
+    except AskingError as error:
+        return Refusal((), (f"nobody can be asked: {error}",))
+
+
+def _ruling(
+    verdict: Verdict, rulebook: Rulebook, tool: ToolFacts, *, unknown: tuple[str, ...]
+) -> Ruling:
+    match verdict:
+        case Permit(names=names):
+            return Allow(rule=" + ".join(names), terms=_doubt_terms(rulebook, tool, names))
+        case Refusal(names=names):
+            return Deny(verdict.reason, rule=" + ".join(names))
+        case Terms():
+            return Ask(
+                kind="approval" if verdict.edit == "no" else "review",
+                rule=verdict.rule or "policy",
+                reason=verdict.reason,
+                approvers=unknown,  # nobody has these ids: who asks says so, and asks nobody
+                expires_in=timedelta(seconds=verdict.expires_s),
+                remind_in=timedelta(seconds=verdict.remind_s) if verdict.remind_s else None,
+                exclude_editors="editors" in verdict.exclude,
+                terms=verdict.to_text(),
+                bound=verdict.digest,
+            )
+        case _:
+            assert_never(verdict)
+
+
+def _doubt_terms(rulebook: Rulebook, tool: ToolFacts, names: tuple[str, ...]) -> str:
+    """The terms of a doubt about a call that rules allow; empty where no default names anybody."""
+    try:
+        terms = defaults_of(rulebook.file, tool)
+    except AskingError:
+        return ""
+    return terms.model_copy(update={"rules": names}).to_text() if terms.stages else ""
+
+
+def _print(call: PolicyCall) -> str:
+    """Tells the same call with other arguments apart."""
+    return hashlib.sha256(canonical_json(dict(call.arguments)).encode("ascii")).hexdigest()[:16]
+
+
+def _thread_of(call: PolicyCall) -> str:
+    return call.thread.rpartition("#")[0]
+
+
+def _channel_of(call: PolicyCall) -> str:
+    """The channel of the thread: its id is `team:channel:thread_ts`."""
+    parts = _thread_of(call).split(":")
+    return parts[1] if len(parts) > 1 else ""
+
+
+def _agent_of(call: PolicyCall) -> str:
+    """The agent that calls: the innermost around the call."""
+    agents = [one.id for one in Address.parse(call.address).segments if one.type == "agent"]
+    return agents[-1] if agents else ""
