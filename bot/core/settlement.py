@@ -39,15 +39,9 @@ class Settlement:
     clock: Clock
     spawn: Spawn
 
-    async def close(self, thread: Thread, *, unused: frozenset[str] = frozenset()) -> None:
-        """Close all approvals of turns that are over, or of a turn that ends now.
-
-        Args:
-            thread: Whose.
-            unused: Interrupts that will never have their answer, though there may be one.
-        """
-        found = await self.storage.approvals.open_of(thread.thread_id)
-        await self.settle(thread, found, unused=unused)
+    async def close(self, thread: Thread) -> None:
+        """Close all approvals of turns that are over: nobody asks anything in these any more."""
+        await self.settle(thread, await self.storage.approvals.open_of(thread.thread_id))
 
     async def settle(
         self,

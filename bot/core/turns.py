@@ -182,7 +182,10 @@ class Turns:
             thread.checkpoint_id,
             notices_in(thread.checkpoint_id, stored.journal if stored else ()),
         )
-        await self._settlement.close(thread, unused=unused)
+        left = await self.storage.approvals.open_of(thread.thread_id)
+        # Ours also when these were read? Whoever has it now may just have asked them.
+        thread = await self._set_turn(thread, turn=thread.turn, turn_open=True)
+        await self._settlement.settle(thread, left, unused=unused)
         await self.outbox.drop(thread)
         # Last goes what says what waited, and that there is something to be ended: whoever goes on
         # after a crash finds it, and does all of this again.
@@ -309,7 +312,7 @@ class Turns:
         thread, runner = work.thread, await self.runners(work.thread)
         pending = run.pending()
         asked = await self._asking.look(work, pending)
-        await self._settlement.settle(thread, asked.gone)
+        await self._call_off(thread, asked.gone)
         decided = asked.decided
         # Where the run was stopped, nobody has to answer: it goes on.
         if not decided and len(asked.infos) == len(pending):
@@ -339,6 +342,13 @@ class Turns:
             await self._settlement.withdraw(decided, unused, error)
             return Progress.AGAIN
         return await self._after(work, segment, asked)
+
+    async def _call_off(self, thread: Thread, gone: Sequence[Approval]) -> None:
+        """Settle what nothing waits for, as far as the run that this process knows tells."""
+        if gone:
+            # Still ours? Whoever has it now may have gone on, and just have asked this.
+            await self._set_turn(thread, turn=thread.turn, turn_open=True)
+            await self._settlement.settle(thread, gone)
 
     async def _after(
         self, work: ThreadPass, segment: FollowedSegment, asked: AskedApprovals

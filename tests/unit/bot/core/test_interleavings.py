@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import json
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
 import pytest
 
+from agents import CheckpointConflictError
 from agents.models import call, say
 from bot.core.work import ATTENDANCE, LEASE
 from bot.errors import DeliveryError
@@ -16,7 +18,7 @@ from bot.ports import Newest
 from storage.records import Approval, Decision, Status
 from storage.sqlite import SqliteStorage
 from tests.support.fakes import FakeNotifier
-from tests.unit.bot.office import ADA, KilledError, Office, an_incoming
+from tests.unit.bot.office import ADA, THREAD_ID, KilledError, Office, an_incoming
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 ASK = "<@UBOT> pay Mia"
@@ -276,3 +278,34 @@ async def test_i8_a_click_whose_time_was_over_while_it_was_written_is_shown_by_t
     card = world.notifier.cards[world.approval.approval_id]
     assert card.status is Status.REJECTED
     assert world.first.shown() == ["Not paid."]
+
+
+@pytest.mark.parametrize("gives_up", [False, True])
+async def test_i6_who_was_asleep_does_not_call_off_what_the_same_turn_has_asked_meanwhile(
+    storage: SqliteStorage, gives_up: bool
+) -> None:
+    pay_ben = call("pay", {"to": "Ben", "amount": 7}, id="c2")
+    first = Office(storage, [PAY], owner="first")
+    second = Office(storage, [pay_ben], clock=first.clock, notifier=first.notifier, owner="second")
+    await first.hear(ASK)
+    look = storage.approvals.open_of
+
+    async def asleep(thread_id: str) -> Sequence[Approval]:
+        storage.approvals.open_of = look  # type: ignore[method-assign]
+        first.clock.forward(seconds=LEASE.total_seconds() + 1)
+        await second.decide(await second.the_approval())
+        return await look(thread_id)
+
+    await first.inbox.receive(an_incoming("Be quick", ts="1800000000.000002"))
+    storage.approvals.open_of = asleep  # type: ignore[method-assign]
+    if gives_up:
+        now = first.clock()
+        held = await storage.threads.claim(THREAD_ID, owner="first", now_ms=now, until_ms=now + 1)
+        assert held is not None
+        with pytest.raises(CheckpointConflictError):
+            await first.turns.abandon(held, "It is over.")
+    else:
+        await first.threads.work(THREAD_ID)
+    await first.queue.run()
+    waiting = await first.the_approval()
+    assert json.loads(waiting.arguments_json)["to"] == "Ben"
