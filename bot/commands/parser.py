@@ -43,6 +43,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     _add_audit(commands)
     _add_forget(commands)
     _add_prune(commands)
+    _add_policy(commands)
     return parser.parse_args(argv)
 
 
@@ -153,6 +154,16 @@ def _add_prune(commands: _Commands[_CommandParser]) -> None:
     )
     _add_yes(parser)
     _add_data_dir(parser)
+
+
+def _add_policy(commands: _Commands[_CommandParser]) -> None:
+    parser = _add(commands, "policy", "look at a policy file; needs no bot that runs")
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    explain = actions.add_parser("explain", help="what it says of a call, rule by rule")
+    explain.add_argument("file", metavar="FILE", help="the policy")
+    explain.add_argument("call", metavar="CALL.json", help="the call: its tool, arguments, world")
+    explain.add_argument("--json", action="store_true", help="as one JSON object")
+    explain.set_defaults(command="policy_explain")
 
 
 def _add_yes(parser: argparse.ArgumentParser) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from agents.policy.base import Allow, Ask, Deny, Ruling
+from agents.policy.house import GATE_RULE
 from bot.policy.judging.asking import REMIND_TIMES, groups_beside
 from bot.policy.judging.merge import Refusal, Verdict, merge
 from bot.policy.judging.world import Gate, ToolFacts
@@ -15,25 +16,30 @@ from bot.policy.values import PERSON, USERGROUP
 
 CODE = "code:"
 """Before the names of rules of code, as people see them."""
-GATE = "gate"
-"""The name of a gate in code, as a rule of code; it is shown where no rule of the file asks."""
 BACKUPS = ":backups"
 """Behind the name of a rule of code, for the group of those that it names as backup people."""
 _KNOWN = re.compile(f"{PERSON}|{USERGROUP}")
 
 
 def gate_of(tool: ToolFacts, code: Sequence[Ruling]) -> Gate:
-    """Say whether code lets people edit: by its gate, or its policies, where all of them review."""
-    gates = {tool.gate, *(one.kind for one in code if isinstance(one, Ask) and _is_gate(one))}
-    kinds = {one.kind for one in code if isinstance(one, Ask)}
+    """Say whether code lets people edit: by a gate, or by policies where all of them review.
+
+    A ruling that names nobody is like a gate: the people of the file are asked in its way. One
+    that names people adds them, and is silent about editing.
+    """
+    asks = [one for one in code if isinstance(one, Ask)]
+    gates = {tool.gate, *(one.kind for one in asks if not one.approvers)}
     if "approval" in gates:
         return "approval"
-    return "review" if "review" in gates or kinds == {"review"} else "none"
+    is_review = asks and all(one.kind == "review" for one in asks)
+    return "review" if "review" in gates or is_review else "none"
 
 
 def has_gate(tool: ToolFacts, code: Sequence[Ruling]) -> bool:
     """Whether a gate in code asks about each call."""
-    return tool.gate != "none" or any(isinstance(one, Ask) and _is_gate(one) for one in code)
+    return tool.gate in {"approval", "review"} or any(
+        isinstance(one, Ask) and _is_gate(one) for one in code
+    )
 
 
 def without_gates(code: Sequence[Ruling]) -> tuple[Ruling, ...]:
@@ -82,7 +88,7 @@ def _of_defaults(own: Terms, *, gated: bool, is_silent: bool) -> Terms | Refusal
     """The terms of code where no rule of the file asks; without stages if code names its people."""
     if not gated and not is_silent:
         return own.model_copy(update={"stages": (), "escalate": ()})
-    name = code_name(GATE)
+    name = code_name(GATE_RULE)
     if not own.stages:
         return Refusal((name,), ("the policy's defaults name nobody who could be asked",))
     return own.model_copy(update={"rules": (name,)}) if gated else own
@@ -142,7 +148,7 @@ def _refusal(ruling: object) -> Refusal | None:
 
 
 def _is_gate(ask: Ask) -> bool:
-    return ask.rule == GATE and not ask.approvers
+    return ask.rule == GATE_RULE and not ask.approvers
 
 
 def _with_words(ask: Ask, base: Terms) -> Terms:

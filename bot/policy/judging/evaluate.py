@@ -133,7 +133,7 @@ class Rulebook:
         Args:
             question: The call.
             members: Looks groups up; asked only for conditions on requesters that matter.
-            code: Rulings of code on the call. A gate is an `Ask` named `coded.GATE` that names
+            code: Rulings of code on the call. A gate is an `Ask` named `GATE_RULE` that names
                 nobody, or the gate in the facts of the tool.
         """
         tool = replace(question.tool, gate=gate_of(question.tool, code))

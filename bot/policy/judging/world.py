@@ -9,8 +9,11 @@ from typing import Literal, TypeAlias
 from agents.core.codec import Json
 from bot.policy.terms import Group, Risk
 
-Gate = Literal["none", "approval", "review"]
-"""The gate that code puts around a tool; in a review, people may edit."""
+Gate = Literal["none", "approval", "review", "policy"]
+"""The gate that code puts around a tool.
+
+In a review, people may edit. A policy in code is a gate that need not ask: its rulings say.
+"""
 
 Members: TypeAlias = Callable[[Group], Awaitable[frozenset[str] | None]]
 """Looks up the user ids of a group; None when that fails: what depends on it is undecided."""

@@ -1,0 +1,159 @@
+"""`countersign policy explain`: what a policy file says of a call, rule by rule."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from agents.policy.base import Ask, Deny, Ruling
+from bot.commands.call import Call
+from bot.errors import BotError
+from bot.policy.judging.evaluate import Judged, Rulebook
+from bot.policy.judging.explain import explained, in_words, shortage_of
+from bot.policy.judging.world import Gate, PolicyQuestion, ToolFacts, with_defaults
+from bot.policy.model import PolicyFile
+from bot.policy.reading.problems import PolicyError
+from bot.policy.reading.source import read_source
+from bot.policy.reading.structure import read_structure
+from bot.policy.terms import Group, Risk, Terms
+
+
+class _Form(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ToolForm(_Form):
+    """A tool, as a call's file describes it."""
+
+    tags: tuple[str, ...] = ()
+    risk: Risk = "medium"
+    gate: Gate = "none"
+    schema_: dict[str, JsonValue] = Field(default_factory=dict, alias="schema")
+
+
+class CodeForm(_Form):
+    """A ruling of code on the call: it asks, or denies with a reason."""
+
+    rule: str = Field(min_length=1)
+    kind: Literal["approval", "review"] = "approval"
+    approvers: tuple[str, ...] = ()
+    deny: str | None = None
+
+    def ruling(self) -> Ruling:
+        """It, as the runtime has it."""
+        if self.deny is not None:
+            return Deny(self.deny, rule=self.rule)
+        return Ask(rule=self.rule, kind=self.kind, approvers=self.approvers)
+
+
+class WorldForm(_Form):
+    """The world that the call is judged in, as far as it matters.
+
+    Attributes:
+        tools: By name; the tool of the call is among them.
+        usergroups: Members of user groups, by id; of others it is not known who they are.
+    """
+
+    tools: dict[str, ToolForm] = {}
+    usergroups: dict[str, tuple[str, ...]] = {}
+
+
+class CallForm(_Form):
+    """A call, as it is written for this command; `said` is everybody whose words led to it."""
+
+    tool: str
+    args: dict[str, JsonValue] = {}
+    said: tuple[str, ...] = ()
+    channel: str = ""
+    agent: str = ""
+    code: tuple[CodeForm, ...] = ()
+    world: WorldForm = WorldForm()
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownPeople:
+    """Members of groups, from user groups that are known."""
+
+    usergroups: Mapping[str, tuple[str, ...]]
+
+    def known(self, group: Group) -> frozenset[str] | None:
+        if group.channels or group.rotation or group.here:
+            return None
+        if any(one not in self.usergroups for one in group.usergroups):
+            return None
+        lists = [group.users, *(self.usergroups[one] for one in group.usergroups)]
+        return frozenset(user for users in lists for user in users)
+
+    async def members(self, group: Group) -> frozenset[str] | None:
+        return self.known(group)
+
+
+async def execute(call: Call) -> None:
+    """Run the command."""
+    arguments = call.arguments
+    file = _read_policy(Path(arguments.file))
+    form = _read_call(Path(arguments.call))
+    people = _KnownPeople(form.world.usergroups)
+    question = _question(form, Path(arguments.call))
+    judged = await Rulebook(file).judge(
+        question, people.members, [one.ruling() for one in form.code]
+    )
+    shortage = shortage_of(judged, question.requesters, _known_groups(judged, people))
+    if arguments.json:
+        call.say(json.dumps(explained(judged, shortage), ensure_ascii=False, indent=2))
+    else:
+        call.say(in_words(judged, shortage))
+
+
+def _known_groups(judged: Judged, people: _KnownPeople) -> dict[str, frozenset[str]]:
+    groups = judged.ruling.groups if isinstance(judged.ruling, Terms) else {}
+    found = {name: people.known(group) for name, group in groups.items()}
+    return {name: members for name, members in found.items() if members is not None}
+
+
+def _question(form: CallForm, path: Path) -> PolicyQuestion:
+    tool = form.world.tools.get(form.tool)
+    if tool is None:
+        raise BotError(
+            f"{path}: it does not say what {form.tool} is; "
+            f'add "world": {{"tools": {{"{form.tool}": {{"tags": […], "risk": "…"}}}}}}'
+        )
+    return PolicyQuestion(
+        tool=ToolFacts(
+            name=form.tool, tags=tool.tags, risk=tool.risk, gate=tool.gate, schema=tool.schema_
+        ),
+        arguments=with_defaults(tool.schema_, form.args),
+        requesters=form.said,
+        channel=form.channel,
+        agent=form.agent,
+        gated=tool.gate != "none" or bool(form.code),
+    )
+
+
+def _read_policy(path: Path) -> PolicyFile:
+    try:
+        root, problems = read_source(path.read_bytes())
+        file, faults = read_structure(root)
+    except OSError as error:
+        raise BotError(f"{path} cannot be read: {error.strerror}") from error
+    except PolicyError as error:
+        raise BotError(error.text(str(path))) from error
+    if file is None or problems or faults:
+        raise BotError(PolicyError([*problems, *faults]).text(str(path)))
+    return file
+
+
+def _read_call(path: Path) -> CallForm:
+    try:
+        return CallForm.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise BotError(f"{path} cannot be read: {error.strerror}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "the call"
+        raise BotError(f"{path}: {place}: {first['msg']}") from error

@@ -1,0 +1,188 @@
+"""`countersign policy explain`: each rule, what settled it, and the ruling."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from bot.commands.cli import FAILED, main
+from tests.support.policies import CASES, POLICIES, WORLD
+
+TOOLS = {name: {**tool} for name, tool in WORLD["tools"].items()}
+
+
+def write(directory: Path, policy: object, call: dict[str, Any]) -> tuple[str, str]:
+    """Write a policy and a call; return their paths."""
+    file, request = directory / "policy.yaml", directory / "call.json"
+    file.write_text(policy if isinstance(policy, str) else yaml.safe_dump(policy))
+    request.write_text(json.dumps({"world": {"tools": TOOLS}, **call}))
+    return str(file), str(request)
+
+
+def printed(directory: Path, policy: object, call: dict[str, Any], *options: str) -> str:
+    """Run the command; return what it says."""
+    said: list[str] = []
+    argv = ["policy", "explain", *options, *write(directory, policy, call)]
+    assert main(argv, environ={}, say=said.append) == 0
+    return "\n".join(said)
+
+
+@pytest.mark.parametrize("name", ["C004", "C005"])
+def test_case(name: str, tmp_path: Path) -> None:
+    case = CASES[name]
+    *options, policy, call = case["args"][2:]
+    text = printed(
+        tmp_path,
+        POLICIES[policy.removesuffix(".yaml")],
+        CASES[call.removesuffix(".json")]["call"],
+        *options,
+    )
+    for word in case["expect"].get("says", ()):
+        assert word in text
+    wanted = case["expect"].get("json", {})
+    assert not wanted or wanted.items() <= json.loads(text).items()
+
+
+def test_it_says_what_settled_each_rule(tmp_path: Path) -> None:
+    call = {"tool": "refund", "args": {"order_id": "1", "amount": "7"}}
+    lines = printed(tmp_path, POLICIES["base"], call).splitlines()
+    assert lines == [
+        "read-only      false      tags: they are money",
+        "no-drop        false      tool: it is refund",
+        'tiny-refunds   undecided  amount le 5: it is a text: "7"',
+        'huge-refunds   undecided  amount gt 10000: it is a text: "7"',
+        'big-refunds    undecided  amount gt 500: it is a text: "7"',
+        "small-refunds  true",
+        "",
+        "denied by huge-refunds",
+        "  because    Too much.",
+    ]
+
+
+def test_it_says_who_is_asked_and_how_long(tmp_path: Path) -> None:
+    text = printed(tmp_path, POLICIES["base"], {"tool": "search", "args": {"query": "x"}})
+    assert text.endswith("allowed by read-only")
+    call = {"tool": "deploy", "args": {"service": "a", "version": "1", "env": "production"}}
+    lines = printed(tmp_path, POLICIES["base"], call).splitlines()
+    assert "people are asked by prod" in lines
+    assert "  needs      1 of sre (stage team)" in lines
+    assert "  needs      1 of leads (stage lead)" in lines
+    assert "  edited by  whoever may approve now" in lines
+    assert "  expires    8h after the request" in lines
+    assert "  reminders  15m, 45m, 1h45m" in lines
+    assert "  risk       high, confirmed" in lines
+
+
+def everything() -> dict[str, Any]:
+    """A policy that says all that can be said of an ask."""
+    ask = {
+        "approve": [{"from": ["duty", "here"]}],
+        "exclude": ["requesters", "editors"],
+        "edit": {"by": ["approvers", "requesters"]},
+        "reject": {"count": 2},
+        "on_expiry": "cancel_run",
+        "remind": "never",
+        "escalate": [{"after": "1h", "add": ["room"]}],
+        "reason": {"approve": "required", "reject": "required"},
+        "grants": {"max_time": "2h", "max_uses": 5, "vary": ["host"]},
+        "break_glass": {"by": ["room"], "alert": "C0ALERT"},
+    }
+    rotation = {"start": "2026-11-02T09:00", "every": "1w", "people": ["U0ADA"]}
+    return {
+        "version": 1,
+        "timezone": "Europe/Berlin",
+        "groups": {
+            "duty": {"rotation": rotation},
+            "here": {"here": True},
+            "room": {"channels": ["C0LEADS"]},
+        },
+        "rules": [],
+        "default": {"ask": ask},
+    }
+
+
+def test_it_says_all_that_a_rule_can_say(tmp_path: Path) -> None:
+    lines = printed(tmp_path, everything(), {"tool": "sql"}).splitlines()
+    for line in (
+        "    duty     on duty: U0ADA, by turns of 1w",
+        "    here     members of the thread's channel",
+        "    room     members of C0LEADS",
+        "  edited by  approvers and requesters",
+        "  rejected   by 2",
+        "  expires    8h after the request, which ends the run",
+        "  reminders  never",
+        "  later      after 1h, room for duty+here",
+        "  reasons    to approve and to reject",
+        "  grants     for 2h, 5 times, host may differ",
+        "  override   by room",
+    ):
+        assert line in lines
+
+
+@pytest.mark.parametrize(
+    ("usergroups", "said", "shortage"),
+    [
+        ({"S0SRE": ["U0ADA"]}, ["U0ADA"], "nobody is left"),
+        ({"S0SRE": ["U0ADA", "U0BEN"]}, ["U0ADA"], ""),
+        ({}, ["U0ADA"], ""),
+    ],
+)
+def test_it_says_when_nobody_can_decide(
+    usergroups: dict[str, list[str]], said: list[str], shortage: str, tmp_path: Path
+) -> None:
+    call = {
+        "tool": "sql",
+        "args": {"statement": "x"},
+        "said": said,
+        "world": {"tools": TOOLS, "usergroups": usergroups},
+    }
+    text = printed(tmp_path, POLICIES["one"], call)
+    assert ("can decide it" in text) is bool(shortage)
+    assert shortage in text
+
+
+def test_ids_of_code_that_are_nobodys_are_named(tmp_path: Path) -> None:
+    call = {"tool": "sql", "code": [{"rule": "ask", "approvers": ["U-OPS"]}]}
+    data = json.loads(printed(tmp_path, POLICIES["allow-all"], call, "--json"))
+    assert data["undecidable"] == "nobody has the id U-OPS"
+    assert data["rule"] == "code:ask"
+
+
+def test_a_denial_of_code_is_named(tmp_path: Path) -> None:
+    call = {"tool": "sql", "code": [{"rule": "stop", "deny": "No."}]}
+    data = json.loads(printed(tmp_path, POLICIES["one"], call, "--json"))
+    assert (data["effect"], data["rule"], data["reason"]) == ("deny", "code:stop", "No.")
+
+
+@pytest.mark.parametrize(
+    ("policy", "call", "fault"),
+    [
+        ("version: 1\nrules: [", {"tool": "sql"}, "not_yaml"),
+        ({"version": 1, "rules": []}, {"tool": "sql"}, "missing_key"),
+        (POLICIES["one"], {"tool": "unheard"}, "what unheard is"),
+        (POLICIES["one"], {"tool": "sql", "extra": 1}, "extra"),
+        (POLICIES["one"], {}, "tool"),
+    ],
+)
+def test_what_cannot_be_used_is_said(
+    policy: object,
+    call: dict[str, Any],
+    fault: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["policy", "explain", *write(tmp_path, policy, call)], environ={}) == FAILED
+    assert fault in capsys.readouterr().err
+
+
+def test_files_that_are_not_there_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, call = write(tmp_path, POLICIES["one"], {"tool": "sql"})
+    for paths in ([file, "no.json"], ["no.yaml", call]):
+        assert main(["policy", "explain", *paths], environ={}) == FAILED
+        assert "cannot be read" in capsys.readouterr().err
