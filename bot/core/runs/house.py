@@ -16,12 +16,13 @@ from typing import Protocol, assert_never
 from agents import Address
 from agents.core.digest import canonical_json
 from agents.policy.base import Allow, Ask, Deny, PolicyCall, Ruling
+from agents.policy.house import GATE_RULE
 from bot.core.audit import Act, note
 from bot.errors import DirectoryError
 from bot.people.passes import ThreadPass
 from bot.people.requesters import Requesters
 from bot.policy.judging.asking import AskingError, defaults_of
-from bot.policy.judging.coded import GATE, strangers, with_code
+from bot.policy.judging.coded import strangers, with_code
 from bot.policy.judging.evaluate import Rulebook
 from bot.policy.judging.merge import Permit, Refusal, Verdict
 from bot.policy.judging.world import Members, PolicyQuestion, ToolFacts
@@ -159,7 +160,7 @@ def _inside(
     base = defaults_of(rulebook.file, tool)
     if not base.stages and isinstance(file_alone, Terms):
         base = file_alone.model_copy(update={"rules": ()})
-    is_gate = isinstance(code, Ask) and code.rule == GATE and not code.approvers
+    is_gate = isinstance(code, Ask) and code.rule == GATE_RULE and not code.approvers
     rulings = () if is_gate else (code,)
     try:
         return with_code([Permit(())], rulings, gated=is_gate, defaults=lambda: base)
