@@ -6,6 +6,7 @@ BotError
     UserFacingError             str() is safe to show in Slack
         NotApproverError        this person may not do this
             NotSeenError        they have not opened what the card does not show
+            RefusalError        a vote or an edit that does not count, by the specification
         ApprovalClosedError     somebody, or the clock, decided first
         OutdatedCardError       what was shown is not what is on record
         UnknownApprovalError    no such approval in this workspace
@@ -59,7 +60,13 @@ class InvalidSettingsError(BotError):
 
 
 class UserFacingError(BotError):
-    """An error whose text may be shown to the person who clicked or typed."""
+    """An error whose text may be shown to the person who clicked or typed.
+
+    Attributes:
+        code: The name of the refusal on record; empty where it has none.
+    """
+
+    code = ""
 
 
 class NotApproverError(UserFacingError):
@@ -81,6 +88,8 @@ class NotSeenError(NotApproverError):
         button: The one that opens it.
     """
 
+    code = "not_seen"
+
     def __init__(self, what: str, button: str) -> None:
         super().__init__(
             f"{what}, and you have not looked at it; "
@@ -89,12 +98,29 @@ class NotSeenError(NotApproverError):
         self.button = button
 
 
+class RefusalError(NotApproverError):
+    """A vote, or an edit, that does not count.
+
+    Attributes:
+        code: The reason, as the audit names it.
+        detail: More of it, of the policy; may be empty.
+    """
+
+    def __init__(self, code: str, words: str, *, detail: str = "") -> None:
+        super().__init__(words)
+        self.args = (f"Nothing was done. {words} {detail}".rstrip(),)
+        self.code = code
+        self.detail = detail
+
+
 class ApprovalClosedError(UserFacingError):
     """Somebody, or the clock, decided first.
 
     Attributes:
         approval: The record as it stands.
     """
+
+    code = "closed"
 
     def __init__(self, approval: Approval) -> None:
         super().__init__(_closed_text(approval))
@@ -107,6 +133,8 @@ class OutdatedCardError(UserFacingError):
     Attributes:
         approval_id: Of what was shown; empty when it is not known.
     """
+
+    code = "outdated"
 
     def __init__(self, approval_id: str = "") -> None:
         super().__init__(
@@ -141,6 +169,8 @@ class DirectoryError(UserFacingError):
     Attributes:
         detail: What failed, for the log; not part of the text.
     """
+
+    code = "lookup_failed"
 
     def __init__(self, detail: str = "") -> None:
         super().__init__(

@@ -240,10 +240,11 @@ class ApprovalStore(Protocol):
     ) -> Approval:
         """Record a vote: with the votes, the stage, the count and the decision together.
 
-        One conditional write: the approval is pending, its `revision` still is the given one, and
-        `expires_ms > now_ms`. Sets the fields of `storage.codec.VOTED` to those of `changed`, those
-        of `storage.codec.RESTARTED`, too, if it `restarts` its reminders and escalation, `due_ms`
-        to `now_ms`, and `remind_ms` to None when it decides; adds one to `revision`.
+        One conditional write: the approval is pending, its `revision` still is the given one, its
+        `digest` is that of `changed`, and `expires_ms > now_ms`. Sets the fields of
+        `storage.codec.VOTED` to those of `changed`, those of `storage.codec.RESTARTED`, too, if it
+        `restarts` its reminders and escalation, `due_ms` to `now_ms`, and `remind_ms` to None when
+        it decides; adds one to `revision`.
 
         Args:
             changed: The approval as it is to be: pending, or decided by this vote.

@@ -7,28 +7,35 @@ repeated without harm, and the scheduler repeats what a crash left open.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from bot.clock import milliseconds
 from bot.core.attendance.visits import Attendance
-from bot.core.audit import note_opened, note_refusal
-from bot.core.unseen import Opened, guesses, has_opened, is_yes, with_opened
-from bot.core.withdrawals import Withdrawals
+from bot.core.audit import note_gone, note_opened, note_refusal, note_taken_back
+from bot.core.decisions.unseen import Opened, guesses, has_opened, is_yes, with_opened
+from bot.core.decisions.votes import Votes
+from bot.core.decisions.withdrawals import Withdrawals
 from bot.errors import (
     ApprovalClosedError,
     NotSeenError,
     OutdatedCardError,
+    RefusalError,
     UnknownApprovalError,
     UserFacingError,
 )
-from bot.people.access import Access, check_agreed_once, check_agreement
+from bot.people.access import Access
+from bot.people.census import Census
+from bot.people.in_force import NoPolicy, PolicyNow
+from bot.policy.ballot import REJECT
+from bot.policy.refusals import RefusalCode, VoteResult
 from bot.ports import Actor, Clock
 from bot.questions.base import check_decision
 from storage.base import Storage
 from storage.errors import RecordConflictError, RecordNotFoundError
-from storage.records import Approval, Decision, Status
+from storage.records import Approval, Decision, Kind, Status
 
 JUST_DECIDED = timedelta(seconds=5)
 """After a decision: whoever clicks then has not seen the card that is being drawn."""
@@ -44,6 +51,7 @@ class Approvals:
         clock: The time now.
         folded: Tells whether the card of a record leaves something out.
         attendance: Does what follows, and all that is due by the clock.
+        policy: The policy in force.
     """
 
     storage: Storage
@@ -51,9 +59,10 @@ class Approvals:
     clock: Clock
     folded: Callable[[Approval], bool]
     attendance: Attendance
+    policy: PolicyNow = field(default_factory=NoPolicy)
 
-    async def look(self, approval_id: str, actor: Actor, *, shown: str) -> Approval:
-        """Read an approval for a person who may decide it now.
+    async def find(self, approval_id: str, actor: Actor, *, shown: str) -> Approval:
+        """Read an approval that a person means to decide; who they are is not looked up yet.
 
         Args:
             approval_id: As carried by the button or the modal.
@@ -67,90 +76,174 @@ class Approvals:
             UnknownApprovalError: There is none, or it belongs to another workspace.
             ApprovalClosedError: Somebody, or the clock, decided first.
             OutdatedCardError: The person was shown something else than is on record.
-            NotApproverError: This person may not decide it.
-            DirectoryError: Who they are could not be looked up.
         """
         try:
             approval = await self.storage.approvals.get(approval_id)
         except RecordNotFoundError as error:
             raise UnknownApprovalError from error
-        try:
+        async with self._noting(approval, actor):
             self._check_pending(approval)
             if not shown or not approval.digest.startswith(shown):
                 raise OutdatedCardError(approval_id)
-            await self.access.check_decider(approval, actor)
-        except UserFacingError as error:
-            await self._note_refusal(approval, actor.user_id, error)
-            raise
         return approval
 
-    async def decide(self, approval: Approval, decision: Decision) -> Approval:
-        """Record a decision, once. Whoever calls has looked (`look`) with the same actor before.
+    async def look(self, approval_id: str, actor: Actor, *, shown: str) -> Approval:
+        """Read an approval for a person who may have a say in it now; see `find` and `check`."""
+        approval = await self.find(approval_id, actor, shown=shown)
+        await self.check(approval, actor)
+        return approval
+
+    async def check(self, approval: Approval, actor: Actor, *, choice: str = REJECT) -> None:
+        """Refuse a person who may not decide an approval, as they are known at this moment.
 
         Args:
-            approval: As read by `look`; the decision covers what that record shows.
+            approval: As read by `find`.
+            actor: Who it is.
+            choice: What they are about to choose.
+
+        Raises:
+            NotApproverError: This person may not decide it.
+            DirectoryError: Who they are could not be looked up.
+        """
+        async with self._noting(approval, actor):
+            if approval.kind is Kind.QUESTION:
+                await self.access.check_decider(approval, actor)
+            else:
+                await self.votes.check(approval, actor, choice=choice)
+
+    async def check_editor(self, approval: Approval, actor: Actor) -> None:
+        """Refuse a person who may not edit the call of an approval, as they are known now.
+
+        Raises:
+            NotApproverError: This person may not edit it.
+            DirectoryError: Who they are could not be looked up.
+        """
+        async with self._noting(approval, actor):
+            self._check_pending(approval)
+            await self.votes.check_editor(approval, actor)
+
+    async def decide(
+        self, approval: Approval, decision: Decision, actor: Actor | None = None
+    ) -> Approval:
+        """Record a person's choice, once: an answer, or a vote, and what it decides.
+
+        Who they are is looked up here; but for a question, of which `check` has done so.
+
+        Args:
+            approval: As read by `find`; the decision covers what that record shows.
             decision: What the person chose.
+            actor: Who it is; the person of the decision when None.
 
         Returns:
-            The approval as decided. `attend` does the rest.
+            The approval as stored: decided, or waiting for others. `follow_up` does the rest.
 
         Raises:
             ApprovalClosedError: Somebody, or the clock, was first.
             OutdatedCardError: The record has changed since it was read.
             InvalidInputError: The record takes no such answer.
-            NotApproverError: The person has agreed to the call already, or has made what it is
-                about; they can reject it all the same.
+            NotApproverError: The vote does not count: see `RefusalError`.
             NotSeenError: It is a yes, and the person has not opened what the card does not show.
+            DirectoryError: It could not be looked up whether it counts.
         """
-        check_decision(approval, decision)
-        if is_yes(approval, decision):
-            await self.check_seen(approval, decision.by)
-        try:
-            check_agreement(approval, decision)
-        except UserFacingError as error:
-            await self._note_refusal(approval, decision.by, error)
-            raise
-        try:
-            return await self.storage.approvals.decide(
-                approval.approval_id, decision, digest=approval.digest
-            )
-        except RecordConflictError as error:
-            raise await self._lost(approval, decision.by) from error
+        actor = actor or Actor(user_id=decision.by, team_id="")
+        async with self._noting(approval, actor):
+            check_decision(approval, decision)
+            if approval.kind is not Kind.QUESTION:
+                return await self.votes.cast(approval, decision, actor)
+            if is_yes(approval, decision):
+                self._check_seen(approval, decision.by)
+            try:
+                return await self.storage.approvals.decide(
+                    approval.approval_id, decision, digest=approval.digest
+                )
+            except RecordConflictError as error:
+                raise await self._why_lost(approval) from error
 
-    async def rebind(self, approval: Approval, changed: Approval, *, by: str) -> Approval:
-        """Record that a call was edited, and who is asked about it now; it waits on.
-
-        Args:
-            approval: As read by `look`.
-            changed: As it is to be.
-            by: Who edited.
+    async def take_back(self, approval_id: str, actor: Actor) -> Approval:
+        """Remove a person's own vote, while others still have to decide.
 
         Returns:
-            The approval as stored. `attend` does the rest.
+            The approval as stored. `follow_up` does the rest.
+
+        Raises:
+            UserFacingError: They have no vote there, or it is decided.
+        """
+        try:
+            approval = await self.storage.approvals.get(approval_id)
+        except RecordNotFoundError as error:
+            raise UnknownApprovalError from error
+        async with self._noting(approval, actor):
+            stored, vote = await self.votes.take_back(approval, actor)
+        await note_taken_back(self.storage.audit, stored, self.clock(), vote=vote)
+        return stored
+
+    async def rebind(self, approval: Approval, changed: Approval, *, actor: Actor) -> Approval:
+        """Record that a call was edited, and who is asked about it now.
+
+        Args:
+            approval: As read by `find`.
+            changed: As it is to be.
+            actor: Who edited.
+
+        Returns:
+            The approval as stored. `follow_up` does the rest.
 
         Raises:
             ApprovalClosedError: Somebody, or the clock, was first.
             OutdatedCardError: The record has changed since it was read.
             NotSeenError: The editor has not opened what the card does not show.
         """
-        await self.check_seen(approval, by)
-        try:
-            check_agreed_once(approval, by)
-        except UserFacingError as error:
-            await self._note_refusal(approval, by, error)
-            raise
-        try:
-            return await self.storage.approvals.rebind(
-                changed, digest=approval.digest, now_ms=self.clock()
-            )
-        except RecordConflictError as error:
-            raise await self._lost(approval, by) from error
+        async with self._noting(approval, actor):
+            self._check_seen(approval, actor.user_id)
+            try:
+                return await self.storage.approvals.rebind(
+                    changed, digest=approval.digest, now_ms=self.clock()
+                )
+            except RecordConflictError as error:
+                raise await self._why_lost(approval) from error
 
-    async def _lost(self, approval: Approval, by: str) -> UserFacingError:
-        """Why somebody else was first; that this person was refused is put on record."""
-        refusal = await self._why_refused(approval.approval_id)
-        await self._note_refusal(approval, by, refusal)
-        return refusal
+    @property
+    def votes(self) -> Votes:
+        """The votes on what people decide under terms."""
+        return Votes(
+            approvals=self.storage.approvals,
+            census=Census(self.access.directory, self.policy, self.clock),
+            policy=self.policy,
+            clock=self.clock,
+            unseen=self.unseen,
+            gone=self._note_gone,
+        )
+
+    @asynccontextmanager
+    async def _noting(self, approval: Approval, actor: Actor) -> AsyncIterator[None]:
+        """Put a refusal on record; what a rule denies by now is over with it (2.11)."""
+        try:
+            yield
+        except UserFacingError as error:
+            at_ms, by = self.clock(), actor.user_id
+            await note_refusal(self.storage.audit, approval, at_ms, by=by, error=error)
+            if error.code == RefusalCode.RULE_DENIES and isinstance(error, RefusalError):
+                await self._deny(approval, error.detail)
+            raise
+
+    async def _deny(self, approval: Approval, why: str) -> None:
+        """End what the policy in force denies; somebody else may have been quicker."""
+        decision = Decision(
+            status=Status.DENIED,
+            by="",
+            at_ms=self.clock() + 1,  # after the refusal, wherever they are put in order
+            reason=why,
+            digest=approval.digest,
+        )
+        with suppress(RecordConflictError):
+            denied = await self.storage.approvals.decide(
+                approval.approval_id, decision, digest=approval.digest
+            )
+            await self.attendance.tell_thread(denied)
+
+    async def _note_gone(self, approval: Approval, result: VoteResult) -> None:
+        votes = (*result.dropped, *result.void)
+        await note_gone(self.storage.audit, approval, self.clock(), votes=votes)
 
     async def check_seen(self, approval: Approval, user_id: str) -> None:
         """Refuse who has not opened what the card of an approval does not show.
@@ -158,16 +251,23 @@ class Approvals:
         Raises:
             NotSeenError: They have not, or something else.
         """
+        async with self._noting(approval, Actor(user_id=user_id, team_id="")):
+            self._check_seen(approval, user_id)
+
+    def _check_seen(self, approval: Approval, user_id: str) -> None:
+        error = self.unseen(approval, user_id)
+        if error is not None:
+            raise error
+
+    def unseen(self, approval: Approval, user_id: str) -> NotSeenError | None:
+        """Say what a person has not opened that the card does not show; None for nothing."""
         if guesses(approval):
             what, needed, button = "a part of this is masked", Opened.CLEAR, "Reveal…"
         elif self.folded(approval):
             what, needed, button = "not all of this is on the card", Opened.DETAILS, "Details"
         else:
-            return
-        if not has_opened(approval, user_id, needed):
-            error = NotSeenError(what, button)
-            await self._note_refusal(approval, user_id, error)
-            raise error
+            return None
+        return None if has_opened(approval, user_id, needed) else NotSeenError(what, button)
 
     async def reveal(
         self, approval: Approval, user_id: str, show: Callable[[], Awaitable[None]]
@@ -203,13 +303,13 @@ class Approvals:
                 return
             approval = await store.get(approval.approval_id)
 
-    async def _why_refused(self, approval_id: str) -> UserFacingError:
-        """Why a decision was not taken, as the record says now."""
+    async def _why_lost(self, approval: Approval) -> UserFacingError:
+        """Why somebody else was first, as the record says now."""
         try:
-            self._check_pending(await self.storage.approvals.get(approval_id))
+            self._check_pending(await self.storage.approvals.get(approval.approval_id))
         except ApprovalClosedError as error:
             return error
-        return OutdatedCardError(approval_id)
+        return OutdatedCardError(approval.approval_id)
 
     @property
     def withdrawals(self) -> Withdrawals:
@@ -217,12 +317,14 @@ class Approvals:
         return Withdrawals(self.storage, self.clock)
 
     async def follow_up(self, approval: Approval) -> None:
-        """Do what follows a decision: wake the thread, at once, and then attend to the card.
+        """Do what follows a vote or a decision: the audit, a wake of the thread, and the card.
 
         The wake needs no lease: a process that died with the card's lease does not keep the agent
         waiting.
         """
-        if approval.open and not approval.run_json:
+        if approval.status is Status.PENDING:
+            await self.attendance.note_votes(approval)
+        elif approval.open and not approval.run_json:
             await self.attendance.tell_thread(approval)
         await self.attendance.attend(approval.approval_id, is_told=True)
 
@@ -241,10 +343,5 @@ class Approvals:
             await self.attendance.redraw(approval_id)
 
     def _check_pending(self, approval: Approval) -> None:
-        if approval.status is not Status.PENDING:
+        if approval.status is not Status.PENDING or self.clock() >= approval.expires_ms:
             raise ApprovalClosedError(approval)
-        if self.clock() >= approval.expires_ms:
-            raise ApprovalClosedError(approval)
-
-    async def _note_refusal(self, approval: Approval, by: str, error: UserFacingError) -> None:
-        await note_refusal(self.storage.audit, approval, self.clock(), by=by, why=str(error))

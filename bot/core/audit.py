@@ -12,12 +12,17 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from agents.core.observers import WorkStarting
+from bot.errors import UserFacingError
+from bot.people.terms_of import ballot_of, is_allowed_by_rule
+from bot.policy.ballot import CastVote
+from bot.policy.terms import TermsError
 from bot.questions.form import ask_of
 from bot.redaction.call import NO_NAMES, Names, mask_data
 from bot.redaction.mask import mask
 from storage.base import AuditStore
 from storage.records import Approval, AuditEntry, Decision, Status
 
+NO_VOTES = "[]"
 _LONGEST = 4_000
 """Characters of one text of the evidence. The whole of it is in the record that it comes from."""
 
@@ -180,7 +185,7 @@ def request_entry(approval: Approval) -> AuditEntry:
 
 async def note_decision(store: AuditStore, approval: Approval, decision: Decision) -> None:
     """Put on record how an approval ended: by whom, and what exactly the decision covers."""
-    await store.append(decision_entry(approval, decision))
+    await store.append_all([*vote_entries(approval), decision_entry(approval, decision)])
 
 
 def decision_entry(approval: Approval, decision: Decision) -> AuditEntry:
@@ -190,7 +195,7 @@ def decision_entry(approval: Approval, decision: Decision) -> AuditEntry:
     """
     is_edited = bool(approval.edited_by)
     return entry_of(
-        _act_of(decision),
+        _act_of(approval, decision),
         key=f"{approval.approval_id}:{decision.at_ms}",
         at_ms=decision.at_ms,
         about=approval,
@@ -212,18 +217,22 @@ def decision_entry(approval: Approval, decision: Decision) -> AuditEntry:
     )
 
 
-def _act_of(decision: Decision) -> Act:
-    match decision.status:
-        case Status.EXPIRED:
-            return Act.EXPIRED
-        case Status.WITHDRAWN:
-            return Act.WITHDRAWN
-        case Status.UNDECIDABLE:
-            return Act.UNDECIDABLE
-        case Status.CANCELLED if not decision.by:
-            return Act.CANCELLED
-        case _:
-            return Act.DECIDED
+_ENDS = {
+    Status.EXPIRED: Act.EXPIRED,
+    Status.WITHDRAWN: Act.WITHDRAWN,
+    Status.UNDECIDABLE: Act.UNDECIDABLE,
+    Status.SUPERSEDED: Act.SUPERSEDED,
+    Status.DENIED: Act.DENIED,
+}
+"""Ends that are no decision of people about what was asked."""
+
+
+def _act_of(approval: Approval, decision: Decision) -> Act:
+    if decision.status is Status.CANCELLED and not decision.by:
+        return Act.CANCELLED
+    if is_allowed_by_rule(approval):
+        return Act.ALLOWED
+    return _ENDS.get(decision.status, Act.DECIDED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,7 +268,7 @@ def vote_entry(
     """The entry that says how somebody voted, and why that counts.
 
     Args:
-        approval: As it is with the vote: its revision tells apart the votes of one person.
+        approval: As it is with the vote.
         choice: `approve`, `reject`, or how a doubt is settled.
         evidence: The grounds; all of them are kept, also where they are empty.
         by: Whose vote.
@@ -268,7 +277,7 @@ def vote_entry(
     """
     return entry_of(
         Act.VOTED,
-        key=f"{approval.approval_id}:{approval.revision}:{by}",
+        key=f"{approval.approval_id}:{by}:{at_ms}",
         at_ms=at_ms,
         about=approval,
         by=by,
@@ -283,6 +292,76 @@ def vote_entry(
         digest=evidence.digest or None,
         ruling=evidence.ruling or None,
         file=evidence.file or None,
+    )
+
+
+def vote_entries(approval: Approval) -> list[AuditEntry]:
+    """The entries of all present votes; those that are on record stay as they are."""
+    if approval.votes_json == NO_VOTES:
+        return []
+    try:
+        ballot = ballot_of(approval)
+    except TermsError:  # of another release, which noted them when they were cast
+        return []
+    ruling = ballot.terms.digest
+    return [
+        vote_entry(
+            approval,
+            vote.choice,
+            VoteEvidence(
+                payload="",
+                person={"user": vote.by, "is_active_member": True},
+                groups=vote.groups,
+                groups_read_ms=vote.at_ms,
+                shown=vote.digest,
+                digest=vote.digest,
+                ruling=ruling,
+                file=approval.policy_file,
+                for_id=vote.on_behalf_of,
+            ),
+            by=vote.by,
+            at_ms=vote.at_ms,
+            note=vote.note,
+        )
+        for vote in ballot.votes
+    ]
+
+
+async def note_gone(
+    store: AuditStore, approval: Approval, at_ms: int, *, votes: Sequence[CastVote]
+) -> None:
+    """Put on record that votes do not count any more; before they are removed."""
+    await store.append_all(
+        [
+            entry_of(
+                Act.VOTE_DROPPED,
+                key=f"{approval.approval_id}:{vote.by}:{vote.at_ms}",
+                at_ms=at_ms,
+                about=approval,
+                by=vote.by,
+                behalf_of=vote.on_behalf_of,
+                choice=vote.choice,
+                digest=vote.digest,
+            )
+            for vote in votes
+        ]
+    )
+
+
+async def note_taken_back(
+    store: AuditStore, approval: Approval, at_ms: int, *, vote: CastVote
+) -> None:
+    """Put on record that somebody removed their vote."""
+    await note(
+        store,
+        Act.TAKEN_BACK,
+        key=f"{approval.approval_id}:{vote.by}:{vote.at_ms}",
+        at_ms=at_ms,
+        about=approval,
+        by=vote.by,
+        behalf_of=vote.on_behalf_of,
+        choice=vote.choice,
+        digest=vote.digest,
     )
 
 
@@ -308,6 +387,16 @@ async def note_edit(store: AuditStore, before: Approval, after: Approval, at_ms:
     )
 
 
+async def note_edit_refusal(
+    store: AuditStore, approval: Approval, at_ms: int, *, by: str, code: str, why: str
+) -> None:
+    """Put on record that an edit was not taken: the card and its votes stay as they are."""
+    key = f"{approval.approval_id}:{by}:{at_ms}"
+    await note(
+        store, Act.EDIT_REFUSED, key=key, at_ms=at_ms, about=approval, by=by, why=why, code=code
+    )
+
+
 def resume_entries(
     decided: Iterable[Approval], at_ms: int, *, is_noted: Callable[[Approval], bool]
 ) -> list[AuditEntry]:
@@ -315,7 +404,7 @@ def resume_entries(
     found: list[AuditEntry] = []
     for one in decided:
         if one.decision is not None and not is_noted(one):
-            found.append(decision_entry(one, one.decision))
+            found += [*vote_entries(one), decision_entry(one, one.decision)]
         found.append(
             entry_of(
                 Act.RESUMED, key=one.approval_id, at_ms=at_ms, about=one, status=str(one.status)
@@ -373,11 +462,12 @@ async def note_opened(
 
 
 async def note_refusal(
-    store: AuditStore, approval: Approval, at_ms: int, *, by: str, why: str
+    store: AuditStore, approval: Approval, at_ms: int, *, by: str, error: UserFacingError
 ) -> None:
     """Put on record that somebody's click or form decided nothing."""
     key = f"{approval.approval_id}:{by}:{at_ms}"
-    await note(store, Act.REFUSED, key=key, at_ms=at_ms, about=approval, by=by, why=why)
+    why, code = str(error), error.code
+    await note(store, Act.REFUSED, key=key, at_ms=at_ms, about=approval, by=by, why=why, code=code)
 
 
 async def note_undeliverable(

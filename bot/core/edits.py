@@ -1,9 +1,10 @@
-"""Edits: what becomes of a card whose call somebody has changed (I2, I13).
+"""Edits: what becomes of a card whose call somebody has changed (I2, I13; 2.8).
 
-After an edit the whole ruling is worked out anew. What the rules deny is refused while the form
-is still open. Under the same ruling, the edit is the editor's approval. Under another one, the same
-card is bound to it, in one conditional write, and asks those who have to agree now. The runtime
-works out the ruling once more before anything runs.
+After an edit the whole ruling is worked out anew. What the rules deny is refused while the form is
+still open, and so is what nobody could ever complete. Otherwise the same card is bound to the new
+call and ruling, in one conditional write: all votes are void, and the edit is the vote of who made
+it, where the rule has a slot for them. The runtime works out the ruling once more before anything
+runs.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from dataclasses import dataclass, replace
 
 from agents.gates.rulings import Judgement
 from bot.core.approvals import Approvals
-from bot.core.audit import note_edit
+from bot.core.audit import note_edit, note_edit_refusal
 from bot.errors import plain_words
 from bot.people.outlook import Outlook
 from bot.people.requesters import editors_of
-from bot.ports import CheckedCall, Clock
+from bot.ports import Actor, CheckedCall, Clock
+from bot.questions.base import check_decision
 from bot.questions.form import edited_digest, in_order
 from bot.questions.record import Rules, rebound, unknown_names
 from storage.base import Storage
@@ -41,15 +43,20 @@ class Edits:
     clock: Clock
 
     async def edit(
-        self, approval: Approval, call: CheckedCall, judgement: Judgement | None, *, by: str
+        self,
+        approval: Approval,
+        call: CheckedCall,
+        judgement: Judgement | None,
+        *,
+        actor: Actor,
     ) -> Approval | str:
-        """Record an edit. Whoever calls has looked (`Approvals.look`) with the same person before.
+        """Record an edit.
 
         Args:
             approval: Pending, as it was shown.
             call: The call with its new arguments, which are others than those that were shown.
             judgement: What the rules say of it; None when that is not known before it is resumed.
-            by: Who edited.
+            actor: Who edited.
 
         Returns:
             The approval, decided or waiting for others; or why the rules do not let it run.
@@ -58,51 +65,74 @@ class Edits:
             ApprovalClosedError: Somebody, or the clock, decided first.
             OutdatedCardError: Somebody edited first.
             InvalidInputError: The record takes no such answer.
+            NotApproverError: This person may not edit it.
+            DirectoryError: Who they are could not be looked up.
         """
+        await self.approvals.check_editor(approval, actor)
+        check_decision(approval, _edit_of(approval, call, by=actor.user_id))
         if judgement is not None and judgement.denied:
-            return judgement.denied
-        if self._is_approval(approval, judgement):
-            decision = Decision(
-                status=Status.APPROVED,
-                by=by,
-                at_ms=self.clock(),
-                arguments_json=in_order(call.arguments),
-                digest=edited_digest(approval, call.arguments),
-                title=call.title,
-                preview=call.preview,
-            )
-            return await self.approvals.decide(approval, decision)
-        return await self._ask_others(approval, call, judgement, by)
+            return await self._refused(approval, actor, "rule_denies", judgement.denied)
+        changed = self._changed(approval, call, judgement, by=actor.user_id)
+        decision = _approval_of(changed, call, by=actor.user_id)
+        if judgement is not None and judgement.info is None:  # a rule allows it: nobody is asked
+            changed = replace(changed, status=decision.status, decision=decision, remind_ms=None)
+        else:
+            unknown = unknown_names(judgement.info if judgement is not None else None)
+            outlook = Outlook(self.approvals.access.directory, self.rules.channels)
+            changed = await outlook.prepare(changed, unknown=unknown)
+            if changed.decision is not None:
+                why = f"nobody could decide this: {plain_words(changed.decision.reason)}"
+                return await self._refused(approval, actor, "undecidable", why)
+            changed = await self.approvals.votes.count_editor(changed, actor, decision)
+        kept = await self.approvals.rebind(approval, changed, actor=actor)
+        await note_edit(self.storage.audit, approval, kept, self.clock())
+        return kept
 
-    def _is_approval(self, approval: Approval, judgement: Judgement | None) -> bool:
-        """Whether the edit is the editor's approval, too: nobody else has to agree."""
-        if judgement is None:
-            return not approval.editors_excluded
-        if judgement.info is None:
-            return True
-        is_same = judgement.info.ruling == approval.ruling_json
-        excluded = judgement.info.exclude_editors or self.rules.exclude_editors
-        return is_same and not excluded and not approval.editors_excluded
+    async def _refused(self, approval: Approval, actor: Actor, code: str, why: str) -> str:
+        now, by = self.clock(), actor.user_id
+        await note_edit_refusal(self.storage.audit, approval, now, by=by, code=code, why=why)
+        return why
 
-    async def _ask_others(
-        self, approval: Approval, call: CheckedCall, judgement: Judgement | None, by: str
-    ) -> Approval | str:
+    def _changed(
+        self, approval: Approval, call: CheckedCall, judgement: Judgement | None, *, by: str
+    ) -> Approval:
+        """The approval as the edit makes it, without votes, reminders and escalation of before."""
         now = self.clock()
         info = judgement.info if judgement is not None else None
         if info is not None:
             changed = rebound(approval, info, self.rules, by=by, now_ms=now)
         else:
             changed = _same_people(approval, call, by=by, now_ms=now)
-        outlook = Outlook(self.approvals.access.directory, self.rules.channels)
-        changed = await outlook.prepare(
-            replace(changed, editors_json=_editors(approval, by), escalated_ms=None, stuck=""),
-            unknown=unknown_names(info),
+        return replace(
+            changed,
+            editors_json=_editors(approval, by),
+            votes_json="[]",
+            stage=0,
+            steps=0,
+            ladder_ms=now,
+            claim_json="",
+            escalated_ms=None,
+            stuck="",
         )
-        if changed.decision is not None:
-            return f"nobody could decide this: {plain_words(changed.decision.reason)}"
-        kept = await self.approvals.rebind(approval, changed, by=by)
-        await note_edit(self.storage.audit, approval, kept, now)
-        return kept
+
+
+def _edit_of(approval: Approval, call: CheckedCall, *, by: str) -> Decision:
+    """The edit as an answer, to see whether the record takes it at all."""
+    digest, arguments = edited_digest(approval, call.arguments), in_order(call.arguments)
+    return Decision(status=Status.APPROVED, by=by, at_ms=0, arguments_json=arguments, digest=digest)
+
+
+def _approval_of(changed: Approval, call: CheckedCall, *, by: str) -> Decision:
+    """The editor's approval of the call as they made it."""
+    return Decision(
+        status=Status.APPROVED,
+        by=by,
+        at_ms=changed.ladder_ms,
+        arguments_json=changed.arguments_json,
+        digest=changed.digest,
+        title=call.title,
+        preview=call.preview,
+    )
 
 
 def _editors(approval: Approval, by: str) -> str:

@@ -11,8 +11,8 @@ from decimal import Decimal, InvalidOperation
 
 from bot.core.approvals import Approvals
 from bot.core.audit import Act, note
+from bot.core.decisions.withdrawals import looks_like_withdrawal
 from bot.core.outbox import Outbox
-from bot.core.withdrawals import looks_like_withdrawal
 from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError
 from bot.people.access import Access
 from bot.people.passes import ThreadPass

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from bot.config.values import CHANNEL
 from bot.errors import NotApproverError
+from bot.people.census import is_home
 from bot.people.requesters import editors_of, is_requester
 from bot.ports import EXCLUDED, Actor, Directory, Person
 from storage.records import Approval, Decision, Kind, Status
@@ -151,7 +152,7 @@ def _checked(person: Person, actor: Actor, team_id: str) -> Person:
         raise NotApproverError("this account is deactivated")
     if person.is_bot:
         raise NotApproverError("apps cannot do this; a person has to")
-    if person.is_external or not _is_home(actor, person, team_id):
+    if person.is_external or not is_home(actor, person, team_id):
         raise NotApproverError("this is only for people of this workspace")
     if person.is_guest:
         raise NotApproverError("guests cannot do this")
@@ -160,10 +161,3 @@ def _checked(person: Person, actor: Actor, team_id: str) -> Person:
 
 def _names(text: str) -> list[str]:
     return [name for name in json.loads(text) if isinstance(name, str)]
-
-
-def _is_home(actor: Actor, person: Person, team_id: str) -> bool:
-    if actor.team_id and actor.team_id == team_id:
-        return True
-    # On Enterprise Grid a payload may name no team; then what Slack says of the user counts.
-    return not actor.team_id and person.team_id == team_id

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from bot.policy.matching import Matching, match
 from bot.policy.standing import Right, Rights, Standing, either, every
@@ -43,6 +44,7 @@ class CastVote:
         group: The only group by which a delegated right counts; empty for all.
         note: The reason given.
         result: Of a doubt: what came of the call, in the words that all must agree on.
+        groups: Names of the groups by which it counted when it was cast: evidence, and shown.
     """
 
     by: str
@@ -55,6 +57,7 @@ class CastVote:
     group: str = ""
     note: str = ""
     result: str = ""
+    groups: tuple[str, ...] = ()
 
     @property
     def right(self) -> Right:
@@ -81,9 +84,8 @@ class CastVote:
         """Whether each value has its type: one that was read may be damaged."""
         values = {name: getattr(self, name) for name in self.__slots__}
         numbers = [values.pop(name) for name in ("at_ms", "stage", "steps")]
-        return all(type(one) is int for one in numbers) and all(
-            type(one) is str for one in values.values()
-        )
+        texts = [*values.pop("groups"), *values.values()]
+        return all(type(one) is int for one in numbers) and all(type(one) is str for one in texts)
 
 
 _KEYS = {"on_behalf_of": "for"}
@@ -118,9 +120,10 @@ def read_votes(text: str) -> tuple[CastVote, ...]:
     return tuple(votes)
 
 
-def _vote(row: dict[str, object]) -> CastVote:
+def _vote(row: dict[str, Any]) -> CastVote:
     names = {short: name for name, short in _KEYS.items()}
-    vote = CastVote(**{names.get(key, key): value for key, value in row.items()})  # type: ignore[arg-type]
+    values = {names.get(key, key): value for key, value in row.items()}
+    vote = CastVote(**{**values, "groups": tuple(row.get("groups", ()))})
     if not vote.is_whole:
         raise TypeError(row)
     return vote

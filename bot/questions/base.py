@@ -27,6 +27,7 @@ from agents.core.cancel import CancelInfo
 from agents.core.codec import Json
 from agents.core.pending import Answerable
 from bot.errors import InvalidInputError
+from bot.policy.ballot import APPROVE, REJECT
 from bot.questions.form import AnswerForm, Form, add_form, arguments_of, ask_of, edited_digest
 from bot.redaction.call import Words, mask_call, mask_value
 from storage.records import Approval, Decision, Kind, Status
@@ -150,6 +151,14 @@ class RecordQuestion(ABC):
     def is_yes(self, decision: Decision) -> bool:
         """Whether a decision agrees to what the card shows."""
         return decision.status is Status.APPROVED
+
+    def choice(self, decision: Decision) -> tuple[str, str]:
+        """Return the choice that a decision votes for, and the answer that all must agree on."""
+        if decision.status in {Status.REJECTED, Status.CANCELLED}:
+            return REJECT, ""
+        if decision.answer_json:
+            return (APPROVE if self.is_yes(decision) else "answer"), decision.answer_json
+        return APPROVE, ""
 
     def can_agree(self) -> bool:
         """Whether there is an answer that agrees to what the card shows."""

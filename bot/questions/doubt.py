@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import ClassVar, cast
@@ -14,7 +15,7 @@ from bot.layout.blocks import Block, section
 from bot.layout.modals import MOST_ANSWER, Errors, Values, modal, named, read_text, text_input
 from bot.layout.parts import REASON, asked_by, said, spoken, spoken_title, stuck_words
 from bot.mrkdwn import utc
-from bot.questions.base import Brief
+from bot.questions.base import Brief, as_object
 from bot.questions.drawing import DecisionDraft, DrawnQuestion, OpenModal, Proposal, register
 from bot.questions.form import AnswerForm, Form, canonical
 from storage.records import Decision, Kind, Status
@@ -73,6 +74,11 @@ class DoubtQuestion(DrawnQuestion):
     def takes(self, decision: Decision) -> bool:  # noqa: ARG002 - our own buttons made it
         """Whatever the buttons made."""
         return True
+
+    def choice(self, decision: Decision) -> tuple[str, str]:
+        """Return what is said to be true; those who say that it ran must agree on its result."""
+        given = as_object(json.loads(decision.answer_json))
+        return str(given["choice"]), str(given.get("result") or "")
 
     def answer(self, info: object) -> DoubtResult:  # noqa: ARG002 - the record says it all
         """Return people's finding."""

@@ -273,6 +273,7 @@ def _under_ruling(info: CallInfo, rules: Rules) -> dict[str, Any]:
     """Return a record's fields for the ruling that people are asked under, and its history."""
     return {
         "ruling_json": info.ruling,
+        "terms_json": info.terms,
         "counted_json": json.dumps(info.counted),
         "editors_excluded": info.exclude_editors or rules.exclude_editors,
         "edited_by": info.edited_by,

@@ -63,7 +63,7 @@ class StepQuestion(CallQuestion):
             return StageResult(
                 proceed=is_yes, reason=self.reason, digest=decision.digest, by=decision.by
             )
-        return StateEdit(self._changes()) if is_yes and decision.arguments_json else self.verdict()
+        return StateEdit(self._changes()) if is_yes and self._edited else self.verdict()
 
     def form_values(self) -> dict[str, object]:
         """The part of the state that can be edited."""
@@ -88,8 +88,16 @@ class StepQuestion(CallQuestion):
         """The title names the step, whatever the state is."""
         return self.approval.title
 
+    @property
+    def _edited(self) -> str:
+        """The state that was agreed to, where somebody has edited it; else empty."""
+        rebound = self.approval.arguments_json if self.approval.original_json else ""
+        return self.decision.arguments_json or rebound
+
     def _changes(self) -> dict[str, object]:
-        before, after = self.arguments, json.loads(self.decision.arguments_json)
+        original = self.approval.original_json
+        before = json.loads(original) if original else self.arguments
+        after = json.loads(self._edited)
         return {
             name: value
             for name, value in after.items()

@@ -224,7 +224,7 @@ def build(
     )
     starts = Starts(
         storage=storage,
-        access=approvals.access,
+        votes=lambda: approvals.votes,
         clock=clock,
         max_age=rules.max_age,
         known=witness.watched,

@@ -93,7 +93,11 @@ class MongoApprovalStore:
     async def vote(
         self, changed: Approval, *, revision: int, now_ms: int, restarts: bool = False
     ) -> Approval:
-        where: Filter = {**_open(changed.approval_id, now_ms), "revision": revision}
+        where: Filter = {
+            **_open(changed.approval_id, now_ms),
+            "revision": revision,
+            "digest": changed.digest,
+        }
         update: Update = {"$set": {"due_ms": now_ms}, "$inc": {"revision": 1}}
         row = APPROVALS.encode(changed)
         for name in (*VOTED, *RESTARTED) if restarts else VOTED:

@@ -61,16 +61,16 @@ _VOTE = f"""
 UPDATE approvals
 SET {_set(VOTED)}, revision = revision + 1, due_ms = :now,
     remind_ms = CASE WHEN :status = 'pending' THEN remind_ms END
-WHERE approval_id = :approval_id AND status = 'pending' AND revision = :was AND expires_ms > :now
-    AND v = :v
+WHERE approval_id = :approval_id AND status = 'pending' AND revision = :was
+    AND digest = :digest AND expires_ms > :now AND v = :v
 RETURNING *
 """  # noqa: S608
 
 _VOTE_ANEW = f"""
 UPDATE approvals
 SET {_set((*VOTED, *RESTARTED))}, revision = revision + 1, due_ms = :now
-WHERE approval_id = :approval_id AND status = 'pending' AND revision = :was AND expires_ms > :now
-    AND v = :v
+WHERE approval_id = :approval_id AND status = 'pending' AND revision = :was
+    AND digest = :digest AND expires_ms > :now AND v = :v
 RETURNING *
 """  # noqa: S608
 

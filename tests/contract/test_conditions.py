@@ -54,7 +54,7 @@ WRITES = {
         lambda store, key, _: store.vote(
             an_approval(approval_id=key, votes_json='[{"by":"U2"}]'), revision=1, now_ms=NOW
         ),
-        "pending v",
+        "pending digest v",
     ),
     "rebind": the_write(
         lambda store, key, _: store.rebind(

@@ -101,7 +101,7 @@ NEAREST: dict[str, tuple[str, ...]] = {
     "bot/redaction/mask.py": (*_MASKS, "tests/unit/bot/redaction/test_call.py"),
     "bot/redaction/names.py": (*_MASKS, "tests/unit/bot/redaction/test_call.py"),
     "bot/redaction/places.py": (*_MASKS, "tests/unit/bot/redaction/test_call.py"),
-    "bot/core/unseen.py": ("tests/unit/bot/core/test_unseen.py",),
+    "bot/core/decisions/unseen.py": ("tests/unit/bot/core/test_unseen.py",),
     "storage/codec.py": (
         "tests/unit/storage/test_codec.py",
         "tests/contract/test_unreadable.py",

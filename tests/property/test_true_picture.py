@@ -15,7 +15,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
-from bot.core.unseen import Opened, guesses, has_opened, with_opened
+from bot.core.decisions.unseen import Opened, guesses, has_opened, with_opened
 from bot.layout.characters import is_unseen
 from bot.questions.form import AnswerForm, Form, ask_of
 from bot.redaction.call import PLAIN, Mask, mask_call, mask_value, masks_in, written

@@ -16,7 +16,7 @@ from cachetools import LRUCache
 from bot.clock import milliseconds
 from bot.core.attendance.drawing import Drawing, Visit
 from bot.core.attendance.reminders import Nudges
-from bot.core.audit import note_decision, note_escalation, note_request
+from bot.core.audit import note_decision, note_escalation, note_request, vote_entries
 from bot.core.work import ATTENDANCE, CARD_RETRY, LEASE, LOOK_PATIENCE, ClaimedWork
 from bot.errors import REFUSALS, DeliveryError
 from bot.observability.context import about
@@ -145,6 +145,12 @@ class Attendance:
         await self.storage.threads.wake(approval.thread_id, now_ms=self.clock())
         self.wake(approval.thread_id)
 
+    async def note_votes(self, approval: Approval) -> None:
+        """Put the present votes on record, where they are not yet."""
+        entries = vote_entries(approval)
+        if entries:
+            await self.storage.audit.append_all(entries)
+
     async def redraw(self, approval_id: str) -> None:
         """Draw a card once more, whatever it shows."""
         if await self.storage.approvals.redraw(approval_id, now_ms=self.clock()):
@@ -259,9 +265,7 @@ class Attendance:
     async def _attend_claimed(self, approval: Approval, visit: Visit) -> _Outcome:
         """Act on the record as claimed."""
         now, was_escalated = self.clock(), approval.escalated_ms is not None
-        # Whoever put it on record may have died right after.
-        if approval.drawn_revision == 0 and not visit.is_born:
-            await note_request(self.storage.audit, approval)
+        await self._make_up(approval, visit)
         if approval.status is Status.PENDING and now >= approval.expires_ms:
             approval = await self._expire(approval, now)
         approval = await self._escalate(approval, now)
@@ -281,6 +285,13 @@ class Attendance:
             return _Outcome(approval, due_ms, drawn=drawn)
         except DeliveryError as error:
             return self._later(approval, error)
+
+    async def _make_up(self, approval: Approval, visit: Visit) -> None:
+        """Put on record what somebody may have died before: that it was asked, and who voted."""
+        if approval.drawn_revision == 0 and not visit.is_born:
+            await note_request(self.storage.audit, approval)
+        if approval.status is Status.PENDING and not visit.is_told:
+            await self.note_votes(approval)
 
     async def _nudge(self, approval: Approval, now: int, *, look_first: bool) -> int | None:
         """See to the messages beside the card; return when it needs attention again.

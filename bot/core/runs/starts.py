@@ -19,10 +19,12 @@ from agents.core.scope import AskAgain, StartingCall
 from bot.clock import milliseconds
 from bot.config.durations import format_duration
 from bot.core.audit import note_lapse
+from bot.core.decisions.votes import Votes
 from bot.core.runs.outcome import Run, RunState, run_of
-from bot.errors import DirectoryError, NotApproverError
-from bot.people.access import Access
-from bot.ports import Actor, Clock
+from bot.errors import DirectoryError
+from bot.people.terms_of import terms_of
+from bot.policy.terms import TermsError
+from bot.ports import Clock
 from bot.questions.record import approval_id_of, deciders_of
 from storage.base import Storage
 from storage.errors import RecordNotFoundError
@@ -43,9 +45,9 @@ class Starts:
 
     Args:
         storage: Where records are kept.
-        access: Who may decide.
+        votes: Gives who looks at those again who were counted.
         clock: The time now.
-        max_age: How long after a decision its call may start.
+        max_age: How long after a decision its call may start, unless its rule says so.
         known: Gives the approvals of a turn that this process has read under the lease of its
             thread; of others the record is read.
         attend: Has a card drawn again, without waiting for it.
@@ -53,7 +55,7 @@ class Starts:
     """
 
     storage: Storage
-    access: Access
+    votes: Callable[[], Votes]
     clock: Clock
     max_age: timedelta
     known: Callable[[str], Sequence[Approval]]
@@ -94,12 +96,12 @@ class Starts:
             return "there is no record that it was approved"
         if any(_has_run(one) for one in approvals):  # part of the database is older than the rest
             return "it has run once with that decision"
-        decided_ms = max(times)
+        decided_ms, max_age = max(times), min(map(self._max_age, approvals))
         wait = RETRY
         while True:
             now = self.clock()
-            if _age(now, decided_ms) > milliseconds(self.max_age):
-                return f"it was decided, and could not start within {format_duration(self.max_age)}"
+            if _age(now, decided_ms) > milliseconds(max_age):
+                return f"it was decided, and could not start within {format_duration(max_age)}"
             try:
                 return await self._gone(approvals, now)
             except DirectoryError:
@@ -107,6 +109,15 @@ class Starts:
                 logger.warning("who approved cannot be looked up", extra={"action": "start_waits"})
                 await self.sleep(wait.total_seconds())
                 wait = min(wait * 2, timedelta(minutes=1))
+
+    def _max_age(self, approval: Approval) -> timedelta:
+        """How long after its decision a call may start: by its rule, or by the settings."""
+        if not approval.terms_json:
+            return self.max_age
+        try:
+            return timedelta(seconds=terms_of(approval).max_age_s)
+        except TermsError:
+            return timedelta(0)
 
     async def _gone(self, approvals: list[Approval], now: int) -> str:
         """Name the people who may not decide any more, in words; empty when all still may.
@@ -117,12 +128,9 @@ class Starts:
         for approval in approvals:
             decision = approval.decision
             is_fresh = decision is None or _age(now, decision.at_ms) <= milliseconds(FRESH)
-            if decision is None or is_fresh or approval.kind is Kind.QUESTION:
+            if is_fresh or approval.kind is Kind.QUESTION:
                 continue  # whoever fills in what is missing approves nothing
-            actor = Actor(user_id=decision.by, team_id=approval.team_id)
-            try:
-                await self.access.check_decider(approval, actor)
-            except NotApproverError:
+            if await self.votes().gone_since(approval):
                 return "who had approved it may not decide it any more"
         return ""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.core.withdrawals import said_of
+from bot.core.decisions.withdrawals import said_of
 from bot.layout.arguments import Budget, list_changes, read_object
 from bot.layout.blocks import Block, context, line, literal, mrkdwn, quote, rich, section
 from bot.layout.text import clip, show

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bot.core.unseen import guesses
-from bot.core.withdrawals import said_of
+from bot.core.decisions.unseen import guesses
+from bot.core.decisions.withdrawals import said_of
 from bot.layout.arguments import (
     Budget,
     Listed,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.core.unseen import guesses
+from bot.core.decisions.unseen import guesses
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, actions, context, mrkdwn, section
 from bot.layout.parts import stuck_words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bot.core.unseen import guesses
+from bot.core.decisions.unseen import guesses
 from bot.layout.arguments import Listed
 from bot.layout.blocks import Card, header, rich, section
 from bot.layout.parts import (

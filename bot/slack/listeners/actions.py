@@ -16,6 +16,7 @@ from bot.ports import Actor
 from bot.questions.drawing import DecisionDraft
 from bot.slack.cards import modals
 from bot.slack.listeners.context import OURS, ListenerContext, actor_of, address_of
+from storage.records import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +62,18 @@ async def _press(desk: ListenerContext, click: Click) -> None:
         await _withdraw(desk, click)  # the no of one who asked takes it back
         return
     question = await desk.question(click.about, click.actor, what="this button")
+    if question.approval.kind is Kind.QUESTION:
+        await desk.approvals.check(question.approval, click.actor)
     result = question.press(click.action_id)
     if isinstance(result, DecisionDraft):
         decided = await desk.record(question.approval, result, click.actor)
         thread_ts = decided.thread_ts
         desk.spawn(desk.follow_up(decided, address=click.address, thread_ts=thread_ts))
         return
+    if click.action_id == ActionId.EDIT:
+        await desk.approvals.check_editor(question.approval, click.actor)
+    elif question.approval.kind is not Kind.QUESTION:
+        await desk.approvals.check(question.approval, click.actor)
     if result.is_yes:
         await desk.approvals.check_seen(question.approval, click.actor.user_id)
     await desk.open_view(click.trigger_id, result.view)

@@ -101,7 +101,7 @@ class ListenerContext:
             raise DeliveryError("views.open", slack_fault(error)) from error
 
     async def question(self, about: Reference, actor: Actor, *, what: str) -> DrawnQuestion:
-        """Read the question that a person answers, as far as they may.
+        """Read the question that a person answers; whether they may is not looked up yet.
 
         Args:
             about: What the button or the form points to.
@@ -110,9 +110,9 @@ class ListenerContext:
 
         Raises:
             InvalidInputError: Nobody answers it.
-            UserFacingError: They may not, or it has changed or ended; see `Approvals.look`.
+            UserFacingError: It has changed or ended; see `Approvals.find`.
         """
-        approval = await self.approvals.look(about.approval_id, actor, shown=about.shown)
+        approval = await self.approvals.find(about.approval_id, actor, shown=about.shown)
         question = drawn_question(approval)
         if approval.kind not in question.kinds:
             raise InvalidInputError(what)
@@ -145,7 +145,7 @@ class ListenerContext:
             title=call.title if call is not None else "",
             preview=call.preview if call is not None else "",
         )
-        return await self.approvals.decide(approval, decision)
+        return await self.approvals.decide(approval, decision, actor)
 
     async def _completed(self, approval: Approval, draft: DecisionDraft) -> CheckedCall | None:
         """The call with what people chose; without words of its tool the choice counts, too."""

@@ -16,6 +16,7 @@ from bot.layout.modals import Errors, notice_modal, read_text
 from bot.ports import Actor
 from bot.questions.drawing import REASON, DecisionDraft, DrawnQuestion, Proposal
 from bot.slack.listeners.context import OURS, RECORDED, ListenerContext, actor_of
+from storage.records import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,8 @@ async def _submit(desk: ListenerContext, submission: Submission) -> Errors:
     if is_no and await desk.approvals.withdrawals.is_own(about.approval_id, actor):
         return await _withdraw(desk, submission)
     question = await desk.question(about, actor, what="this form")
+    if question.approval.kind is Kind.QUESTION:
+        await desk.approvals.check(question.approval, actor)
     result = question.submit(submission.modal_id, submission.values)
     if isinstance(result, Proposal):
         return await _propose(desk, question, result, actor)
@@ -95,11 +98,10 @@ async def _propose(
         desk.spawn(desk.approvals.follow_up(decided))
         return {}
     judgement = await desk.judge(approval, call.arguments)
-    edited = await desk.edits.edit(approval, call, judgement, by=actor.user_id)
+    edited = await desk.edits.edit(approval, call, judgement, actor=actor)
     if isinstance(edited, str):
         return question.refuse(edited)
-    follow = desk.approvals.follow_up(edited) if edited.decision else None
-    desk.spawn(follow or desk.approvals.attendance.attend(edited.approval_id))
+    desk.spawn(desk.approvals.follow_up(edited))
     return {}
 
 

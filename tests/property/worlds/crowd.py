@@ -191,7 +191,9 @@ class Crowd:
         edits = Edits(self.storage, self.office.approvals, self.office.rules, self.office.clock)
         judgement = await self.office.runner.judge(seen.checkpoint_id, seen.interrupt_id, arguments)
         yes = self._yes(who, seen, arguments)
-        edited = await edits.edit(seen, CheckedCall(arguments=arguments), judgement, by=who)
+        edited = await edits.edit(
+            seen, CheckedCall(arguments=arguments), judgement, actor=an_actor(who)
+        )
         if isinstance(edited, str):
             return await self.storage.approvals.get(seen.approval_id)
         if edited.decision is not None:

@@ -21,6 +21,7 @@ from agents.models import Turn
 from agents.tools.base import Tool
 from bot.core.approvals import Approvals
 from bot.core.attendance.visits import Attendance
+from bot.core.edits import Edits
 from bot.core.inbox import Incoming, ThreadInbox
 from bot.core.outbox import Outbox
 from bot.core.runs.history import ThreadHistory
@@ -32,8 +33,7 @@ from bot.core.threads import Threads
 from bot.core.turns import Turns
 from bot.observability.telemetry import NO_TELEMETRY, Telemetry
 from bot.people.access import Access
-from bot.ports import Actor
-from bot.questions.form import canonical, edited_digest
+from bot.ports import Actor, CheckedCall
 from bot.questions.record import Rules
 from bot.slack.cards.choose import is_folded
 from storage.base import Storage
@@ -128,7 +128,7 @@ class Office:
             streaming=True,
             before_start=Starts(
                 storage=self.storage,
-                access=self.access,
+                votes=lambda: self.approvals.votes,
                 clock=self.clock,
                 max_age=self.rules.max_age,
                 known=self.witness.watched,
@@ -289,32 +289,41 @@ class Office:
         edited: dict[str, object] | None = None,
         answers: str = "",
     ) -> Approval:
-        """What the listeners do for a click, and the work that follows."""
-        seen = await self.approvals.look(approval.approval_id, an_actor(by), shown=approval.digest)
-        decision = Decision(
-            status=status,
-            by=by,
-            at_ms=self.clock(),
-            reason=reason,
-            arguments_json=canonical(edited) if edited is not None else "",
-            answer_json=answers,
-            digest=edited_digest(seen, edited) if edited is not None else seen.digest,
-        )
-        decided = await self._record(seen, decision)
+        """What the listeners do for a click or a form, and the work that follows."""
+        actor = an_actor(by)
+        seen = await self.approvals.find(approval.approval_id, actor, shown=approval.digest)
+        if edited is not None:
+            decided = await self._edited(seen, edited, actor)
+        else:
+            if seen.kind is Kind.QUESTION:
+                await self.approvals.check(seen, actor)
+            decision = Decision(
+                status=status,
+                by=by,
+                at_ms=self.clock(),
+                reason=reason,
+                answer_json=answers,
+                digest=seen.digest,
+            )
+            decided = await self.approvals.decide(seen, decision, actor)
+        self.queue.spawn(self.approvals.follow_up(decided))
         await self.queue.run()
         return decided
 
     async def decide_meanwhile(self, approval: Approval, *, by: str) -> None:
         """Approve while a card is attended to: the work that follows waits for the end of that."""
-        seen = await self.approvals.look(approval.approval_id, an_actor(by), shown=approval.digest)
-        await self._record(
-            seen, Decision(status=Status.APPROVED, by=by, at_ms=self.clock(), digest=seen.digest)
-        )
-
-    async def _record(self, seen: Approval, decision: Decision) -> Approval:
-        decided = await self.approvals.decide(seen, decision)
+        actor = an_actor(by)
+        seen = await self.approvals.find(approval.approval_id, actor, shown=approval.digest)
+        decision = Decision(status=Status.APPROVED, by=by, at_ms=self.clock(), digest=seen.digest)
+        decided = await self.approvals.decide(seen, decision, actor)
         self.queue.spawn(self.approvals.follow_up(decided))
-        return decided
+
+    async def _edited(self, seen: Approval, arguments: dict[str, object], actor: Actor) -> Approval:
+        edits = Edits(self.storage, self.approvals, self.rules, self.clock)
+        call = CheckedCall(arguments=arguments)
+        edited = await edits.edit(seen, call, None, actor=actor)
+        assert isinstance(edited, Approval), edited
+        return edited
 
     def shown(self) -> list[str]:
         """The agent's texts in order."""

@@ -92,6 +92,8 @@ async def test_a_whole_story(storage: SqliteStorage) -> None:
         ("refused", ROSA),
         ("refused", ADA),
         ("reminded", ""),
+        ("edited", ADA),
+        ("voted", ADA),
         ("decided", ADA),
         ("resumed", ""),
         ("started", ""),
@@ -124,8 +126,12 @@ async def test_the_evidence(storage: SqliteStorage) -> None:
     assert (made.at_ms, made.actor_id) == (START_MS + 5000, ADA)
     assert made.detail["status"] == "approved"
     assert made.detail["edited"] == {"to": "Mia", "amount": 4, "how": "card"}
-    assert made.detail["shown"] == approval.digest
     assert made.detail["digest"] == decided.decision.digest != approval.digest
+    edited = await entry(storage, Act.EDITED)
+    assert edited.detail["shown"] == approval.digest
+    voted = await entry(storage, Act.VOTED)
+    assert (voted.actor_id, voted.detail["groups"]) == (ADA, ["approvers"])
+    assert voted.detail["digest"] == decided.decision.digest
 
     started = await entry(storage, Act.STARTED)
     assert started.detail["arguments"] == {"to": "Mia", "amount": 4, "how": "card"}
@@ -141,7 +147,7 @@ async def test_a_rejection(storage: SqliteStorage) -> None:
     await office.hear(ASK)
     await office.decide(await office.the_approval(), Status.REJECTED, reason="password: hunter2")
     assert [act for act, _ in await acts(storage)] == [
-        *("requested", "decided", "resumed", "answered_tool")
+        *("requested", "voted", "decided", "resumed", "answered_tool")
     ]
     made = await entry(storage, Act.DECIDED)
     assert made.detail["reason"] == f"password: {REDACTED}"
@@ -183,10 +189,13 @@ async def test_a_doubt_and_its_answer(storage: SqliteStorage) -> None:
     await heir.decide(doubt, Status.ANSWERED, answers=answer)
     told = await story(storage, thread_id=THREAD_ID)
     assert [one.action for one in told] == [
-        *("requested", "decided", "resumed", "started"),
-        *("requested", "decided", "resumed", "executed"),
+        *("requested", "voted", "decided", "resumed", "started"),
+        *("requested", "voted", "decided", "resumed", "executed"),
     ]
-    asked, answered = (one for one in told if one.approval_id == doubt.approval_id and one.actor_id)
+    asked, voted, answered = (
+        one for one in told if one.approval_id == doubt.approval_id and one.actor_id
+    )
+    assert voted.detail["choice"] == "ran"
     assert asked.detail["kind"] == answered.detail["kind"] == "doubt"
     assert answered.detail["answer"] == {
         "choice": "ran",
@@ -385,9 +394,9 @@ async def test_two_votes_of_one_person_are_two_entries(storage: SqliteStorage) -
         payload="p", person={}, groups=(), groups_read_ms=0, shown="", digest="", ruling=""
     )
     first = an_approval()
-    for approval in (first, replace(first, revision=first.revision + 1)):
+    for at_ms in (START_MS, START_MS + 1):
         for _ in range(2):  # once more after a crash
-            made = vote_entry(approval, "approve", bare, by=BEN, at_ms=START_MS)
+            made = vote_entry(first, "approve", bare, by=BEN, at_ms=at_ms)
             await storage.audit.append(made)
     assert len(await story(storage, thread_id=first.thread_id)) == 2
 
@@ -405,7 +414,7 @@ async def test_the_story_of_one_approval(storage: SqliteStorage) -> None:
     await office.decide(zoe, Status.REJECTED)
     told = await story(storage, approval_id=mia.approval_id)
     assert [one.action for one in told] == [
-        *("requested", "decided", "resumed", "started", "executed")
+        *("requested", "voted", "decided", "resumed", "started", "executed")
     ]
     assert "Zoe" not in str(told)
     with pytest.raises(RecordNotFoundError):

@@ -127,10 +127,10 @@ async def test_i12_why_an_edit_was_refused_is_on_record(storage: SqliteStorage) 
     changed = replace(approval, digest="d" * 64)
     counted = replace(approval, counted_json=f'["{ADA}"]')
     with pytest.raises(NotApproverError) as refused:
-        await office.approvals.rebind(counted, changed, by=ADA)
+        await office.approvals.check_editor(counted, an_actor(ADA))
     outdated = replace(approval, digest="e" * 64)
     with pytest.raises(OutdatedCardError) as late:
-        await office.approvals.rebind(outdated, changed, by=BEN)
+        await office.approvals.rebind(outdated, changed, actor=an_actor(BEN))
     assert await refusals(storage) == [(ADA, str(refused.value)), (BEN, str(late.value))]
     assert late.value.approval_id == approval.approval_id
 

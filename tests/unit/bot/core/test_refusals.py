@@ -278,8 +278,8 @@ async def test_an_attendance_is_timed_from_its_claim(
     async def slow(*_: object, **__: object) -> None:
         await asyncio.Event().wait()  # long before the card is drawn
 
-    tell = office.storage.audit.append
-    storage.audit.append = slow  # type: ignore[method-assign]
+    tell = office.storage.audit.append_all
+    storage.audit.append_all = slow  # type: ignore[method-assign]
     office.clock.forward(hours=9)  # it expires, and that is put on record before the card is drawn
     async with asyncio.timeout(5):
         await office.approvals.attendance.attend(approval.approval_id)
@@ -287,7 +287,7 @@ async def test_an_attendance_is_timed_from_its_claim(
     assert stored.leased_until_ms == 0
     assert stored.due_ms is not None
     assert stored.attempts >= 1
-    storage.audit.append = tell  # type: ignore[method-assign]
+    storage.audit.append_all = tell  # type: ignore[method-assign]
 
 
 def test_backoff_spreads_and_has_a_limit() -> None:

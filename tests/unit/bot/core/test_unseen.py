@@ -12,8 +12,8 @@ from agents import tool
 from agents.chat.agent import ChatModelAgent
 from agents.models import ScriptedModel, call, say
 from bot.core.audit import Act
+from bot.core.decisions.unseen import MOST_SEEN, Opened, guesses, has_opened, is_yes, with_opened
 from bot.core.story import story
-from bot.core.unseen import MOST_SEEN, Opened, guesses, has_opened, is_yes, with_opened
 from bot.errors import DeliveryError, NotSeenError
 from bot.layout.action_ids import ActionId
 from bot.questions.choice import selected_json

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from agents.models import call, say
+from bot.core.decisions.withdrawals import LONGEST_SAID, MOST_SAID, looks_like_withdrawal, said_of
 from bot.core.inbox import NO_TURN
 from bot.core.story import story
-from bot.core.withdrawals import LONGEST_SAID, MOST_SAID, looks_like_withdrawal, said_of
 from bot.errors import ApprovalClosedError, InvalidInputError, NotApproverError, OutdatedCardError
 from bot.layout.action_ids import ActionId
 from bot.slack.cards import card_for, withdrawal_card
@@ -93,7 +93,7 @@ async def test_any_requester_can_withdraw_and_nobody_else(storage: SqliteStorage
     name = (await office.the_approval()).approval_id
     withdrawals = office.approvals.withdrawals
 
-    with pytest.raises(NotApproverError, match="only people who asked"):
+    with pytest.raises(NotApproverError, match="Only people who asked"):
         await withdrawals.withdraw(name, an_actor(ADA), reason="")
     withdrawn = await withdrawals.withdraw(name, an_actor(ROSA), reason="")
 

@@ -149,7 +149,7 @@ class Desk:
         office = Office(storage, [], clock=self.clock, directory=self.directory)
         self.starts = Starts(
             storage=storage,
-            access=office.access,
+            votes=lambda: office.approvals.votes,
             clock=self.clock,
             max_age=RULES.max_age,
             known=lambda _: (),

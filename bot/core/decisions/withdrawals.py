@@ -11,8 +11,8 @@ from bot.core.audit import note_refusal
 from bot.errors import (
     ApprovalClosedError,
     InvalidInputError,
-    NotApproverError,
     OutdatedCardError,
+    RefusalError,
     UnknownApprovalError,
     UserFacingError,
 )
@@ -66,7 +66,7 @@ class Withdrawals:
 
         Raises:
             UnknownApprovalError: There is none.
-            NotApproverError: This person did not ask for it.
+            RefusalError: This person did not ask for it.
             ApprovalClosedError: Somebody, or the clock, decided first.
             InvalidInputError: It has begun to run.
         """
@@ -75,7 +75,7 @@ class Withdrawals:
             self._check(approval, actor)
         except UserFacingError as error:
             at_ms, by = self.clock(), actor.user_id
-            await note_refusal(self.storage.audit, approval, at_ms, by=by, why=str(error))
+            await note_refusal(self.storage.audit, approval, at_ms, by=by, error=error)
             raise
         return approval
 
@@ -89,9 +89,10 @@ class Withdrawals:
         if approval.kind is Kind.DOUBT:
             raise InvalidInputError("this button")
         if not is_requester(approval, actor.user_id):
-            raise NotApproverError(
-                "only people who asked for this can withdraw it. To stop it, use Reject, if you "
-                "may decide"
+            raise RefusalError(
+                "not_requester",
+                "Only people who asked for this can withdraw it. To stop it, use Reject, if you "
+                "may decide.",
             )
         if approval.status is not Status.PENDING or self.clock() >= approval.expires_ms:
             raise ApprovalClosedError(approval)

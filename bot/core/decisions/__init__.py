@@ -1,0 +1,1 @@
+"""Decisions: votes, withdrawals, and what somebody has to have seen before they agree."""

@@ -1,0 +1,460 @@
+"""Votes: judged by people as they are now, and put on record with what they decide (3.4 to 3.9)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+
+from bot.errors import (
+    ApprovalClosedError,
+    DirectoryError,
+    InvalidInputError,
+    NotSeenError,
+    OutdatedCardError,
+    RefusalError,
+    UserFacingError,
+)
+from bot.people.census import PATIENCE_S, Census
+from bot.people.in_force import PolicyNow
+from bot.people.terms_of import ballot_of
+from bot.policy.ballot import APPROVE, REJECT, STOPS, Ballot, CastVote, write_votes
+from bot.policy.refusals import Attempt, RefusalCode, VoteResult, judge_take_back, judge_vote
+from bot.policy.standing import REQUESTERS, Exclusion, Rights, Standing
+from bot.policy.terms import Terms, TermsError
+from bot.ports import Actor, Clock
+from bot.questions.base import question_of
+from storage.base import ApprovalStore
+from storage.errors import RecordConflictError, RecordFormatError
+from storage.records import SCHEMA_VERSION, Approval, Decision, Kind, Status
+
+APPROVERS = "approvers"
+"""In `editors`: whoever may approve now."""
+_TRIES = 20
+"""So many people may be quicker, one after the other, before somebody is asked to look again."""
+_NOTHING_AGAINST = frozenset(
+    {
+        RefusalCode.REASON_REQUIRED,
+        RefusalCode.NOT_SEEN,
+        RefusalCode.USED_UP,
+        RefusalCode.ALREADY_VOTED,
+        RefusalCode.NOT_NEEDED,
+    }
+)
+"""Refusals of a vote that say nothing against the right of its giver."""
+_MAYBE = frozenset({RefusalCode.NOT_APPROVER, RefusalCode.LOOKUP_FAILED})
+"""Refusals of which groups that were not looked up at first may know more."""
+
+Gone = Callable[[Approval, VoteResult], Awaitable[None]]
+"""Told of votes that do not count any more, before they are removed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Poll:
+    """A vote as it was judged.
+
+    Attributes:
+        approval: As read: the judgement is about this revision.
+        result: What became of the vote.
+        standing: The people, as looked up for it.
+        why_denied: Why the policy in force denies the call; empty when it does not.
+    """
+
+    approval: Approval
+    result: VoteResult
+    standing: Standing
+    why_denied: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Votes:
+    """Takes votes on what people decide under terms.
+
+    Args:
+        approvals: Where they are kept.
+        census: Looks people up.
+        policy: The policy in force.
+        clock: The time now.
+        unseen: Says what of a card somebody has not opened, and would agree to; None for nothing.
+        gone: Told of votes that do not count any more.
+    """
+
+    approvals: ApprovalStore
+    census: Census
+    policy: PolicyNow
+    clock: Clock
+    unseen: Callable[[Approval, str], NotSeenError | None]
+    gone: Gone
+
+    async def check(self, approval: Approval, actor: Actor, *, choice: str = REJECT) -> None:
+        """Refuse somebody who could not vote like this; to have voted already is no reason.
+
+        Args:
+            approval: As it was shown.
+            actor: Who it is.
+            choice: What they would say; people of all stages may reject.
+
+        Raises:
+            RefusalError: With the reason. Who asked for it withdraws it in place of a rejection.
+            DirectoryError: It could not be looked up.
+        """
+        attempt = Attempt(
+            by=actor.user_id,
+            choice=choice,
+            at_ms=self.clock(),
+            digest=approval.digest,
+            is_open=self._is_open(approval),
+        )
+        poll = await self._judged(approval, actor, attempt)
+        refusal = poll.result.refusal
+        rights = Rights(_ballot(approval).terms, poll.standing)
+        is_own = rights.exclusion(actor.user_id) is Exclusion.OWN_REQUEST
+        if is_own and (refusal is None or refusal is RefusalCode.NOT_APPROVER):
+            refusal = RefusalCode.OWN_REQUEST
+        if refusal is not None and refusal not in _NOTHING_AGAINST:
+            raise self._error(poll, refusal, actor)
+
+    async def check_editor(self, approval: Approval, actor: Actor) -> None:
+        """Refuse somebody who may not edit the call of an approval (1.16, `edit`).
+
+        Raises:
+            RefusalError: With the reason.
+            DirectoryError: It could not be looked up.
+        """
+        terms = _ballot(approval).terms
+        standing = await self.census.take(
+            approval, terms, people=[actor], groups=_editing_groups(terms)
+        )
+        problem = standing.people.get(actor.user_id)
+        if problem is not None:
+            raise _refused(RefusalCode(problem.value))
+        may = _may_edit(terms, standing, actor.user_id)
+        if may is None or actor.user_id not in standing.people:
+            raise DirectoryError("an edit")
+        if may:
+            return
+        if not _approvers_edit(terms) or actor.user_id in standing.counted:
+            raise _refused(RefusalCode.NOT_EDITOR)
+        try:
+            await self.check(approval, actor, choice=APPROVE)
+        except RefusalError as error:
+            if error.code != RefusalCode.OWN_EDIT:  # who has edited it may do so again
+                raise _refused(RefusalCode.NOT_EDITOR) from error
+
+    async def cast(self, approval: Approval, decision: Decision, actor: Actor) -> Approval:
+        """Put a vote on record, and the decision with it if it was the last that was needed.
+
+        Args:
+            approval: As it was shown.
+            decision: What the person chose.
+            actor: Who it is.
+
+        Returns:
+            The approval as stored: decided, or waiting for others.
+
+        Raises:
+            UserFacingError: The vote does not count. Votes of people who may no longer decide are
+                gone all the same.
+        """
+        if decision.arguments_json:  # an edit: it is another call, and voids all votes
+            raise InvalidInputError("this form")
+        choice, answer = question_of(approval).choice(decision)
+        for _ in range(_TRIES):
+            attempt = Attempt(
+                by=actor.user_id,
+                choice=choice,
+                at_ms=decision.at_ms,
+                digest=approval.digest,
+                note=decision.reason,
+                result=answer,
+                is_open=self._is_open(approval),
+                has_seen=choice in STOPS or self.unseen(approval, actor.user_id) is None,
+            )
+            poll = await self._judged(approval, actor, attempt)
+            try:
+                stored = await self._record(poll, decision)
+            except RecordConflictError:
+                approval = await self._again(approval)
+                continue
+            if poll.result.refusal is not None:
+                raise self._error(poll, poll.result.refusal, actor)
+            return stored
+        raise OutdatedCardError(approval.approval_id)
+
+    async def take_back(self, approval: Approval, actor: Actor) -> tuple[Approval, CastVote]:
+        """Remove somebody's own vote.
+
+        Returns:
+            The approval as stored, and the vote that it had.
+
+        Raises:
+            UserFacingError: There is none, or it is decided.
+        """
+        for _ in range(_TRIES):
+            ballot = _ballot(approval)
+            attempt = Attempt(
+                by=actor.user_id,
+                choice=APPROVE,
+                at_ms=self.clock(),
+                digest=approval.digest,
+                is_open=self._is_open(approval),
+            )
+            standing = await self.census.take(
+                approval, ballot.terms, people=_voters(ballot, actor), groups=_groups(ballot)
+            )
+            result = judge_take_back(ballot, attempt, standing)
+            poll = Poll(approval=approval, result=result, standing=standing)
+            if result.refusal is not None or result.vote is None:
+                raise self._error(poll, result.refusal or RefusalCode.NO_VOTE, actor)
+            try:
+                return await self._write(poll, None), result.vote
+            except RecordConflictError:
+                approval = await self._again(approval)
+        raise OutdatedCardError(approval.approval_id)
+
+    async def gone_since(self, approval: Approval) -> bool:
+        """Whether somebody who was counted for an approved call may not decide it any more (3.11).
+
+        Raises:
+            DirectoryError: It could not be looked up.
+        """
+        ballot = _decided(approval)
+        people = _voters(ballot)
+        groups = _groups(ballot)
+        standing = await self.census.take(approval, ballot.terms, people=people, groups=groups)
+        if not standing.knows(people=(one.user_id for one in people), groups=groups):
+            raise DirectoryError("the start of a call")
+        recount = ballot.recounted(standing)
+        return bool(recount.dropped or recount.void)
+
+    async def count_editor(self, changed: Approval, actor: Actor, decision: Decision) -> Approval:
+        """Count an edit as the vote of who made it, where the rule has a slot for them (2.8).
+
+        Args:
+            changed: The approval as it is to be after the edit, without votes.
+            actor: Who edited.
+            decision: The approval of the edited call.
+
+        Returns:
+            The approval with that vote, or without; decided if nobody else is needed.
+
+        Raises:
+            DirectoryError: It could not be looked up.
+        """
+        attempt = Attempt(
+            by=actor.user_id, choice=APPROVE, at_ms=decision.at_ms, digest=changed.digest
+        )
+        poll = await self._judged(changed, actor, attempt, is_denied=False)
+        if poll.result.refusal is RefusalCode.LOOKUP_FAILED:
+            raise DirectoryError
+        return _with_result(poll, decision) if poll.result.refusal is None else changed
+
+    async def _judged(
+        self, approval: Approval, actor: Actor, attempt: Attempt, *, is_denied: bool | None = None
+    ) -> Poll:
+        """Judge a vote by as few look-ups as will do, and by all if these could not."""
+        ballot, loop = _ballot(approval), asyncio.get_running_loop()
+        people, deadline = _voters(ballot, actor), loop.time() + PATIENCE_S
+        is_stop = attempt.choice in STOPS
+        first, everything = _groups(ballot, is_stop=is_stop), _groups(ballot, is_all=True)
+        standing, why = await asyncio.gather(
+            self.census.take(approval, ballot.terms, people=people, groups=first),
+            self._denied(approval) if is_denied is None else _nothing(),
+        )
+        attempt = replace(attempt, is_denied=bool(why))
+        result = judge_vote(ballot, attempt, standing)
+        is_known = standing.knows(people=(one.user_id for one in people), groups=first)
+        if result.refusal in _MAYBE and is_known and everything > first:
+            standing = await self.census.take(
+                approval,
+                ballot.terms,
+                people=people,
+                groups=everything,
+                patience_s=deadline - loop.time(),
+            )
+            result = judge_vote(ballot, attempt, standing)
+        result = _with_grounds(result, ballot, standing)
+        return Poll(approval=approval, result=result, standing=standing, why_denied=why)
+
+    async def _denied(self, approval: Approval) -> str:
+        """Why the call is denied by now; what may have run already, people still look into."""
+        return await self.policy.denied(approval) if approval.kind is Kind.APPROVAL else ""
+
+    async def _record(self, poll: Poll, decision: Decision) -> Approval:
+        """Write what became of a vote; of one that was refused, only that others are gone."""
+        result = poll.result
+        if result.refusal is not None and not (result.dropped or result.void):
+            return poll.approval
+        return await self._write(poll, decision)
+
+    async def _write(self, poll: Poll, decision: Decision | None) -> Approval:
+        approval, result = poll.approval, poll.result
+        if result.dropped or result.void:
+            await self.gone(approval, result)
+        changed = _with_result(poll, decision)
+        now, restarts = self.clock(), changed.stage != approval.stage
+        if restarts:
+            changed = begun_anew(changed, now)
+        return await self.approvals.vote(
+            changed, revision=approval.revision, now_ms=now, restarts=restarts
+        )
+
+    async def _again(self, approval: Approval) -> Approval:
+        """Read a record again that somebody changed meanwhile.
+
+        Raises:
+            ApprovalClosedError: It is decided.
+            OutdatedCardError: It is about something else by now.
+        """
+        newest = await self.approvals.get(approval.approval_id)
+        if not self._is_open(newest):
+            raise ApprovalClosedError(newest)
+        if newest.digest != approval.digest:
+            raise OutdatedCardError(newest.approval_id)
+        return newest
+
+    def _is_open(self, approval: Approval) -> bool:
+        return approval.status is Status.PENDING and self.clock() < approval.expires_ms
+
+    def _error(self, poll: Poll, refusal: RefusalCode, actor: Actor) -> UserFacingError:
+        match refusal:
+            case RefusalCode.CLOSED:
+                return ApprovalClosedError(poll.approval)
+            case RefusalCode.OUTDATED:
+                return OutdatedCardError(poll.approval.approval_id)
+            case RefusalCode.LOOKUP_FAILED:
+                return DirectoryError("a vote")
+            case RefusalCode.NOT_SEEN:
+                unseen = self.unseen(poll.approval, actor.user_id)
+                return unseen or OutdatedCardError(poll.approval.approval_id)
+            case _:
+                return _refused(refusal, detail=poll.why_denied)
+
+
+def _refused(code: RefusalCode, *, detail: str = "") -> RefusalError:
+    return RefusalError(code.value, code.words, detail=detail)
+
+
+def _approvers_edit(terms: Terms) -> bool:
+    """Whether who may approve now may edit, too."""
+    return terms.edit == "yes" or (terms.edit == "by" and APPROVERS in terms.editors)
+
+
+def _editing_groups(terms: Terms) -> tuple[str, ...]:
+    """The groups that may edit, whether they approve or not."""
+    if terms.edit != "by":
+        return ()
+    return tuple(name for name in terms.editors if name not in {APPROVERS, REQUESTERS})
+
+
+def _may_edit(terms: Terms, standing: Standing, user_id: str) -> bool | None:
+    """Whether somebody may edit without being asked to approve; None when that is not known."""
+    if terms.edit == "by" and REQUESTERS in terms.editors and user_id in standing.requesters:
+        return True
+    return standing.is_among(_editing_groups(terms), user_id)
+
+
+def begun_anew(approval: Approval, now_ms: int) -> Approval:
+    """Begin the reminders and the escalation of an approval anew: others are asked now."""
+    terms = _ballot(approval).terms
+    escalate_ms = now_ms + terms.escalate[0].after_s * 1000 if terms.escalate else None
+    return replace(
+        approval,
+        ladder_ms=now_ms,
+        remind_ms=now_ms,
+        reminders=0,
+        steps=0,
+        escalate_ms=escalate_ms if (escalate_ms or 0) < approval.expires_ms else None,
+        escalated_ms=None,
+        escalation_told=False,
+    )
+
+
+def _ballot(approval: Approval) -> Ballot:
+    """Return the votes of a record.
+
+    Raises:
+        RecordFormatError: They, or its terms, cannot be read.
+    """
+    try:
+        return ballot_of(approval)
+    except TermsError as error:
+        raise RecordFormatError(
+            "approval", SCHEMA_VERSION, str(error), record_id=approval.approval_id
+        ) from error
+
+
+def _decided(approval: Approval) -> Ballot:
+    """Return the votes that decided it; an earlier release kept only who decided."""
+    ballot, decision = _ballot(approval), approval.decision
+    if ballot.votes or decision is None or approval.terms_json:
+        return ballot
+    choice, answer = question_of(approval).choice(decision)
+    vote = CastVote(
+        by=decision.by, choice=choice, result=answer, at_ms=decision.at_ms, digest=ballot.digest
+    )
+    return replace(ballot, votes=(vote,))
+
+
+def _groups(ballot: Ballot, *, is_stop: bool = False, is_all: bool = False) -> frozenset[str]:
+    """The groups that matter: of stages that have begun, or of all; and those left out."""
+    rights = Rights(ballot.terms, Standing(people={}, members={}))
+    stages = ballot.stages if is_stop or is_all else ballot.stages[: ballot.stage + 1]
+    steps = max([ballot.steps, *(vote.steps for vote in ballot.votes)])
+    if is_all:
+        steps = len(ballot.terms.escalate)
+    found = {
+        name for stage in stages for one in stage.approve for name in rights.groups(one, steps)
+    }
+    return frozenset(found if is_stop and not ballot.votes else {*found, *rights.excluded})
+
+
+def _voters(ballot: Ballot, *actors: Actor) -> list[Actor]:
+    """The people who vote now, and those whose votes are looked at again."""
+    known = {actor.user_id for actor in actors}
+    others = {one for vote in ballot.votes for one in vote.persons} - known
+    return [*actors, *(Actor(user_id=one, team_id="") for one in sorted(others))]
+
+
+def _with_grounds(result: VoteResult, ballot: Ballot, standing: Standing) -> VoteResult:
+    """Note in a vote by which groups it counts."""
+    vote = result.vote
+    if vote is None:
+        return result
+    rights = Rights(ballot.terms, standing)
+    stages = (
+        ballot.stages if vote.is_stop else ballot.stages[0 if ballot.is_doubt else vote.stage :][:1]
+    )
+    names = dict.fromkeys(
+        name
+        for stage in stages
+        for one in stage.approve
+        for name in rights.groups(one, vote.steps)
+        if vote.right.owner in standing.members.get(name, ())
+    )
+    grounded = replace(vote, groups=tuple(names))
+    votes = tuple(grounded if one == vote else one for one in result.ballot.votes)
+    return replace(result, vote=grounded, ballot=replace(result.ballot, votes=votes))
+
+
+def _with_result(poll: Poll, decision: Decision | None) -> Approval:
+    """The approval with its votes as they are now, and the decision that they have made."""
+    ballot, result = poll.result.ballot, poll.result
+    claim = "" if result.vote is not None else poll.approval.claim_json
+    changed = replace(
+        poll.approval, votes_json=write_votes(ballot.votes), stage=ballot.stage, claim_json=claim
+    )
+    if result.decision is None or decision is None:
+        return changed
+    stops = [vote.note for vote in ballot.votes if vote.is_stop and vote.note]
+    reason = "; ".join(dict.fromkeys(stops)) if result.decision[0] in STOPS else ""
+    return replace(
+        changed,
+        status=decision.status,
+        decision=replace(decision, reason=reason),
+        remind_ms=None,
+    )
+
+
+async def _nothing() -> str:
+    return ""

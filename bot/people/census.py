@@ -1,0 +1,224 @@
+"""Looks up, at a click, who people are and which groups they are in (2.7, 2.10, 1.5)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from bot.errors import DirectoryError
+from bot.people.in_force import PolicyNow
+from bot.people.requesters import editors_of
+from bot.people.terms_of import all_requesters
+from bot.policy.rotation import on_duty
+from bot.policy.standing import Problem, Standing
+from bot.policy.terms import Group, Terms
+from bot.ports import Actor, Clock, Directory, Person
+from storage.records import Approval
+
+T = TypeVar("T")
+
+PATIENCE_S = 2.0
+"""The longest that look-ups for a click may take, all at once; what comes later is not known."""
+MOST_MEMBERS = 500
+"""The most members of a channel that decides: membership of a larger one says too little."""
+CODE = "code:"
+"""Begins the names of groups that a policy in code defines: the file says nothing of them."""
+_DIRECT = "D"
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """Finds out the standing of people: anew each time, and never longer than two seconds.
+
+    What could not be looked up is not in the result; whoever judges by it has to refuse then.
+
+    Args:
+        directory: Where people are looked up; it shares look-ups that are on their way.
+        policy: The policy in force: who is in no group of it any more does not count.
+        clock: The time now.
+    """
+
+    directory: Directory
+    policy: PolicyNow
+    clock: Clock
+
+    async def take(
+        self,
+        approval: Approval,
+        terms: Terms,
+        *,
+        people: Iterable[Actor],
+        groups: Iterable[str],
+        patience_s: float = PATIENCE_S,
+    ) -> Standing:
+        """Look people and groups up, all at once.
+
+        Args:
+            approval: What is decided.
+            terms: Its terms.
+            people: Those whose votes count, or are to count.
+            groups: Names of the groups that matter.
+            patience_s: The longest that it may take.
+        """
+        view = _View(approval, self.clock())
+        definitions = {name: self._definitions(approval, terms, name) for name in set(groups)}
+        everything = [group for both in definitions.values() for group in both]
+        actors = {one.user_id: one for one in people}
+        found = await _Found.look_up(
+            self.directory,
+            people=actors,
+            usergroups={one for group in everything for one in group.usergroups},
+            channels={one for group in everything for one in view.channels(group)},
+            patience_s=patience_s,
+        )
+        members: dict[str, frozenset[str]] = {}
+        for name, both in definitions.items():
+            sets = [view.members(group, found) for group in both]
+            known = [one for one in sets if one is not None]
+            if any(not one for one in known):
+                members[name] = frozenset()  # nobody is nobody, whatever else fails
+            elif len(known) == len(sets):
+                members[name] = frozenset.intersection(*known)
+        return Standing(
+            people={
+                name: _problem(person, actors[name], approval.team_id)
+                for name, person in found.people.items()
+            },
+            members=members,
+            requesters=all_requesters(approval),
+            editors=frozenset(editors_of(approval)),
+            counted=frozenset(json.loads(approval.counted_json)),
+        )
+
+    def _definitions(self, approval: Approval, terms: Terms, name: str) -> tuple[Group, ...]:
+        """The frozen and the present definition of a group: only who is in both counts."""
+        frozen = terms.groups.get(name, Group())
+        present = self.policy.groups() if approval.terms_json else None
+        if present is None or name.startswith(CODE):
+            return (frozen,)
+        now = present.get(name, Group())
+        return (frozen,) if now == frozen else (frozen, now)
+
+
+def frozen_members(approval: Approval) -> dict[str, frozenset[str]] | None:
+    """The members of channels as they were when it was asked, by channel; None if not noted."""
+    if not approval.members_json:
+        return None
+    found = json.loads(approval.members_json)
+    if isinstance(found, list):  # as long as there was only the thread's channel
+        found = {approval.channel_id: found}
+    return {channel: frozenset(members) for channel, members in found.items()}
+
+
+def is_direct(approval: Approval) -> bool:
+    """Whether it was asked in a direct message: nobody else is there."""
+    return approval.channel_id.startswith(_DIRECT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """The results of look-ups, by id; what failed is not there."""
+
+    people: Mapping[str, Person]
+    usergroups: Mapping[str, frozenset[str]]
+    channels: Mapping[str, frozenset[str]]
+
+    @classmethod
+    async def look_up(
+        cls,
+        directory: Directory,
+        *,
+        people: Iterable[str],
+        usergroups: Iterable[str],
+        channels: Iterable[str],
+        patience_s: float,
+    ) -> _Found:
+        by_person, by_group, by_channel = await asyncio.gather(
+            _each(people, directory.person, patience_s),
+            _each(usergroups, directory.group_members, patience_s),
+            _each(channels, directory.channel_members, patience_s),
+        )
+        return cls(people=by_person, usergroups=by_group, channels=by_channel)
+
+
+async def _each(
+    names: Iterable[str], look: Callable[[str], Coroutine[Any, Any, T]], patience_s: float
+) -> dict[str, T]:
+    tasks = {name: asyncio.ensure_future(look(name)) for name in names}
+    if not tasks:
+        return {}
+    try:
+        await asyncio.wait(tasks.values(), timeout=max(patience_s, 0))
+    finally:
+        for task in tasks.values():
+            task.cancel()
+    results: dict[str, T] = {}
+    for name, task in tasks.items():
+        if task.done() and not task.cancelled():
+            with suppress(DirectoryError):
+                results[name] = task.result()
+    return results
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """Groups as seen from one approval at one time.
+
+    Attributes:
+        approval: Where `here` is, and who was a member when it was asked.
+        at_ms: The time of the click.
+    """
+
+    approval: Approval
+    at_ms: int
+
+    def channels(self, group: Group) -> tuple[str, ...]:
+        """The channels whose members count."""
+        here = group.here and not is_direct(self.approval)
+        return (*group.channels, self.approval.channel_id) if here else group.channels
+
+    def members(self, group: Group, found: _Found) -> frozenset[str] | None:
+        """The people of a group; None when a part of it could not be looked up."""
+        on_duty_now = on_duty(group.rotation, self.at_ms) if group.rotation else None
+        parts = [frozenset(group.users), frozenset([on_duty_now] if on_duty_now else [])]
+        for name in group.usergroups:
+            if name not in found.usergroups:
+                return None
+            parts.append(found.usergroups[name])
+        for name in self.channels(group):
+            if name not in found.channels:
+                return None
+            parts.append(self._of_channel(name, found.channels[name]))
+        return frozenset.union(*parts)
+
+    def _of_channel(self, name: str, members: frozenset[str]) -> frozenset[str]:
+        """The members of when it was asked that still are; nobody in a large channel."""
+        if len(members) > MOST_MEMBERS:
+            return frozenset()
+        frozen = frozen_members(self.approval)
+        if frozen is None:  # an older record noted nobody; a newer one must
+            return frozenset() if self.approval.terms_json else members
+        return members & frozen.get(name, frozenset())
+
+
+def _problem(person: Person, actor: Actor, team_id: str) -> Problem | None:
+    """Why somebody never counts (3.3); None for nothing."""
+    if person.is_deleted:
+        return Problem.DEACTIVATED
+    if person.is_bot:
+        return Problem.BOT
+    if person.is_external or not is_home(actor, person, team_id):
+        return Problem.EXTERNAL
+    return Problem.GUEST if person.is_guest else None
+
+
+def is_home(actor: Actor, person: Person, team_id: str) -> bool:
+    """Whether somebody is of this workspace, by the payload and by what Slack says of them."""
+    if actor.team_id and actor.team_id == team_id:
+        return True
+    # On Enterprise Grid a payload may name no team; then what Slack says of the user counts.
+    return not actor.team_id and person.team_id == team_id

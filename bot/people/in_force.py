@@ -1,0 +1,37 @@
+"""The policy in force now, as far as it concerns what already waits: it only takes rights away."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from bot.policy.terms import Group
+from storage.records import Approval
+
+
+class PolicyNow(Protocol):
+    """The policy that is in force at this moment."""
+
+    def groups(self) -> Mapping[str, Group] | None:
+        """The definitions of its groups; None where there is no policy: what was frozen holds."""
+        ...
+
+    async def denied(self, approval: Approval) -> str:
+        """Say why the call of an approval is denied by now; empty when it is not.
+
+        The call is judged as it stands on the card. A failure inside denies nothing that people
+        were asked about: they decide.
+        """
+        ...
+
+
+class NoPolicy:
+    """No policy is in force: only what was frozen counts."""
+
+    def groups(self) -> None:
+        """There are none."""
+        return
+
+    async def denied(self, approval: Approval) -> str:  # noqa: ARG002 - a port
+        """Nothing is."""
+        return ""

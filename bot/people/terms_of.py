@@ -1,0 +1,108 @@
+"""The terms of any approval: as frozen when it was asked; of older records, made of their lists."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from bot.config.values import CHANNEL
+from bot.people.requesters import requesters_of
+from bot.policy.ballot import Ballot, read_votes
+from bot.policy.terms import Escalation, Group, Requirement, Stage, Terms, TermsError
+from bot.ports import EXCLUDED
+from storage.records import Approval, Kind, Status
+
+APPROVERS, BACKUPS = "approvers", "backups"
+"""The groups of what was asked without terms, under the names that the settings' policy uses."""
+
+
+def terms_of(approval: Approval) -> Terms:
+    """Return the terms under which people decide an approval, or a doubt.
+
+    Raises:
+        TermsError: They cannot be read; nobody may decide.
+    """
+    if approval.terms_json:
+        return Terms.from_text(approval.terms_json)
+    try:
+        return _of_lists(approval)
+    except ValueError as error:
+        raise TermsError("who may decide this request cannot be read; nobody can") from error
+
+
+def group_of(names: Sequence[str]) -> Group:
+    """Make a group of user ids, user group ids, and `channel`; other names are nobody."""
+    return Group(
+        users=tuple(name for name in names if name[:1] in {"U", "W"}),
+        usergroups=tuple(name for name in names if name[:1] == "S"),
+        here=CHANNEL in names,
+    )
+
+
+def all_requesters(approval: Approval) -> frozenset[str]:
+    """Everybody who asked for it, also those whom earlier releases wrote among the approvers."""
+    marked = [one for one in _names(approval.approvers_json) if one.startswith(EXCLUDED)]
+    return frozenset((*requesters_of(approval), *(one[len(EXCLUDED) :] for one in marked)))
+
+
+def steps_of(approval: Approval) -> int:
+    """Count the steps of its escalation that are done: these people may decide, too."""
+    return max(approval.steps, 1 if approval.escalated_ms is not None else 0)
+
+
+def is_allowed_by_rule(approval: Approval) -> bool:
+    """Whether an edit made its call one that a rule allows: then nobody had to approve it."""
+    is_ended = approval.status is Status.APPROVED and bool(approval.edited_by)
+    return is_ended and bool(approval.terms_json) and not read_votes(approval.votes_json)
+
+
+def _of_lists(approval: Approval) -> Terms:
+    asked = [one for one in _names(approval.approvers_json) if not one.startswith(EXCLUDED)]
+    backups = _names(approval.backups_json)
+    groups = {APPROVERS: group_of(asked)}
+    steps: tuple[Escalation, ...] = ()
+    if backups:
+        groups[BACKUPS] = group_of(backups)
+        after_ms = (approval.escalate_ms or approval.created_ms) - approval.created_ms
+        step = Escalation(
+            after_s=max(after_ms, 0) // 1000, add=(BACKUPS,), requirements=(APPROVERS,)
+        )
+        steps = (step,)
+    return Terms(
+        rules=(approval.rule,),
+        stages=(Stage(approve=(Requirement(name=APPROVERS, groups=(APPROVERS,)),)),),
+        groups=groups,
+        exclude=_excluded(approval),
+        edit="yes",  # where its tool has a form for that
+        expires_s=max(approval.expires_ms - approval.created_ms, 0) // 1000,
+        escalate=steps,
+    )
+
+
+def _excluded(approval: Approval) -> tuple[str, ...]:
+    asked = () if approval.self_approval else ("requesters",)
+    return (*asked, "editors") if approval.editors_excluded else asked
+
+
+def _names(text: str) -> list[str]:
+    found = json.loads(text)
+    return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
+
+
+def ballot_of(approval: Approval) -> Ballot:
+    """Return the present votes on an approval, or a doubt, under its terms.
+
+    Raises:
+        TermsError: They cannot be read; nobody may decide.
+    """
+    ballot = Ballot(
+        terms=terms_of(approval),
+        digest=approval.decision.digest if approval.decision else approval.digest,
+        votes=read_votes(approval.votes_json),
+        stage=approval.stage,
+        steps=steps_of(approval),
+        is_doubt=approval.kind is Kind.DOUBT,
+    )
+    if not 0 <= ballot.stage < len(ballot.stages):
+        raise TermsError("this request waits for a stage that it does not have")
+    return ballot
