@@ -177,7 +177,9 @@ def _telemetry(settings: Settings, stack: AsyncExitStack) -> tuple[Telemetry, _S
 def make_storage(settings: Settings) -> Storage:
     """The database that the settings name: MongoDB, or the embedded one."""
     uri = settings.mongodb_uri.get_secret_value() if settings.mongodb_uri is not None else ""
-    return stores.make_storage(settings.data_dir, uri=uri, driver=settings.mongo_driver)
+    return stores.make_storage(
+        settings.data_dir, uri=uri, driver=settings.mongo_driver, seal=settings.seal
+    )
 
 
 def _lookups() -> ClientSession:

@@ -1,23 +1,209 @@
-"""`countersign audit`: what is on record of a thread or an approval."""
+"""`countersign audit`: the record of what happened, and whether it is all of it."""
 
 from __future__ import annotations
 
-from bot.commands.call import Call
+import csv
+import io
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from datetime import UTC, datetime, timedelta
+
+from bot.clock import milliseconds, system_clock
+from bot.commands.call import Call, owner
 from bot.config import stores
-from bot.core.story import json_line, line, story
+from bot.config.durations import LONGEST_RETENTION, parse_duration
+from bot.core.story import AuditQuery, exported, fits, json_line, line, story
+from bot.core.upkeep.sealing import LATE, links, links_of, prune, verify
 from bot.errors import BotError
 from bot.redaction.active import in_force
+from storage.base import Storage
+from storage.chain import Head, Verdict
+
+_LEAST = timedelta(days=31)
+"""Longer than anything can wait for a decision."""
+_HASH = re.compile(r"[0-9a-f]{64}")
+_FORMULA = tuple("=+-@\t\r")
+"""Characters with which a cell begins that a spreadsheet would compute."""
+_FLAT = ("tool", "status", "choice", "reason", "note", "outcome")
+"""Evidence that has a column of its own in a table."""
 
 
 async def execute(call: Call) -> None:
     """Run the command."""
-    arguments = call.arguments
     with in_force(call.redact):  # also what was not secret when it was written
-        async with stores.open_to_read(call.data_dir, uri=call.uri, driver=call.driver) as storage:
-            entries = await story(
-                storage, thread_id=arguments.thread, approval_id=arguments.approval
-            )
-        for entry in entries:
-            call.say(json_line(entry) if arguments.json else line(entry))
+        await _PARTS[call.arguments.part or ""](call)
+
+
+async def _show(call: Call) -> None:
+    arguments = call.arguments
+    thread_id = "" if arguments.part else arguments.thread
+    async with _open(call) as storage:
+        entries = await story(storage, thread_id=thread_id, approval_id=arguments.approval)
+    for entry in entries:
+        call.say(json_line(entry) if arguments.json else line(entry))
     if not entries:
-        raise BotError(f"nothing is on record of {arguments.thread or arguments.approval}")
+        raise BotError(f"nothing is on record of {thread_id or arguments.approval}")
+
+
+async def _list(call: Call) -> None:
+    arguments = call.arguments
+    query = AuditQuery(
+        since_ms=_moment(arguments.since),
+        until_ms=_moment(arguments.until),
+        user=arguments.user,
+        action=arguments.action,
+        tool=arguments.tool,
+        outcome=arguments.outcome,
+        thread_id=arguments.thread,
+    )
+    async with _open(call) as storage:
+        async for link in links(storage):
+            if fits(link.entry, query):
+                call.say(json_line(link.entry) if arguments.json else line(link.entry))
+
+
+async def _verify(call: Call) -> None:
+    arguments = call.arguments
+    async with _open(call) as storage:
+        verdicts = await verify(
+            storage, call.seal, head=_head(arguments.head), team_id=arguments.team
+        )
+        left = await storage.trail.unsealed()
+        strange = sum(not link.is_whole for link in await storage.trail.open_links(limit=1_000))
+    faults = [fault for team, one in verdicts.items() if (fault := _told(call, team, one))]
+    if arguments.head and not verdicts:
+        faults.append("there is no entry, and a head was noted")
+    if left.count:
+        since = datetime.fromtimestamp(left.since_ms / 1_000, UTC)
+        call.say(f"open: {left.count}, since {since:%Y-%m-%d %H:%M:%S} UTC")
+        if system_clock() - left.since_ms > milliseconds(LATE):
+            faults.append("entries are open for more than a minute: nobody seals them")
+    else:
+        call.say("open: none")
+    if strange:
+        faults.append(f"{strange} open entries were altered, or are of somebody without the key")
+    if faults:
+        raise BotError("\n".join(faults))
+
+
+def _told(call: Call, team_id: str, verdict: Verdict) -> str:
+    """Say what is right; return what is wrong."""
+    if verdict.fault is not None:
+        return f"{team_id}: entry {verdict.fault.at} is {_WORDS[verdict.fault.wrong]}"
+    call.say(f"{team_id}: {verdict.count} entries hold; head {verdict.seq}:{verdict.hash}")
+    if verdict.unkeyed and call.seal.key:
+        call.say(f"{team_id}: {verdict.unkeyed} of them are sealed without a key")
+    return ""
+
+
+_WORDS = {
+    "altered": "altered",
+    "missing": "missing",
+    "displaced": "displaced",
+    "unknown_key": "sealed with a key that is not in COUNTERSIGN_AUDIT_KEY",
+}
+
+
+async def _export(call: Call) -> None:
+    is_table = call.arguments.format == "csv"
+    async with _open(call) as storage:
+        if is_table:
+            call.say(_row([*_COLUMNS, *_FLAT, "detail"]))
+        async for link in links(storage):
+            record = exported(link)
+            call.say(_table_row(record) if is_table else json.dumps(record))
+
+
+_COLUMNS = (
+    *("v", "team", "seq", "id", "at_ms", "at", "action", "thread", "approval", "actor", "for"),
+    *("alg", "prev", "hash", "erased"),
+)
+
+
+def _table_row(record: dict[str, object]) -> str:
+    detail = record["detail"]
+    flat = detail if isinstance(detail, dict) else {}
+    cells = [record.get(name) for name in _COLUMNS] + [flat.get(name) for name in _FLAT]
+    return _row([*cells, detail])
+
+
+def _row(cells: Sequence[object]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow([_cell(cell) for cell in cells])
+    return text.getvalue()
+
+
+def _cell(value: object) -> str:
+    """Write a cell so that no program computes it."""
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else json.dumps(value)
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+async def _prune(call: Call) -> None:
+    older = call.arguments.older_than
+    if older < _LEAST:
+        raise BotError("entries of the last 31 days are kept: a request may wait that long")
+    before_ms = system_clock() - milliseconds(older)
+    async with call.open_beside() as storage:
+        for team_id in sorted(await storage.trail.heads()):
+            if not call.arguments.yes:
+                count = await _count_before(storage, team_id, before_ms)
+                call.say(f"{team_id}: {count} entries would be deleted. Say --yes to delete them.")
+                continue
+            gone = await prune(
+                storage, team_id, before_ms=before_ms, owner=owner(), clock=system_clock
+            )
+            call.say(f"{team_id}: {gone} entries are deleted, behind a checkpoint")
+
+
+async def _count_before(storage: Storage, team_id: str, before_ms: int) -> int:
+    count = 0
+    async for link in links_of(storage, team_id):
+        if link.entry.at_ms >= before_ms:
+            break
+        count += 1
+    return count
+
+
+def _open(call: Call) -> AbstractAsyncContextManager[Storage]:
+    return stores.open_to_read(call.data_dir, uri=call.uri, driver=call.driver, seal=call.seal)
+
+
+def _head(text: str) -> Head | None:
+    """Read a head as it was noted; None for none."""
+    if not text:
+        return None
+    seq, _, hash_ = text.partition(":")
+    if not (seq.isascii() and seq.isdigit() and _HASH.fullmatch(hash_)):
+        raise BotError(f"{text!r} is no head; write it as the log has it, SEQ:HASH")
+    return Head(int(seq), hash_)
+
+
+def _moment(text: str) -> int | None:
+    """Read a moment: a date, a time in UTC, or so long ago; None for none."""
+    if not text:
+        return None
+    try:
+        return system_clock() - milliseconds(parse_duration(text, longest=LONGEST_RETENTION))
+    except ValueError:
+        pass
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        fault = f"{text!r} is no time; write 2026-11-22, 2026-11-22T09:30, or 2d for two days ago"
+        raise BotError(fault) from error
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1_000)
+
+
+_PARTS: Mapping[str, Callable[[Call], Awaitable[None]]] = {
+    "": _show,
+    "show": _show,
+    "list": _list,
+    "verify": _verify,
+    "export": _export,
+    "prune": _prune,
+}

@@ -16,6 +16,7 @@ from bot.config import stores
 from bot.errors import SettingsError
 from bot.redaction.rules import NO_RULES, MaskRules, RuleError, read_rules
 from storage.base import Storage
+from storage.chain import Seal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,9 +64,22 @@ class Call:
         except RuleError as error:
             raise SettingsError("COUNTERSIGN_REDACT", error.fault, error.remedy) from error
 
+    @property
+    def seal(self) -> Seal:
+        """Return the seal of the audit.
+
+        Raises:
+            SettingsError: Its key cannot be used.
+        """
+        try:
+            return stores.seal_of(self.environ.get("COUNTERSIGN_AUDIT_KEY", ""))
+        except ValueError as error:
+            fault = f"it cannot be used: {error}"
+            raise SettingsError("COUNTERSIGN_AUDIT_KEY", fault, stores.KEY_REMEDY) from error
+
     def open_beside(self) -> AbstractAsyncContextManager[Storage]:
         """Open the database to change it; see `stores.open_beside`."""
-        return stores.open_beside(self.data_dir, uri=self.uri, driver=self.driver)
+        return stores.open_beside(self.data_dir, uri=self.uri, driver=self.driver, seal=self.seal)
 
 
 def owner() -> str:

@@ -44,7 +44,12 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     _add_forget(commands)
     _add_prune(commands)
     _add_policy(commands)
-    return parser.parse_args(argv)
+    arguments = parser.parse_args(argv)
+    if arguments.command == "audit" and not (
+        arguments.part or arguments.thread or arguments.approval
+    ):
+        parser.error("audit: name a part, --thread or --approval; see countersign audit --help")
+    return arguments
 
 
 class _CommandParser(argparse.ArgumentParser):
@@ -124,12 +129,51 @@ def _add_restore(commands: _Commands[_CommandParser]) -> None:
 
 
 def _add_audit(commands: _Commands[_CommandParser]) -> None:
-    parser = _add(commands, "audit", "print what is on record, also while the bot runs")
-    about = parser.add_mutually_exclusive_group(required=True)
+    parser = _add(commands, "audit", "print what is on record, or verify that it is all of it")
+    about = parser.add_mutually_exclusive_group()
     about.add_argument("--thread", metavar="ID", default="", help="of a thread: team:channel:ts")
     about.add_argument("--approval", metavar="ID", default="", help="of an approval: apr_…")
-    parser.add_argument("--json", action="store_true", help="one JSON object on each line")
+    _add_json(parser)
     _add_data_dir(parser)
+    parts = parser.add_subparsers(title="parts", metavar="PART", dest="part")
+    found = parts.add_parser("list", help="print entries of all threads")
+    _add_filters(found)
+    _add_json(found)
+    shown = parts.add_parser("show", help="print what is on record of one approval")
+    shown.add_argument("approval", metavar="APPROVAL", help="its id: apr_…")
+    _add_json(shown)
+    verified = parts.add_parser("verify", help="look for entries that were altered or removed")
+    verified.add_argument("--head", metavar="SEQ:HASH", default="", help="an end noted elsewhere")
+    verified.add_argument("--team", metavar="ID", default="", help="of one workspace alone")
+    exported = parts.add_parser("export", help="print all entries, with their places in the chain")
+    exported.add_argument(
+        "--format", choices=("jsonl", "csv"), default="jsonl", help="(%(default)s)"
+    )
+    pruned = parts.add_parser("prune", help="delete old entries, behind a checkpoint")
+    pruned.add_argument(
+        "--older-than", metavar="TIME", type=_age, required=True, help="such as 400d"
+    )
+    _add_yes(pruned)
+    # What was typed before the name of a part holds, unless it is typed again.
+    for part in (found, shown, verified, exported, pruned):
+        _add_data_dir(part, default=argparse.SUPPRESS)
+
+
+def _add_filters(parser: argparse.ArgumentParser) -> None:
+    for name, what in (
+        ("--since", "from then on: 2026-11-22, 2026-11-22T09:30 (UTC), or 2d ago"),
+        ("--until", "up to then"),
+        ("--user", "who did it, or for whom"),
+        ("--action", "such as decided"),
+        ("--tool", "about calls of this tool"),
+        ("--outcome", "how it ended, such as approved or failed"),
+        ("--thread", "in a thread: team:channel:ts"),
+    ):
+        parser.add_argument(name, metavar="TEXT", default="", help=what)
+
+
+def _add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="one JSON object on each line")
 
 
 def _add_forget(commands: _Commands[_CommandParser]) -> None:
@@ -170,8 +214,8 @@ def _add_yes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--yes", action="store_true", help="do it; else it is only told")
 
 
-def _add_data_dir(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--data-dir", metavar="DIRECTORY", help=_DATA_DIR_HELP)
+def _add_data_dir(parser: argparse.ArgumentParser, *, default: str | None = None) -> None:
+    parser.add_argument("--data-dir", metavar="DIRECTORY", default=default, help=_DATA_DIR_HELP)
 
 
 def _port(text: str) -> int:

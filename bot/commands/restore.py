@@ -27,7 +27,7 @@ async def execute(call: Call) -> None:
     path = Path(copy) if copy else None
     try:
         async with stores.restoring(
-            call.data_dir, path, uri=call.uri, driver=call.driver
+            call.data_dir, path, uri=call.uri, driver=call.driver, seal=call.seal
         ) as storage:
             restoring = Restoring(storage=storage, clock=system_clock)
             with in_force(call.redact):

@@ -24,10 +24,11 @@ from pydantic import (
 )
 
 from bot.config import values
-from bot.config.stores import DATA_DIR
+from bot.config.stores import DATA_DIR, seal_of
 from bot.config.values import Log
 from bot.errors import InvalidSettingsError, SettingsError
 from bot.redaction.rules import NO_RULES, MaskRules
+from storage.chain import Seal
 
 OURS = "COUNTERSIGN_"
 """Variables that begin with it belong to the bot; an unknown one is an error, not a comment."""
@@ -207,6 +208,11 @@ class Settings(BaseModel):
         alias="COUNTERSIGN_SELF_APPROVAL",
         description="Whether people may decide what they asked for themselves: `yes` or `no`.",
     )
+    audit_key: Annotated[SecretStr | None, BeforeValidator(values.audit_key)] = Field(
+        default=None,
+        alias="COUNTERSIGN_AUDIT_KEY",
+        description="Seals the audit: at least 32 bytes; earlier keys may follow after a space.",
+    )
     retention: Annotated[timedelta | None, BeforeValidator(values.retention)] = Field(
         default=None,
         alias="COUNTERSIGN_RETENTION",
@@ -337,10 +343,16 @@ class Settings(BaseModel):
         """Whether Slack is reached over Socket Mode instead of HTTP."""
         return self.slack_app_token is not None
 
+    @property
+    def seal(self) -> Seal:
+        """The seal of the audit."""
+        return seal_of(self.audit_key.get_secret_value() if self.audit_key else "")
+
     def secrets(self) -> tuple[str, ...]:
         """All secret values, so that the log can mask them wherever they turn up."""
         held = (self.slack_bot_token, self.slack_app_token, self.slack_signing_secret)
-        found = [secret.get_secret_value() for secret in held if secret is not None]
+        keys = self.audit_key.get_secret_value().split() if self.audit_key is not None else []
+        found = [secret.get_secret_value() for secret in held if secret is not None] + keys
         if self.mongodb_uri is not None:
             uri = self.mongodb_uri.get_secret_value()
             found += [uri, *values.mongodb_passwords(uri)]

@@ -9,6 +9,7 @@ from typing import cast
 
 from bot.errors import SettingsError
 from storage.base import Storage
+from storage.chain import NO_KEY, Seal
 
 DATA_DIR = Path(".countersign")
 """The data directory, where nobody has set another."""
@@ -17,13 +18,31 @@ DRIVERS = ("motor", "pymongo")
 """The drivers for MongoDB."""
 
 
-def make_storage(directory: Path, *, uri: str, driver: str) -> Storage:
+KEY_REMEDY = "make one with: openssl rand -hex 32"
+"""Said where the audit's key cannot be used."""
+
+
+def seal_of(text: str) -> Seal:
+    """Make the seal of the audit.
+
+    Args:
+        text: Its key, and behind it earlier ones, with spaces between them; empty for none.
+
+    Raises:
+        ValueError: A key is too short.
+    """
+    key, *old = [word.encode() for word in text.split()] or [b""]
+    return Seal(key, tuple(old))
+
+
+def make_storage(directory: Path, *, uri: str, driver: str, seal: Seal = NO_KEY) -> Storage:
     """Make the storage; it is not open yet.
 
     Args:
         directory: The data directory.
         uri: The shared database; empty for the embedded one.
         driver: The MongoDB driver.
+        seal: How entries of the audit are sealed.
 
     Raises:
         SettingsError: There is no such driver.
@@ -35,10 +54,10 @@ def make_storage(directory: Path, *, uri: str, driver: str) -> Storage:
     if uri:
         from storage.mongo import Driver, MongoStorage  # noqa: PLC0415 - see the first line
 
-        return MongoStorage(uri, driver=cast("Driver", driver))
+        return MongoStorage(uri, driver=cast("Driver", driver), seal=seal)
     from storage.sqlite import SqliteStorage  # noqa: PLC0415 - see the first line
 
-    return SqliteStorage(directory)
+    return SqliteStorage(directory, seal=seal)
 
 
 @asynccontextmanager
@@ -51,38 +70,44 @@ async def _closing(storage: Storage) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def open_to_read(directory: Path, *, uri: str, driver: str) -> AsyncIterator[Storage]:
+async def open_to_read(
+    directory: Path, *, uri: str, driver: str, seal: Seal = NO_KEY
+) -> AsyncIterator[Storage]:
     """Open the database to look into it, also while the bot runs; closed with the block.
 
     Args:
         directory: The data directory.
         uri: The shared database; empty for the embedded one.
         driver: The MongoDB driver.
+        seal: How entries of the audit are sealed.
 
     Raises:
         SettingsError: There is no such driver.
         StoreUnavailableError: There is no database, or it does not answer.
     """
-    storage = make_storage(directory, uri=uri, driver=driver)
+    storage = make_storage(directory, uri=uri, driver=driver, seal=seal)
     await storage.open_to_read()
     async with _closing(storage):
         yield storage
 
 
 @asynccontextmanager
-async def open_beside(directory: Path, *, uri: str, driver: str) -> AsyncIterator[Storage]:
+async def open_beside(
+    directory: Path, *, uri: str, driver: str, seal: Seal = NO_KEY
+) -> AsyncIterator[Storage]:
     """Open the database to change it, also while the bot runs; closed with the block.
 
     Args:
         directory: The data directory.
         uri: The shared database; empty for the embedded one.
         driver: The MongoDB driver.
+        seal: How entries of the audit are sealed.
 
     Raises:
         SettingsError: There is no such driver.
         StoreUnavailableError: There is no database, or it does not answer.
     """
-    storage = make_storage(directory, uri=uri, driver=driver)
+    storage = make_storage(directory, uri=uri, driver=driver, seal=seal)
     await storage.open_beside()
     async with _closing(storage):
         yield storage
@@ -90,7 +115,7 @@ async def open_beside(directory: Path, *, uri: str, driver: str) -> AsyncIterato
 
 @asynccontextmanager
 async def restoring(
-    directory: Path, copy: Path | None, *, uri: str, driver: str
+    directory: Path, copy: Path | None, *, uri: str, driver: str, seal: Seal = NO_KEY
 ) -> AsyncIterator[Storage]:
     """Open the database that goes back to a copy; no bot may have it.
 
@@ -100,6 +125,7 @@ async def restoring(
             which has gone back already.
         uri: The shared database; empty for the embedded one.
         driver: The MongoDB driver.
+        seal: How entries of the audit are sealed.
 
     Raises:
         SettingsError: There is no such driver.
@@ -107,12 +133,12 @@ async def restoring(
         StoreUnavailableError: The database or the copy cannot be used.
     """
     if copy is None:
-        async with open_beside(directory, uri=uri, driver=driver) as storage:
+        async with open_beside(directory, uri=uri, driver=driver, seal=seal) as storage:
             yield storage
         return
     from storage import sqlite  # noqa: PLC0415 - see the first line
 
-    async with sqlite.restoring(directory, copy) as embedded:
+    async with sqlite.restoring(directory, copy, seal=seal) as embedded:
         yield embedded
 
 

@@ -14,6 +14,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from pydantic_core import PydanticCustomError
 
 from bot.config.durations import LONGEST_RETENTION, parse_duration
+from bot.config.stores import KEY_REMEDY, seal_of
 from bot.redaction.rules import MaskRules, RuleError, read_rules
 
 CHANNEL = "channel"
@@ -286,3 +287,12 @@ def log(value: str | Log) -> Log:
             )
         found[kind] = word
     return Log(level=found.get("level", "info").upper(), as_json=found.get("form") == "json")
+
+
+def audit_key(value: str | None) -> str | None:
+    """Check the key, or keys, of the audit."""
+    try:
+        seal_of(value or "")
+    except ValueError as error:
+        refuse(f"it cannot be used: {error}", KEY_REMEDY)
+    return value

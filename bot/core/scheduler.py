@@ -16,6 +16,7 @@ from bot.core.approvals import Approvals
 from bot.core.outbox import Outbox
 from bot.core.threads import Threads
 from bot.core.upkeep.forgetting import Retention
+from bot.core.upkeep.sealing import Sealer
 from bot.ports import Clock, Spawn
 from storage.base import Storage
 from storage.errors import StorageError
@@ -23,6 +24,8 @@ from storage.errors import StorageError
 logger = logging.getLogger(__name__)
 
 BETWEEN_TICKS = timedelta(seconds=5)
+BETWEEN_SEALS = timedelta(seconds=4)
+"""An entry of the audit is sealed within five seconds."""
 BATCH = 100
 """The most due records of a kind that one tick starts on."""
 
@@ -39,6 +42,7 @@ class Sweep:
         clock: The time now.
         spawn: Starts the work.
         retention: Forgets what is too old; None keeps all.
+        sealer: Seals the audit; None where somebody else does.
     """
 
     storage: Storage
@@ -48,6 +52,12 @@ class Sweep:
     clock: Clock
     spawn: Spawn
     retention: Retention | None = None
+    sealer: Sealer | None = None
+
+    async def seal(self) -> None:
+        """Seal what has come into the audit."""
+        if self.sealer is not None:
+            await self.sealer.step()
 
     async def tick(self) -> int:
         """Start on what is due; return how much that was.
@@ -81,14 +91,18 @@ class Scheduler:
     def __init__(self, sweep: Sweep, *, every: timedelta = BETWEEN_TICKS) -> None:
         self._sweep = sweep
         self._scheduler = AsyncIOScheduler(timezone="UTC")
-        self._scheduler.add_job(
-            self._tick,
-            "interval",
-            seconds=every.total_seconds(),
-            max_instances=1,
-            coalesce=True,
-            misfire_grace_time=None,
-        )
+        for work, seconds in (
+            (self._tick, every.total_seconds()),
+            (self._seal, min(every, BETWEEN_SEALS).total_seconds()),
+        ):
+            self._scheduler.add_job(
+                work,
+                "interval",
+                seconds=seconds,
+                max_instances=1,
+                coalesce=True,
+                misfire_grace_time=None,
+            )
 
     def start(self) -> None:
         """Begin to tick in the running event loop."""
@@ -106,3 +120,9 @@ class Scheduler:
             logger.warning("tick failed: %s", error, extra={"action": "tick_failed"})
         except Exception:  # a tick must never end the ticking
             logger.exception("tick failed", extra={"action": "tick_failed"})
+
+    async def _seal(self) -> None:
+        try:
+            await self._sweep.seal()
+        except Exception:  # as above
+            logger.exception("the audit is not sealed", extra={"action": "seal_failed"})

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from bot.core.audit import Act, masked_evidence
 from bot.redaction.call import Names
 from storage.base import Storage
 from storage.records import Approval, AuditEntry
+from storage.trail import Link
 
 MOST = 100_000
 """Entries of one thread that are read."""
@@ -109,3 +111,54 @@ def _dump(item: object) -> str:
 
 def _texts(value: object) -> tuple[str, ...]:
     return tuple(str(one) for one in value) if isinstance(value, list) else ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditQuery:
+    """The entries that somebody looks for: all that is given must fit.
+
+    Attributes:
+        since_ms: From then on.
+        until_ms: Before then.
+        user: Who did it, or for whom.
+        action: The act.
+        tool: The tool that the call is of.
+        outcome: How it ended: a status, a choice, or the outcome of a call.
+        thread_id: In which thread.
+    """
+
+    since_ms: int | None = None
+    until_ms: int | None = None
+    user: str = ""
+    action: str = ""
+    tool: str = ""
+    outcome: str = ""
+    thread_id: str = ""
+
+
+_OUTCOMES = ("status", "choice", "outcome")
+
+
+def fits(entry: AuditEntry, query: AuditQuery) -> bool:
+    """Whether an entry is one of those that somebody looks for."""
+    wanted = (
+        (query.user, {entry.actor_id, entry.for_id}),
+        (query.action, {entry.action}),
+        (query.tool, {entry.detail.get("tool")}),
+        (query.outcome, {str(entry.detail.get(name)) for name in _OUTCOMES}),
+        (query.thread_id, {entry.thread_id}),
+    )
+    is_late = query.since_ms is None or entry.at_ms >= query.since_ms
+    is_early = query.until_ms is None or entry.at_ms < query.until_ms
+    return is_late and is_early and all(not item or item in found for item, found in wanted)
+
+
+def exported(link: Link) -> dict[str, object]:
+    """An entry with its place in the chain, masked, for other programs."""
+    entry = link.entry
+    return {
+        **link.form,
+        "at": _when(entry.at_ms),
+        "detail": _evidence(entry),
+        **({"erased": True} if entry.erased else {}),
+    }

@@ -32,6 +32,7 @@ from bot.core.tasks import Tasks
 from bot.core.threads import Threads
 from bot.core.turns import Turns
 from bot.core.upkeep.forgetting import Forgetting, Retention
+from bot.core.upkeep.sealing import Sealer
 from bot.errors import SettingsError
 from bot.observability.instrument import MeteredClient, MeteredStorage
 from bot.observability.telemetry import NO_TELEMETRY, Telemetry, Time
@@ -302,6 +303,7 @@ def build(
         clock=clock,
         spawn=tasks.spawn,
         retention=_retention(storage, process),
+        sealer=Sealer(trail=storage.trail, clock=clock, owner=owner),
     )
     return Countersign(
         bolt=bolt,

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from storage.chain import NO_KEY, Seal
 from storage.errors import StoreUnavailableError
 from storage.sqlite.backup import copy_checked
 from storage.sqlite.file.lock import FILE_NAME, DirectoryLock
@@ -20,7 +21,9 @@ _ASIDE = ".restoring"
 
 
 @asynccontextmanager
-async def restoring(directory: Path, copy: Path) -> AsyncIterator[SqliteStorage]:
+async def restoring(
+    directory: Path, copy: Path, *, seal: Seal = NO_KEY
+) -> AsyncIterator[SqliteStorage]:
     """Open what will be the database, brought up to date; it is in place when the block ends.
 
     Nothing is overwritten, and nothing is there when the block fails.
@@ -28,6 +31,7 @@ async def restoring(directory: Path, copy: Path) -> AsyncIterator[SqliteStorage]
     Args:
         directory: The data directory; no bot may have it.
         copy: As `back_up` made it.
+        seal: How entries of the audit are sealed.
 
     Raises:
         StoreBusyError: A bot has the directory.
@@ -38,7 +42,7 @@ async def restoring(directory: Path, copy: Path) -> AsyncIterator[SqliteStorage]
     await asyncio.to_thread(_take, lock, directory)
     try:
         aside = await asyncio.to_thread(_put_aside, directory, copy)
-        storage = SqliteStorage(aside)
+        storage = SqliteStorage(aside, seal=seal)
         try:
             await storage.open()
             yield storage
