@@ -184,7 +184,7 @@ def _in_time(file: PolicyFile, ask: AskEntry, stages: tuple[Stage, ...]) -> dict
 
 def _editing(entry: EditEntry | None, gate: Gate) -> _Editing:
     """The editors: only if the gate in code agrees; without a word, what the gate says."""
-    if gate == "approval" or (entry is None and gate == "none"):
+    if gate == "approval" or (entry is None and gate != "review"):
         return "no", ()
     if entry is None or entry.by is None:
         return "yes", ()
