@@ -261,6 +261,7 @@ from .policy import (
     BlockList as BlockList,
     Condition as Condition,
     Deny as Deny,
+    HousePolicy as HousePolicy,
     NamesTools as NamesTools,
     Policy as Policy,
     PolicyCall as PolicyCall,

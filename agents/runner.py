@@ -53,7 +53,7 @@ from agents.runs.document import (
 )
 from agents.runs.judging import judge
 from agents.runs.session import RunSession, Setup, check_free
-from agents.runs.topology import check_topology
+from agents.runs.topology import check_rules, check_topology
 
 Durability = Literal["interrupt", "step"]
 Events = AsyncGenerator[AgentEvent, None]
@@ -91,7 +91,7 @@ class Runner:
 
     Raises:
         AgentConfigError: It is no agent, there is no such durability, or steps cannot be kept
-            without a store.
+            without a store; or, with a policy, a rule of code asks without a name of its own.
     """
 
     def __init__(  # noqa: PLR0913 - the documented names, all given by keyword
@@ -110,6 +110,8 @@ class Runner:
         era: str = "",
     ) -> None:
         check_agent(agent)
+        if policy is not None:
+            check_rules(agent)
         if durability not in get_args(Durability):
             known = ", ".join(map(repr, get_args(Durability)))
             raise AgentConfigError(f"there is no durability={durability!r}; use {known}")

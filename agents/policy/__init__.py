@@ -13,6 +13,7 @@ from agents.policy.base import (
 )
 from agents.policy.checks import NamesTools, check_names
 from agents.policy.combine import all_of, first_of, strictest
+from agents.policy.house import HousePolicy
 from agents.policy.rules import Condition, Rule, RulePolicy
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "BlockList",
     "Condition",
     "Deny",
+    "HousePolicy",
     "NamesTools",
     "Policy",
     "PolicyCall",

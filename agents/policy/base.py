@@ -23,6 +23,8 @@ from agents.core.interrupt import Interrupted
 logger = logging.getLogger(__name__)
 
 AskKind = Literal["approval", "review"]
+UNNAMED = "policy"
+"""The name of a rule that asks and was given none."""
 TIME_LIMIT = 5.0
 """The most time that a policy may think about one call, in seconds."""
 
@@ -115,7 +117,7 @@ class Ask:
     """
 
     kind: AskKind = "approval"
-    rule: str = "policy"
+    rule: str = UNNAMED
     title: str = ""
     reason: str = ""
     approvers: tuple[str, ...] = ()

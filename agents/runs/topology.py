@@ -13,10 +13,11 @@ from typing import Protocol, TypeAlias, runtime_checkable
 
 from agents.agent import Agent
 from agents.core.address import Address, Segment
-from agents.core.errors import TopologyChangedError
+from agents.core.errors import AgentConfigError, TopologyChangedError
 from agents.core.pending import Point
 from agents.gates.policy import PolicyGate
-from agents.policy.base import people_of
+from agents.policy.base import UNNAMED, people_of
+from agents.policy.checks import check_rule_names, rule_names
 from agents.tools.base import Tool
 
 Key: TypeAlias = tuple[str, str]
@@ -120,7 +121,27 @@ def people_named(agent: Agent) -> tuple[str, ...]:
     Also through what stands around them, in whatever order; but not what code of an agent, or of a
     node of a graph, calls by itself.
     """
-    found: dict[str, None] = {}
+    return people_of(*_policies(agent))
+
+
+def check_rules(agent: Agent) -> None:
+    """Refuse rules of policies in code that the application's policy could not tell apart.
+
+    Raises:
+        AgentConfigError: One asks without a name, or two of one policy have the same.
+    """
+    for policy in _policies(agent):
+        names = rule_names([policy])
+        if UNNAMED in names:
+            raise AgentConfigError(
+                "a policy in code asks people without a name for its rule, and cards, audit and "
+                "the application's policy go by it; give one: `Ask(rule=…)`"
+            )
+        check_rule_names(names)
+
+
+def _policies(agent: Agent) -> Iterator[object]:
+    """The policies in code around an agent's declared tools."""
     seen: set[int] = set()
     waiting: list[object] = [agent]
     while waiting:
@@ -133,9 +154,8 @@ def people_named(agent: Agent) -> tuple[str, ...]:
         if isinstance(part, Holder):
             waiting += part.held()
         if isinstance(part, PolicyGate):
-            found.update(dict.fromkeys(people_of(part.policy)))
+            yield part.policy
         waiting.append(getattr(part, "tool", None))  # what stands around a tool calls it that
-    return tuple(found)
 
 
 def _declared(agent: Agent, address: Address) -> Iterator[Component]:

@@ -6,14 +6,17 @@ import asyncio
 from dataclasses import dataclass, replace
 
 import pytest
+from pydantic_ai.direct import model_request
 
 from agents import (
     ChatModelAgent,
     DoubtInfo,
     DoubtResult,
     FollowUpInfo,
+    MemoryCheckpointStore,
     ReviewEditInfo,
     ReviewEditResult,
+    Runner,
     ScriptedModel,
     follow_up_tool,
 )
@@ -25,6 +28,8 @@ from agents.core.scope import RunContext, Scope, entered
 from agents.gates import approval_gate, complete_gate, guard, human_gate, review_edit_gate
 from agents.gates.human import HumanInterrupt, HumanInterruptConfig
 from agents.gates.questions import ParametersInfo
+from agents.graph import END, START, MessagesState, StateGraph, ToolsNode, tools_condition
+from agents.graph.agent import GraphAgent
 from agents.models import Turn, call, say
 from agents.policy import Allow, AllowList, Ask, Deny, PolicyCall, Ruling
 from agents.policy.house import current_house
@@ -32,7 +37,7 @@ from agents.tools.base import Tool
 from agents.workflows.agenttool import AgentTool
 from tests.unit.agents.gates.test_votes import ByAmount
 from tests.unit.agents.house import TestHouse, always, by_amount, combined
-from tests.unit.agents.support import Died, Plain, World, brief, contexts
+from tests.unit.agents.support import Died, Plain, World, brief, collect, contexts
 
 FILE = Ask(rule="file")
 EDITS = Ask(rule="file", kind="review")
@@ -519,3 +524,91 @@ async def test_calls_in_flight_do_not_share_what_the_house_said() -> None:
     made = world(pay, Slow(by_amount(3, below=SMALL, above=FILE)), [calls, say("done")])
     assert set(contexts(await made.run())) == {"c9"}
     assert pay.calls == [{"x": 1}]
+
+
+# ---- rules of code have names of their own (2.5) -------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Named:
+    """A policy that says by which names it asks."""
+
+    names: tuple[str, ...]
+
+    async def evaluate(self, call: PolicyCall) -> Ruling:
+        return Allow()
+
+    def rule_names(self) -> tuple[str, ...]:
+        return self.names
+
+
+@pytest.mark.parametrize(
+    ("names", "fault"), [(("policy",), "without a name"), (("a", "a"), "'a'"), (("a", "b"), "")]
+)
+def test_rules_of_code_have_names_of_their_own_where_a_house_judges(
+    names: tuple[str, ...], fault: str
+) -> None:
+    house = TestHouse(always(Allow()))
+    guarded = guard(Plain("pay"), Named(names))
+    world(guarded, None).runner()
+    if not fault:
+        world(guarded, house).runner()
+        return
+    with pytest.raises(AgentConfigError, match=fault):
+        world(guarded, house).runner()
+
+
+# ---- graphs --------------------------------------------------------------------------------------
+
+
+async def test_calls_of_a_tools_node_are_judged() -> None:
+    pay, house = Plain("pay"), TestHouse(by_amount(3, below=SMALL, above=FILE))
+    model = ScriptedModel(
+        [[call("pay", {"x": 1}, id="c1"), call("pay", {"x": 9}, id="c9")], say("Done.")]
+    )
+
+    async def ask_model(state: MessagesState) -> object:
+        return {"messages": await model_request(model, state["messages"])}
+
+    graph = StateGraph(MessagesState)
+    graph.add_node("model", ask_model)
+    graph.add_node("tools", ToolsNode([pay]))
+    graph.add_edge(START, "model").add_conditional_edges("model", tools_condition, ["tools", END])
+    compiled = graph.add_edge("tools", "model").compile()
+    agent = GraphAgent(
+        compiled, "g", to_input=lambda _: {"messages": "pay"}, to_text=lambda _: "done"
+    )
+    runner = Runner(agent, checkpoint_store=MemoryCheckpointStore(), policy=house)
+    events = [one async for one in runner.query("hi", checkpoint_id="1")]
+    waiting = contexts(events)
+    assert (set(waiting), pay.calls, house.acts) == ({"c9"}, [{"x": 1}], ["allow pay small"])
+    info = waiting["c9"].info
+    assert isinstance(info, ApprovalInfo)
+    await collect(runner.resume("1", {waiting["c9"].id: info.approve(by="UADA")}))
+    assert pay.calls == [{"x": 1}, {"x": 9}]
+
+
+async def test_a_graph_that_a_tool_runs_by_itself_is_judged_too() -> None:
+    pay, house = Plain("pay"), TestHouse(always(Deny("no", "stop")))
+
+    def rules(one: PolicyCall) -> Ruling:
+        return Deny("no", "stop") if one.tool == "pay" else Allow(rule="outer")
+
+    house.rules = rules
+    model = ScriptedModel([call("pay", {"x": 1}, id="i1"), say("Done.")])
+
+    async def ask_model(state: MessagesState) -> object:
+        return {"messages": await model_request(model, state["messages"])}
+
+    graph = StateGraph(MessagesState)
+    graph.add_node("model", ask_model)
+    graph.add_node("tools", ToolsNode([pay]))
+    graph.add_edge(START, "model").add_conditional_edges("model", tools_condition, ["tools", END])
+    compiled = graph.add_edge("tools", "model").compile()
+
+    async def work(_: dict[str, Json]) -> str:
+        await compiled.invoke({"messages": "pay"})
+        return "worked"
+
+    await world(Plain("worker", work), house, [call("worker", {}, id="c1"), say("ok")]).run()
+    assert (pay.calls, house.acts) == ([], ["allow worker outer", "deny pay stop"])
