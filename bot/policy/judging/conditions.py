@@ -25,10 +25,12 @@ from bot.policy.model import ArgEntry
 Truth: TypeAlias = bool | None
 """True, false, or None: undecided."""
 TEXT_LIMIT = 10_000
-"""The longest text that is compared with a pattern."""
+"""The longest text that is searched, unless it plainly holds what is wanted."""
 
 _DIGITS = 100
 """The longest text that is read as a number."""
+_COMPOSED = 5
+"""More characters than these never become one when a text is folded."""
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 """A number in a text: digits alone, so that no two readers differ."""
 _Number: TypeAlias = int | Decimal
@@ -202,9 +204,7 @@ def _equal_text(wanted: str) -> _Test:
     def is_equal(value: object) -> Truth:
         if not isinstance(value, str):
             return None
-        if value == wanted:
-            return True
-        return None if fold(value) == folded else False
+        return True if value == wanted else _almost(value, folded)
 
     return is_equal
 
@@ -242,6 +242,8 @@ def _matching(text: str) -> _Test:
 
 
 def _containing(wanted: Json) -> _Test:
+    folded = fold(wanted) if isinstance(wanted, str) else ""
+
     def contains(value: object) -> Truth:
         if isinstance(value, list):
             return any_holds(same(item, wanted) for item in cast("list[object]", value))
@@ -249,7 +251,9 @@ def _containing(wanted: Json) -> _Test:
             return None
         if wanted in value:
             return True
-        return None if fold(wanted) in fold(value) else False
+        if len(value) > TEXT_LIMIT:
+            return None
+        return None if folded in fold(value) else False
 
     return contains
 
@@ -272,9 +276,7 @@ def same(value: object, wanted: Json) -> Truth:
         return None
     match wanted:
         case str(text):
-            if value == text:
-                return True
-            return None if fold(cast("str", value)) == fold(text) else False
+            return True if value == text else _almost(cast("str", value), fold(text))
         case list():
             return _same_items(cast("list[object]", value), wanted)
         case _:
@@ -316,6 +318,14 @@ def _number_in(text: str) -> Decimal | None:
     if len(text) > _DIGITS or not _NUMBER.fullmatch(text):
         return None
     return Decimal(text)
+
+
+def _almost(text: str, folded: str) -> Truth:
+    """Undecided if a text is another but for what people overlook; else false."""
+    # Composed characters are at most four before: what is much longer need not be folded.
+    if len(text.strip()) > _COMPOSED * len(folded):
+        return False
+    return None if fold(text) == folded else False
 
 
 def fold(text: str) -> str:

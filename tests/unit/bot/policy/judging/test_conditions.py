@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import Any
 
 import pytest
 
-from bot.policy.judging.conditions import TEXT_LIMIT, ArgCondition, Truth
+from bot.policy.judging.conditions import TEXT_LIMIT, ArgCondition, Truth, fold
 from bot.policy.model import ArgEntry
 
 
@@ -118,6 +119,29 @@ def test_a_text_is_a_number_only_in_plain_digits(text: object, truth: Truth) -> 
 def test_a_long_text_is_undecided_for_a_pattern() -> None:
     assert _holds(_a("matches", "x*"), a="x" * TEXT_LIMIT) is True
     assert _holds(_a("matches", "x*"), a="x" * (TEXT_LIMIT + 1)) is None
+
+
+def test_a_long_text_is_undecided_unless_it_plainly_holds_what_is_wanted() -> None:
+    assert _holds(_a("contains", "vip"), a="x" * TEXT_LIMIT) is False
+    assert _holds(_a("contains", "vip"), a="x" * (TEXT_LIMIT + 1)) is None
+    assert _holds(_a("contains", "vip"), a="x" * TEXT_LIMIT + "vip") is True
+
+
+def test_a_text_is_folded_however_it_is_composed() -> None:
+    decomposed = unicodedata.normalize("NFD", "\u1fa7" * 9)
+    assert len(decomposed) > 4 * 9 - 1
+    assert _holds(_a("eq", "\u1fa7" * 9), a=decomposed) is None
+    assert _holds(_a("eq", "x"), a=" " * 100_000 + "X") is None
+    assert _holds(_a("eq", "x"), a="x" * 100_000) is False
+    assert _holds(_a("eq", ""), a="  ") is None
+
+
+def test_no_character_folds_shorter_than_the_bound_takes() -> None:
+    for code in range(0x110000):
+        one = chr(code)
+        folded = fold(one)
+        if not one.isspace() and folded:
+            assert len(unicodedata.normalize("NFD", folded)) <= 5 * len(folded)
 
 
 @pytest.mark.parametrize(
