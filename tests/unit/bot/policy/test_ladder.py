@@ -152,6 +152,12 @@ def test_quiet_hours_that_outlast_the_deadline_are_said_at_once() -> None:
     assert not tells_nobody(early.rules, day("2026-11-23T10:00").course)
 
 
+def test_quiet_hours_that_end_with_the_deadline_outlast_it() -> None:
+    waiting = day("2026-11-24T00:00")
+    assert local(waiting.course.deadline_ms) == "2026-11-24T08:00"
+    assert tells_nobody(waiting.rules, waiting.course)
+
+
 def test_reminders_come_after_longer_and_longer_times() -> None:
     rules = terms(remind_times=6, expires_s=30 * 86_400)
     course = begin(rules, 0)
