@@ -241,6 +241,7 @@ class Verifier:
         self._has_key = self._met_head = False
         self._checkpoints: set[tuple[object, object]] = set()
         self._erased: dict[object, int] = {}
+        self._forgotten: set[object] = set()
 
     def add(self, form: Form, *, is_whole: bool = True, is_erased: bool = False) -> None:
         """Look at the next entry.
@@ -305,7 +306,7 @@ class Verifier:
         if is_erased and isinstance(seq, int):
             self._erased.setdefault(form.get("thread"), seq)
         if form.get("action") == FORGOTTEN:
-            self._erased.pop(form.get("thread"), None)
+            self._forgotten.add(form.get("thread"))
         if self._head is not None and (seq, form.get("hash")) == (self._head.seq, self._head.hash):
             self._met_head = True
 
@@ -330,5 +331,12 @@ class Verifier:
         return Flaw(head.seq, Wrong.MISSING if is_gone else Wrong.ALTERED)
 
     def _erased_faults(self) -> list[Flaw]:
-        """Content may only be missing where the chain says later that its thread was forgotten."""
-        return [Flaw(seq, Wrong.ALTERED) for seq in self._erased.values()]
+        """Content may only be missing where the chain says that its thread was forgotten.
+
+        What came while it was being forgotten may stand behind that.
+        """
+        return [
+            Flaw(seq, Wrong.ALTERED)
+            for thread, seq in self._erased.items()
+            if thread not in self._forgotten
+        ]

@@ -33,7 +33,7 @@ READS = frozenset(
         "of_thread",
         "of_turn",
     }
-    | {"named", "resting", "left"}
+    | {"named", "resting", "left", "heads", "open_links", "page", "unsealed"}
 )
 """A process that dies there has done nothing since the point before."""
 STORES = (
@@ -45,6 +45,7 @@ STORES = (
     "posts",
     "whispers",
     "audit",
+    "trail",
     "retention",
     "restoring",
 )

@@ -205,6 +205,7 @@ def test_content_is_gone_only_where_its_thread_was_forgotten() -> None:
     assert verdict_of(chain, is_whole=False).fault == Flaw(1, Wrong.ALTERED)
     chain[2] = {**chain[2], "action": "forgotten"}
     assert verdict_of(resealed(chain), is_erased=True).ok
+    assert verdict_of(resealed(reversed(chain)), is_erased=True).ok  # it came meanwhile
     chain[2] = {**chain[2], "thread": "T1:C1:2"}
     assert verdict_of(resealed(chain), is_erased=True).fault == Flaw(1, Wrong.ALTERED)
 
