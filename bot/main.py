@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from aiohttp import ClientError, ClientSession, ClientTimeout, DummyCookieJar
 from slack_sdk.errors import SlackClientError
@@ -19,12 +20,14 @@ from bot.clock import system_clock
 from bot.config import stores
 from bot.config.agents import load_agents, load_model
 from bot.config.settings import Settings
+from bot.core.runs.house import FixedPolicy, InForce
 from bot.core.scheduler import Scheduler
 from bot.core.tasks import Tasks
 from bot.errors import SettingsError
 from bot.observability.readiness import Readiness
 from bot.observability.telemetry import NO_TELEMETRY, Telemetry
 from bot.observability.tracing import Tracing, otlp_provider
+from bot.policy.reading.problems import PolicyError
 from bot.ports import Clock
 from bot.questions.record import Rules
 from bot.redaction.mask import in_force, print_key
@@ -111,6 +114,7 @@ async def start(
         slack=outside.slack if outside else await reach_slack(settings),
         storage=storage,
         agents=agents,
+        policy=read_policy(settings.policy),
         rules=Rules(
             approvers=settings.approvers,
             channels=settings.channels,
@@ -135,6 +139,25 @@ async def start(
     await show(storage, countersign.tasks, clock)
     await _start(settings, countersign, storage, stack)
     return countersign
+
+
+def read_policy(path: Path | None) -> Callable[[], InForce] | None:
+    """Read the policy file that the settings name; None when they name none.
+
+    Raises:
+        SettingsError: It cannot be read, or has faults.
+    """
+    if path is None:
+        return None
+    try:
+        policy = FixedPolicy.read(path.read_bytes())
+    except OSError as error:
+        fault = f"{path} cannot be read: {error.strerror}"
+        raise SettingsError("COUNTERSIGN_POLICY", fault, "name a file that can be read") from error
+    except PolicyError as error:
+        fault = f"{path} has faults:\n{error.text(path.name)}"
+        raise SettingsError("COUNTERSIGN_POLICY", fault, "mend them") from error
+    return lambda: policy
 
 
 def _tracer(settings: Settings, stack: AsyncExitStack) -> Telemetry:

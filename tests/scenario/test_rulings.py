@@ -222,3 +222,23 @@ async def test_f7_who_may_not_decide_any_more_starts_nothing(opened: Open) -> No
         await stage.card(number=1, word="may not decide it any more")
         await stage.card(number=2, word="Nobody can decide this")
         assert RAN == []
+
+
+# ---- a policy file ------------------------------------------------------------------------------
+
+
+async def test_a_denied_call_does_not_run_and_needs_no_card(tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(
+        "version: 1\n"
+        "rules:\n"
+        "  - name: quiet\n"
+        "    when: {tool: get_status}\n"
+        "    then: {deny: Nobody looks today.}\n"
+        "default: allow\n"
+    )
+    async with a_stage(tmp_path, "socket", COUNTERSIGN_POLICY=str(policy)) as stage:
+        await stage.say("Rosa", "@countersign status of payments")
+        said = await stage.said("Nobody looks today")
+        assert said
+        assert stage.cards() == []

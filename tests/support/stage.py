@@ -55,13 +55,16 @@ class Stage:
             if self.transport == "socket"
             else {"SLACK_SIGNING_SECRET": SECRET}
         )
+        deciders = {
+            "COUNTERSIGN_APPROVERS": "channel",
+            "COUNTERSIGN_CHANNELS": ",".join(self.sandbox.channel_ids),
+        }
         return Settings.load(
             {
                 "SLACK_BOT_TOKEN": BOT_TOKEN,
                 "SLACK_API_URL": self.sandbox.api_url,
                 **transport,
-                "COUNTERSIGN_APPROVERS": "channel",
-                "COUNTERSIGN_CHANNELS": ",".join(self.sandbox.channel_ids),
+                **({} if "COUNTERSIGN_POLICY" in self.environ else deciders),
                 **self.environ,
             }
         )
