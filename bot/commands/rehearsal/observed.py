@@ -10,6 +10,9 @@ from typing import Any
 
 from bot.commands.rehearsal.agents import RAN
 from bot.commands.rehearsal.stage import Theatre
+from bot.people.terms_of import ballot_of
+from bot.policy.ballot import Ballot
+from bot.policy.standing import Standing
 from bot.sandbox.workspace.records import SlackMessage
 from storage.records import Approval, AuditEntry, Kind, Status
 
@@ -134,10 +137,16 @@ class Watcher:
         return _merged([self._told(one) for one in sorted(new, key=lambda one: one.ts)])
 
     async def card(self, approval: Approval | None) -> dict[str, Any]:
-        """Return what the card of an approval says of its rules and its votes."""
-        if approval is None:
+        """Return what is on record of an approval's rules and votes, and whether it is stuck."""
+        if approval is None or approval.kind is Kind.DOUBT:
             return {}
-        return {"rules": approval.rule}
+        found: dict[str, Any] = {"rules": approval.rule, "stage": approval.stage + 1}
+        if approval.status is Status.PENDING:
+            ballot = ballot_of(approval)
+            tallies = ballot.progress(_as_counted(ballot))
+            found["votes"] = {one.name: f"{one.have}/{one.need}" for one in tallies}
+            found["stuck"] = bool(await self.stage.why_stuck(approval))
+        return found
 
     def _told(self, message: SlackMessage) -> tuple[str, str, list[str], list[str]]:
         at_ms = round(float(message.ts) * 1_000)
@@ -152,6 +161,18 @@ class Watcher:
             ]
             return time, _kind(message), [], people
         return time, _kind(message), mentioned, []
+
+
+def _as_counted(ballot: Ballot) -> Standing:
+    """The people of some votes, in the groups by which these were counted."""
+    members: dict[str, set[str]] = {}
+    for vote in ballot.votes:
+        for group in vote.groups:
+            members.setdefault(group, set()).update({vote.by, vote.on_behalf_of})
+    return Standing(
+        people={vote.by: None for vote in ballot.votes},
+        members={name: frozenset(people) for name, people in members.items()},
+    )
 
 
 def _merged(told: Iterable[tuple[str, str, list[str], list[str]]]) -> list[list[Any]]:

@@ -326,6 +326,10 @@ class Theatre:
             found += await self.storage.audit.of_thread(thread_id, limit=MOST)
         return in_order(found)
 
+    async def why_stuck(self, approval: Approval) -> str:
+        """Say why nobody can complete a ballot now; empty when somebody can."""
+        return approval.stuck
+
     async def pending(self, thread_id: str) -> list[Approval]:
         """Those that wait."""
         return [one for one in await self.approvals(thread_id) if one.status is Status.PENDING]
