@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
 
 Risk = Literal["low", "medium", "high", "critical"]
 """The harm that a call can do; from `high` on, an approval is confirmed."""
@@ -106,7 +106,8 @@ class Requirement(_Frozen):
     """So many different people of some groups (1.16, `approve`).
 
     Attributes:
-        name: Shown to people: its own, or the groups joined by `+`.
+        name: Shown to people: its own, or the groups joined by `+`; of two of one name in the same
+            terms, the later has ` #2` behind it.
         groups: Names of groups; members of any of them count.
         count: How many, 1 to 10.
     """
@@ -246,6 +247,13 @@ class Terms(_Frozen):
     break_glass: BreakGlass | None = None
     delegation: bool = True
     always_ask: bool = False
+
+    @model_validator(mode="after")
+    def _names_are_unique(self) -> Self:
+        names = [one.name for stage in self.stages for one in stage.approve]
+        if len(set(names)) < len(names):
+            raise ValueError("two requirements have one name: one of them would be lost")
+        return self
 
     @property
     def rule(self) -> str:

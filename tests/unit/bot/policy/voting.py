@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bot.policy.ballot import APPROVE, REJECT, Ballot
+from bot.policy.judging.merge import with_own_names
 from bot.policy.refusals import Attempt, VoteResult, judge_take_back, judge_vote
 from bot.policy.standing import Delegation, Problem, Standing
 from bot.policy.terms import Escalation, Group, Requirement, Stage, Terms
@@ -38,7 +39,7 @@ def terms(*stages: Iterable[tuple[str, int]], **changes: object) -> Terms:
         )
         for number, stage in enumerate(stages or ([("sre", 1)],))
     )
-    data: dict[str, object] = {"rules": ("r",), "stages": built}
+    data: dict[str, object] = {"rules": ("r",), "stages": with_own_names(built)}
     groups = {one: Group(users=("U0X",)) for one in (*GROUPS, "odd")}
     return Terms.model_validate({**data, "groups": groups, **changes})
 

@@ -10,7 +10,7 @@ from bot.policy.judging.asking import terms_of
 from bot.policy.judging.merge import Permit, Refusal, merge, plain_name
 from bot.policy.judging.world import Gate, ToolFacts
 from bot.policy.model import AskEntry, PolicyFile
-from bot.policy.terms import BreakGlass, Group, Terms
+from bot.policy.terms import BreakGlass, Group, Terms, TermsError
 
 SRE: list[dict[str, Any]] = [{"from": ["sre"]}]
 
@@ -193,3 +193,11 @@ def test_a_step_counts_for_all_requirements_of_its_name() -> None:
     ]
     result = terms(stages=stages, escalate=steps)
     assert [step.requirements for step in result.escalate] == [("sre", "sre #2")]
+
+
+def test_terms_with_two_requirements_of_one_name_cannot_be_read() -> None:
+    one = terms()
+    (stage,) = one.stages
+    twice = stage.model_copy(update={"approve": (*stage.approve, *stage.approve)})
+    with pytest.raises(TermsError):
+        Terms.from_text(one.model_copy(update={"stages": (twice,)}).to_text())
