@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import pytest
@@ -24,10 +25,12 @@ from agents.core.codec import Json
 from agents.core.errors import AgentConfigError
 from agents.core.infos import ApprovalInfo
 from agents.core.journal import Journal
-from agents.core.scope import RunContext, Scope, entered
+from agents.core.scope import AskAgain, RunContext, Scope, StartingCall, entered
 from agents.gates import approval_gate, complete_gate, guard, human_gate, review_edit_gate
+from agents.gates.approval import Gate
 from agents.gates.human import HumanInterrupt, HumanInterruptConfig
 from agents.gates.questions import ParametersInfo
+from agents.gates.rulings import GateState
 from agents.graph import END, START, MessagesState, StateGraph, ToolsNode, tools_condition
 from agents.graph.agent import GraphAgent
 from agents.models import Turn, call, say
@@ -612,3 +615,55 @@ async def test_a_graph_that_a_tool_runs_by_itself_is_judged_too() -> None:
 
     await world(Plain("worker", work), house, [call("worker", {}, id="c1"), say("ok")]).run()
     assert (pay.calls, house.acts) == ([], ["allow worker outer", "deny pay stop"])
+
+
+# ---- decisions that have become too old ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("then", "runs", "acts"),
+    [
+        (SMALL, 1, ["allow pay small"]),
+        (Deny("closed", "no-pay"), 0, ["deny pay "]),
+        (Ask(rule="newer"), 0, []),
+    ],
+)
+async def test_a_lapsed_decision_is_ruled_anew(then: Ruling, runs: int, acts: list[str]) -> None:
+    pay, rulings = Plain("pay"), [FILE, FILE, then]
+    house = TestHouse(lambda _: rulings.pop(0) if len(rulings) > 1 else rulings[0])
+    made = world(pay, house)
+
+    async def too_old(call: StartingCall) -> Mapping[str, Json] | AskAgain:
+        return AskAgain("it is too old")
+
+    made.before_start = too_old
+    context = contexts(await made.run())["c1"]
+    assert isinstance(context.info, ApprovalInfo)
+    events = await made.resume({context.id: context.info.approve(by="UADA")})
+    assert (len(pay.calls), house.acts) == (runs, acts)
+    if isinstance(then, Ask):
+        info = contexts(events)["c1"].info
+        assert isinstance(info, ApprovalInfo)
+        assert (info.rule, info.asked_again) == ("newer", "it is too old")
+
+
+async def test_a_gate_that_demands_nothing_lets_nothing_run_without_the_house() -> None:
+    @dataclass(frozen=True, slots=True)
+    class SilentGate(Gate):
+        async def demand(
+            self, arguments: dict[str, Json], before: GateState, *, inside: bool
+        ) -> None:
+            return None
+
+    pay, house = Plain("pay"), TestHouse(always(FILE))
+    made = world(SilentGate(pay, "approval"), house)
+
+    async def too_old(call: StartingCall) -> Mapping[str, Json] | AskAgain:
+        return AskAgain("it is too old")
+
+    made.before_start = too_old
+    context = contexts(await made.run())["c1"]
+    assert isinstance(context.info, ApprovalInfo)
+    events = brief(await made.resume({context.id: context.info.approve(by="UADA")}))
+    assert pay.calls == []
+    assert any("no rule lets this call" in one for one in events)
