@@ -59,6 +59,10 @@ class InvalidSettingsError(BotError):
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
 
+class FaultyPolicyError(BotError):
+    """A policy that cannot come into force; all its faults, one line each."""
+
+
 class UserFacingError(BotError):
     """An error whose text may be shown to the person who clicked or typed.
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import signal
 import socket
 import uuid
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from aiohttp import ClientError, ClientSession, ClientTimeout, DummyCookieJar
 from slack_sdk.errors import SlackClientError
@@ -20,23 +20,37 @@ from bot.clock import system_clock
 from bot.config import stores
 from bot.config.agents import load_agents, load_model
 from bot.config.settings import Settings
-from bot.core.runs.house import FixedPolicy, InForce
 from bot.core.scheduler import Scheduler
 from bot.core.tasks import Tasks
-from bot.errors import SettingsError
+from bot.core.upkeep.policies import PolicyRecorder
+from bot.errors import FaultyPolicyError, SettingsError
 from bot.observability.readiness import Readiness
 from bot.observability.telemetry import NO_TELEMETRY, Telemetry
 from bot.observability.tracing import Tracing, otlp_provider
+from bot.policy.force import OF_SETTINGS, PolicyInForce, Tell, source_of
+from bot.policy.reading.lookups import SlackFacts
 from bot.policy.reading.problems import PolicyError
+from bot.policy.world import PolicyWorld, world_of
 from bot.ports import Clock
 from bot.questions.record import Rules
 from bot.redaction.mask import in_force, print_key
-from bot.slack.app import QUICK_S, STOP_PATIENCE, Countersign, Identity, Process, Slack, build
+from bot.slack.app import (
+    PATIENT_S,
+    QUICK_S,
+    STOP_PATIENCE,
+    Countersign,
+    Identity,
+    Process,
+    Slack,
+    build,
+)
 from bot.slack.calls import slack_fault
+from bot.slack.directory import SlackDirectory
 from bot.slack.http import serve, web_app
 from bot.slack.ratelimit import SLACK_LIMITS, Limits
 from bot.slack.socketmode import SocketMode
 from storage.base import Storage
+from storage.errors import StorageError
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +74,8 @@ async def run(
         StoreUnavailableError: The database does not answer.
     """
     async with AsyncExitStack() as stack:
-        await start(settings, stack)
+        countersign = await start(settings, stack)
+        listen_to_hangups(countersign, stack)
         if ready is not None:
             ready.set()
         await stop.wait()
@@ -99,6 +114,7 @@ async def start(
 
     Raises:
         SettingsError: A setting does not work: agent, model, token, port.
+        FaultyPolicyError: The policy is faulty, or its ids cannot be looked up.
         StoreBusyError: Another process has the data directory.
         StoreUnavailableError: The database does not answer.
     """
@@ -110,11 +126,25 @@ async def start(
     await storage.open()
     await storage.reconsider()
     telemetry, show = _telemetry(settings, stack)
+    slack = outside.slack if outside else await reach_slack(settings)
+    owner = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
+    lookups = await stack.enter_async_context(lookup_session())
+    policy = await load_policy(
+        settings,
+        world_of(agents.values()),
+        facts_of_slack(slack, clock, telemetry=telemetry, session=lookups),
+        PolicyRecorder(
+            audit=storage.audit,
+            telemetry=telemetry,
+            clock=clock,
+            team_id=slack.identity.team_id,
+            owner=owner,
+        ),
+    )
     countersign = build(
-        slack=outside.slack if outside else await reach_slack(settings),
+        slack=slack,
         storage=storage,
         agents=agents,
-        policy=read_policy(settings.policy),
         rules=Rules(
             approvers=settings.approvers,
             channels=settings.channels,
@@ -127,37 +157,62 @@ async def start(
             exclude_editors=settings.exclude_editors,
         ),
         process=Process(
-            owner=f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}",
+            owner=owner,
             clock=clock,
             telemetry=telemetry,
             limits=outside.limits if outside else SLACK_LIMITS,
             retention=settings.retention,
             era=str(await storage.restoring.era() or ""),
-            lookups=await stack.enter_async_context(_lookups()),
+            lookups=lookups,
+            policy=policy,
         ),
+        # The settings still speak through `rules`; see `settings_policy` for the policy they are.
+        policy=None if policy.name == OF_SETTINGS else lambda: policy.held,
     )
     await show(storage, countersign.tasks, clock)
     await _start(settings, countersign, storage, stack)
     return countersign
 
 
-def read_policy(path: Path | None) -> Callable[[], InForce] | None:
-    """Read the policy file that the settings name; None when they name none.
+async def load_policy(
+    settings: Settings, world: PolicyWorld, slack: SlackFacts, tell: Tell
+) -> PolicyInForce:
+    """The policy in force, which the settings name, or are.
 
     Raises:
-        SettingsError: It cannot be read, or has faults.
+        FaultyPolicyError: It is faulty, or its ids cannot be looked up.
     """
-    if path is None:
-        return None
+    source = source_of(settings, world, slack, tell)
     try:
-        policy = FixedPolicy.read(path.read_bytes())
-    except OSError as error:
-        fault = f"{path} cannot be read: {error.strerror}"
-        raise SettingsError("COUNTERSIGN_POLICY", fault, "name a file that can be read") from error
+        return await PolicyInForce.load(source)
     except PolicyError as error:
-        fault = f"{path} has faults:\n{error.text(path.name)}"
-        raise SettingsError("COUNTERSIGN_POLICY", fault, "mend them") from error
-    return lambda: policy
+        raise FaultyPolicyError(error.text(source.name)) from error
+
+
+def facts_of_slack(
+    slack: Slack, clock: Clock, *, telemetry: Telemetry, session: ClientSession
+) -> SlackFacts:
+    """The workspace, as the checks of a policy see it."""
+    client = slack.client(timeout_s=PATIENT_S, telemetry=telemetry, session=session)
+    directory = SlackDirectory(client, team_id=slack.identity.team_id, clock=clock)
+    return SlackFacts(lookups=directory, bot_user_id=slack.identity.bot_user_id)
+
+
+def listen_to_hangups(countersign: Countersign, stack: AsyncExitStack) -> None:
+    """Read the policy file again on SIGHUP; without a file, the signal stays what it was."""
+    policy, loop = countersign.policy, asyncio.get_running_loop()
+    if policy is None or policy.name == OF_SETTINGS:
+        return
+
+    async def look() -> None:
+        try:
+            await policy.look(anew=True)
+        except StorageError as error:
+            logger.warning("look at the policy failed: %s", error, extra={"action": "tick_failed"})
+
+    with suppress(NotImplementedError):  # not every system has such handlers
+        loop.add_signal_handler(signal.SIGHUP, lambda: countersign.tasks.spawn(look()))
+        stack.callback(loop.remove_signal_handler, signal.SIGHUP)
 
 
 def _tracer(settings: Settings, stack: AsyncExitStack) -> Telemetry:
@@ -205,7 +260,7 @@ def make_storage(settings: Settings) -> Storage:
     )
 
 
-def _lookups() -> ClientSession:
+def lookup_session() -> ClientSession:
     """Open a session for what is looked up while a person waits; it keeps no cookies."""
     return ClientSession(timeout=ClientTimeout(total=QUICK_S), cookie_jar=DummyCookieJar())
 
@@ -246,7 +301,8 @@ async def _start(
 ) -> None:
     """Start work, then intake; the stack stops intake first, then work."""
     stack.push_async_callback(countersign.tasks.drain, patience=STOP_PATIENCE)
-    scheduler = Scheduler(countersign.sweep)
+    policy = countersign.policy
+    scheduler = Scheduler(countersign.sweep, watch=None if policy is None else policy.look)
     scheduler.start()
     stack.callback(scheduler.stop)
     app_token = settings.slack_app_token

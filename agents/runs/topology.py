@@ -18,7 +18,7 @@ from agents.core.pending import Point
 from agents.gates.policy import PolicyGate
 from agents.policy.base import UNNAMED, people_of
 from agents.policy.checks import check_rule_names, rule_names
-from agents.tools.base import Tool
+from agents.tools.base import Tool, ToolSpec
 
 Key: TypeAlias = tuple[str, str]
 """Type and id of an address segment."""
@@ -142,20 +142,45 @@ def check_rules(agent: Agent) -> None:
 
 def _policies(agent: Agent) -> Iterator[object]:
     """The policies in code around an agent's declared tools."""
-    seen: set[int] = set()
-    waiting: list[object] = [agent]
-    while waiting:
-        part = waiting.pop()
-        if id(part) in seen:
-            continue
-        seen.add(id(part))
-        if isinstance(part, Described):
-            waiting += [one.inner for one in part.components().values()]
-        if isinstance(part, Holder):
-            waiting += part.held()
+    for part, _ in _parts(agent):
         if isinstance(part, PolicyGate):
             yield part.policy
-        waiting.append(getattr(part, "tool", None))  # what stands around a tool calls it that
+
+
+def tools_declared(agent: Agent) -> tuple[ToolSpec, ...]:
+    """Return the definitions of all tools that an agent declares, with the gates around them.
+
+    As far as `people_named` looks; agents may have different tools of one name.
+    """
+    specs: list[ToolSpec] = []
+    for part, is_wrapped in _parts(agent):
+        spec = getattr(part, "definition", None)
+        if isinstance(spec, ToolSpec) and not is_wrapped and spec not in specs:
+            specs.append(spec)
+    return tuple(specs)
+
+
+def agents_declared(agent: Agent) -> tuple[str, ...]:
+    """Return the names of an agent and of all agents in it, as far as `people_named` looks."""
+    names = [str(getattr(part, "name", "")) for part, _ in _parts(agent) if hasattr(part, "run")]
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+def _parts(agent: Agent) -> Iterator[tuple[object, bool]]:
+    """All parts of an agent, each once, and whether something stands around them as a tool."""
+    seen: set[tuple[int, bool]] = set()
+    waiting: list[tuple[object, bool]] = [(agent, False)]
+    while waiting:
+        part, is_wrapped = waiting.pop()
+        if part is None or (id(part), is_wrapped) in seen:
+            continue
+        seen.add((id(part), is_wrapped))
+        yield part, is_wrapped
+        if isinstance(part, Described):
+            waiting += [(one.inner, False) for one in part.components().values()]
+        if isinstance(part, Holder):
+            waiting += [(one, False) for one in part.held()]
+        waiting.append((getattr(part, "tool", None), True))  # what stands around a tool calls it so
 
 
 def _declared(agent: Agent, address: Address) -> Iterator[Component]:

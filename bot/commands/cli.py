@@ -10,7 +10,7 @@ from importlib import import_module
 
 from bot.commands.call import Call
 from bot.commands.parser import parse
-from bot.errors import BotError, InvalidSettingsError, SettingsError
+from bot.errors import BotError, FaultyPolicyError, InvalidSettingsError, SettingsError
 from storage.errors import StorageError, StoreUnavailableError
 
 FAILED = 1
@@ -42,7 +42,7 @@ def main(
     command = import_module(f"bot.commands.{arguments.command}")
     try:
         asyncio.run(command.execute(call))
-    except (InvalidSettingsError, SettingsError) as error:
+    except (FaultyPolicyError, InvalidSettingsError, SettingsError) as error:
         return _complain(error, WRONG_SETTINGS)
     except StoreUnavailableError as error:
         return _complain(f"the database cannot be used: {error.detail}", FAILED)

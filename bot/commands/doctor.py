@@ -18,6 +18,7 @@ from bot.clock import system_clock
 from bot.commands.call import Call
 from bot.commands.database import look_at_storage
 from bot.commands.findings import Finding
+from bot.commands.policy import look_at_policy
 from bot.config.agents import load_agents, load_model
 from bot.config.manifest import check_manifest, manifest_text, needed_scopes
 from bot.config.settings import Settings
@@ -26,6 +27,8 @@ from bot.errors import BotError, DirectoryError, InvalidSettingsError, SettingsE
 from bot.main import make_storage
 from bot.mrkdwn import is_person
 from bot.people.outlook import MOST_MEMBERS
+from bot.policy.reading.lookups import SlackFacts
+from bot.policy.world import world_of
 from bot.ports import Clock
 from bot.slack.calls import slack_fault
 from bot.slack.directory import SlackDirectory
@@ -95,13 +98,13 @@ async def examine(environ: Mapping[str, str], tools: Tools) -> AsyncIterator[Fin
         return
     transport = "Socket Mode" if settings.is_socket_mode else "HTTP"
     yield Finding(subject="settings", text=f"complete; Slack is reached over {transport}")
-    agent, named = _look_at_agent(settings, tools)
+    agent, agents = _look_at_agent(settings, tools)
     yield agent
     if tools.ask_model is not None:
         yield await _look_at_model(settings, tools.load_model, tools.ask_model)
     async for finding in look_at_storage(settings, tools.make_storage):
         yield finding
-    async for finding in _look_at_slack(settings, named, tools.clock):
+    async for finding in _look_at_slack(settings, agents, tools.clock):
         yield finding
 
 
@@ -116,18 +119,17 @@ def _look_at_manifest(text: str) -> Finding:
     return Finding(subject="manifest.yml", text="fits this release")
 
 
-def _look_at_agent(settings: Settings, tools: Tools) -> tuple[Finding, Sequence[str]]:
-    """Load the agents; return also whom the policies of their tools name."""
+def _look_at_agent(settings: Settings, tools: Tools) -> tuple[Finding, Sequence[Agent]]:
+    """Load the agents, and return them; none when they cannot be loaded."""
     try:
         agents = tools.load_agents(settings.agent, tools.load_model(settings.model))
     except SettingsError as error:
         return _finding(error), ()
-    named = dict.fromkeys(one for agent in agents.values() for one in people_named(agent))
     names = ", ".join(dict.fromkeys(agent.name for agent in agents.values()))
     text = f"{names}, with the model {settings.model}"
     if tools.ask_model is None:
         text += "; the model was not asked (`countersign doctor --model` asks it for one word)"
-    return Finding(subject="agent", text=text), tuple(named)
+    return Finding(subject="agent", text=text), tuple(agents.values())
 
 
 async def _look_at_model(
@@ -157,7 +159,7 @@ async def _look_at_model(
 
 
 async def _look_at_slack(
-    settings: Settings, named: Sequence[str], clock: Clock
+    settings: Settings, agents: Sequence[Agent], clock: Clock
 ) -> AsyncIterator[Finding]:
     token = settings.slack_bot_token.get_secret_value()
     client = AsyncWebClient(token=token, base_url=settings.slack_api_url, timeout=TIMEOUT_S)
@@ -172,6 +174,10 @@ async def _look_at_slack(
         granted = _header(answer.headers, "x-oauth-scopes")
         yield _compare_scopes(frozenset(scope.strip() for scope in granted.split(",")))
         directory = SlackDirectory(client, team_id=str(answer.get("team_id")), clock=clock)
+        named = tuple(dict.fromkeys(one for agent in agents for one in people_named(agent)))
+        if settings.policy is not None:
+            slack = SlackFacts(lookups=directory, bot_user_id=str(answer.get("user_id")))
+            yield await look_at_policy(settings.policy, world_of(agents), slack)
         async for finding in _look_at_deciders(settings, named, directory):
             yield finding
     yield await _look_at_transport(settings, client)
@@ -199,7 +205,8 @@ async def _look_at_deciders(
     settings: Settings, named: Sequence[str], directory: SlackDirectory
 ) -> AsyncIterator[Finding]:
     """Look at all who are named as deciders, by the settings and by the policies of tools."""
-    yield await _look_at_people("COUNTERSIGN_APPROVERS", settings.approvers, directory)
+    if settings.policy is None:
+        yield await _look_at_people("COUNTERSIGN_APPROVERS", settings.approvers, directory)
     if settings.escalate_to:
         yield await _look_at_people("COUNTERSIGN_ESCALATE_TO", settings.escalate_to, directory)
     if named:

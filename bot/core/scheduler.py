@@ -7,6 +7,7 @@ write, so any number of processes may tick at once.
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -26,6 +27,9 @@ logger = logging.getLogger(__name__)
 BETWEEN_TICKS = timedelta(seconds=5)
 BETWEEN_SEALS = timedelta(seconds=4)
 """An entry of the audit is sealed within five seconds."""
+BETWEEN_LOOKS = timedelta(seconds=10)
+Watch = Callable[[], Awaitable[object]]
+"""Looks whether what is outside of the database has changed."""
 BATCH = 100
 """The most due records of a kind that one tick starts on."""
 
@@ -86,15 +90,22 @@ class Scheduler:
     Args:
         sweep: What a tick does.
         every: From one tick to the next.
+        watch: Looks whether the policy has changed, every `BETWEEN_LOOKS`; None has none to watch.
     """
 
-    def __init__(self, sweep: Sweep, *, every: timedelta = BETWEEN_TICKS) -> None:
+    def __init__(
+        self, sweep: Sweep, *, every: timedelta = BETWEEN_TICKS, watch: Watch | None = None
+    ) -> None:
         self._sweep = sweep
+        self._watch = watch
         self._scheduler = AsyncIOScheduler(timezone="UTC")
-        for work, seconds in (
+        jobs = [
             (self._tick, every.total_seconds()),
             (self._seal, min(every, BETWEEN_SEALS).total_seconds()),
-        ):
+        ]
+        if watch is not None:
+            jobs.append((self._look, BETWEEN_LOOKS.total_seconds()))
+        for work, seconds in jobs:
             self._scheduler.add_job(
                 work,
                 "interval",
@@ -126,3 +137,12 @@ class Scheduler:
             await self._sweep.seal()
         except Exception:  # as above
             logger.exception("the audit is not sealed", extra={"action": "seal_failed"})
+
+    async def _look(self) -> None:
+        try:
+            if self._watch is not None:
+                await self._watch()
+        except StorageError as error:
+            logger.warning("look at the policy failed: %s", error, extra={"action": "tick_failed"})
+        except Exception:  # as above
+            logger.exception("look at the policy failed", extra={"action": "tick_failed"})

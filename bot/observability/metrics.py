@@ -31,6 +31,7 @@ _COUNTERS: Mapping[Count, tuple[str, tuple[str, ...]]] = {
     Count.TAKEOVERS: ("Leases that ended without a release.", ("record",)),
     Count.SLACK_CALLS: ("Calls of Slack's Web API.", ("method",)),
     Count.SLACK_ERRORS: ("Calls of Slack's Web API that failed.", ("method", "error")),
+    Count.POLICIES: ("Policy files that were read.", ("result",)),
     Count.RETRIES: ("Work that failed and is due again.", ("record",)),
 }
 

@@ -24,6 +24,7 @@ class Count(StrEnum):
     TAKEOVERS = "lease_takeovers"  # leases that ended unreleased; record: thread, approval
     SLACK_CALLS = "slack_calls"  # method
     SLACK_ERRORS = "slack_errors"  # method, error
+    POLICIES = "policies"  # policy files that were read; result: loaded, refused
     RETRIES = "retries"  # work that failed and is due again; record: thread, approval
 
 

@@ -211,54 +211,22 @@ def as_tuple(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
-Name = Annotated[
-    str,
-    BeforeValidator(
-        _shaped(
-            "bad_name",
-            NAME,
-            "a small letter, then up to 39 small letters, digits and hyphens",
-        )
-    ),
-    Field(pattern=f"^{NAME}$"),
-]
-RequirementName = Annotated[
-    str,
-    BeforeValidator(
-        _shaped(
-            "bad_name",
-            REQUIREMENT_NAME,
-            "a small letter, then up to 79 small letters, digits, hyphens and plus signs",
-        )
-    ),
-    Field(pattern=f"^{REQUIREMENT_NAME}$"),
-]
-PersonId = Annotated[
-    str,
-    BeforeValidator(_shaped("bad_id", PERSON, "the id of a person (U… or W…)")),
-    Field(pattern=f"^{PERSON}$"),
-]
-UsergroupId = Annotated[
-    str,
-    BeforeValidator(_shaped("bad_id", USERGROUP, "the id of a user group (S…)")),
-    Field(pattern=f"^{USERGROUP}$"),
-]
-ChannelId = Annotated[
-    str,
-    BeforeValidator(_shaped("bad_id", CHANNEL, "the id of a channel (C… or G…)")),
-    Field(pattern=f"^{CHANNEL}$"),
-]
-Place = Annotated[
-    str,
-    BeforeValidator(
-        _shaped(
-            "bad_id",
-            f"{CHANNEL}|direct",
-            "ids of channels (C… or G…), or direct for direct messages",
-        )
-    ),
-    Field(pattern=f"^({CHANNEL}|direct)$"),
-]
+def _text(code: str, shape: str, what: str) -> BeforeValidator:
+    """A validator of texts of a form, which the JSON schema shows, too."""
+    shown = Annotated[str, Field(pattern=f"^(?:{shape})$")]
+    return BeforeValidator(_shaped(code, shape, what), json_schema_input_type=shown)
+
+
+_NAMES = "a small letter, then up to 39 small letters, digits and hyphens"
+_REQUIREMENTS = "a small letter, then up to 79 small letters, digits, hyphens and plus signs"
+_PLACES = "ids of channels (C… or G…), or direct for direct messages"
+
+Name = Annotated[str, _text("bad_name", NAME, _NAMES)]
+RequirementName = Annotated[str, _text("bad_name", REQUIREMENT_NAME, _REQUIREMENTS)]
+PersonId = Annotated[str, _text("bad_id", PERSON, "the id of a person (U… or W…)")]
+UsergroupId = Annotated[str, _text("bad_id", USERGROUP, "the id of a user group (S…)")]
+ChannelId = Annotated[str, _text("bad_id", CHANNEL, "the id of a channel (C… or G…)")]
+Place = Annotated[str, _text("bad_id", f"{CHANNEL}|direct", _PLACES)]
 Turn = Annotated[str, BeforeValidator(_turn), Field(pattern="^[1-9][0-9]{0,3}[hdw]$")]
 LocalTime = Annotated[datetime, BeforeValidator(_local, json_schema_input_type=str)]
 ClockTime = Annotated[str, BeforeValidator(_clock), Field(pattern="^[0-9]{2}:[0-9]{2}$")]

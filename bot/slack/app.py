@@ -37,6 +37,7 @@ from bot.errors import SettingsError
 from bot.observability.instrument import MeteredClient, MeteredStorage
 from bot.observability.telemetry import NO_TELEMETRY, Telemetry, Time
 from bot.people.access import Access
+from bot.policy.force import PolicyInForce
 from bot.ports import Clock
 from bot.questions.record import Rules
 from bot.slack.cards.choose import is_folded
@@ -126,6 +127,7 @@ class Countersign:
         sweep: Finds due work.
         tasks: Work that runs.
         answering: Entered until an answer has left for Slack; what it spawns begins then.
+        policy: The policy in force; None where none is judged by.
     """
 
     bolt: AsyncApp
@@ -133,6 +135,7 @@ class Countersign:
     sweep: Sweep
     tasks: Tasks
     answering: Answering
+    policy: PolicyInForce | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +152,7 @@ class Process:
         lookups: A session with open connections, for calls that only read: a click waits for
             them, and a new connection each time costs most of that. None: a session for each call.
         sleep: Waits, in seconds, until a start that could not be checked is tried again.
+        policy: The policy in force; None where none is judged by.
     """
 
     owner: str
@@ -159,6 +163,7 @@ class Process:
     era: str = ""
     lookups: ClientSession | None = None
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    policy: PolicyInForce | None = None
 
 
 def build(
@@ -311,6 +316,7 @@ def build(
         sweep=sweep,
         tasks=tasks,
         answering=lambda: _answering(tasks, telemetry),
+        policy=process.policy,
     )
 
 

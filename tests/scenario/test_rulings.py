@@ -235,7 +235,7 @@ async def test_a_denied_call_does_not_run_and_needs_no_card(tmp_path: Path) -> N
         "  - name: quiet\n"
         "    when: {tool: get_status}\n"
         "    then: {deny: Nobody looks today.}\n"
-        "default: allow\n"
+        "default: {deny: Nothing else either.}\n"
     )
     async with a_stage(tmp_path, "socket", COUNTERSIGN_POLICY=str(policy)) as stage:
         await stage.say("Rosa", "@countersign status of payments")

@@ -26,9 +26,6 @@ from bot.policy.judging.coded import strangers, with_code
 from bot.policy.judging.evaluate import Rulebook
 from bot.policy.judging.merge import Permit, Refusal, Verdict
 from bot.policy.judging.world import Members, PolicyQuestion, ToolFacts
-from bot.policy.reading.problems import PolicyError
-from bot.policy.reading.source import read_source
-from bot.policy.reading.structure import read_structure
 from bot.policy.terms import Group, Terms
 from bot.ports import Clock, Directory
 from bot.redaction.call import Names
@@ -52,34 +49,6 @@ class InForce(Protocol):
     def is_settings(self) -> bool:
         """Whether it is made of the settings: then it allows all calls of tools without a gate."""
         ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FixedPolicy:
-    """A policy that stays in force as it was read; see `InForce`.
-
-    Attributes:
-        rulebook: Its rules.
-        file_hash: Hash of its file.
-        is_settings: Whether it is made of the settings.
-    """
-
-    rulebook: Rulebook
-    file_hash: str
-    is_settings: bool = False
-
-    @classmethod
-    def read(cls, data: bytes) -> FixedPolicy:
-        """Read a policy file.
-
-        Raises:
-            PolicyError: It has faults.
-        """
-        root, problems = read_source(data)
-        file, faults = read_structure(root)
-        if file is None or problems or faults:
-            raise PolicyError([*problems, *faults])
-        return cls(rulebook=Rulebook(file), file_hash=hashlib.sha256(data).hexdigest())
 
 
 @dataclass(frozen=True, slots=True)

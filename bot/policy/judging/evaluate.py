@@ -232,7 +232,12 @@ class Rulebook:
         try:
             return await members(group_of(self.file.groups[name], self.file))
         except Exception as error:  # noqa: BLE001 - whatever it is, the condition is undecided
-            logger.warning("the group %s could not be looked up: %s", name, type(error).__name__)
+            logger.warning(
+                "the group %s could not be looked up: %s",
+                name,
+                type(error).__name__,
+                extra={"action": "group_unknown"},
+            )
             return None
 
 

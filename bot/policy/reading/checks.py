@@ -219,7 +219,8 @@ class _Checks:
                 known = self._world.agents
                 remedy = nearest(text, known, f"write one of {', '.join(sorted(known))}")
                 yield node.problem("unknown_agent", f"no agent is called {text!r}", remedy)
-        if not count and not self._matched(when):
+        is_about = when.get("tool") is not None or when.get("tags") is not None
+        if is_about and not count and not self._matched(when):
             remedy = "change tool, tags, risk or gated, or remove the rule"
             yield when.problem("unknown_tool", "no tool fits all of this", remedy)
 

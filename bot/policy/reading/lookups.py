@@ -86,15 +86,17 @@ async def look_up(root: SourceNode, slack: SlackFacts) -> list[PolicyProblem]:
     wanted = [
         *((node, name, checks.person) for node, name in _ids(_people(root), PERSON)),
         *((node, name, checks.usergroup) for node, name in _ids(_usergroups(root), USERGROUP)),
+        # The bot is asked in a channel only once it is there, so that one has to be known only.
+        *((node, name, checks.place) for node, name in _ids(_places(root), CHANNEL)),
         *((node, name, checks.channel) for node, name in _ids(_channels(root), CHANNEL)),
     ]
-    looks = {name: look for _, name, look in wanted}
-    found = await asyncio.gather(*(one(look, name) for name, look in looks.items()))
+    looks = {(name, look): None for _, name, look in wanted}
+    found = await asyncio.gather(*(one(look, name) for name, look in looks))
     faults = dict(zip(looks, found, strict=True))
     return [
         node.problem(fault.code, fault.text, fault.remedy)
-        for node, name, _ in wanted
-        if (fault := faults[name]) is not None
+        for node, name, look in wanted
+        if (fault := faults[name, look]) is not None
     ]
 
 
@@ -118,6 +120,10 @@ class _Lookups:
 
     async def usergroup(self, group_id: str) -> _Fault | None:
         await self._lookups.group_members(group_id)
+        return None
+
+    async def place(self, channel_id: str) -> _Fault | None:
+        await self._lookups.channel_members(channel_id)
         return None
 
     async def channel(self, channel_id: str) -> _Fault | None:
@@ -171,6 +177,9 @@ def _channels(root: SourceNode) -> Iterator[tuple[SourceNode, str]]:
     for ask in _asks(root):
         yield from ask.texts("route", "channel")
         yield from ask.texts("break_glass", "alert")
+
+
+def _places(root: SourceNode) -> Iterator[tuple[SourceNode, str]]:
     for rule in root.each("rules"):
         yield from rule.texts("when", "channel")
 

@@ -93,3 +93,25 @@ async def test_stop_is_harmless_before_the_start_and_twice() -> None:
     scheduler.stop()
     await asyncio.sleep(0)  # the shutdown takes one turn of the loop
     scheduler.stop()
+
+
+@pytest.mark.parametrize("error", [StoreUnavailableError("down"), ValueError("a fault of ours")])
+async def test_a_failed_look_at_the_policy_is_followed_by_another(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("bot.core.scheduler.BETWEEN_LOOKS", SOON)
+    errors, looked = [error], asyncio.Event()
+
+    async def look() -> None:
+        if errors:
+            raise errors.pop()
+        looked.set()
+
+    scheduler = Scheduler(cast(Sweep, FailingSweep()), watch=look)
+    scheduler.start()
+    try:
+        async with asyncio.timeout(5):
+            await looked.wait()
+    finally:
+        scheduler.stop()
+    assert "tick_failed" in [getattr(record, "action", "") for record in caplog.records]

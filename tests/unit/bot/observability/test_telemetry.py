@@ -35,6 +35,7 @@ LABELS = {
     Count.TAKEOVERS: {"record": "thread"},
     Count.SLACK_CALLS: {"method": "chat.update"},
     Count.SLACK_ERRORS: {"method": "chat.update", "error": "ratelimited"},
+    Count.POLICIES: {"result": "refused"},
     Count.RETRIES: {"record": "thread"},
 }
 

@@ -1,0 +1,131 @@
+"""`countersign policy`: looks at policy files, and shows the policy that the settings are."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from bot.clock import system_clock
+from bot.commands.call import Call
+from bot.commands.findings import Finding
+from bot.config.agents import load_agents, load_model
+from bot.config.settings import Settings
+from bot.errors import FaultyPolicyError, SettingsError
+from bot.policy.force import reader_of
+from bot.policy.reading.checks import CheckedPolicy, check, check_all
+from bot.policy.reading.lookups import SlackFacts
+from bot.policy.reading.problems import PolicyError
+from bot.policy.reading.schema import schema_text
+from bot.policy.reading.settings import policy_text, settings_policy
+from bot.policy.world import PolicyWorld, world_of
+
+OFFLINE = "offline: ids of people, user groups and channels were not looked up in Slack"
+_NO_TOKEN = "set it to the bot token, or say --offline"  # noqa: S105 - no secret
+_ANY_TOKENS = {"SLACK_BOT_TOKEN": "xoxb-none", "SLACK_APP_TOKEN": "xapp-none"}
+
+
+async def execute(call: Call) -> None:
+    """Run the command."""
+    await _ACTIONS[call.arguments.action](call)
+
+
+async def _check(call: Call) -> None:
+    path, world = Path(call.arguments.file), load_world(call.environ)
+    if call.arguments.offline:
+        await check_file(path, world, None, call.say)
+        return
+    async with _slack(call.environ) as slack:
+        await check_file(path, world, slack, call.say)
+
+
+async def _schema(call: Call) -> None:
+    call.say(schema_text())
+
+
+async def _show(call: Call) -> None:
+    settings = Settings.load({**_ANY_TOKENS, **call.environ})
+    if settings.policy is not None:
+        data = await _read(settings.policy)
+        call.say(data.decode(errors="replace").rstrip())
+    else:
+        call.say(policy_text(settings_policy(settings)).rstrip())
+
+
+_ACTIONS: Mapping[str, Callable[[Call], Awaitable[None]]] = {
+    "check": _check,
+    "schema": _schema,
+    "show": _show,
+}
+
+
+async def check_file(
+    path: Path, world: PolicyWorld, slack: SlackFacts | None, say: Callable[[str], object]
+) -> CheckedPolicy:
+    """Look at a policy file, and say how it is.
+
+    Args:
+        path: The file.
+        world: The tools and agents that exist.
+        slack: Who answers about ids; None looks none up.
+        say: Shows a text to the person at the terminal.
+
+    Raises:
+        FaultyPolicyError: It has faults: all of them, a line each.
+    """
+    data = await _read(path)
+    if slack is None:
+        say(OFFLINE)
+    try:
+        found = check(data, world) if slack is None else await check_all(data, world, slack)
+    except PolicyError as error:
+        raise FaultyPolicyError(error.text(str(path))) from error
+    count = len(found.file.rules)
+    say(f"{path}: ok, {count} {'rule' if count == 1 else 'rules'}, SHA-256 {found.hash}")
+    return found
+
+
+async def look_at_policy(path: Path, world: PolicyWorld, slack: SlackFacts) -> Finding:
+    """The doctor's finding about a policy file."""
+    told: list[str] = []
+    try:
+        await check_file(path, world, slack, told.append)
+    except FaultyPolicyError as error:
+        remedy = "correct the file; a bot that runs keeps the last good one in force"
+        return Finding(subject="COUNTERSIGN_POLICY", text=str(error), remedy=remedy)
+    return Finding(subject="policy", text=told[-1])
+
+
+def load_world(environ: Mapping[str, str]) -> PolicyWorld:
+    """The tools of the agents that `COUNTERSIGN_AGENT` names; nothing else has to be set.
+
+    Raises:
+        InvalidSettingsError: A setting is wrong.
+        SettingsError: They cannot be loaded.
+    """
+    names = ("COUNTERSIGN_AGENT", "COUNTERSIGN_MODEL")
+    given = {name: environ[name] for name in names if name in environ}
+    settings = Settings.load({**_ANY_TOKENS, "COUNTERSIGN_APPROVERS": "U0NOBODY00", **given})
+    return world_of(load_agents(settings.agent, load_model(settings.model)).values())
+
+
+async def _read(path: Path) -> bytes:
+    try:
+        return await reader_of(path)()
+    except OSError as error:
+        raise FaultyPolicyError(f"{path}: it cannot be read: {error.strerror or error}") from error
+
+
+@asynccontextmanager
+async def _slack(environ: Mapping[str, str]) -> AsyncIterator[SlackFacts]:
+    from bot import main  # noqa: PLC0415 - takes a second, and only a look at Slack needs it
+    from bot.observability.telemetry import NO_TELEMETRY  # noqa: PLC0415
+
+    names = ("SLACK_BOT_TOKEN", "SLACK_API_URL")
+    given = {name: environ[name] for name in names if environ.get(name, "").strip()}
+    if "SLACK_BOT_TOKEN" not in given:
+        raise SettingsError("SLACK_BOT_TOKEN", "it is not set, and ids are looked up", _NO_TOKEN)
+    settings = Settings.load({**_ANY_TOKENS, "COUNTERSIGN_APPROVERS": "U0NOBODY00", **given})
+    slack = await main.reach_slack(settings)
+    async with main.lookup_session() as session:
+        yield main.facts_of_slack(slack, system_clock, telemetry=NO_TELEMETRY, session=session)

@@ -1,0 +1,69 @@
+"""The news of the policy in force, for the log, the audit and the metrics."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from bot.core.audit import Act, note
+from bot.observability.telemetry import Count, Telemetry
+from bot.policy.force import PolicyNews
+from bot.ports import Clock
+from storage.base import AuditStore
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyRecorder:
+    """Puts on record which policy file came into force, and which was refused.
+
+    Args:
+        audit: Where it is put on record, before it counts.
+        telemetry: Told how it went.
+        clock: The time now.
+        team_id: The workspace.
+        owner: Name of this process: each has the file in force on its own.
+    """
+
+    audit: AuditStore
+    telemetry: Telemetry
+    clock: Clock
+    team_id: str
+    owner: str
+
+    async def __call__(self, news: PolicyNews) -> None:
+        """Tell of a policy.
+
+        Raises:
+            StorageError: It cannot be put on record: a new file does not come into force.
+        """
+        act = Act.POLICY_REFUSED if news.faults else Act.POLICY_LOADED
+        now = self.clock()
+        await note(
+            self.audit,
+            act,
+            key=f"policy:{self.owner}:{now}:{news.hash}",
+            at_ms=now,
+            about="",
+            team_id=self.team_id,
+            file=news.name,
+            hash=news.hash,
+            in_force=news.in_force,
+            faults=news.faults,
+        )
+        self.telemetry.count(Count.POLICIES, result="refused" if news.faults else "loaded")
+        if news.faults:
+            logger.error(
+                "the policy %s is refused; the one before stays in force\n%s",
+                news.name,
+                news.faults,
+                extra={"action": "policy_refused"},
+            )
+        else:
+            logger.info(
+                "the policy %s is in force (%s)",
+                news.name,
+                news.hash,
+                extra={"action": "policy_loaded"},
+            )

@@ -1,0 +1,56 @@
+"""The JSON schema of policy files, for editors."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from bot.policy.model import PolicyFile
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def policy_schema() -> dict[str, object]:
+    """The schema of a policy file. The checks know more: names, types of arguments, ids."""
+    schema = PolicyFile.model_json_schema(by_alias=True)
+    definitions = schema["$defs"]
+    then = definitions["Then"]["properties"]
+    definitions["Then"] = {
+        "description": definitions["Then"]["description"],
+        "oneOf": [
+            {"const": "allow"},
+            _only("deny", {"type": "string", "minLength": 1}),
+            _only("ask", then["ask"]),
+        ],
+    }
+    for definition in (schema, *definitions.values()):
+        for name, value in definition.get("properties", {}).items():
+            if name != "value":  # null is a value that an argument can have, and no other key
+                _without_null(value)
+    return {"$schema": _DIALECT, **schema, "title": "Policy of Countersign"}
+
+
+def schema_text() -> str:
+    """The schema as indented JSON."""
+    return json.dumps(policy_schema(), indent=2, ensure_ascii=False)
+
+
+def _without_null(value: dict[str, Any]) -> None:
+    """Take away the null that stands for an absent key."""
+    some = [one for one in value.get("anyOf", ()) if one != {"type": "null"}]
+    if value.get("default", ...) is None:
+        del value["default"]
+    if len(some) == 1:
+        del value["anyOf"]
+        value.update(some[0])
+    elif some:
+        value["anyOf"] = some
+
+
+def _only(name: str, value: object) -> dict[str, object]:
+    return {
+        "type": "object",
+        "properties": {name: value},
+        "required": [name],
+        "additionalProperties": False,
+    }

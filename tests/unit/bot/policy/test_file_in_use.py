@@ -1,0 +1,104 @@
+"""A policy file and the bot that runs by it: the start, the signal, and what is on record."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+
+from bot.errors import FaultyPolicyError
+from bot.main import listen_to_hangups
+from bot.policy.force import PolicyInForce
+from tests.support.stage import Stage, a_stage
+
+ADA = "U0ADALINDQ"
+GOOD = f"""\
+version: 1
+groups:
+  ops: {{users: [{ADA}]}}
+defaults: {{approve: [{{from: [ops]}}]}}
+rules: []
+default: {{ask: {{}}}}
+"""
+BAD = GOOD.replace("from: [ops]", "from: [oops]")
+GONE = GOOD.replace(ADA, "U0NOBODY99")
+
+
+async def acts(stage: Stage) -> list[str]:
+    """The actions that are on record without a thread."""
+    assert stage.bot is not None
+    entries = await stage.bot.sweep.storage.audit.of_thread("", limit=100)
+    return [entry.action for entry in entries if entry.action.startswith("policy_")]
+
+
+async def until(ready: Callable[[], bool]) -> None:
+    """Let the loop turn until something is so: nothing in Slack shows it."""
+    async with asyncio.timeout(5):
+        while not ready():
+            await asyncio.sleep(0)
+
+
+def policy_of(stage: Stage) -> PolicyInForce:
+    assert stage.bot is not None
+    assert stage.bot.policy is not None
+    return stage.bot.policy
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (BAD, "policy.yaml:4: defaults.approve[0].from[0]: there is no group 'oops'"),
+        (GONE, "policy.yaml:3: groups.ops.users[0]: U0NOBODY99 is not known in this workspace"),
+    ],
+)
+async def test_a_bot_with_a_faulty_policy_does_not_start(
+    text: str, words: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(FaultyPolicyError) as caught:
+        async with a_stage(tmp_path, "http", COUNTERSIGN_POLICY=str(path)):
+            pass
+    assert words in str(caught.value)
+
+
+async def test_a_bot_whose_policy_is_not_there_does_not_start(tmp_path: Path) -> None:
+    missing = str(tmp_path / "none.yaml")
+    with pytest.raises(FaultyPolicyError, match="it cannot be read: No such file"):
+        async with a_stage(tmp_path, "http", COUNTERSIGN_POLICY=missing):
+            pass
+
+
+async def test_a_signal_reads_the_file_again_and_a_faulty_one_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text(GOOD, encoding="utf-8")
+    async with a_stage(tmp_path, "http", COUNTERSIGN_POLICY=str(path)) as stage:
+        policy, first = policy_of(stage), policy_of(stage).hash
+        assert await acts(stage) == ["policy_loaded"]
+        async with AsyncExitStack() as stack:
+            assert stage.bot is not None
+            listen_to_hangups(stage.bot, stack)
+            path.write_text(BAD, encoding="utf-8")
+            os.kill(os.getpid(), signal.SIGHUP)
+            await until(lambda: "oops" in policy.faults)
+            assert policy.hash == first
+            path.write_text(GOOD.replace("rules", "# new\nrules"), encoding="utf-8")
+            os.kill(os.getpid(), signal.SIGHUP)
+            await until(lambda: policy.hash != first)
+        assert policy.faults == ""
+        assert await acts(stage) == ["policy_loaded", "policy_refused", "policy_loaded"]
+
+
+async def test_settings_leave_the_signal_alone(tmp_path: Path) -> None:
+    async with a_stage(tmp_path, "http") as stage, AsyncExitStack() as stack:
+        assert stage.bot is not None
+        before = signal.getsignal(signal.SIGHUP)
+        listen_to_hangups(stage.bot, stack)
+        assert signal.getsignal(signal.SIGHUP) is before
+        assert policy_of(stage).name == "settings"
+        assert await acts(stage) == []
