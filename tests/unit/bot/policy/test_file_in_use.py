@@ -39,7 +39,7 @@ async def acts(stage: Stage) -> list[str]:
 async def until(ready: Callable[[], bool]) -> None:
     """Let the loop turn until something is so: nothing in Slack shows it."""
     async with asyncio.timeout(5):
-        while not ready():
+        while not ready():  # noqa: ASYNC110 - nothing sets an event when it is so
             await asyncio.sleep(0)
 
 
@@ -83,10 +83,12 @@ async def test_a_signal_reads_the_file_again_and_a_faulty_one_is_refused(tmp_pat
         async with AsyncExitStack() as stack:
             assert stage.bot is not None
             listen_to_hangups(stage.bot, stack)
+            stage.clock.forward(seconds=1)
             path.write_text(BAD, encoding="utf-8")
             os.kill(os.getpid(), signal.SIGHUP)
             await until(lambda: "oops" in policy.faults)
             assert policy.hash == first
+            stage.clock.forward(seconds=1)
             path.write_text(GOOD.replace("rules", "# new\nrules"), encoding="utf-8")
             os.kill(os.getpid(), signal.SIGHUP)
             await until(lambda: policy.hash != first)
