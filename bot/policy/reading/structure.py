@@ -43,7 +43,11 @@ def read_structure(
         context = FROM_SETTINGS if is_settings else None
         return PolicyFile.model_validate(root.plain(), context=context), []
     except ValidationError as error:
-        return None, [one for details in error.errors() for one in _problems(root, details)]
+        found = [one for details in error.errors() for one in _problems(root, details)]
+        unsaid = root.problem(
+            "bad_value", f"it cannot be used: {error.errors()[0]['msg']}", "mend it"
+        )
+        return None, found or [unsaid]
 
 
 def _problems(root: SourceNode, details: ErrorDetails) -> Iterator[PolicyProblem]:
@@ -58,7 +62,8 @@ def _problems(root: SourceNode, details: ErrorDetails) -> Iterator[PolicyProblem
     elif details["type"] in CODES:
         yield _own(node, details)
     elif details["type"] == "too_short":
-        if not node.items:  # else the items that are missing are refused by themselves
+        # Else it is short only of items that are refused by themselves.
+        if len(node.items or ()) < details["ctx"]["min_length"]:
             yield _empty(node, place)
     else:
         yield _other(node, place, details)
