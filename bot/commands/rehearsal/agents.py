@@ -88,6 +88,7 @@ def _spec(name: str, facts: Data) -> ToolSpec:
         description=f"The tool {name}.",
         schema=facts["schema"],
         tags=tuple(facts.get("tags") or ()),
+        risk=facts.get("risk", "medium"),
     )
 
 

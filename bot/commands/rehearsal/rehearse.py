@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import timedelta
 
+from agents import Agent
 from bot.commands.rehearsal.acts import Acts
 from bot.commands.rehearsal.agents import Script, actors
-from bot.commands.rehearsal.cases import Case
+from bot.commands.rehearsal.cases import Case, CaseError, Data
 from bot.commands.rehearsal.observed import Watcher
 from bot.commands.rehearsal.play import Difference, Flow
 from bot.commands.rehearsal.stage import StageClock, Theatre, joined
-from bot.policy.judging.evaluate import Rulebook
-from bot.policy.model import PolicyFile
+from bot.core.upkeep.policies import PolicyRecorder
+from bot.observability.telemetry import NO_TELEMETRY
+from bot.policy.force import PolicyInForce, PolicyNews, PolicySource
+from bot.policy.reading.checks import CheckedPolicy, check
+from bot.policy.reading.problems import PolicyError
+from bot.policy.world import PolicyWorld, world_of
 from bot.questions.record import Rules
 from storage.base import Storage
 
@@ -23,15 +30,50 @@ NOBODY = Rules(
     expire_after=timedelta(hours=8),
 )
 """The settings of a rehearsal: whatever is asked without a policy can be decided by nobody."""
+_BROKEN = b"version: 1"
 
 
 @dataclass
-class PolicyOnStage:
-    """The policy in force, as the case puts it there."""
+class PolicyFileOnStage:
+    """The file of a rehearsed policy, which a case may change.
 
-    rulebook: Rulebook
-    file_hash: str = ""
-    is_settings: bool = False
+    Attributes:
+        data: Its bytes.
+        world: The tools and agents that it is checked against.
+        is_demo: Whether `here` may stand everywhere.
+        storage: Where its news are noted.
+        clock: The time.
+    """
+
+    data: bytes
+    world: PolicyWorld
+    is_demo: bool
+    storage: Storage
+    clock: StageClock
+    _is_first: bool = field(default=True)
+
+    def source(self, team_id: str) -> PolicySource:
+        """The place that the bot reads it from."""
+        recorder = PolicyRecorder(
+            audit=self.storage.audit,
+            telemetry=NO_TELEMETRY,
+            clock=self.clock,
+            team_id=team_id,
+            owner="rehearsal",
+        )
+
+        async def tell(news: PolicyNews) -> None:
+            if not self._is_first:
+                await recorder(news)
+            self._is_first = False
+
+        return PolicySource(name="policy.yaml", read=self._read, check=self._check, tell=tell)
+
+    async def _read(self) -> bytes:
+        return self.data
+
+    async def _check(self, data: bytes) -> CheckedPolicy:
+        return check(data, self.world, demo=self.is_demo)
 
 
 async def rehearse(case: Case, storage: Storage) -> list[Difference]:
@@ -45,27 +87,60 @@ async def rehearse(case: Case, storage: Storage) -> list[Difference]:
         CaseError: The case cannot be played as it is written.
     """
     requests = [one["request"] for one in case.data["timeline"] if "request" in one]
-    script = Script()
+    script, clock = Script(), StageClock(case.start_ms)
     agents = actors(script, case.world, requests)
-    name = next((str(one["agent"]) for one in requests if "agent" in one), case.world.agents[0])
-    held = PolicyOnStage(Rulebook(PolicyFile.model_validate(case.policy)))
+    file = PolicyFileOnStage(
+        data=_written(case.policy),
+        world=world_of(agents.values()),
+        is_demo=bool(case.data.get("demo")),
+        storage=storage,
+        clock=clock,
+    )
+    theatre = await _theatre(case, storage, clock, file, {"*": _agent(case, agents, requests)})
 
     async def swap(value: object) -> None:
-        if isinstance(value, dict) and value.get("broken"):
-            return
-        held.rulebook = Rulebook(PolicyFile.model_validate(case.policy_named(value)))
+        is_broken = isinstance(value, dict) and bool(value.get("broken"))
+        file.data = _BROKEN if is_broken else _written(case.policy_named(value))
+        if theatre.policy is not None:
+            await theatre.policy.look()
 
-    theatre = Theatre(
-        storage=storage,
-        world=case.world,
-        clock=StageClock(case.start_ms),
-        make=lambda one, owner: joined(
-            one, owner, agents={"*": agents[name]}, rules=NOBODY, policy=lambda: held
-        ),
-    )
     acts = Acts(case=case, stage=theatre, script=script, swap_policy=swap)
     flow = Flow(case=case, acts=acts, watcher=Watcher(theatre, case.start_ms), script=script)
     try:
         return await flow.play()
     finally:
         await theatre.settle()
+
+
+async def _theatre(
+    case: Case,
+    storage: Storage,
+    clock: StageClock,
+    file: PolicyFileOnStage,
+    agents: Mapping[str, Agent],
+) -> Theatre:
+    try:
+        policy = await PolicyInForce.load(file.source("T0ACMEWORK"))
+    except PolicyError as error:
+        raise CaseError(f"case {case.id}: its policy has faults:\n{error}") from error
+    return Theatre(
+        storage=storage,
+        world=case.world,
+        clock=clock,
+        make=lambda one, owner: joined(
+            one, owner, agents=agents, rules=NOBODY, policy=lambda: policy.held
+        ),
+        policy=policy,
+    )
+
+
+def _agent(case: Case, agents: Mapping[str, Agent], requests: list[Data]) -> Agent:
+    names = {str(one["agent"]) for one in requests if "agent" in one}
+    if len(names) > 1:
+        raise CaseError(f"case {case.id}: its requests name several agents; one works in a case")
+    return agents[names.pop() if names else case.world.agents[0]]
+
+
+def _written(policy: Data) -> bytes:
+    """A policy as a file: JSON is YAML, too."""
+    return json.dumps(policy, default=str).encode()

@@ -23,6 +23,7 @@ from bot.commands.rehearsal.cases import Data, World
 from bot.core.story import MOST, in_order
 from bot.layout.action_ids import ActionId, encode
 from bot.observability.telemetry import Telemetry
+from bot.policy.force import PolicyInForce
 from bot.sandbox.delivery.http import AppReply, Parcel
 from bot.sandbox.server import Sandbox
 from bot.sandbox.workspace.records import Payload, SlackChannel, SlackUser, UserGroup
@@ -129,6 +130,8 @@ class Theatre:
         world: Who and what there is.
         clock: The time.
         make: Joins the bot anew, as a new process does.
+        policy: The policy in force; None where the settings rule.
+        lookups_fail: Whether Slack does not say who people are.
     """
 
     storage: Storage
@@ -137,6 +140,7 @@ class Theatre:
     make: Callable[[Theatre, str], Countersign]
     sandbox: Sandbox = field(init=False)
     bot: Countersign = field(init=False)
+    policy: PolicyInForce | None = None
     lookups_fail: bool = False
     _sleepers: list[tuple[int, asyncio.Future[None]]] = field(default_factory=list)
     _slept: asyncio.Event = field(default_factory=asyncio.Event)
