@@ -156,6 +156,7 @@ from .gates import (
     ChoiceInfo as ChoiceInfo,
     ChoiceResult as ChoiceResult,
     ChooseTool as ChooseTool,
+    Denied as Denied,
     DoubtInfo as DoubtInfo,
     DoubtResult as DoubtResult,
     Expired as Expired,

@@ -75,6 +75,17 @@ class Undecidable(Cancelled):
     fact: ClassVar[str] = "Nobody can decide this request, so nobody was asked"
 
 
+@register("countersign.denied/1")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Denied(Cancelled):
+    """A rule came into force that denies it. Stored: version 1, must stay readable.
+
+    The reason is that of the rule.
+    """
+
+    fact: ClassVar[str] = "A rule denies this request by now"
+
+
 @register("countersign.approval_result/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalResult:

@@ -26,7 +26,7 @@ from bot.config.values import CHANNEL
 from bot.errors import BotError, DirectoryError, InvalidSettingsError, SettingsError
 from bot.main import make_storage
 from bot.mrkdwn import is_person
-from bot.people.outlook import MOST_MEMBERS
+from bot.people.census import MOST_MEMBERS
 from bot.policy.reading.lookups import SlackFacts
 from bot.policy.world import world_of
 from bot.ports import Clock

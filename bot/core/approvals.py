@@ -29,6 +29,7 @@ from bot.errors import (
 from bot.people.access import Access
 from bot.people.census import Census
 from bot.people.in_force import NoPolicy, PolicyNow
+from bot.people.outlook import Outlook
 from bot.policy.ballot import REJECT
 from bot.policy.refusals import RefusalCode, VoteResult
 from bot.ports import Actor, Clock
@@ -201,6 +202,14 @@ class Approvals:
                 )
             except RecordConflictError as error:
                 raise await self._why_lost(approval) from error
+
+    def outlook(self, channels: tuple[str, ...] = ()) -> Outlook:
+        """Sees to it that nobody is asked what nobody can decide.
+
+        Args:
+            channels: The only channels where approval is asked for without terms.
+        """
+        return Outlook(self.access.directory, channels, self.policy, self.clock)
 
     @property
     def votes(self) -> Votes:

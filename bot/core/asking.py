@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from agents import DoubtInfo, InterruptContext
 from bot.core.approvals import Approvals
 from bot.core.audit import request_entry
-from bot.people.outlook import Outlook
 from bot.people.passes import ThreadPass
 from bot.people.requesters import Requesters
 from bot.ports import Clock, Spawn
@@ -150,7 +149,8 @@ class Asking:
             requesters = await self.requesters.of_call(work, str(context.address))
         origin = Asked(thread=thread, requesters=requesters)
         approval = approval_from(context, origin, self.rules, position=position, now_ms=now_ms)
-        outlook = Outlook(self.approvals.access.directory, self.rules.channels)
+        outlook = self.approvals.outlook(self.rules.channels)
+        approval = replace(approval, policy_file=self.approvals.policy.file_hash)
         approval = await outlook.prepare(approval, unknown=unknown_names(context.info))
         if thread.restored_turn and thread.restored_turn == thread.turn:
             return replace(approval, restored_to_ms=thread.restored_to_ms)

@@ -16,7 +16,6 @@ from agents.gates.rulings import Judgement
 from bot.core.approvals import Approvals
 from bot.core.audit import note_edit, note_edit_refusal
 from bot.errors import plain_words
-from bot.people.outlook import Outlook
 from bot.people.requesters import editors_of
 from bot.ports import Actor, CheckedCall, Clock
 from bot.questions.base import check_decision
@@ -78,8 +77,9 @@ class Edits:
             changed = replace(changed, status=decision.status, decision=decision, remind_ms=None)
         else:
             unknown = unknown_names(judgement.info if judgement is not None else None)
-            outlook = Outlook(self.approvals.access.directory, self.rules.channels)
-            changed = await outlook.prepare(changed, unknown=unknown)
+            changed = await self.approvals.outlook(self.rules.channels).prepare(
+                changed, unknown=unknown
+            )
             if changed.decision is not None:
                 why = f"nobody could decide this: {plain_words(changed.decision.reason)}"
                 return await self._refused(approval, actor, "undecidable", why)
@@ -105,6 +105,7 @@ class Edits:
             changed = _same_people(approval, call, by=by, now_ms=now)
         return replace(
             changed,
+            policy_file=self.approvals.policy.file_hash,
             editors_json=_editors(approval, by),
             votes_json="[]",
             stage=0,

@@ -72,7 +72,7 @@ class Census:
             self.directory,
             people=actors,
             usergroups={one for group in everything for one in group.usergroups},
-            channels={one for group in everything for one in view.channels(group)},
+            channels={one for group in everything for one in channels_of(group, approval)},
             patience_s=patience_s,
         )
         members: dict[str, frozenset[str]] = {}
@@ -112,6 +112,12 @@ def frozen_members(approval: Approval) -> dict[str, frozenset[str]] | None:
     if isinstance(found, list):  # as long as there was only the thread's channel
         found = {approval.channel_id: found}
     return {channel: frozenset(members) for channel, members in found.items()}
+
+
+def channels_of(group: Group, approval: Approval) -> tuple[str, ...]:
+    """The channels whose members count in a group."""
+    here = group.here and not is_direct(approval)
+    return (*group.channels, approval.channel_id) if here else group.channels
 
 
 def is_direct(approval: Approval) -> bool:
@@ -176,11 +182,6 @@ class _View:
     approval: Approval
     at_ms: int
 
-    def channels(self, group: Group) -> tuple[str, ...]:
-        """The channels whose members count."""
-        here = group.here and not is_direct(self.approval)
-        return (*group.channels, self.approval.channel_id) if here else group.channels
-
     def members(self, group: Group, found: _Found) -> frozenset[str] | None:
         """The people of a group; None when a part of it could not be looked up."""
         on_duty_now = on_duty(group.rotation, self.at_ms) if group.rotation else None
@@ -189,7 +190,7 @@ class _View:
             if name not in found.usergroups:
                 return None
             parts.append(found.usergroups[name])
-        for name in self.channels(group):
+        for name in channels_of(group, self.approval):
             if name not in found.channels:
                 return None
             parts.append(self._of_channel(name, found.channels[name]))

@@ -12,6 +12,11 @@ from storage.records import Approval
 class PolicyNow(Protocol):
     """The policy that is in force at this moment."""
 
+    @property
+    def file_hash(self) -> str:
+        """Hash of its file; empty where there is none."""
+        ...
+
     def groups(self) -> Mapping[str, Group] | None:
         """The definitions of its groups; None where there is no policy: what was frozen holds."""
         ...
@@ -27,6 +32,8 @@ class PolicyNow(Protocol):
 
 class NoPolicy:
     """No policy is in force: only what was frozen counts."""
+
+    file_hash = ""
 
     def groups(self) -> None:
         """There are none."""

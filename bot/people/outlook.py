@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
+from bot.clock import system_clock
 from bot.config.values import CHANNEL
 from bot.errors import DirectoryError, NobodyError, NotApproverError
 from bot.people.access import Access, approver_names, backup_names, decider_names
+from bot.people.census import MOST_MEMBERS, Census, channels_of, frozen_members, is_direct
+from bot.people.in_force import NoPolicy, PolicyNow
 from bot.people.requesters import editors_of, requesters_of
-from bot.ports import Actor, Directory
+from bot.people.terms_of import ballot_of, groups_of, terms_of
+from bot.policy.prospects import Prospect, prospect
+from bot.policy.terms import TermsError
+from bot.ports import Actor, Clock, Directory
 from storage.records import Approval, Decision, Kind, Status
 
-MOST_MEMBERS = 500
-"""The most members of a channel that decides: membership of a larger one says too little."""
 _MOST_LOOKED_UP = 25
 """People whom one look asks about; with more, some are taken to be able to decide."""
-
-_DIRECT = "D"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +30,16 @@ class Outlook:
 
     Args:
         directory: Where people are looked up.
-        channels: Ids of the only channels where approval is asked for; empty for everywhere.
+        channels: Ids of the only channels where approval is asked for without terms; empty for
+            everywhere.
+        policy: The policy in force.
+        clock: The time now: who is on duty then counts.
     """
 
     directory: Directory
     channels: tuple[str, ...] = ()
+    policy: PolicyNow = field(default_factory=NoPolicy)
+    clock: Clock = system_clock
 
     async def prepare(self, approval: Approval, *, unknown: Sequence[str] = ()) -> Approval:
         """Complete a new approval: who is a member of its channel; and that nobody can decide it.
@@ -49,6 +56,8 @@ class Outlook:
         """
         if approval.kind is Kind.QUESTION:
             return approval
+        if approval.terms_json:
+            return await self._prepare_by_terms(approval, unknown)
         if approval.kind is Kind.APPROVAL and not self._is_place(approval):
             return _undecidable(approval, NobodyError.elsewhere(self.channels))
         approval = await self._with_members(approval)
@@ -74,8 +83,19 @@ class Outlook:
             names: Whom to look at; whoever may decide now when None.
             unknown: What a policy names that is no id of anybody.
         """
-        obstacles = [(name, "is not the id of a person or a group") for name in unknown]
+        if approval.terms_json:
+            try:
+                return _shortage(await self._prospect(approval))
+            except TermsError as error:
+                return NobodyError([("", str(error))])
         looked = decider_names(approval) if names is None else names
+        return await self._missing_of(looked, approval, unknown)
+
+    async def _missing_of(
+        self, looked: Sequence[str], approval: Approval, unknown: Sequence[str]
+    ) -> NobodyError | None:
+        """Why none of some people or groups can decide it."""
+        obstacles = [(name, "is not the id of a person or a group") for name in unknown]
         asked = () if approval.self_approval else requesters_of(approval)
         excluded = {*asked, *_spent(approval)}
         try:
@@ -95,7 +115,55 @@ class Outlook:
                     obstacles.append((user_id, why))
         except DirectoryError:
             return None
-        return NobodyError(obstacles, is_direct=_is_direct(approval))
+        return NobodyError(obstacles, is_direct=is_direct(approval))
+
+    async def _prepare_by_terms(self, approval: Approval, unknown: Sequence[str]) -> Approval:
+        """Note who is a member of the channels that decide; find out whether anybody can."""
+        if unknown:
+            obstacles = [(name, "is not the id of a person or a group") for name in unknown]
+            return _undecidable(approval, NobodyError(obstacles))
+        try:
+            approval = await self._with_channels(approval)
+            found = await self._prospect(approval)
+        except TermsError as error:
+            return _undecidable(approval, NobodyError([("", str(error))]))
+        missing = _shortage(found)
+        if missing is not None and found.is_never:
+            return _undecidable(approval, missing)
+        return replace(approval, stuck=str(missing) if missing is not None else "")
+
+    async def _prospect(self, approval: Approval) -> Prospect:
+        """Whether distinct people can fill all slots, now or after a step (4.6).
+
+        Raises:
+            TermsError: The terms, or the votes, cannot be read.
+        """
+        ballot = ballot_of(approval)
+        census = Census(self.directory, self.policy, self.clock)
+        groups = groups_of(ballot, steps=len(ballot.terms.escalate))
+        voters = {one for vote in ballot.votes for one in vote.persons}
+        standing = await census.take(approval, ballot.terms, people=(), groups=groups)
+        able = {one for members in standing.members.values() for one in members}
+        if len(able | voters) <= _MOST_LOOKED_UP:  # of more, somebody is taken to be able
+            people = [Actor(user_id=one, team_id="") for one in able | voters]
+            found = await census.take(approval, ballot.terms, people=people, groups=())
+            standing = replace(standing, people=found.people)
+        return prospect(ballot, standing)
+
+    async def _with_channels(self, approval: Approval) -> Approval:
+        """Freeze the members of all channels that decide (1.5); of large ones, nobody.
+
+        Raises:
+            DirectoryError: They could not be looked up.
+        """
+        known = frozen_members(approval) or {}
+        groups = terms_of(approval).groups.values()
+        places = {one for group in groups for one in channels_of(group, approval)}
+        for name in sorted(places - known.keys()):
+            members = await self.directory.channel_members(name)
+            known[name] = members if len(members) <= MOST_MEMBERS else frozenset()
+        members_json = json.dumps({name: sorted(members) for name, members in known.items()})
+        return replace(approval, members_json=members_json) if known else approval
 
     def _is_place(self, approval: Approval) -> bool:
         return not self.channels or approval.channel_id in self.channels
@@ -106,7 +174,7 @@ class Outlook:
         if CHANNEL not in {*approver_names(approval), *backup_names(approval)}:
             return approval
         members: Iterable[str] = ()
-        if approval.channel_id in self.channels and not _is_direct(approval):
+        if approval.channel_id in self.channels and not is_direct(approval):
             members = await self.directory.channel_members(approval.channel_id)
             members = sorted(members) if len(members) <= MOST_MEMBERS else ()
         return replace(approval, members_json=json.dumps([*members]))
@@ -119,7 +187,7 @@ class Outlook:
             people = sorted(await self.directory.group_members(name))
         else:
             people = [name]
-        if _is_direct(approval):  # nobody else is there
+        if is_direct(approval):  # nobody else is there
             people = [one for one in people if one in requesters_of(approval)]
         return [*islice(people, MOST_MEMBERS)]
 
@@ -130,6 +198,10 @@ class Outlook:
         except NotApproverError as error:
             return error.reason
         return ""
+
+
+def _shortage(found: Prospect) -> NobodyError | None:
+    return NobodyError([("", str(found.shortage))]) if found.shortage is not None else None
 
 
 def _spent(approval: Approval) -> set[str]:
@@ -146,15 +218,11 @@ def _why_excluded(name: str, approval: Approval) -> str:
 
 
 def _why_empty(name: str, approval: Approval) -> str:
-    if _is_direct(approval):
+    if is_direct(approval):
         return "cannot see this direct message"
     if name == CHANNEL:
         return f"has more than {MOST_MEMBERS} members, or is not one where its members decide"
     return "has no members" if name.startswith("S") else "is nobody"
-
-
-def _is_direct(approval: Approval) -> bool:
-    return approval.channel_id.startswith(_DIRECT)
 
 
 def _undecidable(approval: Approval, why: NobodyError) -> Approval:

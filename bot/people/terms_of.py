@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from bot.config.values import CHANNEL
 from bot.people.requesters import requesters_of
 from bot.policy.ballot import Ballot, read_votes
+from bot.policy.standing import Rights, Standing
 from bot.policy.terms import Escalation, Group, Requirement, Stage, Terms, TermsError
 from bot.ports import EXCLUDED
 from storage.records import Approval, Kind, Status
@@ -48,6 +49,23 @@ def all_requesters(approval: Approval) -> frozenset[str]:
 def steps_of(approval: Approval) -> int:
     """Count the steps of its escalation that are done: these people may decide, too."""
     return max(approval.steps, 1 if approval.escalated_ms is not None else 0)
+
+
+def groups_of(ballot: Ballot, *, is_begun: bool = False, steps: int = 0) -> frozenset[str]:
+    """The names of the groups that matter: of those who may vote, and of those left out.
+
+    Args:
+        ballot: The votes and their terms.
+        is_begun: Whether only the stages that have begun matter.
+        steps: So many escalation steps count at least.
+    """
+    rights = Rights(ballot.terms, Standing(people={}, members={}))
+    stages = ballot.stages[: ballot.stage + 1] if is_begun else ballot.stages
+    steps = max([steps, ballot.steps, *(vote.steps for vote in ballot.votes)])
+    names = {
+        name for stage in stages for one in stage.approve for name in rights.groups(one, steps)
+    }
+    return frozenset({*names, *rights.excluded})
 
 
 def is_allowed_by_rule(approval: Approval) -> bool:

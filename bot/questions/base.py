@@ -16,6 +16,7 @@ from typing import ClassVar
 from agents import (
     ApprovalResult,
     Cancelled,
+    Denied,
     Expired,
     InterruptContext,
     ResumeDataError,
@@ -27,7 +28,7 @@ from agents.core.cancel import CancelInfo
 from agents.core.codec import Json
 from agents.core.pending import Answerable
 from bot.errors import InvalidInputError
-from bot.policy.ballot import APPROVE, REJECT
+from bot.policy.ballot import APPROVE, REJECT, read_votes
 from bot.questions.form import AnswerForm, Form, add_form, arguments_of, ask_of, edited_digest
 from bot.redaction.call import Words, mask_call, mask_value
 from storage.records import Approval, Decision, Kind, Status
@@ -37,6 +38,7 @@ _CALLED_OFF: Mapping[Status, type[Cancelled]] = {
     Status.WITHDRAWN: Withdrawn,
     Status.UNDECIDABLE: Undecidable,
     Status.SUPERSEDED: Cancelled,
+    Status.DENIED: Denied,
 }
 _NO_ANSWER = frozenset({*_CALLED_OFF, Status.EXPIRED})
 _AGAIN = (
@@ -244,7 +246,18 @@ class RecordQuestion(ABC):
             reason=self.reason,
             digest=decision.digest,
             by=decision.by,
+            voters=self.voters,
         )
+
+    @property
+    def voters(self) -> tuple[str, ...]:
+        """Everybody who was counted for the answer, and those on whose behalf; sorted.
+
+        Raises:
+            TermsError: The votes cannot be read.
+        """
+        counted = [one for one in read_votes(self.approval.votes_json) if not one.is_stop]
+        return tuple(sorted({person for vote in counted for person in vote.persons}))
 
     def answer_text(self) -> str:
         """The answer as one text: alone, or each under its question."""

@@ -88,13 +88,19 @@ class CallQuestion(InputsQuestion):
             return ReviewEditResult(disapproved=True, disapprove_reason=self.reason, by=decision.by)
         edited = self.edited(info)
         if edited is None:
-            return ReviewEditResult(no_need_to_edit=True, digest=decision.digest, by=decision.by)
+            return ReviewEditResult(
+                no_need_to_edit=True,
+                digest=decision.digest,
+                by=decision.by,
+                voters=self.voters,
+            )
         return ReviewEditResult(
             edited_arguments=edited,
             digest=decision.digest,
             by=decision.by,
             ruling=self.ruling(info),
             edited_by=self.editor,
+            voters=self.voters,
         )
 
     def form_values(self) -> dict[str, object]:

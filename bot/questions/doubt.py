@@ -87,6 +87,7 @@ class DoubtQuestion(DrawnQuestion):
             choice=cast("DoubtChoice", given["choice"]),
             result=cast("str | None", given.get("result")),
             by=self.decision.by,
+            voters=self.voters,
         )
 
     def vouched(self) -> str | None:

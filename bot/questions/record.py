@@ -15,6 +15,7 @@ from agents.core.codec import Json
 from agents.core.infos import CallInfo, DoubtInfo
 from bot.clock import milliseconds
 from bot.people.requesters import requesters_of
+from bot.people.under_terms import under_terms
 from bot.ports import EXCLUDED
 from bot.questions.base import brief_of, kind_at
 from bot.questions.form import in_order
@@ -163,9 +164,10 @@ def approval_from(
     )
     match info:
         case CallInfo():
-            return replace(approval, **_under_ruling(info, rules))
+            ruled = replace(approval, **_under_ruling(info, rules))
+            return under_terms(ruled, info.terms, now_ms=now_ms) if info.terms else ruled
         case DoubtInfo(frozen=frozen, asked_again=why):
-            return replace(deciders_from(approval, frozen), asked_again=why)
+            return replace(deciders_from(approval, frozen, now_ms=now_ms), asked_again=why)
         case _:
             return approval
 
@@ -204,7 +206,12 @@ def rebound(approval: Approval, info: CallInfo, rules: Rules, *, by: str, now_ms
         **_under_ruling(info, rules),
     )
     original = approval.original_json or approval.arguments_json
-    return replace(changed, edited_by=by, original_json=original)
+    changed = replace(changed, edited_by=by, original_json=original)
+    if not info.terms:
+        return changed
+    changed = under_terms(changed, info.terms, now_ms=now_ms)
+    expires_ms = min(changed.expires_ms, approval.expires_ms)
+    return replace(changed, expires_ms=expires_ms, remind_ms=now_ms)
 
 
 def deciders_of(approval: Approval) -> dict[str, Json]:
@@ -215,14 +222,25 @@ def deciders_of(approval: Approval) -> dict[str, Json]:
         "members": approval.members_json,
         "requesters": json.dumps(requesters_of(approval)),
         "self_approval": approval.self_approval,
+        **({"terms": approval.terms_json} if approval.terms_json else {}),
     }
 
 
-def deciders_from(approval: Approval, frozen: Mapping[str, Json]) -> Approval:
+def deciders_from(approval: Approval, frozen: Mapping[str, Json], *, now_ms: int = 0) -> Approval:
     """The same approval, decided by those who were noted when the call started.
 
     Where nothing was, or what was noted is damaged, it stays with the people of the settings.
     """
+    terms = frozen.get("terms")
+    if isinstance(terms, str) and terms:
+        members = frozen.get("members")
+        asked = under_terms(approval, terms, now_ms=now_ms)
+        known = _requesters(frozen, approval)
+        return replace(
+            asked,
+            members_json=members if isinstance(members, str) else "",
+            requesters_json=json.dumps(known),
+        )
     texts = [frozen.get(name) for name in ("approvers", "backups", "members", "requesters")]
     approvers, backups, members, requesters = texts
     if not (
@@ -232,16 +250,22 @@ def deciders_from(approval: Approval, frozen: Mapping[str, Json]) -> Approval:
         and isinstance(requesters, str)
     ):
         return approval
-    known = [*json.loads(requesters), *requesters_of(approval)]
     return replace(
         approval,
         approvers_json=approvers,
         backups_json=backups,
         members_json=members,
-        requesters_json=json.dumps(list(dict.fromkeys(known))),
+        requesters_json=json.dumps(_requesters(frozen, approval)),
         self_approval=frozen.get("self_approval") is True,
         escalate_ms=approval.escalate_ms if json.loads(backups) else None,
     )
+
+
+def _requesters(frozen: Mapping[str, Json], approval: Approval) -> list[str]:
+    """Return those who asked when the call started, and those who may have since."""
+    noted = frozen.get("requesters")
+    known = json.loads(noted) if isinstance(noted, str) else []
+    return list(dict.fromkeys([*known, *requesters_of(approval)]))
 
 
 def _times(info: object, rules: Rules, now_ms: int) -> tuple[int, int]:

@@ -16,6 +16,7 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agents import Agent, Runner
+from agents.gates.rulings import Judgement
 from bot.clock import steady_clock
 from bot.core.approvals import Approvals
 from bot.core.attendance.visits import Attendance
@@ -23,6 +24,7 @@ from bot.core.catalog import Catalog
 from bot.core.edits import Edits
 from bot.core.inbox import ThreadInbox
 from bot.core.outbox import Outbox
+from bot.core.runs.cards import policy_of_cards
 from bot.core.runs.history import ThreadHistory
 from bot.core.runs.house import GroupMembers, InForce, PolicyHouse
 from bot.core.runs.starts import Starts
@@ -47,6 +49,7 @@ from bot.slack.listeners import ListenerContext, register
 from bot.slack.notifier import SlackNotifier
 from bot.slack.ratelimit import SLACK_LIMITS, Limits, Pacer
 from storage.base import Storage
+from storage.records import Approval
 
 QUICK_S = 2
 """Seconds that a call may take while a person waits for the answer to a click."""
@@ -205,6 +208,11 @@ def build(
     )
     outbox = Outbox(storage=storage, notifier=notifier, clock=clock, owner=owner, spawn=tasks.spawn)
     waker = _Waker()
+
+    async def judge(approval: Approval, arguments: dict[str, Any]) -> Judgement | None:
+        return await catalog.judge(approval, arguments)
+
+    cards = policy_of_cards(policy, judge)
     attendance = Attendance(
         storage=storage,
         directory=directory,
@@ -213,6 +221,7 @@ def build(
         owner=owner,
         wake=waker,
         remind_after=rules.remind_after,
+        policy=cards,
     )
     approvals = Approvals(
         storage=storage,
@@ -220,6 +229,7 @@ def build(
         clock=clock,
         folded=is_folded,
         attendance=attendance,
+        policy=cards,
     )
     witness = Witness(
         storage.approvals,

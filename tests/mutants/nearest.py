@@ -83,7 +83,7 @@ NEAREST: dict[str, tuple[str, ...]] = {
         "tests/unit/bot/people/test_outlook.py",
         "tests/unit/bot/core/test_refusals.py",
         "tests/unit/bot/core/flows/test_token_away.py",
-        "tests/unit/bot/core/test_unseen.py",
+        "tests/unit/bot/core/decisions/test_unseen.py",
     ),
     "bot/core/attendance/drawing.py": _ATTENDANCE,
     "bot/core/attendance/reminders.py": ("tests/unit/bot/core/test_reminders.py",),
@@ -91,7 +91,7 @@ NEAREST: dict[str, tuple[str, ...]] = {
     "bot/redaction/call.py": (
         "tests/unit/bot/redaction/test_call.py",
         "tests/unit/bot/redaction/test_masks_of_values.py",
-        "tests/unit/bot/core/test_unseen.py",
+        "tests/unit/bot/core/decisions/test_unseen.py",
     ),
     "bot/redaction/patterns.py": (
         "tests/unit/bot/redaction/test_forms.py",
@@ -101,7 +101,7 @@ NEAREST: dict[str, tuple[str, ...]] = {
     "bot/redaction/mask.py": (*_MASKS, "tests/unit/bot/redaction/test_call.py"),
     "bot/redaction/names.py": (*_MASKS, "tests/unit/bot/redaction/test_call.py"),
     "bot/redaction/places.py": (*_MASKS, "tests/unit/bot/redaction/test_call.py"),
-    "bot/core/decisions/unseen.py": ("tests/unit/bot/core/test_unseen.py",),
+    "bot/core/decisions/unseen.py": ("tests/unit/bot/core/decisions/test_unseen.py",),
     "storage/codec.py": (
         "tests/unit/storage/test_codec.py",
         "tests/contract/test_unreadable.py",

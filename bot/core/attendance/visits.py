@@ -20,6 +20,7 @@ from bot.core.audit import note_decision, note_escalation, note_request, vote_en
 from bot.core.work import ATTENDANCE, CARD_RETRY, LEASE, LOOK_PATIENCE, ClaimedWork
 from bot.errors import REFUSALS, DeliveryError
 from bot.observability.context import about
+from bot.people.in_force import NoPolicy, PolicyNow
 from bot.people.outlook import Outlook
 from bot.ports import Clock, Directory, Notifier
 from storage.base import Storage
@@ -78,6 +79,7 @@ class Attendance:
         owner: Name of this process in leases.
         wake: Starts the work of a thread in this process, without waiting for it.
         remind_after: From one reminder to the next; doubled each time.
+        policy: The policy in force.
     """
 
     storage: Storage
@@ -87,12 +89,17 @@ class Attendance:
     owner: str
     wake: Callable[[str], None]
     remind_after: timedelta
+    policy: PolicyNow = field(default_factory=NoPolicy)
     _flights: dict[str, _Flight] = field(default_factory=dict)
     _noted: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
 
     @property
     def _drawing(self) -> Drawing:
         return Drawing(self.storage.approvals, self.storage.audit, self.notifier, self.clock)
+
+    @property
+    def _outlook(self) -> Outlook:
+        return Outlook(self.directory, policy=self.policy, clock=self.clock)
 
     @property
     def _nudges(self) -> Nudges:
@@ -320,7 +327,7 @@ class Attendance:
             return approval
         try:
             async with asyncio.timeout(LOOK_PATIENCE.total_seconds()):
-                missing = await Outlook(self.directory).missing(approval)
+                missing = await self._outlook.missing(approval)
         except TimeoutError:
             return approval
         stuck = str(missing) if missing is not None else ""

@@ -17,7 +17,7 @@ from bot.errors import (
 )
 from bot.people.census import PATIENCE_S, Census
 from bot.people.in_force import PolicyNow
-from bot.people.terms_of import ballot_of
+from bot.people.terms_of import ballot_of, groups_of
 from bot.policy.ballot import APPROVE, REJECT, STOPS, Ballot, CastVote, write_votes
 from bot.policy.refusals import Attempt, RefusalCode, VoteResult, judge_take_back, judge_vote
 from bot.policy.standing import REQUESTERS, Exclusion, Rights, Standing
@@ -192,6 +192,7 @@ class Votes:
         """
         for _ in range(_TRIES):
             ballot = _ballot(approval)
+            groups = groups_of(ballot, is_begun=True)
             attempt = Attempt(
                 by=actor.user_id,
                 choice=APPROVE,
@@ -200,7 +201,7 @@ class Votes:
                 is_open=self._is_open(approval),
             )
             standing = await self.census.take(
-                approval, ballot.terms, people=_voters(ballot, actor), groups=_groups(ballot)
+                approval, ballot.terms, people=_voters(ballot, actor), groups=groups
             )
             result = judge_take_back(ballot, attempt, standing)
             poll = Poll(approval=approval, result=result, standing=standing)
@@ -220,7 +221,7 @@ class Votes:
         """
         ballot = _decided(approval)
         people = _voters(ballot)
-        groups = _groups(ballot)
+        groups = groups_of(ballot, is_begun=True)
         standing = await self.census.take(approval, ballot.terms, people=people, groups=groups)
         if not standing.knows(people=(one.user_id for one in people), groups=groups):
             raise DirectoryError("the start of a call")
@@ -256,7 +257,9 @@ class Votes:
         ballot, loop = _ballot(approval), asyncio.get_running_loop()
         people, deadline = _voters(ballot, actor), loop.time() + PATIENCE_S
         is_stop = attempt.choice in STOPS
-        first, everything = _groups(ballot, is_stop=is_stop), _groups(ballot, is_all=True)
+        steps = len(ballot.terms.escalate)
+        first = groups_of(ballot, is_begun=not is_stop)
+        everything = groups_of(ballot, steps=steps)
         standing, why = await asyncio.gather(
             self.census.take(approval, ballot.terms, people=people, groups=first),
             self._denied(approval) if is_denied is None else _nothing(),
@@ -394,19 +397,6 @@ def _decided(approval: Approval) -> Ballot:
         by=decision.by, choice=choice, result=answer, at_ms=decision.at_ms, digest=ballot.digest
     )
     return replace(ballot, votes=(vote,))
-
-
-def _groups(ballot: Ballot, *, is_stop: bool = False, is_all: bool = False) -> frozenset[str]:
-    """The groups that matter: of stages that have begun, or of all; and those left out."""
-    rights = Rights(ballot.terms, Standing(people={}, members={}))
-    stages = ballot.stages if is_stop or is_all else ballot.stages[: ballot.stage + 1]
-    steps = max([ballot.steps, *(vote.steps for vote in ballot.votes)])
-    if is_all:
-        steps = len(ballot.terms.escalate)
-    found = {
-        name for stage in stages for one in stage.approve for name in rights.groups(one, steps)
-    }
-    return frozenset(found if is_stop and not ballot.votes else {*found, *rights.excluded})
 
 
 def _voters(ballot: Ballot, *actors: Actor) -> list[Actor]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from agents import (
     Agent,
@@ -17,6 +17,7 @@ from agents import (
     idempotency_key,
     tool,
 )
+from agents.gates.rulings import Judgement
 from agents.models import Turn
 from agents.tools.base import Tool
 from bot.core.approvals import Approvals
@@ -24,6 +25,7 @@ from bot.core.attendance.visits import Attendance
 from bot.core.edits import Edits
 from bot.core.inbox import Incoming, ThreadInbox
 from bot.core.outbox import Outbox
+from bot.core.runs.cards import policy_of_cards
 from bot.core.runs.history import ThreadHistory
 from bot.core.runs.house import GroupMembers, InForce, PolicyHouse
 from bot.core.runs.starts import Starts
@@ -33,6 +35,7 @@ from bot.core.threads import Threads
 from bot.core.turns import Turns
 from bot.observability.telemetry import NO_TELEMETRY, Telemetry
 from bot.people.access import Access
+from bot.people.in_force import PolicyNow
 from bot.ports import Actor, CheckedCall
 from bot.questions.record import Rules
 from bot.slack.cards.choose import is_folded
@@ -119,6 +122,13 @@ class Office:
         return Witness(self.storage.approvals, self.storage.audit, self.clock, self._attend)
 
     @cached_property
+    def cards(self) -> PolicyNow:
+        async def judge(approval: Approval, arguments: dict[str, Any]) -> Judgement | None:
+            return await self.runner.judge(approval.checkpoint_id, approval.interrupt_id, arguments)
+
+        return policy_of_cards(self.policy, judge)
+
+    @cached_property
     def runner(self) -> Runner:
         return Runner(
             self.agent,
@@ -166,6 +176,7 @@ class Office:
             owner=self.owner,
             wake=lambda thread_id: self.queue.spawn(self.threads.work(thread_id)),
             remind_after=self.rules.remind_after,
+            policy=self.cards,
         )
 
     @cached_property
@@ -176,6 +187,7 @@ class Office:
             clock=self.clock,
             folded=is_folded,
             attendance=self.attendance,
+            policy=self.cards,
         )
 
     @cached_property

@@ -18,6 +18,7 @@ from agents.core.infos import (
     ApprovalInfo,
     ApprovalResult,
     Cancelled,
+    Denied,
     Expired,
     ReviewEditInfo,
     ReviewEditResult,
@@ -187,6 +188,7 @@ async def test_expired_is_not_a_rejection(till: Till) -> None:
     ("answer", "fact"),
     [
         (Withdrawn(by="U1", reason="use 6"), "The request was withdrawn by the requester"),
+        (Denied(reason="use 6"), "A rule denies this request by now"),
         (Undecidable(reason="use 6"), "Nobody can decide this request, so nobody was asked"),
     ],
 )

@@ -1,0 +1,60 @@
+"""The policy in force, as far as it concerns cards that wait already (2.10, 2.11)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from agents import AgentError
+from agents.gates.rulings import Judgement
+from bot.core.runs.house import InForce
+from bot.people.in_force import NoPolicy, PolicyNow
+from bot.policy.judging.asking import group_of
+from bot.policy.terms import Group
+from storage.records import Approval
+
+JudgeAnew: TypeAlias = Callable[[Approval, dict[str, Any]], Awaitable[Judgement | None]]
+"""Works out what the rules demand of a waiting call; None when that is not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyOfCards:
+    """Tells what the policy in force takes away from cards; see `PolicyNow`.
+
+    Args:
+        in_force: Gives the policy in force, without waiting.
+        judge: Judges calls.
+    """
+
+    in_force: Callable[[], InForce]
+    judge: JudgeAnew
+
+    @property
+    def file_hash(self) -> str:
+        """See `PolicyNow`."""
+        return self.in_force().file_hash
+
+    def groups(self) -> Mapping[str, Group]:
+        """The definitions of the file."""
+        file = self.in_force().rulebook.file
+        return {name: group_of(entry, file) for name, entry in file.groups.items()}
+
+    async def denied(self, approval: Approval) -> str:
+        """Judge the call anew if the policy is another than that by which people were asked.
+
+        Where that fails, people decide: before the call starts, it is judged once more.
+        """
+        if not approval.tool or approval.policy_file == self.file_hash:
+            return ""
+        try:
+            judgement = await self.judge(approval, json.loads(approval.arguments_json))
+        except (AgentError, ValueError):
+            return ""
+        return judgement.denied if judgement is not None else ""
+
+
+def policy_of_cards(in_force: Callable[[], InForce] | None, judge: JudgeAnew) -> PolicyNow:
+    """Make it of the policy in force; of none where gates in code alone have people asked."""
+    return NoPolicy() if in_force is None else PolicyOfCards(in_force=in_force, judge=judge)

@@ -1,0 +1,416 @@
+"""Votes of several people on one call: each counts once, and the last that is needed decides."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from agents.models import call, say
+from bot.core.story import story
+from bot.errors import (
+    ApprovalClosedError,
+    DirectoryError,
+    InvalidInputError,
+    NotSeenError,
+    OutdatedCardError,
+    UserFacingError,
+)
+from bot.people.census import MOST_MEMBERS
+from bot.policy.ballot import read_votes
+from bot.questions.form import canonical
+from storage.errors import RecordFormatError
+from storage.records import Approval, Decision, Status
+from storage.sqlite import SqliteStorage
+from tests.support.force import forced
+from tests.unit.bot.office import ADA, BEN, GUS, ROSA, THREAD_ID, KilledError, Office, an_actor
+
+MIA, CLEO, LIA, TOM = "UMIA", "UCLEO", "ULIA", "UTOM"
+ASK = "<@UBOT> pay Mia"
+PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
+GROUPS = {
+    "sre": {"usergroups": ["S0SRE"]},
+    "security": {"users": [MIA]},
+    "leads": {"users": [LIA]},
+    "room": {"channels": ["C0ROOM"]},
+}
+TWO: dict[str, Any] = {"approve": [{"from": ["sre"], "count": 2}, {"from": ["security"]}]}
+STAGES: dict[str, Any] = {
+    "stages": [
+        {"name": "team", "approve": [{"from": ["sre"]}]},
+        {"name": "lead", "approve": [{"from": ["leads"]}]},
+    ]
+}
+
+
+def an_office(storage: SqliteStorage, ask: dict[str, Any], **changes: Any) -> Office:
+    """A process whose policy asks like this about each call."""
+    policy = forced(default={"ask": ask}, groups=GROUPS)
+    changes = {"turns_of_model": [PAY, say("Paid.")], **changes}
+    office = Office(storage, policy=policy, **changes)
+    for user_id in (MIA, CLEO, LIA, TOM):
+        office.directory.add(user_id)
+    office.directory.groups["S0SRE"] = frozenset({ADA, BEN, CLEO})
+    office.directory.channels["C0ROOM"] = frozenset({TOM})
+    return office
+
+
+async def asked(storage: SqliteStorage, ask: dict[str, Any], **changes: Any) -> Office:
+    office = an_office(storage, ask, **changes)
+    await office.hear(ASK)
+    return office
+
+
+async def refused(office: Office, by: str, status: Status = Status.APPROVED, **more: Any) -> str:
+    """The code of a refusal."""
+    office.clock.forward(seconds=1)
+    with pytest.raises(UserFacingError) as error:
+        await office.decide(await office.the_approval(), status, by=by, **more)
+    return error.value.code
+
+
+async def vote(office: Office, by: str, status: Status = Status.APPROVED, **more: Any) -> Approval:
+    office.clock.forward(seconds=1)
+    return await office.decide(await office.the_approval(), status, by=by, **more)
+
+
+def voters(approval: Approval) -> list[str]:
+    return [one.by for one in read_votes(approval.votes_json)]
+
+
+async def acts(office: Office) -> list[str]:
+    found = await story(office.storage, thread_id=THREAD_ID)
+    return [one.action for one in found]
+
+
+async def test_the_last_that_is_needed_decides(storage: SqliteStorage) -> None:
+    office = await asked(storage, TWO)
+    first = await vote(office, ADA)
+    assert (first.status, voters(first)) == (Status.PENDING, [ADA])
+    second = await vote(office, MIA)
+    assert (second.status, voters(second)) == (Status.PENDING, [ADA, MIA])
+    assert office.ran == []
+    last = await vote(office, BEN)
+    assert (last.status, voters(last)) == (Status.APPROVED, [ADA, MIA, BEN])
+    assert last.decision is not None
+    assert last.decision.by == BEN
+    assert len(office.ran) == 1
+    assert await acts(office) == [
+        *("requested", "voted", "voted", "voted", "decided", "resumed", "started", "executed")
+    ]
+
+
+async def test_a_vote_is_on_record_with_its_grounds(storage: SqliteStorage) -> None:
+    office = await asked(storage, TWO)
+    await vote(office, MIA)
+    approval = await office.the_approval()
+    (cast,) = read_votes(approval.votes_json)
+    assert cast.groups == ("security",)
+    found = await story(storage, approval_id=approval.approval_id)
+    (entry,) = [one for one in found if one.action == "voted"]
+    assert (entry.actor_id, entry.detail["groups"]) == (MIA, ["security"])
+    assert entry.detail["file"] == approval.policy_file == "f1"
+    assert entry.detail["digest"] == approval.digest
+
+
+async def test_nobody_is_counted_twice_or_for_nothing(storage: SqliteStorage) -> None:
+    office = await asked(storage, TWO)
+    await vote(office, ADA)
+    assert await refused(office, ADA) == "already_voted"
+    await vote(office, BEN)
+    assert await refused(office, CLEO) == "not_needed"
+    assert await refused(office, TOM) == "not_approver"
+    assert await refused(office, ROSA) == "own_request"
+    assert await refused(office, GUS) == "guest"
+    assert office.ran == []
+
+
+async def test_stages_go_in_order(storage: SqliteStorage) -> None:
+    office = await asked(storage, STAGES)
+    assert await refused(office, LIA) == "not_your_turn"
+    next_one = await vote(office, ADA)
+    assert (next_one.status, next_one.stage) == (Status.PENDING, 1)
+    assert (next_one.ladder_ms, next_one.reminders) == (office.clock(), 0)
+    assert await refused(office, BEN) == "not_needed"
+    assert (await vote(office, LIA)).status is Status.APPROVED
+    assert len(office.ran) == 1
+
+
+async def test_people_of_a_later_stage_may_stop_it(storage: SqliteStorage) -> None:
+    office = await asked(storage, STAGES)
+    stopped = await vote(office, LIA, Status.REJECTED, reason="no")
+    assert stopped.status is Status.REJECTED
+    assert office.ran == []
+
+
+async def test_a_stage_is_open_again_when_its_voter_is_gone(storage: SqliteStorage) -> None:
+    office = await asked(storage, STAGES)
+    await vote(office, ADA)
+    office.directory.groups["S0SRE"] = frozenset({BEN})
+    assert await refused(office, LIA) == "not_your_turn"
+    back = await office.the_approval()
+    assert (back.stage, voters(back)) == (0, [])
+    assert "vote_dropped" in await acts(office)
+    await vote(office, BEN)
+    assert (await vote(office, LIA)).status is Status.APPROVED
+
+
+async def test_votes_of_who_has_left_do_not_count(storage: SqliteStorage) -> None:
+    office = await asked(storage, TWO)
+    await vote(office, ADA)
+    await vote(office, MIA)
+    office.directory.add(ADA, is_deleted=True)
+    third = await vote(office, BEN)
+    assert (third.status, voters(third)) == (Status.PENDING, [MIA, BEN])
+    assert (await vote(office, CLEO)).status is Status.APPROVED
+
+
+async def test_a_vote_can_be_taken_back(storage: SqliteStorage) -> None:
+    office = await asked(storage, TWO)
+    approval = await vote(office, ADA)
+    back = await office.approvals.take_back(approval.approval_id, an_actor(ADA))
+    assert (back.status, voters(back)) == (Status.PENDING, [])
+    assert "taken_back" in await acts(office)
+    with pytest.raises(UserFacingError) as error:
+        await office.approvals.take_back(approval.approval_id, an_actor(ADA))
+    assert error.value.code == "no_vote"
+    assert voters(await vote(office, ADA)) == [ADA]
+
+
+async def test_nothing_is_taken_back_from_what_is_decided(storage: SqliteStorage) -> None:
+    office = await asked(storage, {"approve": [{"from": ["sre"]}]})
+    done = await vote(office, ADA)
+    with pytest.raises(ApprovalClosedError):
+        await office.approvals.take_back(done.approval_id, an_actor(ADA))
+
+
+async def test_so_many_have_to_reject_as_the_rule_says(storage: SqliteStorage) -> None:
+    office = await asked(storage, {**TWO, "reject": {"count": 2}})
+    first = await vote(office, ADA, Status.REJECTED, reason="too much")
+    assert first.status is Status.PENDING
+    assert await refused(office, ADA, Status.REJECTED) == "already_voted"
+    last = await vote(office, BEN, Status.REJECTED, reason="too late")
+    assert last.status is Status.REJECTED
+    assert last.decision is not None
+    assert last.decision.reason == "too much; too late"
+
+
+async def test_a_reason_is_demanded_where_the_rule_wants_one(storage: SqliteStorage) -> None:
+    rule = {**TWO, "reason": {"approve": "required", "reject": "required"}}
+    office = await asked(storage, rule)
+    assert await refused(office, ADA) == "reason_required"
+    assert await refused(office, ADA, Status.REJECTED, reason=" \u200b") == "reason_required"
+    given = await vote(office, ADA, reason="checked")
+    (cast,) = read_votes(given.votes_json)
+    assert cast.note == "checked"
+
+
+async def test_nothing_is_counted_when_somebody_cannot_be_looked_up(
+    storage: SqliteStorage,
+) -> None:
+    office = await asked(storage, TWO)
+    before = await office.the_approval()
+    office.directory.is_down = True
+    assert await refused(office, ADA) == "lookup_failed"
+    office.directory.is_down = False
+    assert (await office.the_approval()).votes_json == before.votes_json
+
+
+async def test_look_ups_that_take_too_long_refuse(
+    storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    office = await asked(storage, TWO)
+
+    async def never(_: str) -> frozenset[str]:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    monkeypatch.setattr("bot.people.census.PATIENCE_S", 0.01)
+    monkeypatch.setattr("bot.core.decisions.votes.PATIENCE_S", 0.01)
+    monkeypatch.setattr(office.directory, "group_members", never)
+    assert await refused(office, ADA) == "lookup_failed"
+
+
+async def test_racing_votes_are_all_counted(storage: SqliteStorage) -> None:
+    office = await asked(storage, TWO)
+    approval = await office.the_approval()
+
+    async def click(by: str) -> Approval:
+        decision = Decision(
+            status=Status.APPROVED, by=by, at_ms=office.clock(), digest=approval.digest
+        )
+        return await office.approvals.decide(approval, decision, an_actor(by))
+
+    results = await asyncio.gather(*map(click, (ADA, BEN, MIA)))
+    assert sum(one.status is Status.APPROVED for one in results) == 1
+    stored = await storage.approvals.get(approval.approval_id)
+    assert sorted(voters(stored)) == sorted([ADA, BEN, MIA])
+
+
+async def test_who_loses_the_race_to_the_last_vote_hears_it(storage: SqliteStorage) -> None:
+    office = await asked(storage, {"approve": [{"from": ["sre"]}]})
+    before = await office.the_approval()
+    await vote(office, ADA)
+    decision = Decision(status=Status.APPROVED, by=BEN, at_ms=office.clock(), digest=before.digest)
+    with pytest.raises(ApprovalClosedError):
+        await office.approvals.decide(before, decision, an_actor(BEN))
+
+
+async def test_a_vote_is_for_the_call_that_was_shown(storage: SqliteStorage) -> None:
+    office = await asked(storage, TWO)
+    before = await office.the_approval()
+    other = replace(before, digest="0" * 64)
+    decision = Decision(status=Status.APPROVED, by=ADA, at_ms=1, digest=other.digest)
+    with pytest.raises(OutdatedCardError):
+        await office.approvals.decide(other, decision, an_actor(ADA))
+    assert (await office.the_approval()).votes_json == "[]"
+
+
+async def test_an_edit_is_no_vote_by_itself(storage: SqliteStorage) -> None:
+    office = await asked(storage, TWO)
+    approval = await office.the_approval()
+    decision = Decision(
+        status=Status.APPROVED, by=ADA, at_ms=1, arguments_json="{}", digest=approval.digest
+    )
+    with pytest.raises(InvalidInputError):
+        await office.approvals.decide(approval, decision, an_actor(ADA))
+
+
+async def test_terms_that_cannot_be_read_let_nobody_decide(storage: SqliteStorage) -> None:
+    office = await asked(storage, TWO)
+    approval = await office.the_approval()
+    for spoilt in (
+        replace(approval, terms_json="{}"),
+        replace(approval, stage=7),
+        replace(approval, votes_json='[{"by":1}]'),
+        replace(approval, terms_json="", approvers_json="{"),
+    ):
+        decision = Decision(status=Status.APPROVED, by=ADA, at_ms=1, digest=approval.digest)
+        with pytest.raises(RecordFormatError):
+            await office.approvals.decide(spoilt, decision, an_actor(ADA))
+    assert (await office.the_approval()).votes_json == "[]"
+
+
+async def test_who_is_out_of_the_group_by_now_does_not_count(storage: SqliteStorage) -> None:
+    office = await asked(storage, {"approve": [{"from": ["sre", "security"]}]})
+    now = {**GROUPS, "sre": {"users": [BEN, TOM]}, "security": {"users": [TOM]}}
+    heir = an_office(storage, TWO, clock=office.clock, owner="heir")
+    heir.policy = forced(default={"ask": TWO}, groups=now)
+    assert await refused(heir, ADA) == "not_approver"  # only in the frozen definition
+    assert await refused(heir, TOM) == "not_approver"  # only in the present one
+    assert await refused(heir, MIA) == "not_approver"
+    assert (await vote(heir, BEN)).status is Status.APPROVED
+
+
+async def test_channel_members_count_who_were_there_and_still_are(storage: SqliteStorage) -> None:
+    office = an_office(storage, {"approve": [{"from": ["room"]}]})
+    office.directory.channels["C0ROOM"] = frozenset({TOM, MIA})
+    await office.hear(ASK)
+    office.directory.channels["C0ROOM"] = frozenset({TOM, LIA})
+    assert await refused(office, LIA) == "not_approver"  # joined since
+    assert await refused(office, MIA) == "not_approver"  # has left
+    assert (await vote(office, TOM)).status is Status.APPROVED
+
+
+async def test_nobody_of_a_large_channel_counts(storage: SqliteStorage) -> None:
+    office = an_office(storage, {"approve": [{"from": ["room"]}]})
+    crowd = frozenset(f"U{number}" for number in range(MOST_MEMBERS))
+    office.directory.channels["C0ROOM"] = crowd | {TOM}
+    await office.hear(ASK)
+    (approval,) = await storage.approvals.newest_of(THREAD_ID, limit=9)
+    assert approval.status is Status.UNDECIDABLE
+
+
+async def test_a_channel_that_has_grown_large_counts_no_more(storage: SqliteStorage) -> None:
+    office = await asked(storage, {"approve": [{"from": ["room"]}]})
+    crowd = frozenset(f"U{number}" for number in range(MOST_MEMBERS))
+    office.directory.channels["C0ROOM"] = crowd | {TOM}
+    assert await refused(office, TOM) == "not_approver"
+
+
+async def test_what_too_few_people_could_complete_is_not_asked(storage: SqliteStorage) -> None:
+    office = await asked(storage, {"approve": [{"from": ["room"], "count": 2}]})
+    (approval,) = await storage.approvals.newest_of(THREAD_ID, limit=9)
+    assert approval.status is Status.UNDECIDABLE
+    assert approval.decision is not None
+    assert f"needs 2 of room; only <@{TOM}> is left" in approval.decision.reason
+    assert office.ran == []
+
+
+async def test_a_rule_that_denies_by_now_ends_it(storage: SqliteStorage) -> None:
+    office = await asked(storage, TWO)
+    await vote(office, ADA)
+    denying = forced(default={"deny": "Not any more."}, groups=GROUPS)
+    denying.file_hash = "f2"
+    office.policy = denying
+    for name in ("cards", "approvals", "attendance", "runner"):
+        office.__dict__.pop(name, None)
+    approval = await office.the_approval()
+    assert await refused(office, BEN) == "rule_denies"
+    await office.queue.run()
+    ended = await storage.approvals.get(approval.approval_id)
+    assert ended.status is Status.DENIED
+    assert ended.decision is not None
+    assert "Not any more." in ended.decision.reason
+    assert office.ran == []
+    told = [act for act in await acts(office) if act in {"voted", "refused", "denied", "started"}]
+    assert told == ["voted", "refused", "denied"]
+    assert "Not any more." in str(office.model.inputs[-1])
+
+
+async def test_a_masked_call_is_opened_before_it_is_approved(storage: SqliteStorage) -> None:
+    secret = call("pay", {"to": "password: hunter2", "amount": 5}, id="c1")
+    office = await asked(storage, TWO, turns_of_model=[secret, say("Paid.")])
+    with pytest.raises(NotSeenError):
+        await office.decide(await office.the_approval(), by=ADA)
+    stopped = await vote(office, BEN, Status.REJECTED)
+    assert stopped.status is Status.REJECTED
+
+
+async def test_all_who_were_counted_are_looked_up_again_at_the_start(
+    storage: SqliteStorage,
+) -> None:
+    office = await asked(storage, TWO)
+    for by in (ADA, BEN):
+        await vote(office, by)
+    approval = await office.the_approval()
+    decision = Decision(
+        status=Status.APPROVED, by=MIA, at_ms=office.clock(), digest=approval.digest
+    )
+    decided = await office.approvals.decide(approval, decision, an_actor(MIA))
+    votes = office.approvals.votes
+    assert not await votes.gone_since(decided)
+    office.directory.groups["S0SRE"] = frozenset({ADA})
+    assert await votes.gone_since(decided)
+    office.directory.is_down = True
+    with pytest.raises(DirectoryError):
+        await votes.gone_since(decided)
+
+
+async def test_a_doubt_is_settled_by_as_many_as_the_call(storage: SqliteStorage) -> None:
+    office = await asked(storage, TWO, dies_in_tools=True)
+    await vote(office, ADA)
+    await vote(office, BEN)
+    with pytest.raises(KilledError):
+        await vote(office, MIA)
+    office.queue.drop()
+    heir = an_office(storage, TWO, turns_of_model=[say("Paid.")], clock=office.clock, owner="heir")
+    heir.clock.forward(minutes=1)
+    await heir.sweep.tick()
+    await heir.queue.run()
+    ran, other = (
+        canonical({"choice": "ran", "result": "ok"}),
+        canonical({"choice": "ran", "result": "failed"}),
+    )
+    assert await refused(heir, TOM, Status.ANSWERED, answers=ran) == "not_approver"
+    await vote(heir, ADA, Status.ANSWERED, answers=ran)
+    await vote(heir, BEN, Status.ANSWERED, answers=other)
+    waits = await vote(heir, CLEO, Status.ANSWERED, answers=ran)
+    assert waits.status is Status.PENDING
+    done = await vote(heir, MIA, Status.ANSWERED, answers=ran)
+    assert done.status is Status.ANSWERED
+    assert json.loads(done.decision.answer_json if done.decision else "")["result"] == "ok"
+    assert heir.ran == []
