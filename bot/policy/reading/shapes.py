@@ -32,7 +32,8 @@ def shape_of(schema: Mapping[str, Any], path: str) -> Shape | None:
     parts = [schema]
     for step in path.split("."):
         parts = [below for part in parts for below in _below(schema, part, step)]
-    return _shape(schema, parts) if parts else None
+    shape = _shape(schema, parts)
+    return shape if shape.types else None
 
 
 def names_near(schema: Mapping[str, Any], path: str) -> list[str]:

@@ -501,3 +501,18 @@ async def test_backup_people_are_looked_at_too(environ: dict[str, str]) -> None:
     assert good["approvers"].is_ok
     (line,) = lines(await look({**escalating, "COUNTERSIGN_ESCALATE_TO": GUS}))
     assert line.startswith(f"!!  COUNTERSIGN_ESCALATE_TO: {GUS} is a guest, and may never decide")
+
+
+async def test_a_policy_file_is_looked_at_in_place_of_approvers(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    del environ["COUNTERSIGN_APPROVERS"]
+    path = tmp_path / "policy.yaml"
+    environ["COUNTERSIGN_POLICY"] = str(path)
+    text = f"version: 1\ngroups: {{ops: {{users: [{ADA}]}}}}\n"
+    path.write_text(f"{text}rules: []\ndefault: {{ask: {{approve: [{{from: [ops]}}]}}}}\n")
+    findings = await look(environ)
+    assert findings["policy"].is_ok
+    assert "approvers" not in findings
+    path.write_text(f"{text}rules: []\ndefault: {{ask: {{approve: [{{from: [oops]}}]}}}}\n")
+    assert "did you mean ops?" in (await look(environ))["COUNTERSIGN_POLICY"].text
