@@ -317,6 +317,20 @@ class ApprovalStore(Protocol):
         """
         ...
 
+    async def annotate(
+        self, changed: Approval, *, revision: int, now_ms: int, redraws: bool = True
+    ) -> Approval | None:
+        """Record what somebody does beside voting: a claim, a snooze, a question asked back.
+
+        One conditional write: the approval is pending, its `revision` still is the given one, and
+        `expires_ms > now_ms`. Sets the fields of `storage.codec.ANNOTATED` to those of `changed`;
+        adds one to `revision` and sets `due_ms` to `now_ms`, too, if it `redraws` the card.
+
+        Returns:
+            The approval as stored; None, and nothing written, otherwise.
+        """
+        ...
+
     async def open_of(self, thread_id: str) -> Sequence[Approval]:
         """Approvals of a thread with `open` set, by creation time, then position.
 

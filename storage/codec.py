@@ -291,6 +291,9 @@ REBOUND = (
 """Fields of an approval that an edit changes while it waits; it may be the last that it needed."""
 VOTED = ("status", "decision", "votes_json", "stage", "claim_json")
 """Fields of an approval that each vote changes."""
+ANNOTATED = ("claim_json", "snoozes_json", "dialog_json")
+"""Fields of an approval that people change beside their votes: who sees to it, who is left in peace
+until when, what was asked and answered about it."""
 RESTARTED = (
     "ladder_ms",
     "remind_ms",

@@ -290,11 +290,13 @@ class Approval:
     mentioned_json: str = "[]"
     """JSON list of ids: who was mentioned about it, so that nobody is where once is enough."""
     claim_json: str = ""
-    """The claim of who sees to it: a JSON object; empty while there is none, and never was."""
+    """The claim of who sees to it: a JSON object with `by` (empty once it has ended), `since_ms`,
+    `until_ms` and `past` (all who had it); empty while there is none, and never was."""
     snoozes_json: str = "{}"
     """JSON object: by user id, until when that person is not mentioned."""
     dialog_json: str = "[]"
-    """JSON list of objects: questions asked back on the card, and their answers."""
+    """JSON list of objects with `by`, `text`, `at_ms`, `ts` (of the message that asks), `answer`,
+    `answered_by` and `answer_ts`: questions asked back, and their answers, on the card."""
     cards_json: str = "[]"
     """JSON list of objects with `channel`, `ts`, `user`: its cards beside the first."""
     place: str = ""

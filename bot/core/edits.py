@@ -16,6 +16,7 @@ from agents.gates.rulings import Judgement
 from bot.core.approvals import Approvals
 from bot.core.audit import note_edit, note_edit_refusal
 from bot.errors import plain_words
+from bot.people.meanwhile import read_claim
 from bot.people.requesters import editors_of
 from bot.ports import Actor, CheckedCall, Clock
 from bot.questions.base import check_decision
@@ -111,7 +112,7 @@ class Edits:
             stage=0,
             steps=0,
             ladder_ms=now,
-            claim_json="",
+            claim_json=read_claim(approval.claim_json).ended(now).to_text(),
             escalated_ms=None,
             stuck="",
         )

@@ -176,6 +176,7 @@ class MeteredApprovals:
         self.get_all = store.get_all
         self.withdraw = store.withdraw
         self.set_said = store.set_said
+        self.annotate = store.annotate
         self.open_of = store.open_of
         self.heads_of = store.heads_of
         self.newest_of = store.newest_of

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from storage.chain import Seal
-from storage.codec import APPROVALS, HEADS, REBOUND, RESTARTED, VOTED, decision_text
+from storage.codec import (
+    ANNOTATED,
+    APPROVALS,
+    HEADS,
+    REBOUND,
+    RESTARTED,
+    VOTED,
+    decision_text,
+)
 from storage.errors import RecordConflictError, RecordNotFoundError
 from storage.mongo import leases
 from storage.mongo.audit.store import open_document
@@ -144,6 +152,17 @@ class MongoApprovalStore:
         }
         changes = {"said_json": said_json, "due_ms": now_ms}
         return await self._collection.update(where, {"$set": changes, "$inc": {"revision": 1}})
+
+    async def annotate(
+        self, changed: Approval, *, revision: int, now_ms: int, redraws: bool = True
+    ) -> Approval | None:
+        where: Filter = {**_open(changed.approval_id, now_ms), "revision": revision}
+        row = APPROVALS.encode(changed)
+        update: Update = {"$set": {name: row[name] for name in ANNOTATED}}
+        if redraws:
+            update["$set"]["due_ms"] = now_ms
+            update["$inc"] = {"revision": 1}
+        return await self._changed(where, update)
 
     async def open_of(self, thread_id: str) -> Sequence[Approval]:
         where = {"thread_id": thread_id, "open": True}

@@ -5,7 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
-from storage.codec import APPROVALS, HEADS, REBOUND, RESTARTED, VOTED, decision_text
+from storage.codec import (
+    ANNOTATED,
+    APPROVALS,
+    HEADS,
+    REBOUND,
+    RESTARTED,
+    VOTED,
+    decision_text,
+)
 from storage.errors import RecordConflictError, RecordNotFoundError
 from storage.records import (
     SCHEMA_VERSION,
@@ -71,6 +79,15 @@ UPDATE approvals
 SET {_set((*VOTED, *RESTARTED))}, revision = revision + 1, due_ms = :now
 WHERE approval_id = :approval_id AND status = 'pending' AND revision = :was
     AND digest = :digest AND expires_ms > :now AND v = :v
+RETURNING *
+"""  # noqa: S608
+
+_ANNOTATE = f"""
+UPDATE approvals
+SET {_set(ANNOTATED)}, revision = revision + :redraws,
+    due_ms = CASE WHEN :redraws THEN :now ELSE due_ms END
+WHERE approval_id = :approval_id AND status = 'pending' AND revision = :was
+    AND expires_ms > :now AND v = :v
 RETURNING *
 """  # noqa: S608
 
@@ -282,6 +299,17 @@ class SqliteApprovalStore:
             "v": SCHEMA_VERSION,
         }
         return await self._database.change(_SET_SAID, values)
+
+    async def annotate(
+        self, changed: Approval, *, revision: int, now_ms: int, redraws: bool = True
+    ) -> Approval | None:
+        values = {
+            **APPROVALS.encode(changed),
+            "was": revision,
+            "now": now_ms,
+            "redraws": int(redraws),
+        }
+        return await self._select_one(_ANNOTATE, values)
 
     async def open_of(self, thread_id: str) -> Sequence[Approval]:
         rows = await self._database.read(_OPEN_OF, {"thread_id": thread_id})

@@ -65,6 +65,12 @@ WRITES = {
     "set_said": the_write(
         lambda store, key, _: store.set_said(key, '["a"]', revision=1, now_ms=NOW), "pending v"
     ),
+    "annotate": the_write(
+        lambda store, key, _: store.annotate(
+            an_approval(approval_id=key, claim_json='{"by":"U2"}'), revision=1, now_ms=NOW
+        ),
+        "pending v",
+    ),
     "mark_seen": the_write(
         lambda store, key, _: store.mark_seen(key, digest=DIGEST, before="[]", seen_json="[1]"),
         "pending digest v",

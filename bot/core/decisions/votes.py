@@ -17,6 +17,7 @@ from bot.errors import (
 )
 from bot.people.census import PATIENCE_S, Census
 from bot.people.in_force import PolicyNow
+from bot.people.meanwhile import read_claim
 from bot.people.terms_of import ballot_of, groups_of
 from bot.policy.ballot import APPROVE, REJECT, STOPS, Ballot, CastVote, write_votes
 from bot.policy.refusals import Attempt, RefusalCode, VoteResult, judge_take_back, judge_vote
@@ -430,7 +431,9 @@ def _with_grounds(result: VoteResult, ballot: Ballot, standing: Standing) -> Vot
 def _with_result(poll: Poll, decision: Decision | None) -> Approval:
     """The approval with its votes as they are now, and the decision that they have made."""
     ballot, result = poll.result.ballot, poll.result
-    claim = "" if result.vote is not None else poll.approval.claim_json
+    claim = poll.approval.claim_json
+    if result.vote is not None:  # somebody has looked at it: that was what it was for
+        claim = read_claim(claim).ended(result.vote.at_ms).to_text()
     changed = replace(
         poll.approval, votes_json=write_votes(ballot.votes), stage=ballot.stage, claim_json=claim
     )

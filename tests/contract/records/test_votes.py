@@ -192,3 +192,45 @@ async def test_an_edit_can_be_the_last_that_it_needed(storage: Storage) -> None:
     assert stored.status is Status.APPROVED
     assert stored.decision == changed.decision
     assert stored.votes_json == changed.votes_json
+
+
+async def test_what_people_do_beside_voting_is_one_write(storage: Storage) -> None:
+    await storage.approvals.add(an_approval(due_ms=5_000, votes_json=VOTES))
+    changed = an_approval(claim_json='{"by":"U2"}', snoozes_json='{"U3":1}', dialog_json="[1]")
+
+    kept = await storage.approvals.annotate(changed, revision=1, now_ms=2_000)
+
+    assert kept == replace(changed, votes_json=VOTES, revision=2, due_ms=2_000)
+    assert await storage.approvals.get(APPROVAL_ID) == kept
+
+
+async def test_what_no_card_shows_draws_none_anew(storage: Storage) -> None:
+    await storage.approvals.add(an_approval(due_ms=5_000))
+    changed = an_approval(dialog_json="[1]")
+
+    kept = await storage.approvals.annotate(changed, revision=1, now_ms=2_000, redraws=False)
+
+    assert kept == replace(changed, revision=1, due_ms=5_000)
+
+
+async def test_nothing_is_noted_beside_what_has_changed_or_ended(storage: Storage) -> None:
+    await storage.approvals.add(an_approval(revision=2))
+    changed = an_approval(claim_json='{"by":"U2"}')
+
+    assert await storage.approvals.annotate(changed, revision=1, now_ms=2_000) is None
+    late = an_approval().expires_ms
+    assert await storage.approvals.annotate(changed, revision=2, now_ms=late) is None
+    decided_one = await storage.approvals.decide(APPROVAL_ID, a_decision(), digest=DIGEST)
+    later = decided_one.revision
+    assert await storage.approvals.annotate(changed, revision=later, now_ms=2_000) is None
+    assert (await storage.approvals.get(APPROVAL_ID)).claim_json == ""
+
+
+async def test_of_two_who_claim_at_once_one_does(storage: Storage) -> None:
+    await storage.approvals.add(an_approval())
+
+    async def claim(name: str) -> bool:
+        changed = an_approval(claim_json=json.dumps({"by": name}))
+        return await storage.approvals.annotate(changed, revision=1, now_ms=2_000) is not None
+
+    assert sorted(await asyncio.gather(claim("U2"), claim("U3"))) == [False, True]
