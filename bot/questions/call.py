@@ -15,10 +15,19 @@ from bot.layout.action_ids import ActionId
 from bot.layout.arguments import read_object, same
 from bot.layout.blocks import Block
 from bot.layout.forms.parse import read_edit_form
-from bot.layout.modals import Errors, Values, named
+from bot.layout.modals import (
+    MOST_REASON,
+    Errors,
+    Values,
+    modal,
+    named,
+    read_text,
+    text_input,
+)
+from bot.people.progress import wants_reason
 from bot.ports import CheckedCall
 from bot.questions.base import Brief, as_object
-from bot.questions.drawing import DecisionDraft, OpenModal, Proposal, questions_of, register
+from bot.questions.drawing import REASON, DecisionDraft, OpenModal, Proposal, questions_of, register
 from bot.questions.form import AnswerForm, Form
 from bot.questions.inputs import InputsQuestion
 from bot.questions.values import VERDICT, value_brief
@@ -145,8 +154,10 @@ class CallQuestion(InputsQuestion):
             yield self.button("Edit…", ActionId.EDIT)
 
     def press(self, action: str) -> OpenModal | DecisionDraft:
-        """Approve at once, or open the form of the edit."""
+        """Approve at once, or with a reason where the rule wants one; or open the edit's form."""
         if action == ActionId.APPROVE:
+            if wants_reason(self.approval, rejects=False):
+                return OpenModal(view=self._approve_modal(), is_yes=True)
             return self.draft()
         if action == ActionId.EDIT:
             about = named(self.approval)
@@ -156,7 +167,9 @@ class CallQuestion(InputsQuestion):
         return super().press(action)
 
     def submit(self, modal_id: str, values: Values) -> DecisionDraft | Proposal | Errors:
-        """Read the edit: all arguments, also those that have no input."""
+        """Read the edit: all arguments, also those that have no input; or the reason of a yes."""
+        if modal_id == ActionId.APPROVE_MODAL:
+            return self.draft(reason=read_text(values, REASON))
         if modal_id != ActionId.EDIT_MODAL:
             return super().submit(modal_id, values)
         if self.ask.schema is None or read_object(self.approval.arguments_json) is None:
@@ -171,6 +184,12 @@ class CallQuestion(InputsQuestion):
     def settle(self, proposal: Proposal, call: CheckedCall) -> DecisionDraft | None:  # noqa: ARG002
         """Approve what was changed by nobody; anything else is an edit."""
         return self.draft() if same(call.arguments, self.arguments) else None
+
+    def _approve_modal(self) -> Block:
+        block = text_input(REASON, "Why is this fine?", MOST_REASON, optional=False)
+        words = (self.yes_label, self.yes_label)
+        blocks = [named(self.approval), block]
+        return modal(self.approval, ActionId.APPROVE_MODAL, words, blocks)
 
     def _is_rebound(self, info: CallInfo) -> bool:
         """Whether an edit bound the card to another call than its interrupt shows."""

@@ -26,6 +26,7 @@ from bot.layout.modals import (
 )
 from bot.layout.parts import title_of
 from bot.layout.text import more, show
+from bot.people.progress import wants_reason
 from bot.ports import CheckedCall
 from bot.questions.base import RecordQuestion, add_kind, question_of
 from bot.redaction.call import Words
@@ -330,7 +331,8 @@ class DrawnQuestion(RecordQuestion):
 
     def _reject_modal(self) -> Block:
         hint = "The agent is told this, word for word, and so is the thread."
-        block = text_input(REASON, "Why?", MOST_REASON, hint=hint)
+        is_optional = not wants_reason(self.approval, rejects=True)
+        block = text_input(REASON, "Why?", MOST_REASON, hint=hint, optional=is_optional)
         words = self.reject_words()
         blocks = [named(self.approval), block]
         return modal(self.approval, ActionId.REJECT_MODAL, (words, words), blocks)

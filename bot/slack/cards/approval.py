@@ -44,6 +44,7 @@ from bot.redaction.call import mask_call
 from bot.redaction.mask import REDACTED
 from bot.slack.cards.anew import anew, changes, edit_line, wrote_since
 from bot.slack.cards.buttons import choices
+from bot.slack.cards.progress import progress, spoken_progress
 from bot.slack.cards.ran import ran
 from storage.records import Approval, Kind, Status
 
@@ -66,7 +67,7 @@ def approval_card(question: DrawnQuestion, *, approvers_text: str) -> Card:
     about = describe(final)
     if approval.status is Status.PENDING:
         blocks = [*question.lead(), *anew(approval), *about.blocks, *wrote_since(approval)]
-        blocks += [small_print(approval, deciders(approval, approvers_text))]
+        blocks += [small_print(approval, deciders(approval, approvers_text)), *progress(approval)]
         blocks += notes(about, can_open=True)
         blocks += choices(question, hidden=bool(about.hidden))
         text = question.pending_text() or _pending_text(question)
@@ -138,6 +139,7 @@ def _pending_text(question: DrawnQuestion) -> str:
         f"{needed}: {spoken_title(approval)}.",
         f"Asked for by {asked_by(approval)}.",
         _editor(approval),
+        spoken_progress(approval),
         "They wrote since; please read it first." if said_of(approval) else "",
         f"Expires {utc(approval.expires_ms)}.",
         escape(arguments),

@@ -6,6 +6,7 @@ from bot.core.decisions.unseen import guesses
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, actions, context, mrkdwn, section
 from bot.layout.parts import stuck_words
+from bot.people.progress import progress_of
 from bot.questions.drawing import DrawnQuestion
 from bot.slack.cards.details import fits_details
 
@@ -33,6 +34,8 @@ def choices(question: DrawnQuestion, *, hidden: bool) -> list[Block]:
     else:
         blocks = [context(mrkdwn(note)) for note in question.notes()]
         buttons = [*question.yes(), *question.no(), *question.last(), *withdraw]
+    if progress_of(approval).votes:
+        buttons.append(question.button("Take back", ActionId.TAKE_BACK))
     if hidden:
         buttons.append(question.button("Details", ActionId.DETAILS))
     if guesses(approval):

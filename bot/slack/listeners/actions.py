@@ -104,11 +104,18 @@ async def _reveal(desk: ListenerContext, click: Click) -> None:
     await desk.approvals.reveal(approval, click.actor.user_id, show)
 
 
+async def _take_back(desk: ListenerContext, click: Click) -> None:
+    """Remove the presser's own vote, whatever card they see: nothing runs by it."""
+    changed = await desk.approvals.take_back(click.about.approval_id, click.actor)
+    desk.spawn(desk.approvals.follow_up(changed))
+
+
 _REFUSALS = frozenset({ActionId.REJECT, ActionId.IGNORE})
 
 _COMMON: dict[str, Callable[[ListenerContext, Click], Awaitable[None]]] = {
     ActionId.DETAILS: _details,
     ActionId.REVEAL: _reveal,
     ActionId.WITHDRAW: _withdraw,
+    ActionId.TAKE_BACK: _take_back,
 }
 """Buttons that all cards have; what the others do, the question of the record says."""

@@ -25,8 +25,10 @@ def test_names_are_frozen() -> None:
         "pick_4",
         "reveal",
         "withdraw",
+        "take_back",
     )
     forms = (
+        "approve",
         "reject",
         "edit",
         "answer",

@@ -1,0 +1,76 @@
+"""Clicks on a card that needs several people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bot.layout.action_ids import ActionId
+from bot.policy.ballot import read_votes
+from storage.records import Approval, Status
+from storage.sqlite import SqliteStorage
+from tests.unit.bot.core.decisions.test_votes import CLEO, LIA, MIA, TWO, asked
+from tests.unit.bot.counter_stage import Counter, a_click, a_submission, typed
+from tests.unit.bot.office import ADA, BEN
+
+REASONS: dict[str, Any] = {**TWO, "reason": {"approve": "required", "reject": "required"}}
+
+
+async def a_counter(storage: SqliteStorage, ask: dict[str, Any]) -> tuple[Counter, Approval]:
+    office = await asked(storage, ask)
+    return Counter.on(office), await office.the_approval()
+
+
+async def test_votes_come_in_and_can_be_taken_back(storage: SqliteStorage) -> None:
+    counter, approval = await a_counter(storage, TWO)
+    await counter.send(a_click(approval, ActionId.APPROVE, ADA))
+    card = counter.office.notifier.cards[approval.approval_id]
+    assert [one.by for one in read_votes(card.votes_json)] == [ADA]
+    await counter.send(a_click(approval, ActionId.TAKE_BACK, ADA))
+    card = counter.office.notifier.cards[approval.approval_id]
+    assert card.votes_json == "[]"
+    await counter.send(a_click(approval, ActionId.TAKE_BACK, ADA))
+    assert "no vote here" in counter.told(ADA)
+
+
+async def test_the_last_click_decides(storage: SqliteStorage) -> None:
+    counter, approval = await a_counter(storage, TWO)
+    for by in (ADA, BEN, MIA):
+        counter.office.clock.forward(seconds=1)
+        assert (await counter.send(a_click(approval, ActionId.APPROVE, by))).status == 200
+    done = await storage.approvals.get(approval.approval_id)
+    assert done.status is Status.APPROVED
+    assert len(counter.office.ran) == 1
+
+
+async def test_a_reason_is_asked_for_where_the_rule_wants_one(storage: SqliteStorage) -> None:
+    counter, approval = await a_counter(storage, REASONS)
+    await counter.send(a_click(approval, ActionId.APPROVE, ADA))
+    assert counter.views.opened[-1]["callback_id"] == ActionId.APPROVE_MODAL
+    sent = a_submission(approval, ActionId.APPROVE_MODAL, typed("reason", "looked at it"), ADA)
+    assert (await counter.send(sent)).body == ""
+    (cast,) = read_votes((await counter.office.the_approval()).votes_json)
+    assert (cast.by, cast.note) == (ADA, "looked at it")
+
+
+async def test_who_may_not_vote_gets_no_form(storage: SqliteStorage) -> None:
+    counter, approval = await a_counter(storage, REASONS)
+    for action in (ActionId.APPROVE, ActionId.REJECT):
+        await counter.send(a_click(approval, action, LIA))
+    assert counter.views.opened == []
+    assert "not an approver" in counter.told(LIA)
+
+
+async def test_a_rejection_without_its_reason_is_refused(storage: SqliteStorage) -> None:
+    counter, approval = await a_counter(storage, REASONS)
+    await counter.send(a_click(approval, ActionId.REJECT, CLEO))
+    (block,) = [one for one in counter.views.opened[-1]["blocks"] if one["type"] == "input"]
+    assert block["optional"] is False
+    sent = a_submission(approval, ActionId.REJECT_MODAL, typed("reason", " "), CLEO)
+    assert "needs a reason" in str((await counter.send(sent)).body)
+    assert (await counter.office.the_approval()).votes_json == "[]"
+
+
+async def test_nobody_edits_where_the_rule_says_no(storage: SqliteStorage) -> None:
+    counter, approval = await a_counter(storage, {**TWO, "edit": False})
+    await counter.send(a_click(approval, ActionId.EDIT, ADA))
+    assert counter.views.opened == []

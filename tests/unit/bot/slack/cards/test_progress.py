@@ -1,0 +1,114 @@
+"""The votes on a card: who has voted, and how many are missing; a plain card has no such part."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from bot.layout.action_ids import ActionId
+from bot.people.progress import progress_of, wants_reason
+from bot.policy.ballot import CastVote, write_votes
+from bot.policy.terms import Group, Requirement, Stage, Terms
+from bot.slack.cards import card_for
+from storage.records import Approval, Kind, Status
+from tests.unit.bot.slack.cards.samples import an_approval
+
+SRE = Requirement(name="sre", groups=("sre",), count=2)
+SECURITY = Requirement(name="security", groups=("security",))
+GROUPS = {"sre": Group(users=("UADA", "UBEN")), "security": Group(users=("UMIA",))}
+TERMS = Terms(rules=("big",), stages=(Stage(approve=(SRE, SECURITY)),), groups=GROUPS)
+
+
+def under(terms: Terms, *votes: CastVote, **changes: object) -> Approval:
+    kept = replace(an_approval(), terms_json=terms.to_text(), votes_json=write_votes(votes))
+    return replace(kept, **changes)  # type: ignore[arg-type]
+
+
+def a_vote(by: str, *groups: str, choice: str = "approve", note: str = "") -> CastVote:
+    digest = an_approval().digest
+    return CastVote(by=by, choice=choice, at_ms=1_000, digest=digest, note=note, groups=groups)
+
+
+def drawn(approval: Approval) -> str:
+    return json.dumps(card_for(approval, approvers_text="").blocks, ensure_ascii=False)
+
+
+def test_each_requirement_says_how_many_it_has() -> None:
+    card = drawn(under(TERMS, a_vote("UMIA", "security")))
+    assert "⏳ sre: 0 of 2 · security: 1 of 1" in card
+    assert "<@UMIA> approved" in card
+    assert ActionId.TAKE_BACK in card
+    text = card_for(under(TERMS, a_vote("UMIA", "security")), approvers_text="").text
+    assert "Approvals so far: 0 of 2, 1 of 1." in text
+
+
+def test_nobody_is_counted_by_a_group_that_they_were_not_in() -> None:
+    (sre, security) = progress_of(under(TERMS, a_vote("UADA", "sre"))).tallies
+    assert (str(sre), str(security)) == ("1 of 2", "0 of 1")
+
+
+def test_a_plain_card_says_nothing_of_votes() -> None:
+    one = Terms(rules=("a",), stages=(Stage(approve=(SECURITY,)),), groups=GROUPS)
+    for approval in (an_approval(), under(one)):
+        assert progress_of(approval).is_plain
+        assert "⏳" not in drawn(approval)
+        assert ActionId.TAKE_BACK not in drawn(approval)
+
+
+def test_a_stage_is_named() -> None:
+    stages = (Stage(name="team", approve=(SECURITY,)), Stage(name="lead", approve=(SRE,)))
+    terms = Terms(rules=("a",), stages=stages, groups=GROUPS)
+    assert "⏳ lead: sre: 0 of 2" in drawn(under(terms, stage=1))
+
+
+def test_a_note_is_masked_and_no_markup() -> None:
+    card = drawn(under(TERMS, a_vote("UADA", "sre", note="password: hunter2 <!here>")))
+    assert "hunter2" not in card
+    blocks = card_for(under(TERMS, a_vote("UADA", "sre", note="<!here>")), approvers_text="").blocks
+    parsed = [text for text in _texts(blocks) if text.get("type") == "mrkdwn"]
+    assert all("<!here>" not in str(text) for text in parsed)
+
+
+def test_a_rejection_that_does_not_suffice_is_said() -> None:
+    terms = TERMS.model_copy(update={"reject": 2})
+    card = drawn(under(terms, a_vote("UADA", "sre", choice="reject")))
+    assert "<@UADA> rejected" in card
+    assert "2 people have to reject it" in card
+
+
+@pytest.mark.parametrize("changes", [{"terms_json": "{}"}, {"votes_json": "?"}, {"stage": 9}])
+def test_what_cannot_be_read_is_not_drawn(changes: dict[str, object]) -> None:
+    assert progress_of(under(TERMS, **changes)).is_plain
+    assert drawn(under(TERMS, **changes))
+    assert not wants_reason(under(TERMS, **changes), rejects=True)
+
+
+def test_a_doubt_lists_its_votes() -> None:
+    doubt = under(TERMS, a_vote("UADA", "sre", choice="ran"), kind=Kind.DOUBT, schema_json="")
+    assert progress_of(doubt).tallies == ()
+    assert "<@UADA> says that it ran" in drawn(doubt)
+
+
+def test_reasons_are_wanted_as_the_rule_says() -> None:
+    terms = TERMS.model_copy(update={"approve_reason": True})
+    assert wants_reason(under(terms), rejects=False)
+    assert not wants_reason(under(terms), rejects=True)
+    assert not wants_reason(under(terms, kind=Kind.QUESTION), rejects=False)
+
+
+def test_a_decided_card_offers_nothing_to_take_back() -> None:
+    done = under(TERMS, a_vote("UADA", "sre"), status=Status.EXPIRED)
+    assert ActionId.TAKE_BACK not in drawn(done)
+
+
+def _texts(found: object) -> list[dict[str, object]]:
+    match found:
+        case dict():
+            inner = [text for value in found.values() for text in _texts(value)]
+            return [found, *inner]
+        case list():
+            return [text for value in found for text in _texts(value)]
+        case _:
+            return []
