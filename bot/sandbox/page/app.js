@@ -8,11 +8,12 @@ import { hintItem, isHintOpen, setHintOpen } from "./hint.js";
 import { messageLine, renderMessages, statusText } from "./messages.js";
 import { Modals } from "./modal.js";
 import { notice } from "./notices.js";
+import { RosterPanel } from "./panels/roster.js";
+import { TroublePanel } from "./panels/trouble.js";
 import { PersonSwitch } from "./people.js";
 import { Scroller } from "./scroller.js";
 import { renderSidebar } from "./sidebar.js";
 import { isReply, Store } from "./store.js";
-import { TroublePanel } from "./trouble.js";
 
 const byId = (id) => document.getElementById(id);
 const store = new Store();
@@ -42,16 +43,22 @@ function writeAddress(push) {
 async function loadState(person) {
   const state = await read("state", { as: person });
   if (!state.ok) return false;
+  const wasIn = isIn(store.channels.get(store.channel));
   store.applyState(state);
   const open = store.channels.get(store.channel);
   if (open) open.unread = 0;
+  if (isIn(open) && !wasIn) loadMessages();
   redraw("all");
   return true;
 }
 
+function isIn(channel) {
+  return channel !== undefined && channel.member !== false;
+}
+
 async function loadMessages() {
   const { channel, me } = store;
-  if (!channel) return;
+  if (!isIn(store.channels.get(channel))) return;
   store.beginLoad();
   const answer = await read("messages", { as: me, channel });
   if (me !== store.me) return;
@@ -289,6 +296,7 @@ function drawAll() {
 
 function drawTop() {
   parts.people.render(store);
+  parts.roster.render(store);
   parts.trouble.render(store);
   byId("connection").textContent = store.online ? "" : "Connecting again…";
 }
@@ -325,9 +333,9 @@ function drawHeader(channel) {
   const mark = channel?.kind === "im" ? avatar({ bot: true }, "small") : icon("hash");
   fill(parts.header, h("h1", {}, mark, title), channel?.topic && h("p", { class: "topic" }, channel.topic));
   parts.composer.label(`Message ${channel?.kind === "im" ? "" : "#"}${title}`);
-  parts.composer.node.hidden = !channel || channel.archived === true;
-  fill(parts.banner, channel?.archived && "This channel is archived.",
-    !channel?.archived && !store.bot.connected && `${store.bot.name} is not connected. It will answer when the bot runs.`);
+  parts.composer.node.hidden = !isIn(channel) || channel.archived === true;
+  fill(parts.banner, channel?.archived && "This channel is archived.", channel && !isIn(channel) && "You are not in this channel.",
+    !channel?.archived && isIn(channel) && !store.bot.connected && `${store.bot.name} is not connected. It will answer when the bot runs.`);
   parts.banner.hidden = parts.banner.childNodes.length === 0;
 }
 
@@ -376,6 +384,7 @@ function build() {
   drawIconSlots(document.body);
   parts.people = new PersonSwitch(byId("person"), byId("news"), (id) =>
     become(id, { channel: store.channel, thread: store.thread }, true));
+  parts.roster = new RosterPanel(byId("roster-toggle"), byId("roster"));
   parts.trouble = new TroublePanel(byId("trouble-toggle"), byId("trouble"));
   parts.modals = new Modals(byId("layers"), store, () => parts.composer.focus());
   buildChannel();

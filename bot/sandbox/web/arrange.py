@@ -11,8 +11,9 @@ from bot.sandbox.delivery.dispatcher import Dispatcher
 from bot.sandbox.delivery.faults import Effect, Faults
 from bot.sandbox.delivery.socketmode import Farewell, SocketModeServer
 from bot.sandbox.delivery.stats import Statistics, doubles
+from bot.sandbox.errors import RefusedError
 from bot.sandbox.web.pagehub import PageHub
-from bot.sandbox.workspace.records import Features, Payload, SlackChannel, SlackUser
+from bot.sandbox.workspace.records import Features, Payload, SlackChannel, SlackUser, UserGroup
 from bot.sandbox.workspace.state import Workspace
 from bot.sandbox.workspace.tasks import BackgroundTasks
 
@@ -69,8 +70,33 @@ class Arrangements:
         self._hub.refresh()
 
     def leave(self, user: str, channel: str) -> None:
-        """Take a person, or the bot, out of a channel."""
-        self.workspace.channels[channel].members.remove(user)
+        """Take a person, or the bot, out of a channel; nothing happens if they are not in it."""
+        room = self.workspace.channels[channel]
+        room.members = [one for one in room.members if one != user]
+        self._hub.refresh()
+
+    def group(self, name: str) -> UserGroup:
+        """Return the user group with this id or handle.
+
+        Raises:
+            RefusedError: There is none.
+        """
+        for group in self.workspace.groups.values():
+            if name in (group.id, group.handle):
+                return group
+        raise RefusedError("no_such_subteam")
+
+    def join_group(self, user: str, group: str) -> None:
+        """Put a person into a user group, by its id or handle."""
+        person, members = self.workspace.person(user), self.group(group).members
+        if person.id not in members:
+            members.append(person.id)
+        self._hub.refresh()
+
+    def leave_group(self, user: str, group: str) -> None:
+        """Take a person out of a user group; nothing happens if they are not in it."""
+        found = self.group(group)
+        found.members = [one for one in found.members if one != user]
         self._hub.refresh()
 
     def remove_bot(self, channel: str) -> None:

@@ -47,6 +47,7 @@ class Control:
             "cut": self._cut,
             "spread": self._spread,
             "channel": self._channel,
+            "group": self._group,
             "token": self._token,
             "delete": self._delete,
             "person": self._person,
@@ -125,7 +126,7 @@ class Control:
         self._scene.spread_at_random(int(_number(body, "seed", 0)))
 
     def _channel(self, body: Payload) -> None:
-        """`archived` or `bot`, or both: whether it is archived, whether the bot is in it."""
+        """`archived` and `bot`: whether it is, whether the bot is in it; `user` with `member`."""
         channel, scene = _text(body, "channel"), self._scene
         if channel not in scene.workspace.channels:
             raise RefusedError("channel_not_found")
@@ -135,6 +136,20 @@ class Control:
             scene.invite_bot(channel)
         elif "bot" in body and scene.has_bot(channel):
             scene.remove_bot(channel)
+        if "user" in body:
+            self._seat(channel, scene.workspace.person(_text(body, "user")).id, body)
+
+    def _seat(self, channel: str, user: str, body: Payload) -> None:
+        is_member, scene = _flag(body, "member"), self._scene
+        if scene.workspace.channels[channel].kind != "channel":
+            raise RefusedError("method_not_supported_for_channel_type")
+        (scene.join if is_member else scene.leave)(user, channel)
+
+    def _group(self, body: Payload) -> None:
+        """`group` is its id or handle; `user` is in it or not, as `member` says."""
+        group, is_member = _text(body, "group"), _flag(body, "member")
+        user = self._scene.workspace.person(_text(body, "user")).id
+        (self._scene.join_group if is_member else self._scene.leave_group)(user, group)
 
     def _token(self, body: Payload) -> None:
         """`error`: how it is refused; null takes it again. `of`: `bot`, or `app`."""

@@ -49,7 +49,12 @@ class PageHub:
             "people": [_person(person) for person in workspace.people.values()],
             "channels": [self._channel(channel, me.id) for channel in rooms],
             "groups": [
-                {"id": group.id, "handle": group.handle, "members": group.members}
+                {
+                    "id": group.id,
+                    "handle": group.handle,
+                    "name": group.name,
+                    "members": group.members,
+                }
                 for group in workspace.groups.values()
             ],
             "bot": {
@@ -165,6 +170,7 @@ class PageHub:
             "name": channel.name,
             "kind": channel.kind,
             "member": me in channel.members,
+            "members": channel.members,
             "topic": channel.topic,
             "unread": self._unread(channel, me),
             "archived": channel.is_archived,
@@ -193,6 +199,7 @@ def _person(person: SlackUser) -> Payload:
         "real_name": person.real_name,
         "title": person.title,
         "guest": person.is_guest,
+        "gone": person.deleted,
         "stranger": person.is_stranger,
         "bot": person.is_bot,
         "color": f"#{person.color}",

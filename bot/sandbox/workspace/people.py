@@ -48,6 +48,7 @@ _PATTERNS = (
 """Channels with everybody in them, and what to write there to the bot."""
 
 ONCALL: Final = "S0ONCALL01"
+FINANCE_GROUP: Final = "S0FINANCE1"
 
 _PEOPLE = (
     (ROSA, "rosa", "Rosa Ortiz", "Engineer", "b5446e"),
@@ -68,7 +69,7 @@ class Cast:
 
 
 def first_cast(bot_name: str) -> Cast:
-    """Five people, the bot, #ops, #finance, #random, the patterns, a DM each, and @oncall."""
+    """Five people, the bot, #ops, #finance, #random, the patterns, a DM each, @oncall, @finance."""
     people = [_person(*facts) for facts in _PEOPLE]
     bot = SlackUser(
         id=BOT_USER, name=bot_name, real_name=bot_name, team_id=TEAM, is_bot=True, color="4a154b"
@@ -83,8 +84,11 @@ def first_cast(bot_name: str) -> Cast:
         *(_pattern(name, text, bot_name, [*everybody, BOT_USER]) for name, text in _PATTERNS),
         *(direct_message(f"D{person.id[1:]}", person.id, BOT_USER) for person in people),
     )
-    oncall = UserGroup(id=ONCALL, handle="oncall", name="On call", members=[ADA, BEN])
-    return Cast(people=(*people, bot), channels=channels, groups=(oncall,))
+    groups = (
+        UserGroup(id=ONCALL, handle="oncall", name="On call", members=[ADA, BEN]),
+        UserGroup(id=FINANCE_GROUP, handle="finance", name="Finance", members=[MIA]),
+    )
+    return Cast(people=(*people, bot), channels=channels, groups=groups)
 
 
 def direct_message(channel_id: str, user: str, bot_user: str) -> SlackChannel:

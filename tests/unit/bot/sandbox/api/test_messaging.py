@@ -97,7 +97,7 @@ async def test_dm_is_opened_and_listed(slack: Slack, sandbox: Sandbox) -> None:
 async def test_groups_list_their_members(slack: Slack, sandbox: Sandbox) -> None:
     sandbox.workspace.people[ADA].deleted = True
     users = (await slack.ok("usergroups.users.list", usergroup="S0ONCALL01"))["users"]
-    (group,) = (await slack.ok("usergroups.list", include_users=True))["usergroups"]
+    (group, _) = (await slack.ok("usergroups.list", include_users=True))["usergroups"]
     assert users == [BEN]
     assert group["users"] == [ADA, BEN]
 

@@ -8,7 +8,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from bot.sandbox import ADA, OPS, Sandbox
+from bot.sandbox import ADA, BEN, BOT_USER, FINANCE, MIA, ONCALL, OPS, ROSA, Sandbox
 from bot.sandbox.web.panel import SWITCHES
 from tests.unit.bot.sandbox.conftest import Slack
 
@@ -71,6 +71,18 @@ async def test_all_rules_are_removed(web: aiohttp.ClientSession, sandbox: Sandbo
         ("token", {"error": "nonsense"}, "invalid_arguments"),
         ("token", {"of": "user", "error": None}, "invalid_arguments"),
         ("delete", {"channel": OPS, "ts": "1.1"}, "message_not_found"),
+        ("channel", {"channel": OPS, "user": ADA}, "invalid_arguments"),
+        ("channel", {"channel": OPS, "user": "U0NOBODY01", "member": True}, "user_not_found"),
+        (
+            "channel",
+            {"channel": "D0ADALINDQ", "user": ADA, "member": False},
+            "method_not_supported_for_channel_type",
+        ),
+        ("group", {"group": "nobody", "user": ADA, "member": True}, "no_such_subteam"),
+        ("group", {"group": "nobody", "user": ADA, "member": False}, "no_such_subteam"),
+        ("group", {"group": "oncall", "user": "U0NOBODY01", "member": True}, "user_not_found"),
+        ("group", {"group": "oncall", "user": ADA, "member": "yes"}, "invalid_arguments"),
+        ("group", {"user": ADA, "member": True}, "invalid_arguments"),
         ("person", {"user": "U0NOBODY01", "deactivated": True}, "user_not_found"),
         ("limits", {"method": "chat.update", "most": True}, "invalid_arguments"),
     ],
@@ -116,6 +128,33 @@ async def test_world_is_changed(web: aiohttp.ClientSession, sandbox: Sandbox, sl
     await post(web, "token", error=None)
     await post(web, "person", user=ADA, deactivated=True)
     assert (await slack.ok("users.info", user=ADA))["user"]["deleted"] is True
+
+
+@pytest.mark.parametrize("name", ["oncall", ONCALL])
+async def test_group_gets_and_loses_members(
+    web: aiohttp.ClientSession, slack: Slack, name: str
+) -> None:
+    for _ in range(2):
+        assert (await post(web, "group", group=name, user=MIA, member=True))["ok"]
+        assert (await slack.ok("usergroups.users.list", usergroup=ONCALL))["users"] == [
+            ADA,
+            BEN,
+            MIA,
+        ]
+    for _ in range(2):
+        assert (await post(web, "group", group=name, user=ADA, member=False))["ok"]
+        assert (await slack.ok("usergroups.users.list", usergroup=ONCALL))["users"] == [BEN, MIA]
+
+
+async def test_channel_gets_and_loses_members(web: aiohttp.ClientSession, slack: Slack) -> None:
+    for _ in range(2):
+        assert (await post(web, "channel", channel=FINANCE, user=ROSA, member=True))["ok"]
+        found = await slack.ok("conversations.members", channel=FINANCE)
+        assert found["members"] == [ADA, MIA, BOT_USER, ROSA]
+    for _ in range(2):
+        assert (await post(web, "channel", channel=FINANCE, user=ADA, member=False))["ok"]
+        found = await slack.ok("conversations.members", channel=FINANCE)
+        assert found["members"] == [MIA, BOT_USER, ROSA]
 
 
 async def test_limits_triggers_and_calm(

@@ -1,23 +1,19 @@
 // The panel in which one lets Slack misbehave: switches, and what can be done at once.
 
-import { explain, read, send } from "./api.js";
-import { announce, fill, h, icon, keepFocusInside, onLeave, uniqueId } from "./dom.js";
-import { count } from "./format.js";
-import { notice } from "./notices.js";
+import { explain, read, send } from "../api.js";
+import { announce, fill, h, uniqueId } from "../dom.js";
+import { count } from "../format.js";
+import { notice } from "../notices.js";
+import { Panel } from "./panel.js";
 
 const LOOK_MS = 2000;
 
-/** The panel and the button that opens it. */
-export class TroublePanel {
+export class TroublePanel extends Panel {
   constructor(button, root) {
-    this.button = button;
-    this.root = root;
-    this.stop = null;
+    super(button, root, { name: "trouble", title: "Let Slack misbehave" });
     this.rows = new Map();
     this.dot = h("span", { class: "dot", hidden: true });
     button.append(this.dot);
-    button.addEventListener("click", () => (this.stop ? this.close() : this.open()));
-    root.addEventListener("keydown", (event) => this.#key(event));
     this.#build();
   }
 
@@ -29,49 +25,30 @@ export class TroublePanel {
     // A control that goes out of use must not take the focus with it.
     if (store.troubles === 0 && document.activeElement === this.calm) this.heading.focus();
     this.calm.disabled = store.troubles === 0;
-    if (this.stop) this.#load();
+    if (this.isOpen) this.#load();
   }
 
-  async open() {
-    this.root.hidden = false;
-    this.button.setAttribute("aria-expanded", "true");
-    const left = onLeave(this.root.parentElement, () => this.close(false));
+  opened() {
+    this.#load();
     const timer = setInterval(() => this.#load(), LOOK_MS);
-    this.stop = () => { left(); clearInterval(timer); };
-    this.heading.focus();
-    await this.#load();
-  }
-
-  close(refocus = true) {
-    this.stop?.();
-    this.stop = null;
-    this.root.hidden = true;
-    this.button.setAttribute("aria-expanded", "false");
-    if (refocus) this.button.focus();
+    return () => clearInterval(timer);
   }
 
   #build() {
-    this.heading = h("h2", { id: uniqueId("tr"), tabindex: "-1" }, "Let Slack misbehave");
-    const close = h("button", {
-      type: "button", class: "icon-button", "aria-label": "Close", data: { testid: "trouble-close" }, on: { click: () => this.close() },
-    }, icon("close"));
-    this.list = h("div", { class: "trouble-list" });
-    this.others = h("p", { class: "trouble-note", hidden: true });
-    this.link = h("p", { class: "trouble-note", role: "status", data: { testid: "trouble-connections" } });
+    this.list = h("div", { class: "panel-list" });
+    this.others = h("p", { class: "panel-note", hidden: true });
+    this.link = h("p", { class: "panel-note", role: "status", data: { testid: "trouble-connections" } });
     this.calm = this.#action("calm", "Back to normal", "All is back to normal.", {}, "button small primary");
     this.calm.disabled = true;
-    this.root.setAttribute("aria-labelledby", this.heading.id);
-    fill(this.root,
-      h("div", { class: "trouble-head" }, this.heading, close),
-      h("div", { class: "trouble-body" },
-        h("p", { class: "trouble-note" }, "A bot must bear all of this without losing or doubling anything. Switch something on, then go on working."),
-        this.list, this.others,
-        h("h3", {}, "Connection"), this.link,
-        h("div", { class: "trouble-actions" },
-          this.#action("disconnect", "Disconnect now", "Slack has asked the bot to connect again.", { reason: "refresh_requested" }),
-          this.#action("disconnect", "Warn, then disconnect", "Slack will end the connection in ten seconds.", { reason: "warning" }, "button small", "warn"),
-          this.#action("cut", "Break it off", "The connection broke without a word."))),
-      h("div", { class: "trouble-foot" }, this.calm));
+    this.fill([
+      h("p", { class: "panel-note" }, "A bot must bear all of this without losing or doubling anything. Switch something on, then go on working."),
+      this.list, this.others,
+      h("h3", {}, "Connection"), this.link,
+      h("div", { class: "panel-actions" },
+        this.#action("disconnect", "Disconnect now", "Slack has asked the bot to connect again.", { reason: "refresh_requested" }),
+        this.#action("disconnect", "Warn, then disconnect", "Slack will end the connection in ten seconds.", { reason: "warning" }, "button small", "warn"),
+        this.#action("cut", "Break it off", "The connection broke without a word.")),
+    ], this.calm);
   }
 
   #action(path, label, told, body = {}, look = "button small", name = path) {
@@ -111,8 +88,8 @@ export class TroublePanel {
         on: { change: (event) => this.#turn(key, label, event.target.checked) },
       });
       this.rows.set(key, input);
-      this.list.append(h("label", { class: "trouble-row" },
-        h("span", { class: "trouble-text" }, h("strong", { id: ids.name }, label), h("span", { id: ids.note }, note)), input));
+      this.list.append(h("label", { class: "panel-row" },
+        h("span", { class: "panel-text" }, h("strong", { id: ids.name }, label), h("span", { id: ids.note }, note)), input));
     }
     return this.rows.get(key);
   }
@@ -123,14 +100,5 @@ export class TroublePanel {
     else announce(`${label} is ${on ? "on" : "off"}.`);
     if (answer.ok) this.#draw(answer);
     else await this.#load();
-  }
-
-  #key(event) {
-    if (event.key === "Escape") {
-      event.stopPropagation();
-      this.close();
-      return;
-    }
-    keepFocusInside(this.root, event);
   }
 }
