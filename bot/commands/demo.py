@@ -93,12 +93,12 @@ async def try_out(
         InvalidSettingsError: A variable of the bot is wrong.
         BotError: The port is taken, or the data directory cannot be written.
     """
-    checked = _environment(environ, "http://127.0.0.1/", "xoxb-demo", "xapp-demo", ["C000000"])
+    checked = demo_environment(environ, "http://127.0.0.1/", "xoxb-demo", "xapp-demo", ["C000000"])
     settings = Settings.load(checked)
     with _directory(settings.data_dir) as directory:
         async with _sandbox(port, clock) as sandbox:
             settings = Settings.load(
-                _environment(
+                demo_environment(
                     environ,
                     sandbox.api_url,
                     sandbox.bot_token,
@@ -178,7 +178,7 @@ def _directory(base: Path) -> TemporaryDirectory[str]:
         ) from error
 
 
-def _environment(
+def demo_environment(
     environ: Mapping[str, str],
     api_url: str,
     bot_token: str,

@@ -60,6 +60,13 @@ def make_storage(directory: Path, *, uri: str, driver: str, seal: Seal = NO_KEY)
     return SqliteStorage(directory, seal=seal)
 
 
+def in_memory() -> Storage:
+    """Make an embedded database without a file, which is gone when it is closed; not open yet."""
+    from storage.sqlite import SqliteStorage  # noqa: PLC0415 - see the first line
+
+    return SqliteStorage(None)
+
+
 @asynccontextmanager
 async def _closing(storage: Storage) -> AsyncIterator[None]:
     """Close what is open at the end of the block."""

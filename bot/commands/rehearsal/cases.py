@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -107,12 +108,63 @@ class Case:
         return round(local.replace(tzinfo=ZONE).timestamp() * 1_000)
 
 
-def read_cases(path: Path, *, policy: Data | None = None) -> list[Case]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseFile:
+    """A file of cases.
+
+    Attributes:
+        world: In which all of them play that change nothing about it.
+        policies: By name.
+        entries: The cases as they are written.
+    """
+
+    world: World
+    policies: Mapping[str, Data]
+    entries: list[Any]
+
+    def cases(self, policy: Data | None = None) -> list[Case]:
+        """All cases.
+
+        Args:
+            policy: Taken by flows and explanations that name none.
+
+        Raises:
+            CaseError: One has not the form of a case.
+        """
+        return [_case(one, self.world, self.policies, policy) for one in self.entries]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """Something that did not happen as a case expects it.
+
+    Attributes:
+        case: Its id.
+        step: The number of the event, from 1; 0 where there are no events.
+        key: What is compared, such as `told`.
+        expected: As the case has it.
+        found: As it was.
+    """
+
+    case: str
+    step: int
+    key: str
+    expected: object
+    found: object
+
+    def __str__(self) -> str:
+        place = f", event {self.step}" if self.step else ""
+        return (
+            f"{self.case}{place}, {self.key}: expected {as_text(self.expected)}, "
+            f"was {as_text(self.found)}"
+        )
+
+
+def read_case_file(path: Path) -> CaseFile:
     """Read a file of cases.
 
     Args:
         path: A YAML file with `world`, `policies` and `cases`.
-        policy: Taken by flows and explanations that name none.
 
     Raises:
         CaseError: It cannot be read, or has not the form of one.
@@ -123,9 +175,21 @@ def read_cases(path: Path, *, policy: Data | None = None) -> list[Case]:
         raise CaseError(f"{path}: {error}") from error
     if not isinstance(data, dict) or not isinstance(data.get("cases"), list):
         raise CaseError(f"{path}: expected a mapping with a list `cases`")
-    world = _world(data.get("world") or {})
-    policies = data.get("policies") or {}
-    return [_case(one, world, policies, policy) for one in data["cases"]]
+    return CaseFile(
+        world=_world(data.get("world") or {}),
+        policies=data.get("policies") or {},
+        entries=data["cases"],
+    )
+
+
+def read_cases(path: Path) -> list[Case]:
+    """Read the cases of a file; see `read_case_file`."""
+    return read_case_file(path).cases()
+
+
+def as_text(value: object) -> str:
+    """A value of a case as it is compared, and told to people."""
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
 
 
 def offset(text: object) -> timedelta:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from bot.clock import milliseconds
 from bot.commands.rehearsal.acts import Acts
 from bot.commands.rehearsal.agents import RAN, Script
-from bot.commands.rehearsal.cases import Case, Data, offset
+from bot.commands.rehearsal.cases import Case, Data, Difference, as_text, offset
 from bot.commands.rehearsal.observed import Watcher, agent_heard, heard, state_of
 from storage.records import Approval, AuditEntry
 
@@ -27,32 +26,6 @@ _FIXED = {
     "say": "kept",
 }
 """The answers after events that no person waits for an answer to; `start` may have to wait."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
-    """Something that did not happen as a case expects it.
-
-    Attributes:
-        case: Its id.
-        step: The number of the event, from 1; 0 where there are no events.
-        key: What is compared, such as `told`.
-        expected: As the case has it.
-        found: As it was.
-    """
-
-    case: str
-    step: int
-    key: str
-    expected: object
-    found: object
-
-    def __str__(self) -> str:
-        place = f", event {self.step}" if self.step else ""
-        return (
-            f"{self.case}{place}, {self.key}: expected {_text(self.expected)}, "
-            f"was {_text(self.found)}"
-        )
 
 
 @dataclass
@@ -148,7 +121,7 @@ def _name(event: Data) -> str:
 
 
 def _same(expected: object, found: object) -> bool:
-    return (not expected and not found) or _text(expected) == _text(found)
+    return (not expected and not found) or as_text(expected) == as_text(found)
 
 
 def _together(events: list[Data], first: int) -> list[Data]:
@@ -176,7 +149,3 @@ def _told(event: Data, entries: list[AuditEntry]) -> object:
         return "edited and counted" if "voted" in actions else "edited"
     accepted = "shown" if name in _SHOWN else "counted"
     return accepted if actions else ""
-
-
-def _text(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)

@@ -10,9 +10,9 @@ from datetime import timedelta
 from agents import Agent
 from bot.commands.rehearsal.acts import Acts
 from bot.commands.rehearsal.agents import Script, actors
-from bot.commands.rehearsal.cases import Case, CaseError, Data
+from bot.commands.rehearsal.cases import Case, CaseError, Data, Difference
 from bot.commands.rehearsal.observed import Watcher
-from bot.commands.rehearsal.play import Difference, Flow
+from bot.commands.rehearsal.play import Flow
 from bot.commands.rehearsal.stage import StageClock, Theatre, joined
 from bot.core.upkeep.policies import PolicyRecorder
 from bot.observability.telemetry import NO_TELEMETRY

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from bot.commands.demo import _environment
+from bot.commands.demo import demo_environment
 from bot.config.settings import Settings
 from bot.errors import InvalidSettingsError
 from bot.policy.reading.checks import check
@@ -20,7 +20,7 @@ def load(name: str) -> Settings:
     case = CASES[name]
     if case.get("command") == "demo":
         return Settings.load(
-            _environment(case["environ"], "http://127.0.0.1/", "xoxb-1", "xapp-1", ["C0OPS"])
+            demo_environment(case["environ"], "http://127.0.0.1/", "xoxb-1", "xapp-1", ["C0OPS"])
         )
     return Settings.load({**TOKENS, **case["environ"]})
 

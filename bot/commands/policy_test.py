@@ -1,0 +1,53 @@
+"""`countersign policy test`: plays cases against a policy file, in a made-up world."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import cast
+
+from bot.commands.call import Call
+from bot.commands.policy import check_file
+from bot.commands.rehearsal.cases import Data, read_case_file
+from bot.commands.rehearsal.exams import examine, is_played
+from bot.commands.rehearsal.known import BOT, WorldLookups, policy_world
+from bot.errors import BotError
+from bot.policy.reading.lookups import SlackFacts
+
+
+class CasesDifferError(BotError):
+    """Not all cases went as they expect."""
+
+
+async def execute(call: Call) -> None:
+    """Run the command."""
+    file = read_case_file(Path(call.arguments.cases))
+    slack = SlackFacts(lookups=WorldLookups(world=file.world), bot_user_id=BOT)
+    policy = await check_file(Path(call.arguments.file), policy_world(file.world), slack, call.say)
+    cases = file.cases(cast(Data, policy.root.plain()))
+    played = [case for case in cases if is_played(case)]
+    differing = 0
+    with _silent():
+        for case in played:
+            differences = await examine(case)
+            differing += bool(differences)
+            for one in differences:
+                call.say(str(one))
+    if left := [case.id for case in cases if not is_played(case)]:
+        call.say(f"not about a policy, and not played: {', '.join(left)}")
+    if differing:
+        raise CasesDifferError(f"{differing} of {len(played)} cases differ")
+    call.say(f"{len(played)} cases: all as expected")
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Keep the log of the bot on stage from the terminal: cases let much go wrong on purpose."""
+    handler, log = logging.NullHandler(), logging.getLogger()
+    log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)

@@ -1,0 +1,147 @@
+"""`countersign policy test`: cases of all kinds against a file, and the differences."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from bot.commands.cli import FAILED, WRONG_SETTINGS, main
+from bot.commands.rehearsal import exams
+from tests.support.policies import CASES, POLICIES, WORLD
+
+REFUND = {"tool": "refund", "args": {"order_id": "1", "amount": 600}}
+DENIED = {
+    "id": "F1",
+    "kind": "flow",
+    "timeline": [
+        {
+            "at": "+0m",
+            "request": {"tool": "sql", "args": {"statement": "drop table x"}},
+            "expect": {"state": "denied", "agent": "denied", "audit": ["denied"]},
+        }
+    ],
+}
+BIG = {
+    "id": "X1",
+    "kind": "explain",
+    "call": REFUND,
+    "expect": {
+        "effect": "ask",
+        "names": ["big-refunds"],
+        "requirements": [[{"sre": 2}, {"security": 1}]],
+        "expires": "8h",
+        "route": "thread",
+        "undecidable": "",
+    },
+}
+
+
+def run(
+    directory: Path, cases: list[Any], policy: Any = POLICIES["base"], **world: Any
+) -> tuple[int, list[str]]:
+    """Run the command; return its code and what it says."""
+    file, table = directory / "base.yaml", directory / "cases.yaml"
+    data = copy.deepcopy({"world": {**WORLD, **world}, "policies": POLICIES, "cases": cases})
+    file.write_text(yaml.safe_dump(copy.deepcopy(policy), sort_keys=False))
+    table.write_text(yaml.dump(data, Dumper=yaml.CSafeDumper, sort_keys=False))
+    said: list[str] = []
+    code = main(["policy", "test", str(file), str(table)], environ={}, say=said.append)
+    return code, said
+
+
+def test_the_cases_of_the_specification_are_as_expected(tmp_path: Path) -> None:
+    """C006, but for flows: tests of their own play them, on both databases."""
+    cases = [case for case in CASES.values() if case["kind"] != "flow"]
+    code, said = run(tmp_path, [*cases, DENIED])
+    assert said[1:] == [
+        "not about a policy, and not played: "
+        + ", ".join(one["id"] for one in cases if one["kind"] in {"cli", "append"}),
+        f"{sum(one['kind'] not in {'cli', 'append'} for one in cases) + 1} cases: all as expected",
+    ]
+    assert code == 0
+
+
+def test_a_case_that_names_no_policy_is_about_the_file(tmp_path: Path) -> None:
+    assert run(tmp_path, [BIG]) == (0, [run(tmp_path, [])[1][0], "1 cases: all as expected"])
+    changed = copy.deepcopy(POLICIES["base"])
+    changed["rules"] = [one for one in changed["rules"] if one["name"] != "big-refunds"]
+    code, said = run(tmp_path, [BIG, DENIED], changed)
+    assert code == FAILED
+    assert 'X1, names: expected ["big-refunds"], was ["small-refunds"]' in said
+    assert not [line for line in said if line.startswith("F1")]
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value"),
+    [
+        ("K002", "errors", []),
+        ("X001", "effect", "ask"),
+        ("S001", "starts", True),
+        ("S002", "approvers", "named"),
+        ("A001", "ok", False),
+        ("A003", "at", 3),
+    ],
+)
+def test_what_differs_is_told_of_each_kind(
+    name: str, key: str, value: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case = copy.deepcopy(CASES[name])
+    case["expect"][key] = value
+    code, said = run(tmp_path, [case])
+    assert code == FAILED
+    assert [line for line in said if line.startswith(f"{name}, {key}: expected ")]
+    assert capsys.readouterr().err == "1 of 1 cases differ\n"
+
+
+def test_an_expectation_of_an_unknown_key_is_a_difference(tmp_path: Path) -> None:
+    case = {**BIG, "expect": {"effect": "ask", "colour": "red"}}
+    assert run(tmp_path, [case])[1][1:] == ['X1, colour: expected "red", was null']
+
+
+def test_a_case_that_cannot_be_played_hides_no_other(tmp_path: Path) -> None:
+    broken = {**BIG, "id": "X0", "call": {"tool": "nothing"}}
+    flow = {**DENIED, "id": "F0", "timeline": [{"at": "+0m", "dance": 1}]}
+    wrong = {**BIG, "expect": {"effect": "allow"}}
+    code, said = run(tmp_path, [broken, flow, wrong])
+    assert code == FAILED
+    assert "X0, case" in said[1]
+    assert "there is no tool 'nothing'" in said[1]
+    assert "no event 'dance'" in said[2]
+    assert said[3] == 'X1, effect: expected "allow", was "ask"'
+
+
+def test_a_case_that_does_not_end_is_a_difference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exams, "PATIENCE_S", 0)
+    assert run(tmp_path, [DENIED])[1][1:] == ['F1, case: expected "it ends", was "nothing for 0 s"']
+
+
+def test_a_policy_that_does_not_fit_the_world_is_told_like_any(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, said = run(tmp_path, [BIG], channels={}, tools={"refund": WORLD["tools"]["refund"]})
+    assert (code, said) == (WRONG_SETTINGS, [])
+    faults = capsys.readouterr().err
+    assert "[unknown_tool]" in faults
+    assert "[unknown_id]" in faults
+
+
+def test_what_is_no_file_of_cases_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "cases.yaml").write_text("[1]")
+    argv = ["policy", "test", str(tmp_path / "base.yaml"), str(tmp_path / "cases.yaml")]
+    assert main(argv, environ={}) == FAILED
+    assert "expected a mapping with a list `cases`" in capsys.readouterr().err
+
+
+def test_the_log_is_as_it_was_afterwards(tmp_path: Path) -> None:
+    before = list(logging.getLogger().handlers)
+    run(tmp_path, [DENIED])
+    assert logging.getLogger().handlers == before
