@@ -19,6 +19,8 @@ CHANNEL = "C0OPS"
 THREAD = "t1"
 HELD = "another-process"
 _DAY_MS = 86_400_000
+_OLD = "0" * 64
+"""The digest of something that is not asked any more."""
 
 
 @dataclass
@@ -33,7 +35,6 @@ class Acts:
             name or the text that the case gives.
         threads: Ids of threads, by their names in the case.
         asked_by: Who has written in each of them.
-        first_digests: The first digest of each approval, for clicks on an older one.
     """
 
     case: Case
@@ -42,7 +43,6 @@ class Acts:
     swap_policy: Callable[[object], Awaitable[None]]
     threads: dict[str, str] = field(default_factory=dict)
     asked_by: dict[str, list[str]] = field(default_factory=dict)
-    first_digests: dict[str, str] = field(default_factory=dict)
     current: str = ""
     _roots: dict[str, tuple[str, str]] = field(default_factory=dict)
 
@@ -56,7 +56,13 @@ class Acts:
         if act is None:
             raise CaseError(f"case {self.case.id}: there is no event {name!r}")
         await act(value)
+        await self._settle()
+
+    async def _settle(self) -> None:
         await self.stage.settle()
+        if self.script.has_died:
+            self.script.has_died = False
+            await self.stage.bury(self.threads[self.current])
 
     # ---- the agent asks ---------------------------------------------------------------------
 
@@ -69,10 +75,9 @@ class Acts:
         name = str(first.get("thread", THREAD))
         channel = str(first.get("channel", CHANNEL))
         for user in first.get("said") or [REQUESTER]:
+            self.stage.writers.add(str(user))
             await self._write(name, channel, str(user))
-        await self.stage.settle()
-        for one in await self.newest():
-            self.first_digests.setdefault(one.approval_id, one.digest)
+        await self._settle()
 
     async def _write(self, name: str, channel: str, user: str) -> None:
         sandbox = self.stage.sandbox
@@ -97,6 +102,11 @@ class Acts:
         thread_id = self.threads.get(self.current)
         return await self.stage.approvals(thread_id) if thread_id else []
 
+    async def is_waiting(self) -> bool:
+        """Whether the turn of the thread that is played goes on."""
+        thread_id = self.threads.get(self.current)
+        return bool(thread_id and (await self.stage.storage.threads.get(thread_id)).turn_open)
+
     async def the_approval(self) -> Approval:
         """The one that waits, or else the newest.
 
@@ -114,7 +124,7 @@ class Acts:
     async def _on_approve(self, value: Any) -> None:
         given = value if isinstance(value, dict) else {"by": value}
         approval = await self.the_approval()
-        shown = self.first_digests[approval.approval_id] if given.get("digest") == "old" else ""
+        shown = _OLD if given.get("digest") == "old" else ""
         user, action = str(given["by"]), ActionId.APPROVE
         if "grant" in given:
             action = ActionId("countersign:grant")
@@ -149,7 +159,7 @@ class Acts:
     async def _on_edit(self, value: Data) -> None:
         approval, user = await self.the_approval(), str(value["by"])
         if await self.stage.press(user, approval, ActionId.EDIT):
-            await self._submit(user, dict(value["args"]))
+            await self._submit(user, {name: str(one) for name, one in value["args"].items()})
 
     async def _on_reveal(self, user: str) -> None:
         await self._press_only(user, ActionId.REVEAL)

@@ -46,6 +46,7 @@ class Script:
         heard: Results of calls, in the order in which a model read them.
         ran: Arguments with which tools ran.
         crash: Whether the process dies in the next call of a tool.
+        has_died: Whether it has.
         code: Policies in code, by the statement of the call that they are about.
     """
 
@@ -53,6 +54,7 @@ class Script:
     heard: list[str] = field(default_factory=list)
     ran: list[Data] = field(default_factory=list)
     crash: bool = False
+    has_died: bool = False
     code: list[Data] = field(default_factory=list)
 
     def next_turn(self, requests: Sequence[Data]) -> None:
@@ -74,7 +76,7 @@ def actors(script: Script, world: World, requests: Sequence[Data]) -> dict[str, 
     for name, facts in world.tools.items():
         tool: Tool = _Prop(_spec(name, facts), script)
         for gate in reversed(nested.get(name, ())):
-            tool = policy_gate(tool, _Fixed(gate))
+            tool = policy_gate(policy_gate(tool, _Fixed(gate)), _Fixed({"allow": True}))
         tools.append(_gated(tool, facts, script, has_code=name in code))
     return {
         name: ChatModelAgent(name=name, model=_ScriptModel(script), tools=tools)
@@ -136,7 +138,7 @@ class _Prop:
 
     async def call(self, arguments: dict[str, Json]) -> str:
         if self.script.crash:
-            self.script.crash = False
+            self.script.crash, self.script.has_died = False, True
             raise DiedError
         self.script.ran.append(dict(arguments))
         return RAN

@@ -11,8 +11,6 @@ from typing import Any
 from bot.commands.rehearsal.agents import RAN
 from bot.commands.rehearsal.stage import Theatre
 from bot.people.terms_of import ballot_of
-from bot.policy.ballot import Ballot
-from bot.policy.standing import Standing
 from bot.sandbox.workspace.records import SlackMessage
 from storage.records import Approval, AuditEntry, Kind, Status
 
@@ -76,6 +74,7 @@ _GROUP = re.compile(r"<!subteam\^(S[A-Z0-9]+)")
 _HEARD: tuple[tuple[str, str], ...] = (
     ("rejected", "Rejected by a person"),
     ("denied", "The rules here do not allow"),
+    ("denied", "A rule denies this request by now"),
     ("expired", "Nobody answered in time"),
     ("undecidable", "Nobody can decide this request"),
     ("withdrawn", "The request was withdrawn"),
@@ -143,9 +142,10 @@ class Watcher:
         found: dict[str, Any] = {"rules": approval.rule, "stage": approval.stage + 1}
         if approval.status is Status.PENDING:
             ballot = ballot_of(approval)
-            tallies = ballot.progress(_as_counted(ballot))
+            tallies = ballot.progress(await self.stage.standing(approval, ballot))
             found["votes"] = {one.name: f"{one.have}/{one.need}" for one in tallies}
-            found["stuck"] = bool(await self.stage.why_stuck(approval))
+            found["stuck"] = await self.stage.is_stuck(approval)
+            found["only_after_escalation"] = bool(approval.stuck)
         return found
 
     def _told(self, message: SlackMessage) -> tuple[str, str, list[str], list[str]]:
@@ -161,18 +161,6 @@ class Watcher:
             ]
             return time, _kind(message), [], people
         return time, _kind(message), mentioned, []
-
-
-def _as_counted(ballot: Ballot) -> Standing:
-    """The people of some votes, in the groups by which these were counted."""
-    members: dict[str, set[str]] = {}
-    for vote in ballot.votes:
-        for group in vote.groups:
-            members.setdefault(group, set()).update({vote.by, vote.on_behalf_of})
-    return Standing(
-        people={vote.by: None for vote in ballot.votes},
-        members={name: frozenset(people) for name, people in members.items()},
-    )
 
 
 def _merged(told: Iterable[tuple[str, str, list[str], list[str]]]) -> list[list[Any]]:
@@ -214,7 +202,7 @@ def heard(results: Sequence[str]) -> str:
     if not results:
         return ""
     text = results[-1]
-    return next((word for word, beginning in _HEARD if text.startswith(beginning)), RAN)
+    return next((word for word, beginning in _HEARD if text.startswith(beginning)), text)
 
 
 def agent_heard(word: str, approval: Approval | None, entries: Sequence[AuditEntry]) -> str:

@@ -11,7 +11,7 @@ from bot.commands.rehearsal.acts import Acts
 from bot.commands.rehearsal.agents import RAN, Script
 from bot.commands.rehearsal.cases import Case, Data, Difference, as_text, offset
 from bot.commands.rehearsal.observed import Watcher, agent_heard, heard, state_of
-from storage.records import Approval, AuditEntry
+from storage.records import Approval, AuditEntry, Status
 
 _NOT_EVENTS = frozenset({"at", "expect"})
 _ALWAYS = frozenset({"audit", "messages", "runs", "agent", "told"})
@@ -81,8 +81,11 @@ class Flow:
         only = approval if of > 1 else None
         entries = await self.watcher.entries(self.acts.threads.values(), only=only)
         name, word = _name(event), heard(self.script.heard[self._heard :])
+        is_decided = approval is not None and approval.status is Status.APPROVED
         if name == "start" and word == RAN:
             word = ""  # it was decided before
+        elif not word and is_decided and "decided" in {one.action for one in entries}:
+            word = RAN  # the agent hears of it when its process is back
         found: Data = {
             "audit": [one.action for one in entries],
             "messages": self.watcher.messages(only=only),
@@ -91,6 +94,8 @@ class Flow:
             if name == "start" and word == RAN
             else agent_heard(word, approval, entries),
             "told": _told(event, entries),
+            "reason": _reason(entries),
+            "run_ends": not await self.acts.is_waiting(),
             "state": state_of(approval, entries if name == "request" else ()),
             "states": [state_of(one) for one in approvals],
             **(await self.watcher.card(approval)),
@@ -149,3 +154,9 @@ def _told(event: Data, entries: list[AuditEntry]) -> object:
         return "edited and counted" if "voted" in actions else "edited"
     accepted = "shown" if name in _SHOWN else "counted"
     return accepted if actions else ""
+
+
+def _reason(entries: list[AuditEntry]) -> str:
+    """The reason of a denial."""
+    denied = [one for one in entries if one.action == "denied"]
+    return str(denied[-1].detail.get("reason", "")) if denied else ""

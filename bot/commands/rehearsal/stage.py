@@ -10,7 +10,7 @@ import asyncio
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from aiohttp import ClientSession
 from slack_bolt.request.async_request import AsyncBoltRequest
@@ -20,10 +20,12 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from agents import Agent
 from bot.commands.rehearsal.cases import Data, World
-from bot.core.story import MOST, in_order
+from bot.core.story import MOST
 from bot.layout.action_ids import ActionId, encode
 from bot.observability.telemetry import Telemetry
+from bot.policy.ballot import Ballot
 from bot.policy.force import PolicyInForce
+from bot.policy.standing import Standing
 from bot.sandbox.delivery.http import AppReply, Parcel
 from bot.sandbox.server import Sandbox
 from bot.sandbox.workspace.records import Payload, SlackChannel, SlackUser, UserGroup
@@ -121,6 +123,38 @@ class _Wire:
         return AppReply(ok=response.status == 200, body=answer or None)
 
 
+class _WatchedStorage:
+    """A storage that notes the order in which entries of the audit are made."""
+
+    def __init__(self, storage: Storage, noted: dict[str, None]) -> None:
+        self._storage = storage
+        self.audit = _WatchedStore(storage.audit, noted)
+        self.approvals = _WatchedStore(storage.approvals, noted)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._storage, name)
+
+
+class _WatchedStore:
+    """A store, some of whose methods take entries of the audit."""
+
+    def __init__(self, store: object, noted: dict[str, None]) -> None:
+        self._store = store
+        self._noted = noted
+
+    def __getattr__(self, name: str) -> object:
+        method = getattr(self._store, name)
+
+        def call(*args: object, **options: object) -> object:
+            for value in (*args, *options.values()):
+                for one in value if isinstance(value, list | tuple) else [value]:
+                    if isinstance(one, AuditEntry):
+                        self._noted.setdefault(one.entry_id)
+            return method(*args, **options)
+
+        return call if callable(method) else method
+
+
 @dataclass(slots=True, kw_only=True)
 class Theatre:
     """One bot in a made-up workspace.
@@ -132,6 +166,8 @@ class Theatre:
         make: Joins the bot anew, as a new process does.
         policy: The policy in force; None where the settings rule.
         lookups_fail: Whether Slack does not say who people are.
+        writers: Those of whom it says that all the same: they write, and decide nothing.
+        noted: Ids of the entries of the audit, in the order in which they were made.
     """
 
     storage: Storage
@@ -142,12 +178,15 @@ class Theatre:
     bot: Countersign = field(init=False)
     policy: PolicyInForce | None = None
     lookups_fail: bool = False
+    writers: set[str] = field(default_factory=set)
+    noted: dict[str, None] = field(default_factory=dict)
     _sleepers: list[tuple[int, asyncio.Future[None]]] = field(default_factory=list)
     _slept: asyncio.Event = field(default_factory=asyncio.Event)
     _processes: int = 0
     _granted: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.storage = cast("Storage", _WatchedStorage(self.storage, self.noted))
         self.sandbox = Sandbox(clock=self.clock.seconds, bot_token=_TOKEN)
         self.sandbox.use(_Wire(self))
         _settle_in(self.sandbox, self.world)
@@ -174,9 +213,19 @@ class Theatre:
         self._processes += 1
         self.bot = self.make(self, f"process-{self._processes}")
 
+    async def bury(self, thread_id: str) -> None:
+        """Let a new process take over from one that has died, when its lease has ended."""
+        self.restart()
+        thread = await self.storage.threads.get(thread_id)
+        await self.storage.threads.release(
+            thread_id, fence=thread.fence, wakes=thread.wakes - 1, now_ms=self.clock()
+        )
+        await self.tick()
+
     def answer(self, method: str, values: Mapping[str, Any]) -> Payload:
         """Answer a call of Slack's API."""
-        if self.lookups_fail and method in _FAILS:
+        is_writer = values.get("user") in self.writers
+        if self.lookups_fail and method in _FAILS and not is_writer:
             return {"ok": False, "error": "missing_scope"}
         body = self.sandbox.answer(method, values)
         return dict(json.loads(json.dumps(body)))
@@ -276,17 +325,16 @@ class Theatre:
     def _payload(self, user: str, channel_id: str, ts: str) -> Payload:
         """The frame of a click on a message, by somebody who need not be in its channel."""
         workspace = self.sandbox.workspace
-        channel = workspace.channels[channel_id]
-        is_member = user in channel.members
+        channel, message = workspace.channels[channel_id], workspace.message(channel_id, ts)
+        before, is_member = message.blocks, user in channel.members
         if not is_member:  # a public channel can be read by everybody
             channel.members.append(user)
+        # Whoever is late still has the buttons on the screen.
+        message.blocks = _ANY_BUTTON
         try:
-            message = workspace.message(channel_id, ts)
-            button = _any_button(message.blocks or [])
-            return self.sandbox.payload_of_click(
-                user, channel_id, ts, button["action_id"], block_id=button["block_id"]
-            )
+            return self.sandbox.payload_of_click(user, channel_id, ts, "any")
         finally:
+            message.blocks = before
             if not is_member:
                 channel.members.remove(user)
 
@@ -324,15 +372,24 @@ class Theatre:
         return sorted(found, key=lambda one: (one.created_ms, one.position))
 
     async def entries(self, thread_ids: Iterable[str]) -> list[AuditEntry]:
-        """The entries of some threads, and those of none, in the order in which it happened."""
+        """The entries of some threads, and those of none, in the order in which they were made.
+
+        In a rehearsal the time stands still while much happens: the time of entries does not do.
+        """
         found: list[AuditEntry] = []
         for thread_id in ("", *thread_ids):
             found += await self.storage.audit.of_thread(thread_id, limit=MOST)
-        return in_order(found)
+        places = {name: place for place, name in enumerate(self.noted)}
+        return sorted(found, key=lambda one: places.get(one.entry_id, len(places)))
 
-    async def why_stuck(self, approval: Approval) -> str:
-        """Say why nobody can complete a ballot now; empty when somebody can."""
-        return approval.stuck
+    async def standing(self, approval: Approval, ballot: Ballot) -> Standing:
+        """The groups of an approval's terms, as they are now."""
+        census = self.bot.desk.approvals.votes.census
+        return await census.take(approval, ballot.terms, people=(), groups=ballot.terms.groups)
+
+    async def is_stuck(self, approval: Approval) -> bool:
+        """Whether nobody can complete a ballot now."""
+        return await self.bot.desk.approvals.outlook().missing(approval) is not None
 
     async def pending(self, thread_id: str) -> list[Approval]:
         """Those that wait."""
@@ -345,12 +402,20 @@ def joined(stage: Theatre, owner: str, *, agents: Mapping[str, Agent], **more: A
     return build(slack=stage.slack, storage=stage.storage, agents=agents, process=process, **more)
 
 
-def _any_button(blocks: list[Payload]) -> Payload:
-    for block in blocks:
-        for element in (*block.get("elements", ()), block.get("accessory") or {}):
-            if isinstance(element, dict) and "action_id" in element:
-                return {"action_id": element["action_id"], "block_id": block["block_id"]}
-    raise LookupError("the card has no button")
+_ANY_BUTTON: list[Payload] = [
+    {
+        "type": "actions",
+        "block_id": "any",
+        "elements": [
+            {
+                "type": "button",
+                "action_id": "any",
+                "text": {"type": "plain_text", "text": "Any"},
+                "value": "any",
+            }
+        ],
+    }
+]
 
 
 def _settle_in(sandbox: Sandbox, world: World) -> None:
