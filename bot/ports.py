@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from storage.records import Approval, Post, Thread
+from storage.records import Approval, Grant, Post, Thread
 
 EXCLUDED = "!"
 """Marks, in an approval's frozen list of who may decide, a person who may not."""
@@ -196,4 +196,23 @@ class Notifier(Protocol):
     @property
     def is_refused(self) -> bool:
         """Whether Slack refused the app when it was last called."""
+        ...
+
+
+class Notices(Protocol):
+    """Shows what is no card. Raises `DeliveryError` when Slack refuses or does not answer."""
+
+    async def show_grant(self, grant: Grant, approval: Approval, *, now_ms: int) -> str:
+        """Show a standing grant in its thread: over its message, or as a new one.
+
+        One that an earlier try may have posted is searched, and taken.
+
+        Args:
+            grant: As it is now.
+            approval: What it was given with.
+            now_ms: The time now: it may be over.
+
+        Returns:
+            The `ts` of the message.
+        """
         ...

@@ -258,12 +258,23 @@ class CallGate(ABC):
         inside = any(agreed(one.gate, one.state) for one in around)
         asked = await self._ruled(arguments, inside=inside)
         if isinstance(asked, CallInfo):
-            stateful_interrupt(replace(asked, counted=deciders(around)), GateState())
+            # People who agreed around this one cannot have agreed here: a grant is theirs alone.
+            granted = None if inside else await self._granted(arguments, asked)
+            if granted is None:
+                stateful_interrupt(replace(asked, counted=deciders(around)), GateState())
+            asked = granted
         if isinstance(asked, Deny):
             return await self._denied(arguments, asked)
         if isinstance(asked, ToolReturn):
             return asked
         return self._approved(None, GateState(arguments=arguments, allow=asked))
+
+    async def _granted(self, arguments: dict[str, Json], asked: CallInfo) -> Allow | None:
+        """The permission of a standing grant for a new call; None when people have to be asked."""
+        house = None if self.fills_in else current_house()
+        if house is None:
+            return None
+        return await house.granted(self._policy_call(arguments), asked.terms)
 
     async def _ruled(
         self, arguments: dict[str, Json], *, inside: bool

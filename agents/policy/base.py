@@ -74,10 +74,12 @@ class Allow:
         rule: Name of the rule that allows it, for who keeps a record; may be empty.
         terms: Who decides if nobody knows whether it ran, in the application's own form; empty
             leaves it to the application.
+        grant: Name of the standing grant by which nobody is asked; empty where a rule allows it.
     """
 
     rule: str = ""
     terms: str = ""
+    grant: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,14 @@ nothing of it; what fails, is late or is no ruling denies.
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeVar, cast
+from typing import Protocol, TypeVar, cast, runtime_checkable
 
 from agents.core.errors import AgentConfigError
+from agents.core.interrupt import Interrupted
 from agents.core.scope import current_scope
 from agents.policy.base import (
     TIME_LIMIT,
@@ -21,6 +24,8 @@ from agents.policy.base import (
     Ruling,
     in_time,
 )
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 HOUSE_SLOT = "gate.house"
@@ -66,6 +71,27 @@ class HousePolicy(Protocol):
         ...
 
 
+@runtime_checkable
+class GrantingPolicy(Protocol):
+    """A house policy that knows standing grants: what people have allowed for a while."""
+
+    async def grant(self, call: PolicyCall, terms: str) -> Allow | None:
+        """Use a standing grant for a new call, in place of asking people about it.
+
+        It is called right before people would be asked, and again with the same call after a
+        crash, which uses nothing more. An error, a time-out, or anything but `Allow` has them
+        asked.
+
+        Args:
+            call: The call.
+            terms: Of the ruling that asks.
+
+        Returns:
+            The permission, with the name of the grant; None when people have to be asked.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class House:
     """The application's policy, as a run carries it.
@@ -98,6 +124,23 @@ class House:
             time_limit=self.time_limit,
         )
         return code if isinstance(code, Deny) and not isinstance(ruling, Deny) else ruling
+
+    async def granted(self, call: PolicyCall, terms: str) -> Allow | None:
+        """Use a standing grant for a call about which people would be asked.
+
+        Returns:
+            None when there is none, or whatever goes wrong: people are asked then.
+        """
+        if not terms or not isinstance(self.policy, GrantingPolicy):
+            return None
+        try:
+            async with asyncio.timeout(self.time_limit):
+                found = await self.policy.grant(call, terms)
+        except (Interrupted, Exception) as error:  # noqa: BLE001 - whatever it is, people decide
+            kind = type(error).__name__
+            logger.warning("no standing grant for %r: %s; people are asked", call.tool, kind)
+            return None
+        return found if isinstance(found, Allow) and found.grant else None
 
     async def note(self, call: PolicyCall, ruling: Allow | Deny) -> None:
         """Have it put on record what becomes of a call.

@@ -25,6 +25,8 @@ from bot.layout.modals import (
     text_input,
 )
 from bot.people.progress import wants_reason
+from bot.policy.granting import limits_of
+from bot.policy.terms import Terms, TermsError
 from bot.ports import CheckedCall
 from bot.questions.base import Brief, as_object
 from bot.questions.drawing import REASON, DecisionDraft, OpenModal, Proposal, questions_of, register
@@ -141,8 +143,10 @@ class CallQuestion(InputsQuestion):
         return "\n".join(questions_of(self.approval))
 
     def yes(self) -> Iterator[Block]:
-        """*Approve*."""
+        """*Approve*; and where the rule lets one allow later calls, too, that."""
         yield self.button(self.yes_label, ActionId.APPROVE, "primary")
+        if self._can_grant():
+            yield self.button("Approve and allow…", ActionId.GRANT)
 
     def no(self) -> Iterator[Block]:
         """*Reject…*."""
@@ -190,6 +194,15 @@ class CallQuestion(InputsQuestion):
         words = (self.yes_label, self.yes_label)
         blocks = [named(self.approval), block]
         return modal(self.approval, ActionId.APPROVE_MODAL, words, blocks)
+
+    def _can_grant(self) -> bool:
+        """Whether an approver may allow later calls, too."""
+        if not self.approval.terms_json or self.approval.kind is not Kind.APPROVAL:
+            return False
+        try:
+            return limits_of(Terms.from_text(self.approval.terms_json)) is not None
+        except TermsError:
+            return False
 
     def _is_rebound(self, info: CallInfo) -> bool:
         """Whether an edit bound the card to another call than its interrupt shows."""

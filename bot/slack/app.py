@@ -21,10 +21,12 @@ from bot.clock import steady_clock
 from bot.core.approvals import Approvals
 from bot.core.attendance.visits import Attendance
 from bot.core.catalog import Catalog
+from bot.core.decisions.grants import Grants
 from bot.core.edits import Edits
 from bot.core.inbox import ThreadInbox
 from bot.core.outbox import Outbox
 from bot.core.runs.cards import policy_of_cards
+from bot.core.runs.granted import GrantUses
 from bot.core.runs.history import ThreadHistory
 from bot.core.runs.house import GroupMembers, InForce, PolicyHouse
 from bot.core.runs.starts import Starts
@@ -46,6 +48,7 @@ from bot.slack.cards.choose import is_folded
 from bot.slack.directory import SlackDirectory
 from bot.slack.http import Answering
 from bot.slack.listeners import ListenerContext, register
+from bot.slack.notices import SlackNotices
 from bot.slack.notifier import SlackNotifier
 from bot.slack.ratelimit import SLACK_LIMITS, Limits, Pacer
 from storage.base import Storage
@@ -247,8 +250,18 @@ def build(
         attend=lambda approval_id: tasks.spawn(attendance.attend(approval_id)),
         sleep=process.sleep,
     )
+    grants = Grants(
+        storage=storage,
+        notices=SlackNotices(notifier),
+        clock=clock,
+        votes=lambda: approvals.votes,
+    )
     house = policy and PolicyHouse(
-        storage=storage, clock=clock, members=GroupMembers(directory), in_force=policy
+        storage=storage,
+        clock=clock,
+        members=GroupMembers(directory),
+        in_force=policy,
+        grants=GrantUses(grants, tasks.spawn),
     )
     catalog = Catalog(
         agents,
@@ -303,6 +316,7 @@ def build(
         check_call=catalog.check_call,
         judge=catalog.judge,
         edits=Edits(storage, approvals, rules, clock),
+        grants=grants,
         outbox=outbox,
         client=quick,
         clock=clock,

@@ -1,7 +1,8 @@
-"""Faults of calls to Slack, in a few words without secrets."""
+"""Calls to Slack: where messages go, and faults in a few words without secrets."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from http import HTTPStatus
@@ -120,3 +121,24 @@ def retry_after(error: BaseException) -> timedelta | None:
 
 def _status(error: SlackApiError) -> int:
     return int(getattr(error.response, "status_code", 0) or 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Putting:
+    """A message that is no card and no text of the agent: where it stands, and how it is found.
+
+    Attributes:
+        event: The kind of it, in its metadata.
+        record_id: Its record, in its metadata.
+        channel_id: The channel; a user id for a direct message.
+        thread_ts: The thread; empty for the channel itself.
+        ts: Its `ts`, where it is known.
+        mentions: Ids of those whom it is for.
+    """
+
+    event: str
+    record_id: str
+    channel_id: str
+    thread_ts: str = ""
+    ts: str = ""
+    mentions: Sequence[str] = ()

@@ -25,7 +25,7 @@ from bot.errors import DeliveryError
 from bot.people.access import approver_names, backup_names, decider_names
 from bot.ports import Began, Clock, Newest, Stream
 from bot.redaction.mask import mask_text
-from bot.slack.calls import Addresses, post_json, retry_after, slack_fault, took_no_effect
+from bot.slack.calls import Addresses, Putting, post_json, retry_after, slack_fault, took_no_effect
 from bot.slack.cards import (
     Card,
     approvers_words,
@@ -144,6 +144,35 @@ class SlackNotifier:
         link = await self._link(approval)
         card = escalation_text(approval, backup_names(approval), link=link)
         return await self._nudge(approval, card, event, go=go, tries=2)
+
+    async def put(self, putting: Putting, card: Card) -> str:
+        """Show a message over the one at its `ts`; without one, over what an earlier try posted.
+
+        Returns:
+            The `ts` of the message.
+
+        Raises:
+            DeliveryError: Slack refused, or did not answer.
+        """
+        ts = putting.ts
+        if not ts and putting.thread_ts:
+            ts = await self._find(putting, putting.event, putting.record_id)
+        shown: Arguments = {"text": card.text, "blocks": card.blocks}
+        if ts:
+            with suppress_gone():
+                place = {"channel": putting.channel_id, "ts": ts}
+                await self._call("chat.update", {**place, **shown})
+                return ts
+        metadata = _metadata(putting.event, putting.record_id, mentions=putting.mentions)
+        posting: Arguments = {
+            "channel": putting.channel_id,
+            **({"thread_ts": putting.thread_ts} if putting.thread_ts else {}),
+            **shown,
+            "unfurl_links": False,
+            "unfurl_media": False,
+            "metadata": metadata,
+        }
+        return str((await self._call("chat.postMessage", posting))["ts"])
 
     async def take_back(self, approval: Approval, *, reminder: bool) -> None:
         if ts := await self._nudge_ts(approval, reminder=reminder):
@@ -343,7 +372,7 @@ class SlackNotifier:
         }
 
     async def _find(
-        self, place: Approval | Thread, event: str, record_id: str, *, begun: str = ""
+        self, place: Approval | Thread | Putting, event: str, record_id: str, *, begun: str = ""
     ) -> str:
         """The `ts` of the message that an earlier try made; empty when there is none.
 
@@ -363,7 +392,7 @@ class SlackNotifier:
                 growing.append(str(message["ts"]))
         return growing[0] if len(growing) == 1 else ""
 
-    async def _replies(self, place: Approval | Thread) -> AsyncIterator[dict[str, Any]]:
+    async def _replies(self, place: Approval | Thread | Putting) -> AsyncIterator[dict[str, Any]]:
         """All messages of apps in a thread."""
         cursor = ""
         while True:
@@ -488,8 +517,9 @@ def mentions_of(approval: Approval) -> Sequence[str]:
     return [name for name in asked if name != CHANNEL]
 
 
-def _metadata(event: str, record_id: str) -> dict[str, Any]:
-    return {"event_type": event, "event_payload": {"id": record_id}}
+def _metadata(event: str, record_id: str, *, mentions: Sequence[str] = ()) -> dict[str, Any]:
+    payload = {"id": record_id, **({"mentions": list(mentions)} if mentions else {})}
+    return {"event_type": event, "event_payload": payload}
 
 
 def _shows_part_of(text: str, message: dict[str, Any]) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from bot.errors import DeliveryError, DirectoryError
 from bot.ports import Began, Newest, Person
-from storage.records import UNKNOWN_TS, Approval, Post, Thread
+from storage.records import UNKNOWN_TS, Approval, Grant, Post, Thread
 
 START_MS = 1_800_000_000_000
 
@@ -65,6 +65,34 @@ class FakeDirectory:
     def _check(self) -> None:
         if self.is_down:
             raise DirectoryError("down")
+
+
+@dataclass
+class FakeNotices:
+    """Notes what people would see that is no card.
+
+    Attributes:
+        grants: Standing grants as they are shown, by id.
+        shown: Ids of grants, in the order in which they were drawn.
+        is_down: Whether Slack takes nothing.
+    """
+
+    grants: dict[str, Grant] = field(default_factory=dict)
+    shown: list[str] = field(default_factory=list)
+    is_down: bool = False
+
+    async def show_grant(
+        self,
+        grant: Grant,
+        approval: Approval,
+        *,
+        now_ms: int,
+    ) -> str:
+        if self.is_down:
+            raise DeliveryError("chat.postMessage", "fatal_error")
+        self.grants[grant.grant_id] = grant
+        self.shown.append(grant.grant_id)
+        return grant.card_ts or f"1900000000.{len(self.shown):06d}"
 
 
 @dataclass

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -35,6 +36,7 @@ class Acts:
             name or the text that the case gives.
         threads: Ids of threads, by their names in the case.
         asked_by: Who has written in each of them.
+        said: What stood in place of the form that was submitted last, as JSON.
     """
 
     case: Case
@@ -44,6 +46,7 @@ class Acts:
     threads: dict[str, str] = field(default_factory=dict)
     asked_by: dict[str, list[str]] = field(default_factory=dict)
     current: str = ""
+    said: str = ""
     _roots: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     async def play(self, name: str, value: Any) -> None:
@@ -127,7 +130,7 @@ class Acts:
         shown = _OLD if given.get("digest") == "old" else ""
         user, action = str(given["by"]), ActionId.APPROVE
         if "grant" in given:
-            action = ActionId("countersign:grant")
+            action = ActionId.GRANT
         views = await self.stage.press(user, approval, action, shown=shown)
         if views:
             grant = given.get("grant") or {}
@@ -181,6 +184,7 @@ class Acts:
             await self.stage.fill(user, {name: one for name, one in values.items() if one != ""})
         except RefusedError as error:
             raise CaseError(f"case {self.case.id}: the form of {user}: {error.code}") from error
+        self.said = json.dumps(self.stage.sandbox.open_views(user))
         await self.stage.close_views(user)
 
     async def _press_only(self, user: str, action: str) -> None:
@@ -207,17 +211,24 @@ class Acts:
     async def _on_break_glass(self, value: Data) -> None:
         approval, user = await self.the_approval(), str(value["by"])
         first, second = (str(one) for one in value["reasons"])
-        if await self.stage.press(user, approval, ActionId("countersign:override")):
+        if await self.stage.press(user, approval, ActionId.OVERRIDE):
             await self._submit(user, {"what": first, "why_now": second, "sure": ["yes"]})
 
     async def _on_revoke(self, user: str) -> None:
-        await self._press_only(user, "countersign:revoke")
+        """Press the button of the standing grant's own message."""
+        thread_id, grants = self.threads[self.current], self.stage.storage.grants
+        current = await grants.current(thread_id, now_ms=self.stage.clock())
+        if not current:
+            raise CaseError(f"case {self.case.id}: there is no standing grant to end")
+        approval = await self.stage.storage.approvals.get(current[-1].approval_id)
+        message = replace(approval, card_ts=current[-1].card_ts, place="")
+        await self.stage.press(user, message, ActionId.REVOKE, shown=current[-1].ruling)
 
     async def _on_batch(self, value: Data) -> None:
         cards = [one for one in await self.newest() if one.status is Status.PENDING]
         user = str(value["by"])
         first = cards[int(value["cards"][0])]
-        views = await self.stage.press(user, first, ActionId("countersign:batch"))
+        views = await self.stage.press(user, first, ActionId.BATCH)
         for number in value.get("changed", ()):
             await self.stage.press(REQUESTER, cards[int(number)], ActionId.EDIT)
         if views:

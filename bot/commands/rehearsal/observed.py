@@ -146,7 +146,16 @@ class Watcher:
             found["votes"] = {one.name: f"{one.have}/{one.need}" for one in tallies}
             found["stuck"] = await self.stage.is_stuck(approval)
             found["only_after_escalation"] = bool(approval.stuck)
+        found["grant"] = await self._grant(approval)
         return found
+
+    async def _grant(self, approval: Approval) -> str:
+        """The counter of the newest standing grant of a thread; empty without one."""
+        now, grants = self.stage.clock(), self.stage.storage.grants
+        current = await grants.current(approval.thread_id, now_ms=now)
+        if not current:
+            return ""
+        return f"{len(json.loads(current[-1].uses_json))} of {current[-1].max_uses}"
 
     def _told(self, message: SlackMessage) -> tuple[str, str, list[str], list[str]]:
         at_ms = round(float(message.ts) * 1_000)

@@ -18,6 +18,7 @@ _ALWAYS = frozenset({"audit", "messages", "runs", "agent", "told"})
 """The keys that are compared in any case: nothing of the kind may have happened unnamed."""
 _SHOWN = frozenset({"ask_back", "reveal"})
 """Events after which a person has read something, in place of having been counted."""
+REFUSED_GRANT = "beyond the rule's limits"
 _FIXED = {
     **dict.fromkeys(
         ("request", "clock", "members", "person", "lookups", "file", "hold", "turn"), ""
@@ -64,6 +65,7 @@ class Flow:
 
     async def _happen(self, events: list[Data]) -> None:
         stage = self.acts.stage
+        self.acts.said = ""
         await stage.advance(self.case.start_ms + milliseconds(offset(events[0]["at"])))
         if "request" in events[0]:
             await self.acts.request([one["request"] for one in events])
@@ -100,6 +102,8 @@ class Flow:
             "states": [state_of(one) for one in approvals],
             **(await self.watcher.card(approval)),
         }
+        if REFUSED_GRANT in self.acts.said:
+            found["grant"] = f"refused: {REFUSED_GRANT}"
         if found.get("stage") == self._stage:
             found.pop("stage")
         self._stage = int(found.get("stage", self._stage))

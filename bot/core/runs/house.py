@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol, assert_never
 
-from agents import Address
 from agents.core.digest import canonical_json
 from agents.policy.base import Allow, Ask, Deny, PolicyCall, Ruling
 from agents.policy.house import GATE_RULE
 from bot.core.audit import Act, note
+from bot.core.decisions.grants import agent_at
+from bot.core.runs.granted import GrantUses, NewCall
 from bot.errors import DirectoryError
 from bot.people.passes import ThreadPass
 from bot.people.requesters import Requesters
@@ -84,12 +85,14 @@ class PolicyHouse:
         clock: The time now.
         members: Looks groups up, for conditions on requesters.
         in_force: Gives the policy in force, without waiting.
+        grants: Uses standing grants; None where there are none.
     """
 
     storage: Storage
     clock: Clock
     members: Members
     in_force: Callable[[], InForce]
+    grants: GrantUses | None = None
 
     @property
     def allows_ungated(self) -> bool:
@@ -106,7 +109,7 @@ class PolicyHouse:
             arguments=call.arguments,
             requesters=await self._requesters(rulebook, call),
             channel=_channel_of(call),
-            agent=_agent_of(call),
+            agent=agent_at(call.address),
             gated=call.gated,
         )
         if not inside:
@@ -116,16 +119,36 @@ class PolicyHouse:
             verdict = _inside(rulebook, tool, file_alone, code)
         return _ruling(verdict, rulebook, tool, unknown=strangers(rulings))
 
+    async def grant(self, call: PolicyCall, terms: str) -> Allow | None:
+        """Use a standing grant; see `GrantingPolicy`."""
+        if self.grants is None:
+            return None
+        asked = Terms.from_text(terms)
+        if asked.grants is None:
+            return None
+        new = NewCall(
+            call=call,
+            terms=asked,
+            thread_id=_thread_of(call),
+            requesters=await self._all_requesters(call),
+            key=f"{call.thread}:{call.address}:{_print(call)}",
+        )
+        grant = await self.grants.use(new)
+        if grant is None:
+            return None
+        return Allow(rule=asked.rule, terms=terms, grant=grant.grant_id)
+
     async def note(self, call: PolicyCall, ruling: Allow | Deny) -> None:
         """Put on record that a call starts, or does not run, because of a rule.
 
         Raises:
             StorageError: It could not be written.
         """
-        is_allowed = isinstance(ruling, Allow)
+        grant = ruling.grant if isinstance(ruling, Allow) else ""
+        act = Act.ALLOWED if isinstance(ruling, Allow) else Act.DENIED
         await note(
             self.storage.audit,
-            Act.ALLOWED if is_allowed else Act.DENIED,
+            Act.GRANT_USED if grant else act,
             key=f"{call.thread}:{call.address}:{_print(call)}",
             at_ms=self.clock(),
             about=_thread_of(call),
@@ -136,6 +159,7 @@ class PolicyHouse:
             masks=Names(secret=call.secret, shown=call.shown),
             arguments=dict(call.arguments),
             rule=ruling.rule,
+            grant=grant,
             reason="" if isinstance(ruling, Allow) else ruling.reason,
             policy=self.in_force().file_hash,
         )
@@ -144,6 +168,9 @@ class PolicyHouse:
         """Everybody whose words led to the call; looked up only where a rule wants to know."""
         if all(entry.when.requester is None for entry in rulebook.file.rules):
             return ()
+        return await self._all_requesters(call)
+
+    async def _all_requesters(self, call: PolicyCall) -> tuple[str, ...]:
         thread = await self.storage.threads.get(_thread_of(call))
         return await Requesters(self.storage).of(ThreadPass(thread=thread))
 
@@ -214,9 +241,3 @@ def _channel_of(call: PolicyCall) -> str:
     """The channel of the thread: its id is `team:channel:thread_ts`."""
     parts = _thread_of(call).split(":")
     return parts[1] if len(parts) > 1 else ""
-
-
-def _agent_of(call: PolicyCall) -> str:
-    """The agent that calls: the innermost around the call."""
-    agents = [one.id for one in Address.parse(call.address).segments if one.type == "agent"]
-    return agents[-1] if agents else ""

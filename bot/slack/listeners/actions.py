@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from slack_bolt.async_app import AsyncApp
@@ -15,8 +16,10 @@ from bot.layout.action_ids import ActionId, Reference, decode
 from bot.ports import Actor
 from bot.questions.drawing import DecisionDraft
 from bot.slack.cards import modals
-from bot.slack.listeners.context import OURS, ListenerContext, actor_of, address_of
+from bot.slack.listeners.context import OURS, ListenerContext, Press, actor_of, address_of
 from storage.records import Kind
+
+NO_MEANS: Mapping[str, Press] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +34,23 @@ class Click:
     """The address that takes answers without a token; empty when there is none."""
 
 
-def register(app: AsyncApp, desk: ListenerContext) -> None:
-    """Bind one listener for all our buttons."""
+def register(app: AsyncApp, desk: ListenerContext, means: Mapping[str, Press] = NO_MEANS) -> None:
+    """Bind one listener for all our buttons.
+
+    Args:
+        app: Bolt's.
+        desk: The use cases.
+        means: The work of further buttons, by action id.
+    """
 
     @app.action(OURS)
     async def on_click(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
         click = click_from(body, actor_of(context))
-        await desk.in_time(_COMMON.get(click.action_id, _press)(desk, click))
+        press = means.get(click.action_id)
+        if press is not None:
+            await desk.in_time(press(desk, click.about, click.actor, click.trigger_id))
+        else:
+            await desk.in_time(_COMMON.get(click.action_id, _press)(desk, click))
         await ack()
 
 

@@ -17,6 +17,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from agents import AgentError
 from agents.gates.rulings import Judgement
 from bot.core.approvals import Approvals
+from bot.core.decisions.grants import Grants
 from bot.core.edits import Edits
 from bot.core.inbox import ThreadInbox
 from bot.core.outbox import Outbox
@@ -24,6 +25,7 @@ from bot.core.threads import Threads
 from bot.core.work import CLICK_PATIENCE
 from bot.errors import DeliveryError, DirectoryError, InvalidInputError, NotRecordedError
 from bot.layout.action_ids import Reference
+from bot.layout.modals import Errors, Values
 from bot.ports import Actor, CheckedCall, Clock, Spawn
 from bot.questions.drawing import DecisionDraft, DrawnQuestion, drawn_question
 from bot.slack.calls import slack_fault
@@ -48,6 +50,19 @@ RECORDED = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FormNotice:
+    """Our own words in place of a form that was submitted.
+
+    Attributes:
+        title: At most 24 characters.
+        words: Escaped mrkdwn.
+    """
+
+    title: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ListenerContext:
     """The use cases behind the listeners.
 
@@ -59,6 +74,7 @@ class ListenerContext:
         check_call: Brings edited arguments of a call into their canonical form, and words it.
         judge: Says what the rules demand of an edited call.
         edits: What becomes of an edited call.
+        grants: Standing grants.
         outbox: Private answers.
         client: Opens modals; never waits long.
         clock: The time now.
@@ -72,6 +88,7 @@ class ListenerContext:
     check_call: CheckCall
     judge: Judge
     edits: Edits
+    grants: Grants
     outbox: Outbox
     client: AsyncWebClient
     clock: Clock
@@ -171,6 +188,12 @@ class ListenerContext:
     def is_refused(self) -> bool:
         """Whether Slack refuses the app, so that no card changes now."""
         return self.outbox.notifier.is_refused
+
+
+Press = Callable[[ListenerContext, Reference, Actor, str], Awaitable[None]]
+"""The work of a button: for whom, about what, and with which trigger for a form."""
+Submit = Callable[[ListenerContext, Reference, Actor, Values], Awaitable[Errors | FormNotice]]
+"""The work of a form: for whom, about what, and with what was filled in."""
 
 
 def address_of(body: Mapping[str, Any]) -> str:

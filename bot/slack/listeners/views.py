@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from slack_bolt.async_app import AsyncApp
@@ -15,8 +17,17 @@ from bot.layout.action_ids import ActionId, Reference, decode
 from bot.layout.modals import Errors, notice_modal, read_text
 from bot.ports import Actor
 from bot.questions.drawing import REASON, DecisionDraft, DrawnQuestion, Proposal
-from bot.slack.listeners.context import OURS, RECORDED, ListenerContext, actor_of
+from bot.slack.listeners.context import (
+    OURS,
+    RECORDED,
+    FormNotice,
+    ListenerContext,
+    Submit,
+    actor_of,
+)
 from storage.records import Kind
+
+NO_MEANS: Mapping[str, Submit] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +40,23 @@ class Submission:
     actor: Actor
 
 
-def register(app: AsyncApp, desk: ListenerContext) -> None:
-    """Bind one listener for all our modals."""
+def register(app: AsyncApp, desk: ListenerContext, means: Mapping[str, Submit] = NO_MEANS) -> None:
+    """Bind one listener for all our modals.
+
+    Args:
+        app: Bolt's.
+        desk: The use cases.
+        means: The work of further forms, by callback id.
+    """
 
     @app.view(OURS)
     async def on_submit(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
         submission = submission_from(body, actor_of(context))
-        is_withdrawal = submission.modal_id == ActionId.WITHDRAW_MODAL
-        submit = _withdraw if is_withdrawal else _submit
-        errors = await desk.in_time(submit(desk, submission))
-        if errors:
-            await ack(response_action="errors", errors=errors)
+        answer = await desk.in_time(_answer(desk, submission, means.get(submission.modal_id)))
+        if isinstance(answer, FormNotice):
+            await ack(response_action="update", view=notice_modal(answer.title, answer.words))
+        elif answer:
+            await ack(response_action="errors", errors=answer)
         elif desk.is_refused:  # the card cannot say it, the form can
             view = notice_modal("Recorded", RECORDED)
             await ack(response_action="update", view=view)
@@ -62,6 +79,16 @@ def submission_from(body: dict[str, Any], actor: Actor) -> Submission:
         raise InvalidInputError("this form")
     modal_id = str(view.get("callback_id"))
     return Submission(modal_id, decode(view.get("private_metadata")), values, actor)
+
+
+async def _answer(
+    desk: ListenerContext, submission: Submission, means: Submit | None
+) -> Errors | FormNotice:
+    """Do what a form does: one of the further means, a withdrawal, or that of a question."""
+    if means is not None:
+        return await means(desk, submission.about, submission.actor, submission.values)
+    is_withdrawal = submission.modal_id == ActionId.WITHDRAW_MODAL
+    return await (_withdraw if is_withdrawal else _submit)(desk, submission)
 
 
 async def _submit(desk: ListenerContext, submission: Submission) -> Errors:

@@ -210,6 +210,7 @@ class Hall:
             check_call=catalog.check_call,
             judge=judge,
             edits=Edits(office.storage, office.approvals, self._rules, office.clock),
+            grants=office.grants,
             outbox=office.outbox,
             client=cast(AsyncWebClient, self.bolt),
             clock=office.clock,

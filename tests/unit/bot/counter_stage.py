@@ -90,6 +90,7 @@ class Counter:
             check_call=check_call,
             judge=judge,
             edits=Edits(office.storage, office.approvals, RULES, office.clock),
+            grants=office.grants,
             outbox=office.outbox,
             client=cast(AsyncWebClient, views),
             clock=office.clock,

@@ -22,10 +22,12 @@ from agents.models import Turn
 from agents.tools.base import Tool
 from bot.core.approvals import Approvals
 from bot.core.attendance.visits import Attendance
+from bot.core.decisions.grants import Grants
 from bot.core.edits import Edits
 from bot.core.inbox import Incoming, ThreadInbox
 from bot.core.outbox import Outbox
 from bot.core.runs.cards import policy_of_cards
+from bot.core.runs.granted import GrantUses
 from bot.core.runs.history import ThreadHistory
 from bot.core.runs.house import GroupMembers, InForce, PolicyHouse
 from bot.core.runs.starts import Starts
@@ -41,7 +43,7 @@ from bot.questions.record import Rules
 from bot.slack.cards.choose import is_folded
 from storage.base import Storage
 from storage.records import Approval, Decision, Kind, Status, Thread
-from tests.support.fakes import FakeClock, FakeDirectory, FakeNotifier, Queue
+from tests.support.fakes import FakeClock, FakeDirectory, FakeNotices, FakeNotifier, Queue
 
 BOT = "UBOT"
 ROSA, ADA, BEN, GUS = "UROSA", "UADA", "UBEN", "UGUS"
@@ -89,6 +91,7 @@ class Office:
     turns_of_model: Sequence[Turn]
     clock: FakeClock = field(default_factory=FakeClock)
     notifier: FakeNotifier = field(default_factory=FakeNotifier)
+    notices: FakeNotices = field(default_factory=FakeNotices)
     directory: FakeDirectory = field(default_factory=FakeDirectory)
     queue: Queue = field(default_factory=Queue)
     ran: list[tuple[str, object]] = field(default_factory=list)
@@ -152,6 +155,7 @@ class Office:
                 clock=self.clock,
                 members=GroupMembers(self.directory),
                 in_force=self.policy,
+                grants=GrantUses(self.grants, self.queue.spawn),
             ),
             era=self.era,
         )
@@ -188,6 +192,15 @@ class Office:
             folded=is_folded,
             attendance=self.attendance,
             policy=self.cards,
+        )
+
+    @cached_property
+    def grants(self) -> Grants:
+        return Grants(
+            storage=self.storage,
+            notices=self.notices,
+            clock=self.clock,
+            votes=lambda: self.approvals.votes,
         )
 
     @cached_property

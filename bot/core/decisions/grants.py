@@ -1,0 +1,232 @@
+"""Standing grants: given together with an approval, shown in the thread, ended by anybody of it.
+
+A grant is written after the approval that it belongs to: dying in between loses a grant, and people
+are asked. It lets nothing run before its message, with the button that ends it, is in the thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from weakref import WeakValueDictionary
+
+from agents.core.address import Address
+from bot.core.audit import Act, entry_of, note, note_refusal
+from bot.core.decisions.votes import Votes
+from bot.errors import DeliveryError, UnknownApprovalError, UserFacingError
+from bot.people.requesters import is_requester
+from bot.people.terms_of import all_requesters
+from bot.policy.ballot import APPROVE, read_votes
+from bot.policy.granting import Allowance, fixed_part, is_within, limits_of
+from bot.policy.terms import Terms
+from bot.ports import Actor, Clock, Notices
+from bot.questions.form import ask_of
+from storage.base import Storage
+from storage.errors import RecordNotFoundError
+from storage.records import Approval, AuditEntry, Grant, Kind, Status
+
+logger = logging.getLogger(__name__)
+
+BEYOND = "beyond the rule's limits"
+_TRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Grants:
+    """Gives, shows and ends standing grants.
+
+    Args:
+        storage: Where records are kept.
+        notices: Shows them.
+        clock: The time now.
+        votes: Says who may decide, as people are now.
+    """
+
+    storage: Storage
+    notices: Notices
+    clock: Clock
+    votes: Callable[[], Votes]
+    _locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
+
+    async def give(self, approval: Approval, allowance: Allowance) -> Grant | str:
+        """Allow later calls like an approved one, too; whoever approved it does.
+
+        Args:
+            approval: As just decided.
+            allowance: For how long, and how often.
+
+        Returns:
+            The grant; or why there is none, as a clause: the approval counts all the same.
+        """
+        decision = approval.decision
+        if approval.status is not Status.APPROVED or decision is None:
+            return "it waits for other people, too"
+        if not approval.terms_json or approval.kind is not Kind.APPROVAL:
+            return "there are no standing grants for this"
+        limits = limits_of(Terms.from_text(approval.terms_json))
+        if limits is None or not has_approved(approval, decision.by):
+            return "the rule allows no standing grants for this"
+        if not is_within(allowance, limits):
+            return f"it is {BEYOND}"
+        grant = a_grant(approval, limits.vary, allowance)
+        if await self.storage.grants.add(grant):
+            await self.storage.audit.append(granted_entry(grant, approval))
+        return await self.storage.grants.get(grant.grant_id)
+
+    async def revoke(self, approval_id: str, actor: Actor) -> Grant:
+        """End a grant: whoever gave it, whoever may decide such calls, and whoever asked for them.
+
+        Args:
+            approval_id: What it was given with.
+            actor: Who does.
+
+        Returns:
+            The grant as ended; it may have been over before.
+
+        Raises:
+            UnknownApprovalError: There is no such grant.
+            RefusalError: This person may not.
+            DirectoryError: Whether they may could not be looked up.
+        """
+        try:
+            approval = await self.storage.approvals.get(approval_id)
+            grant = await self.storage.grants.get(grant_id_of(approval))
+        except RecordNotFoundError as error:
+            raise UnknownApprovalError from error
+        await self._check(approval, grant, actor)
+        now = self.clock()
+        ended = await self.storage.grants.end(grant.grant_id, by=actor.user_id, now_ms=now)
+        if ended is None:
+            return await self.storage.grants.get(grant.grant_id)
+        await note(
+            self.storage.audit,
+            Act.GRANT_ENDED,
+            key=grant.grant_id,
+            at_ms=now,
+            about=approval,
+            by=actor.user_id,
+            grant=grant.grant_id,
+            used=len(uses_of(ended)),
+        )
+        return ended
+
+    async def _check(self, approval: Approval, grant: Grant, actor: Actor) -> None:
+        """Refuse who may not end it; to stop it, who gave it and who asked need no look-up."""
+        if actor.user_id == grant.granter_id or is_requester(approval, actor.user_id):
+            return
+        waiting = replace(
+            approval, status=Status.PENDING, decision=None, expires_ms=self.clock() + 1
+        )
+        try:
+            await self.votes().check(waiting, actor)
+        except UserFacingError as error:
+            at_ms, by = self.clock(), actor.user_id
+            await note_refusal(self.storage.audit, approval, at_ms, by=by, error=error)
+            raise
+
+    async def show(self, grant_id: str) -> Grant:
+        """Bring the message of a grant to what the record says; post it where there is none.
+
+        Returns:
+            The grant, with its message.
+
+        Raises:
+            DeliveryError: Slack did not take it now.
+            RecordNotFoundError: There is no such grant.
+        """
+        lock = self._locks.setdefault(grant_id, asyncio.Lock())
+        async with lock:
+            grant = await self.storage.grants.get(grant_id)
+            approval = await self.storage.approvals.get(grant.approval_id)
+            for _ in range(_TRIES):
+                card_ts = await self.notices.show_grant(grant, approval, now_ms=self.clock())
+                if card_ts != grant.card_ts:
+                    await self.storage.grants.mark_card(grant_id, card_ts=card_ts)
+                shown = replace(grant, card_ts=card_ts)
+                grant = await self.storage.grants.get(grant_id)
+                if grant == shown:  # else somebody used it, or ended it, meanwhile
+                    break
+        return grant
+
+    async def show_later(self, grant_id: str) -> None:
+        """Do what `show` does; a message that cannot be drawn now is drawn at the next use."""
+        try:
+            await self.show(grant_id)
+        except DeliveryError as error:
+            logger.warning("a grant is not shown: %s", error, extra={"action": "grant_not_shown"})
+
+
+def grant_id_of(approval: Approval) -> str:
+    """The id of the grant that was given with an approval, if there is one."""
+    return f"{approval.thread_id}:grant:{approval.approval_id}"
+
+
+def has_approved(approval: Approval, user_id: str) -> bool:
+    """Whether it was somebody's vote that decided it: not an edit, and no emergency."""
+    decision = approval.decision
+    return (
+        approval.status is Status.APPROVED
+        and decision is not None
+        and decision.by == user_id
+        and any(
+            vote.by == user_id and vote.choice == APPROVE
+            for vote in read_votes(approval.votes_json)
+        )
+    )
+
+
+def a_grant(approval: Approval, vary: tuple[str, ...], allowance: Allowance) -> Grant:
+    """The grant that goes with an approval."""
+    decision = approval.decision
+    if decision is None:
+        raise ValueError("nobody has decided it")
+    return Grant(
+        grant_id=grant_id_of(approval),
+        team_id=approval.team_id,
+        thread_id=approval.thread_id,
+        agent=agent_at(approval.address),
+        tool=approval.tool,
+        arguments_json=fixed_part(decision.arguments_json or approval.arguments_json, vary),
+        vary_json=json.dumps(vary),
+        ruling=Terms.from_text(approval.terms_json).digest,
+        requesters_json=json.dumps(sorted(all_requesters(approval))),
+        granter_id=decision.by,
+        approval_id=approval.approval_id,
+        created_ms=decision.at_ms,
+        until_ms=decision.at_ms + allowance.for_s * 1_000,
+        max_uses=allowance.uses,
+    )
+
+
+def granted_entry(grant: Grant, approval: Approval) -> AuditEntry:
+    """The entry that says that a grant was given; the same whoever writes it."""
+    return entry_of(
+        Act.GRANTED,
+        key=grant.grant_id,
+        at_ms=grant.created_ms,
+        about=approval,
+        by=grant.granter_id,
+        grant=grant.grant_id,
+        agent=grant.agent,
+        tool=grant.tool,
+        masks=ask_of(approval).masks,
+        arguments=json.loads(grant.arguments_json),
+        vary=json.loads(grant.vary_json),
+        ruling=grant.ruling,
+        until_ms=grant.until_ms,
+        max_uses=grant.max_uses,
+    )
+
+
+def uses_of(grant: Grant) -> list[str]:
+    """The calls that a grant was used for."""
+    return [str(one) for one in json.loads(grant.uses_json)]
+
+
+def agent_at(address: str) -> str:
+    """The agent that calls from an address: the innermost around the call."""
+    agents = [one.id for one in Address.parse(address).segments if one.type == "agent"]
+    return agents[-1] if agents else ""

@@ -1,0 +1,132 @@
+"""Standing grants, as a run uses them: before people are asked, and once for each call (6.6)."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agents.core.digest import canonical_json
+from agents.policy.base import PolicyCall
+from bot.core.decisions.grants import (
+    Grants,
+    agent_at,
+    granted_entry,
+    has_approved,
+    uses_of,
+)
+from bot.errors import DeliveryError, DirectoryError
+from bot.policy.granting import fixed_part, limits_of
+from bot.policy.terms import GrantTerms, Terms
+from bot.ports import Spawn
+from storage.errors import RecordNotFoundError
+from storage.records import Grant
+
+logger = logging.getLogger(__name__)
+
+_TRIES = 20
+"""So many calls may use one grant at the same moment before one of them has people asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewCall:
+    """A call about which people would be asked.
+
+    Attributes:
+        call: As the runtime gives it.
+        terms: Under which.
+        thread_id: In which thread.
+        requesters: Everybody whose words led to it.
+        key: Names the call, also after a crash.
+    """
+
+    call: PolicyCall
+    terms: Terms
+    thread_id: str
+    requesters: Sequence[str]
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class GrantUses:
+    """Uses standing grants.
+
+    Args:
+        grants: All of them.
+        spawn: Has a message drawn again.
+    """
+
+    grants: Grants
+    spawn: Spawn
+
+    async def use(self, new: NewCall) -> Grant | None:
+        """Use a grant for a call: one conditional write, which everything else comes before.
+
+        Returns:
+            The grant with that use; None when people have to be asked.
+        """
+        limits = limits_of(new.terms)
+        if limits is None:
+            return None
+        store, now = self.grants.storage.grants, self.grants.clock()
+        for grant in await store.current(new.thread_id, now_ms=now):
+            if not _covers(grant, new, limits) or not await self._counts(grant):
+                continue
+            used = await self._used(grant, new.key)
+            if used is not None:
+                self.spawn(self.grants.show_later(used.grant_id))
+                return used
+        return None
+
+    async def _counts(self, grant: Grant) -> bool:
+        """Whether who gave it could still do so, and everybody can see it."""
+        storage = self.grants.storage
+        try:
+            approval = await storage.approvals.get(grant.approval_id)
+            if not has_approved(approval, grant.granter_id):
+                return False
+            if await self.grants.votes().gone_since(approval):
+                return False
+            if not grant.card_ts:
+                await self.grants.show(grant.grant_id)
+        except (DirectoryError, DeliveryError, RecordNotFoundError) as error:
+            logger.warning(
+                "a grant is not used: %s",
+                type(error).__name__,
+                extra={"action": "grant_not_used", "thread_id": grant.thread_id},
+            )
+            return False
+        # Whoever gave it may have died before this was on record.
+        await storage.audit.append(granted_entry(grant, approval))
+        return True
+
+    async def _used(self, grant: Grant, key: str) -> Grant | None:
+        """Use it; others may use it at the same moment."""
+        store, clock = self.grants.storage.grants, self.grants.clock
+        for _ in range(_TRIES):
+            used = await store.use(grant, call=key, now_ms=clock())
+            if used is not None:
+                return used
+            newest = await store.get(grant.grant_id)
+            if newest.uses_json == grant.uses_json:  # ended, over, or used up
+                return None
+            grant = newest
+        return None
+
+
+def _covers(grant: Grant, new: NewCall, limits: GrantTerms) -> bool:
+    """Whether a grant is about a call; see `Grant`."""
+    call = new.call
+    requesters, given_by = set(new.requesters), set(json.loads(grant.requesters_json))
+    has_uses = len(uses_of(grant)) < grant.max_uses or new.key in uses_of(grant)
+    is_same = (grant.agent, grant.tool, grant.ruling) == (
+        agent_at(call.address),
+        call.tool,
+        new.terms.digest,
+    )
+    if not (has_uses and is_same and requesters and requesters <= given_by):
+        return False
+    arguments = fixed_part(canonical_json(dict(call.arguments)), limits.vary)
+    is_own = grant.granter_id in requesters
+    return not is_own and arguments == grant.arguments_json

@@ -1,0 +1,69 @@
+"""Standing grants: the form that gives one, and the button that ends one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bot.core.approvals import Approvals
+from bot.layout.action_ids import ActionId, Reference
+from bot.layout.modals import Errors, Values, read_text
+from bot.people.terms_of import terms_of
+from bot.policy.ballot import APPROVE
+from bot.policy.granting import limits_of
+from bot.policy.terms import GrantTerms, TermsError
+from bot.ports import Actor
+from bot.questions.drawing import REASON
+from bot.slack.cards.grants import grant_modal, read_allowance
+from bot.slack.listeners.context import FormNotice, ListenerContext, Press, Submit
+from storage.records import Approval, Grant, Kind
+
+
+async def open_grant(desk: ListenerContext, about: Reference, actor: Actor, trigger: str) -> None:
+    """Open the form that approves, and allows later calls, too."""
+    approval = (await desk.question(about, actor, what="this button")).approval
+    await _check(desk.approvals, approval, actor)
+    await desk.open_view(trigger, grant_modal(approval, _limits(approval)))
+
+
+async def submit_grant(
+    desk: ListenerContext, about: Reference, actor: Actor, values: Values
+) -> Errors | FormNotice:
+    """Approve; and give the grant, where the rule lets the person."""
+    question = await desk.question(about, actor, what="this form")
+    allowance = read_allowance(values)
+    if isinstance(allowance, dict):
+        return allowance
+    draft = question.draft(reason=read_text(values, REASON))
+    decided = await desk.record(question.approval, draft, actor)
+    granted = await desk.grants.give(decided, allowance) if allowance else None
+    if isinstance(granted, Grant):
+        desk.spawn(desk.grants.show_later(granted.grant_id))
+    desk.spawn(desk.approvals.follow_up(decided))
+    if not isinstance(granted, str):
+        return {}
+    words = f"Your approval counts. There is no standing grant: {granted}."
+    return FormNotice(title="Approved, without grant", words=words)
+
+
+async def revoke(desk: ListenerContext, about: Reference, actor: Actor, _: str) -> None:
+    """End a grant."""
+    ended = await desk.grants.revoke(about.approval_id, actor)
+    desk.spawn(desk.grants.show_later(ended.grant_id))
+
+
+async def _check(approvals: Approvals, approval: Approval, actor: Actor) -> None:
+    if approval.kind is Kind.QUESTION:
+        return  # what is recorded is checked
+    await approvals.check(approval, actor, choice=APPROVE)
+    await approvals.check_seen(approval, actor.user_id)
+
+
+def _limits(approval: Approval) -> GrantTerms | None:
+    try:
+        return limits_of(terms_of(approval)) if approval.terms_json else None
+    except TermsError:
+        return None
+
+
+CLICKS: Mapping[str, Press] = {ActionId.GRANT: open_grant, ActionId.REVOKE: revoke}
+FORMS: Mapping[str, Submit] = {ActionId.GRANT_MODAL: submit_grant}

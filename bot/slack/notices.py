@@ -1,0 +1,44 @@
+"""Shows in Slack what is no card: standing grants, and alarms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from bot.layout.blocks import Card
+from bot.slack.calls import Putting
+from bot.slack.cards.grants import grant_card
+from storage.records import Approval, Grant
+
+GRANT_EVENT = "countersign_grant"
+
+
+class Poster(Protocol):
+    """Shows messages in Slack."""
+
+    async def put(self, putting: Putting, card: Card) -> str:
+        """Show one over the message at its `ts`, or post it; return the `ts`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SlackNotices:
+    """The notices of one workspace; see `bot.ports.Notices`.
+
+    Args:
+        poster: Posts them.
+    """
+
+    poster: Poster
+
+    async def show_grant(self, grant: Grant, approval: Approval, *, now_ms: int) -> str:
+        """See `Notices`."""
+        card = grant_card(grant, approval, now_ms=now_ms)
+        putting = Putting(
+            event=GRANT_EVENT,
+            record_id=grant.grant_id,
+            channel_id=approval.channel_id,
+            thread_ts=approval.thread_ts,
+            ts=grant.card_ts,
+        )
+        return await self.poster.put(putting, card)

@@ -1,0 +1,152 @@
+"""The uses of a standing grant by several processes at once, on each database (6.6)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+
+from agents.policy import PolicyCall
+from bot.core.approvals import Approvals
+from bot.core.attendance.visits import Attendance
+from bot.core.decisions.grants import Grants, a_grant, uses_of
+from bot.core.runs.granted import GrantUses, NewCall
+from bot.people.access import Access
+from bot.policy.ballot import APPROVE, CastVote, write_votes
+from bot.policy.granting import Allowance
+from bot.policy.terms import GrantTerms, Group, Requirement, Stage, Terms
+from storage.base import Storage
+from storage.records import Approval, Decision, Status
+from tests.contract.builders import an_approval
+from tests.support.fakes import FakeClock, FakeDirectory, FakeNotices, FakeNotifier, Queue
+
+TERMS = Terms(
+    rules=("default",),
+    stages=(Stage(approve=(Requirement(name="sre", groups=("sre",)),)),),
+    groups={"sre": Group(users=("UADA",))},
+    grants=GrantTerms(max_time_s=3_600, max_uses=5, vary=("host",)),
+)
+AT_MS = FakeClock().now_ms
+
+
+def an_approved() -> Approval:
+    vote = CastVote(by="UADA", choice=APPROVE, at_ms=AT_MS, digest="d1" * 32)
+    return an_approval(
+        address="agent:A;agent:clerk;tool:restart:c1",
+        tool="restart",
+        arguments_json='{"host":"a"}',
+        digest="d1" * 32,
+        requester_id="UROSA",
+        requesters_json='["UROSA"]',
+        terms_json=TERMS.to_text(),
+        votes_json=write_votes([vote]),
+        status=Status.APPROVED,
+        decision=Decision(status=Status.APPROVED, by="UADA", at_ms=AT_MS, digest="d1" * 32),
+    )
+
+
+def a_process(storage: Storage) -> GrantUses:
+    directory, clock, queue = FakeDirectory(), FakeClock(), Queue()
+    for name in ("UADA", "UROSA"):
+        directory.add(name)
+    attendance = Attendance(
+        storage=storage,
+        directory=directory,
+        notifier=FakeNotifier(),
+        clock=clock,
+        owner="process",
+        wake=lambda _: None,
+        remind_after=timedelta(minutes=15),
+    )
+    approvals = Approvals(
+        storage=storage,
+        access=Access(directory),
+        clock=clock,
+        folded=lambda _: False,
+        attendance=attendance,
+    )
+    grants = Grants(
+        storage=storage, notices=FakeNotices(), clock=clock, votes=lambda: approvals.votes
+    )
+    return GrantUses(grants, queue.spawn)
+
+
+def a_call(number: int) -> NewCall:
+    call = PolicyCall(
+        tool="restart",
+        arguments={"host": f"h{number}"},
+        address=f"agent:A;agent:clerk;tool:restart:c{number}",
+    )
+    approval = an_approved()
+    return NewCall(
+        call=call,
+        terms=TERMS,
+        thread_id=approval.thread_id,
+        requesters=("UROSA",),
+        key=f"call {number}",
+    )
+
+
+async def given(storage: Storage, *, uses: int) -> str:
+    approval = an_approved()
+    await storage.approvals.add(approval)
+    grant = a_grant(approval, ("host",), Allowance(for_s=3_600, uses=uses))
+    await storage.grants.add(grant)
+    return grant.grant_id
+
+
+async def race(processes: Sequence[GrantUses], calls: Sequence[NewCall]) -> int:
+    used = await asyncio.gather(
+        *(processes[at % len(processes)].use(one) for at, one in enumerate(calls))
+    )
+    Queue.drop_all()
+    return len([one for one in used if one is not None])
+
+
+async def test_of_many_calls_at_once_just_as_many_run_as_were_allowed(storage: Storage) -> None:
+    grant_id = await given(storage, uses=3)
+    calls = [a_call(number) for number in range(8)]
+    assert await race([a_process(storage), a_process(storage)], calls) == 3
+    assert len(uses_of(await storage.grants.get(grant_id))) == 3
+
+
+async def test_two_processes_share_the_last_use(two_processes: list[Storage]) -> None:
+    first, second = two_processes
+    grant_id = await given(first, uses=1)
+    processes = [a_process(first), a_process(second)]
+    assert await race(processes, [a_call(1), a_call(2)]) == 1
+    assert len(uses_of(await first.grants.get(grant_id))) == 1
+
+
+async def test_a_call_is_counted_once_however_often_it_comes(storage: Storage) -> None:
+    grant_id = await given(storage, uses=2)
+    process = a_process(storage)
+    assert await race([process], [a_call(1), a_call(1), a_call(1)]) == 3
+    assert len(uses_of(await storage.grants.get(grant_id))) == 1
+
+
+async def test_after_its_end_nothing_starts_by_it(storage: Storage) -> None:
+    grant_id = await given(storage, uses=5)
+    process = a_process(storage)
+
+    async def end() -> int:
+        ended = await storage.grants.end(grant_id, by="UADA", now_ms=AT_MS)
+        assert ended is not None
+        return len(uses_of(ended))
+
+    ended, *used = await asyncio.gather(end(), *(process.use(a_call(n)) for n in range(4)))
+    Queue.drop_all()
+    stored = await storage.grants.get(grant_id)
+    assert len(uses_of(stored)) == ended == len([one for one in used if one is not None])
+    assert await process.use(a_call(9)) is None
+
+
+async def test_a_grant_that_nobodys_vote_stands_behind_lets_nothing_run(storage: Storage) -> None:
+    grant_id = await given(storage, uses=5)
+    other = an_approved()
+    lone = a_grant(other, ("host",), Allowance(for_s=3_600, uses=5))
+    await storage.grants.end(grant_id, by="", now_ms=AT_MS)
+    for name, changes in (("a", {"granter_id": "UBEN"}), ("b", {"approval_id": "apr_" + "0" * 32})):
+        made = {field: getattr(lone, field) for field in lone.__slots__}
+        await storage.grants.add(type(lone)(**{**made, "grant_id": name, **changes}))
+    assert await a_process(storage).use(a_call(1)) is None

@@ -1,0 +1,319 @@
+"""Standing grants: given with an approval, used before people are asked, ended at any time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import pytest
+
+from agents.models import Turn, call, say
+from bot.core.decisions.grants import grant_id_of, uses_of
+from bot.core.story import story
+from bot.core.upkeep.restoring import Restoring
+from bot.layout.action_ids import ActionId
+from bot.slack.cards import card_for
+from storage.base import Storage
+from storage.records import Approval, AuditEntry, Grant, Status
+from storage.sqlite import SqliteStorage
+from tests.support.force import Forced, forced
+from tests.unit.bot.counter_stage import Counter, Proxy, a_click, a_submission, typed
+from tests.unit.bot.office import (
+    ADA,
+    BEN,
+    CHANNEL,
+    ROSA,
+    THREAD_ID,
+    KilledError,
+    Office,
+    an_incoming,
+)
+
+TOM = "UTOM"
+LIMITS = {"max_time": "2h", "max_uses": 5, "vary": ["what"]}
+
+
+def by_sre(**more: object) -> Forced:
+    ask = {"approve": [{"from": ["sre"]}], "grants": LIMITS, **more}
+    return forced(default={"ask": ask}, groups={"sre": {"usergroups": ["S0SRE"]}})
+
+
+def looks(*names: str) -> list[Turn]:
+    return [
+        turn
+        for name in names
+        for turn in (call("look", {"what": name}, id=f"c-{name}"), say("done"))
+    ]
+
+
+def an_office(
+    storage: Storage, turns: Sequence[Turn], force: Forced | None = None, **more: object
+) -> Office:
+    office = Office(storage, turns, policy=force or by_sre(), **more)  # type: ignore[arg-type]
+    office.directory.groups["S0SRE"] = frozenset({ADA, BEN})
+    office.directory.add(TOM)
+    office.directory.channels[CHANNEL] |= {TOM}
+    return office
+
+
+def a_form(time: str, times: str, reason: str = "") -> dict[str, object]:
+    return {**typed("for", time), **typed("times", times), **typed("reason", reason)}
+
+
+async def granted(
+    office: Office, *, time: str = "1h", times: str = "2", by: str = ADA
+) -> tuple[Counter, Approval]:
+    """Somebody approves the first call, and allows others."""
+    counter = Counter.on(office)
+    await office.hear("<@UBOT> look")
+    approval = await office.the_approval()
+    form = a_form(time, times, "as usual")
+    await counter.send(a_click(approval, ActionId.GRANT, by))
+    assert counter.views.opened[-1]["callback_id"] == ActionId.GRANT_MODAL
+    await counter.send(a_submission(approval, ActionId.GRANT_MODAL, form, by))
+    return counter, approval
+
+
+async def again(office: Office, number: int = 2, *, by: str = ROSA) -> None:
+    office.clock.forward(seconds=1)
+    await office.hear("again", user_id=by, ts=f"1800000000.{number:06d}")
+
+
+async def the_grant(office: Office) -> Grant:
+    (grant,) = await office.storage.grants.current(THREAD_ID, now_ms=office.clock())
+    return grant
+
+
+async def acts(storage: Storage) -> list[str]:
+    wanted = {"granted", "grant_used", "grant_ended", "requested", "started", "refused"}
+    return [one.action for one in await story(storage, thread_id=THREAD_ID) if one.action in wanted]
+
+
+async def test_a_granted_call_runs_without_asking_as_often_as_it_was_allowed(
+    storage: SqliteStorage,
+) -> None:
+    office = an_office(storage, looks("a", "b", "c", "d"))
+    await granted(office)
+    for number in (2, 3, 4):
+        await again(office, number)
+    assert office.ran == [("look", "a"), ("look", "b"), ("look", "c")]
+    assert (await office.the_approval()).arguments_json == '{"what":"d"}'
+    grant = await the_grant(office)
+    assert (len(uses_of(grant)), grant.max_uses) == (2, 2)
+    assert await acts(storage) == [
+        "requested",
+        "granted",
+        "started",
+        "grant_used",
+        "started",
+        "grant_used",
+        "started",
+        "requested",
+    ]
+
+
+async def test_its_message_counts_the_uses(storage: SqliteStorage) -> None:
+    office = an_office(storage, looks("a", "b"))
+    _, approval = await granted(office)
+    name = grant_id_of(approval)
+    assert uses_of(office.notices.grants[name]) == []
+    await again(office)
+    assert len(uses_of(office.notices.grants[name])) == 1
+
+
+async def test_it_lets_nothing_run_before_it_can_be_seen(storage: SqliteStorage) -> None:
+    office = an_office(storage, looks("a", "b", "c"))
+    office.notices.is_down = True
+    await granted(office)
+    await again(office)
+    assert office.ran == [("look", "a")]
+    office.notices.is_down = False
+    await office.decide(await office.the_approval())
+    await again(office, 3)
+    assert office.ran == [("look", "a"), ("look", "b"), ("look", "c")]
+    assert (await the_grant(office)).card_ts
+
+
+async def test_beyond_the_rules_limits_the_approval_counts_alone(storage: SqliteStorage) -> None:
+    office = an_office(storage, looks("a", "b"))
+    counter, approval = await granted(office, time="3h")
+    assert office.ran == [("look", "a")]
+    stored = await storage.approvals.get(approval.approval_id)
+    assert stored.decision is not None
+    assert stored.status is Status.APPROVED
+    assert await storage.grants.current(THREAD_ID, now_ms=0) == []
+    form = a_form("3h", "2")
+    await again(office)
+    answer = await counter.send(
+        a_submission(await office.the_approval(), ActionId.GRANT_MODAL, form, ADA)
+    )
+    assert "beyond the rule's limits" in answer.body
+
+
+@pytest.mark.parametrize(
+    ("time", "times", "field"), [("soon", "2", "for"), ("1h", "many", "times")]
+)
+async def test_a_form_that_cannot_be_read_approves_nothing(
+    storage: SqliteStorage, time: str, times: str, field: str
+) -> None:
+    office = an_office(storage, looks("a"))
+    counter = Counter.on(office)
+    await office.hear("<@UBOT> look")
+    form = a_form(time, times)
+    sent = a_submission(await office.the_approval(), ActionId.GRANT_MODAL, form, ADA)
+    answer = await counter.send(sent)
+    assert set(json.loads(answer.body)["errors"]) == {field}
+    assert office.ran == []
+
+
+@pytest.mark.parametrize("more", [{"grants": "never"}, {"grants": "never", "always_ask": "yes"}])
+async def test_where_the_rule_allows_none_the_form_approves_this_call_alone(
+    storage: SqliteStorage, more: dict[str, object]
+) -> None:
+    office = an_office(storage, looks("a", "b"), by_sre(**more))
+    counter = Counter.on(office)
+    await office.hear("<@UBOT> look")
+    approval = await office.the_approval()
+    assert ActionId.GRANT not in json.dumps(card_for(approval, approvers_text="").blocks)
+    await counter.send(a_click(approval, ActionId.GRANT, ADA))
+    inputs = [one["block_id"] for one in counter.views.opened[-1]["blocks"] if "block_id" in one]
+    assert inputs == ["reason"]
+    forged = a_form("1h", "2")
+    await counter.send(a_submission(approval, ActionId.GRANT_MODAL, forged, ADA))
+    await again(office)
+    assert office.ran == [("look", "a")]
+
+
+async def test_the_card_offers_it_where_the_rule_allows_it(storage: SqliteStorage) -> None:
+    office = an_office(storage, looks("a"))
+    await office.hear("<@UBOT> look")
+    card = json.dumps(card_for(await office.the_approval(), approvers_text="").blocks)
+    assert ActionId.GRANT in card
+
+
+async def test_who_may_not_approve_gives_no_grant(storage: SqliteStorage) -> None:
+    office = an_office(storage, looks("a"))
+    counter = Counter.on(office)
+    await office.hear("<@UBOT> look")
+    approval = await office.the_approval()
+    form = a_form("1h", "2")
+    for who in (TOM, ROSA):
+        await counter.send(a_click(approval, ActionId.GRANT, who))
+        await counter.send(a_submission(approval, ActionId.GRANT_MODAL, form, who))
+    assert counter.views.opened == []
+    assert await storage.grants.current(THREAD_ID, now_ms=0) == []
+    assert (await office.the_approval()).status is Status.PENDING
+
+
+async def test_its_time_ends_it(storage: SqliteStorage) -> None:
+    office = an_office(storage, looks("a", "b"))
+    await granted(office)
+    office.clock.forward(minutes=60)
+    await again(office)
+    assert office.ran == [("look", "a")]
+
+
+async def test_other_requesters_are_not_covered_nor_the_granters_own_words(
+    storage: SqliteStorage,
+) -> None:
+    office = an_office(storage, looks("a", "b"))
+    await granted(office)
+    await again(office, by=TOM)
+    assert office.ran == [("look", "a")]
+
+
+async def test_other_arguments_are_not_covered(storage: SqliteStorage) -> None:
+    office = an_office(storage, looks("a", "b"), by_sre(grants={**LIMITS, "vary": []}))
+    await granted(office)
+    await again(office)
+    assert office.ran == [("look", "a")]
+
+
+async def test_another_ruling_voids_it(storage: SqliteStorage) -> None:
+    force = by_sre()
+    office = an_office(storage, looks("a", "b"), force)
+    await granted(office)
+    force.rulebook = by_sre(max_age="5m").rulebook
+    await again(office)
+    assert office.ran == [("look", "a")]
+
+
+@pytest.mark.parametrize("what", ["removed", "deactivated", "lookup fails"])
+async def test_who_gave_it_must_still_be_able_to(storage: SqliteStorage, what: str) -> None:
+    office = an_office(storage, looks("a", "b"))
+    await granted(office)
+    if what == "removed":
+        office.directory.groups["S0SRE"] = frozenset({BEN})
+    elif what == "deactivated":
+        office.directory.add(ADA, is_deleted=True)
+    thread_id = await office.inbox.receive(an_incoming("again", ts="1800000000.000002"))
+    assert thread_id is not None
+    office.directory.is_down = what == "lookup fails"
+    office.queue.spawn(office.threads.work(thread_id))
+    await office.queue.run()
+    assert office.ran == [("look", "a")]
+    assert uses_of(await the_grant(office)) == []
+
+
+@pytest.mark.parametrize("who", [ADA, BEN, ROSA])
+async def test_granter_approvers_and_requesters_end_it(storage: SqliteStorage, who: str) -> None:
+    office = an_office(storage, looks("a", "b"))
+    counter, approval = await granted(office)
+    await counter.send(a_click(approval, ActionId.REVOKE, who))
+    await again(office)
+    assert office.ran == [("look", "a")]
+    ended = await storage.grants.get(grant_id_of(approval))
+    assert (ended.ended_by, office.notices.grants[ended.grant_id].ended_by) == (who, who)
+    assert "grant_ended" in await acts(storage)
+    await counter.send(a_click(approval, ActionId.REVOKE, who))
+    assert (await acts(storage)).count("grant_ended") == 1
+
+
+async def test_nobody_else_ends_it(storage: SqliteStorage) -> None:
+    office = an_office(storage, looks("a", "b"))
+    counter, approval = await granted(office)
+    await counter.send(a_click(approval, ActionId.REVOKE, TOM))
+    assert "not an approver" in counter.told(TOM)
+    await again(office)
+    assert office.ran == [("look", "a"), ("look", "b")]
+    assert "refused" in await acts(storage)
+
+
+async def test_there_is_nothing_to_end_without_a_grant(storage: SqliteStorage) -> None:
+    office = an_office(storage, looks("a"))
+    counter = Counter.on(office)
+    await office.hear("<@UBOT> look")
+    await counter.send(a_click(await office.the_approval(), ActionId.REVOKE, ADA))
+    assert "no such request" in counter.told(ADA)
+
+
+async def test_a_process_that_dies_between_use_and_start_uses_it_once(
+    storage: SqliteStorage,
+) -> None:
+    office = an_office(storage, looks("a", "b"))
+    await granted(office, times="1")
+
+    async def dies(entry: AuditEntry) -> None:
+        if entry.action == "grant_used":
+            raise KilledError
+        await storage.audit.append(entry)
+
+    dead = Proxy(storage, {"audit": Proxy(storage.audit, {"append": dies})})  # type: ignore[arg-type]
+    dying = an_office(dead, looks("b"), clock=office.clock, owner="dying")  # type: ignore[arg-type]
+    with pytest.raises(KilledError):
+        await again(dying)
+    assert len(uses_of(await the_grant(office))) == 1
+    dying.queue.drop()
+    after = an_office(storage, looks("b"), clock=office.clock, owner="after")
+    after.clock.forward(minutes=2)
+    await after.sweep.tick()
+    await after.queue.run()
+    assert after.ran == [("look", "b")]
+    assert len(uses_of(await the_grant(after))) == 1
+
+
+async def test_after_a_restore_of_the_database_nothing_is_granted(storage: SqliteStorage) -> None:
+    office = an_office(storage, looks("a", "b"))
+    await granted(office)
+    await Restoring(storage=storage, clock=office.clock).mark()
+    assert await storage.grants.current(THREAD_ID, now_ms=0) == []
