@@ -237,7 +237,7 @@ async def in_time(
             return Deny(f"the policy did not answer within {time_limit:g} seconds")
         kind = type(error).__name__
         logger.warning("a policy failed with %s; the call of %r is denied", kind, tool)
-        return Deny(f"the policy failed ({kind})")
+        return Deny("the policy failed")
     if not isinstance(ruling, Allow | Deny | Ask):
         return Deny(f"the policy answered with {type(ruling).__name__}, which is no ruling")
     return ruling

@@ -20,7 +20,7 @@ from bot.questions.form import ask_of
 from bot.redaction.call import NO_NAMES, Names, mask_data
 from bot.redaction.mask import mask
 from storage.base import AuditStore
-from storage.records import Approval, AuditEntry, Decision, Status
+from storage.records import Approval, AuditEntry, Decision, Kind, Status
 
 NO_VOTES = "[]"
 _LONGEST = 4_000
@@ -39,7 +39,7 @@ class Act(StrEnum):
     ALLOWED = "allowed"  # a rule lets the call run: nobody is asked
     DENIED = "denied"  # a rule forbids the call
     GRANT_USED = "grant_used"  # a standing grant lets the call run: nobody is asked
-    REQUESTED = "requested"  # people were asked: an approval, a question, a call in doubt
+    REQUESTED = "requested"  # people were asked: an approval, a question
     UNDELIVERABLE = "undeliverable"  # Slack will never take a card or a text
     REMINDED = "reminded"
     HANDED_OVER = "handed_over"  # somebody else is on duty, and was mentioned
@@ -160,7 +160,7 @@ async def note_request(store: AuditStore, approval: Approval) -> None:
 def request_entry(approval: Approval) -> AuditEntry:
     """The entry that says what people are asked."""
     return entry_of(
-        Act.REQUESTED,
+        Act.DOUBTED if approval.kind is Kind.DOUBT else Act.REQUESTED,
         key=approval.approval_id,
         at_ms=approval.created_ms,
         about=approval,

@@ -120,7 +120,7 @@ async def test_failing_policy_denies() -> None:
     result = await Stage(policy_gate(pay, Broken()), {"x": 1}).run()
     assert result is not None
     assert result.outcome is ToolOutcome.REFUSED
-    assert "the policy failed (ValueError)" in result.text
+    assert "the policy failed" in result.text
     assert pay.calls == []
 
 

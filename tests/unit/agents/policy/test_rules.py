@@ -67,8 +67,8 @@ async def test_ruling_is_passed_on() -> None:
         (None, "answered with NoneType"),
         (Allow, "answered with type"),
         ("allow", "answered with str"),
-        (ValueError("a secret"), "the policy failed (ValueError)"),
-        (TimeoutError(), "the policy failed (TimeoutError)"),
+        (ValueError("a secret"), "the policy failed"),
+        (TimeoutError(), "the policy failed"),
         (Interrupted(Point(id="i", address=Address())), "tried to ask people itself"),
     ],
 )
@@ -94,7 +94,7 @@ async def test_policy_that_is_not_async_denies() -> None:
         def evaluate(self, call: PolicyCall) -> Ruling:
             return Allow()
 
-    assert await ruling_of(Plain(), a_call()) == Deny("the policy failed (TypeError)")  # type: ignore[arg-type]
+    assert await ruling_of(Plain(), a_call()) == Deny("the policy failed")  # type: ignore[arg-type]
 
 
 async def test_cancelled_run_is_not_a_denial() -> None:
