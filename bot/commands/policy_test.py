@@ -39,7 +39,7 @@ async def execute(call: Call) -> None:
         call.say(f"not about a policy, and not played: {', '.join(left)}")
     if differing:
         raise CasesDifferError(f"{differing} of {len(played)} cases differ")
-    call.say(f"{len(played)} cases: all as expected")
+    call.say(f"{len(played)} {'case' if len(played) == 1 else 'cases'}: all as expected")
 
 
 @contextmanager

@@ -67,7 +67,7 @@ def test_the_cases_of_the_specification_are_as_expected(tmp_path: Path) -> None:
 
 
 def test_a_case_that_names_no_policy_is_about_the_file(tmp_path: Path) -> None:
-    assert run(tmp_path, [BIG]) == (0, [run(tmp_path, [])[1][0], "1 cases: all as expected"])
+    assert run(tmp_path, [BIG]) == (0, [run(tmp_path, [])[1][0], "1 case: all as expected"])
     changed = copy.deepcopy(POLICIES["base"])
     changed["rules"] = [one for one in changed["rules"] if one["name"] != "big-refunds"]
     code, said = run(tmp_path, [BIG, DENIED], changed)
