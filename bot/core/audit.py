@@ -232,6 +232,8 @@ def _act_of(approval: Approval, decision: Decision) -> Act:
         return Act.CANCELLED
     if is_allowed_by_rule(approval):
         return Act.ALLOWED
+    if approval.kind is Kind.DOUBT and decision.status is Status.UNDECIDABLE:
+        return Act.DECIDED  # given up (3.12): people were needed for a call that has started
     return _ENDS.get(decision.status, Act.DECIDED)
 
 

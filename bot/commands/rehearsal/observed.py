@@ -216,6 +216,8 @@ def heard(results: Sequence[str]) -> str:
 
 def agent_heard(word: str, approval: Approval | None, entries: Sequence[AuditEntry]) -> str:
     """The same, with why it ran: nobody was asked of what a rule or a grant let run."""
+    if approval is not None and approval.kind is Kind.DOUBT and word:
+        return _after_doubt(word, approval)
     if word != RAN:
         return word
     actions = {one.action for one in entries}
@@ -223,11 +225,19 @@ def agent_heard(word: str, approval: Approval | None, entries: Sequence[AuditEnt
         return "approved (break-glass)"
     if approval is None or actions & {"allowed", "grant_used"}:
         return ""
-    if approval.kind is Kind.DOUBT:
-        answer = json.loads(approval.decision.answer_json) if approval.decision else {}
-        given = str(answer.get("result") or "")
-        return f"result: {given}" if given else "result"
     return "approved"
+
+
+def _after_doubt(word: str, approval: Approval) -> str:
+    """The result of a call that was in doubt: of a second run, in people's words, or none."""
+    answer = json.loads(approval.decision.answer_json or "{}") if approval.decision else {}
+    match answer.get("choice"):
+        case "again":
+            return "result" if word == RAN else word
+        case "ran":
+            return f"result: {word}"
+        case _:
+            return "gave up" if "It is unknown whether it took effect" in word else word
 
 
 def state_of(approval: Approval | None, entries: Sequence[AuditEntry] = ()) -> str:

@@ -99,7 +99,9 @@ class Follower:
         return FollowedSegment(contexts=contexts, voice=voice, watched=watched)
 
     async def _note_execution(self, thread: Thread, event: ToolEvent) -> None:
-        has_run = event.outcome in {ToolOutcome.RAN, ToolOutcome.FAILED}
+        address = event.key.removesuffix("/r")
+        is_settled = self.witness.is_settled(thread.checkpoint_id, address)
+        has_run = event.outcome in {ToolOutcome.RAN, ToolOutcome.FAILED} and not is_settled
         await note(
             self.storage.audit,
             Act.EXECUTED if has_run else Act.ANSWERED_TOOL,
@@ -107,7 +109,7 @@ class Follower:
             at_ms=self.clock(),
             about=thread.thread_id,
             checkpoint=thread.checkpoint_id,
-            address=event.key.removesuffix("/r"),
+            address=address,
             tool=event.call.name,
             call=event.call.id,
             masks=Names(secret=event.secret, shown=event.shown),

@@ -73,3 +73,11 @@ def has_ended(approval: Approval) -> bool:
     """Whether it is known what became of the call, for good."""
     run = run_of(approval)
     return run is not None and run.state in ENDED
+
+
+def is_settled_doubt(approval: Approval) -> bool:
+    """Whether it was a call in doubt, and nothing runs by what became of that."""
+    if approval.kind is not Kind.DOUBT or approval.status is Status.PENDING:
+        return False
+    text = approval.decision.answer_json if approval.decision else ""
+    return not text or json.loads(text).get("choice") != "again"

@@ -26,7 +26,7 @@ from agents.core.observers import (
     WorkStarting,
 )
 from bot.core.audit import note_start
-from bot.core.runs.outcome import ENDED, Run, RunState, lets_run, run_of
+from bot.core.runs.outcome import ENDED, Run, RunState, is_settled_doubt, lets_run, run_of
 from bot.ports import Clock
 from bot.questions.base import question_of
 from bot.questions.form import ask_of
@@ -69,10 +69,12 @@ class _Watched:
     Attributes:
         approvals: By id.
         starting: By address, what puts on record in a moment that a call runs.
+        settled: Addresses of calls that were in doubt, and of which nothing runs any more.
     """
 
     approvals: dict[str, Approval] = field(default_factory=dict)
     starting: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    settled: frozenset[str] = frozenset()
 
     def at(self, address: str) -> list[Approval]:
         """Those that let run what stands at an address."""
@@ -109,8 +111,15 @@ class Witness:
         """
         if known is None:
             known = await self.approvals.of_turn(checkpoint_id)
+        known = list(known)
         found = {one.approval_id: one for one in known if lets_run(one)}
-        self._turns[checkpoint_id] = _Watched(found)
+        settled = frozenset(one.address for one in known if is_settled_doubt(one))
+        self._turns[checkpoint_id] = _Watched(found, settled=settled)
+
+    def is_settled(self, checkpoint_id: str, address: str) -> bool:
+        """Whether a call was in doubt, and has its result without running again."""
+        turn = self._turns.get(checkpoint_id)
+        return turn is not None and address in turn.settled
 
     def watched(self, checkpoint_id: str) -> list[Approval]:
         """Return the approvals followed in a turn, as on record: this process alone writes them."""
