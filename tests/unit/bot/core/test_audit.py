@@ -190,7 +190,7 @@ async def test_a_doubt_and_its_answer(storage: SqliteStorage) -> None:
     told = await story(storage, thread_id=THREAD_ID)
     assert [one.action for one in told] == [
         *("requested", "voted", "decided", "resumed", "started"),
-        *("doubted", "voted", "decided", "resumed", "executed"),
+        *("doubted", "voted", "decided", "resumed", "answered_tool"),
     ]
     asked, voted, answered = (
         one for one in told if one.approval_id == doubt.approval_id and one.actor_id
