@@ -131,7 +131,7 @@ async def test_a_reply_answers_then_a_card(page: Page, stage: Stage) -> None:
     await expect(pane).to_contain_text("Deploy payments 1.4.2 to production")
     await expect(page.locator('[data-action-id="countersign:answer"]')).to_have_count(0)
     await page.locator('[data-action-id="countersign:approve"]').click()
-    await expect(page.get_by_test_id("ephemeral")).to_contain_text("you asked for this")
+    await expect(page.get_by_test_id("ephemeral")).to_contain_text("approve your own request")
 
 
 async def test_stop_brings_the_button_to_its_writer(page: Page, stage: Stage) -> None:

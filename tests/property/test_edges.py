@@ -211,13 +211,13 @@ async def test_bodies_that_are_no_payloads(edge: Edge, data: st.DataObject) -> N
 
 # ---- organisations, shared channels, guests -----------------------------------------------------
 
-NOT_OURS = "only for people of this workspace"
+NOT_OURS = "Only people of this workspace"
 GRID = {"team": None, "enterprise": {"id": "E9GRID", "name": "Grid"}, "is_enterprise_install": True}
 CROWD = [
-    ("guest", GUS, TEAM, {}, "guests cannot do this"),
-    ("guest on grid", GUS, TEAM, GRID, "guests cannot do this"),
-    ("requester", ROSA, TEAM, {}, "you asked for this"),
-    ("requester on grid", ROSA, TEAM, GRID, "you asked for this"),
+    ("guest", GUS, TEAM, {}, "Guests can't decide here"),
+    ("guest on grid", GUS, TEAM, GRID, "Guests can't decide here"),
+    ("requester", ROSA, TEAM, {}, "approve your own request"),
+    ("requester on grid", ROSA, TEAM, GRID, "approve your own request"),
     ("shared channel", EVE, "T9OTHERCOR", {}, NOT_OURS),
     ("shared channel, with our team", EVE, TEAM, {}, NOT_OURS),
     ("shared channel on grid", EVE, "T9OTHERCOR", GRID, NOT_OURS),

@@ -66,7 +66,7 @@ async def test_the_ladder(stage: Stage) -> None:
     await stage.sandbox.until(lambda: mentions(stage) == [(0, 1), (1, 1)], timeout=15)
 
     await stage.click("Mia", card, APPROVE)
-    await stage.whispered("Mia", "not among")
+    await stage.whispered("Mia", "not an approver")
     await stage.click("Ben", card, APPROVE)
     await stage.said("1.4.2.*production")
     final = await stage.card(word="Approved")

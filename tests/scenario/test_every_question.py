@@ -143,7 +143,7 @@ async def test_choice_that_runs_a_call_is_for_approvers(opened: Open) -> None:
     async with opened("choose_place") as (stage, ts):
         card = await stage.card(word="Which environment?")
         await stage.click("Rosa", card, PICK_2)
-        await stage.whispered("Rosa", "somebody else has to decide")
+        await stage.whispered("Rosa", "Somebody else has to")
         await stage.say("Rosa", "2", thread_ts=ts)
         assert RAN == []
         await stage.click("Ada", card, PICK_2)
@@ -184,7 +184,7 @@ async def test_missing_arguments_of_an_approved_call_are_for_approvers(opened: O
         await stage.click("Ada", await stage.card(word=APPROVE), APPROVE)
         card = await stage.card(number=2, word="What is missing")
         await stage.click("Rosa", card, ANSWER)
-        await stage.whispered("Rosa", "somebody else")
+        await stage.whispered("Rosa", "Somebody else")
         await stage.click("Ben", card, ANSWER)
         await fill(stage, "Ben", {"argument_0": "2"})
         await stage.said("Booked")
@@ -327,7 +327,7 @@ async def test_graph_asks_for_a_verdict(opened: Open) -> None:
         await stage.say("Rosa", "yes", thread_ts=ts)
         await stage.whispered("Rosa", "buttons")
         await stage.click("Rosa", card, APPROVE)
-        await stage.whispered("Rosa", "somebody else")
+        await stage.whispered("Rosa", "Somebody else")
         await stage.click("Ada", card, APPROVE)
         await stage.said("You said")
         [answer] = RAN
@@ -393,7 +393,7 @@ async def test_policy_says_who_and_why(opened: Open) -> None:
         card = await stage.card(word="Why you are asked")
         assert "changes what customers see" in str(card)
         await stage.click("Ada", card, APPROVE)
-        await stage.whispered("Ada", "not among the people")
+        await stage.whispered("Ada", "not an approver")
         stage.clock.forward(minutes=31)
         await stage.tick()
         await stage.said("Done")

@@ -132,9 +132,9 @@ async def test_others_are_told_why_not(stage: Stage) -> None:
     await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
     card = await stage.card(word=APPROVE)
     await stage.click("Rosa", card, APPROVE)
-    await stage.whispered("Rosa", "you asked for this")
+    await stage.whispered("Rosa", "approve your own request")
     await stage.click("Gus", card, APPROVE)
-    await stage.whispered("Gus", "guests")
+    await stage.whispered("Gus", "Guests")
     assert APPROVE in buttons(stage.cards()[0])
 
 

@@ -40,10 +40,10 @@ EVE, MAX = "UEVE", "UMAX"
 """Eve is of another company; Max is not in the channel."""
 CROWD = (ADA, ADA, ADA, BEN, BEN, BEN, ROSA, GUS, EVE, MAX)
 TOLD = {
-    ROSA: "you asked for this",
-    GUS: "guests cannot do this",
-    EVE: "only for people of this workspace",
-    MAX: "you are not among the people who may decide this",
+    ROSA: "approve your own request",
+    GUS: "Guests can't decide here",
+    EVE: "Only people of this workspace",
+    MAX: "not an approver for this",
 }
 
 

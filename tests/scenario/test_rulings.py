@@ -92,7 +92,7 @@ async def test_f1_edit_into_another_rule_asks_its_people_on_the_same_card(opened
         assert len(stage.cards()) == 1
         assert EDIT not in buttons(card)
         await stage.click("Ada", card, APPROVE)
-        await stage.whispered("Ada", "not among the people who may decide")
+        await stage.whispered("Ada", "not an approver for this")
         assert RAN == []
         # Mia is told at once.
         await stage.said(stage.user("Mia"))
@@ -148,7 +148,7 @@ async def test_editors_can_be_excluded(opened: Open) -> None:
         await edit(stage, "Ada", await asked(stage), "7")
         card = await changed(stage, "Pay 7 EUR")
         await stage.click("Ada", card, APPROVE)
-        await stage.whispered("Ada", "you have edited this")
+        await stage.whispered("Ada", "You edited this")
         assert RAN == []
         await stage.click("Ben", card, APPROVE)
         await stage.said("All done")
@@ -161,7 +161,7 @@ async def test_f1_gate_inside_of_a_policy_asks_the_people_of_the_policy(opened: 
         card = await changed(stage, "Pay 500 EUR", number=2)
         assert RAN == []
         await stage.click("Ada", card, APPROVE)
-        await stage.whispered("Ada", "somebody else has to decide")
+        await stage.whispered("Ada", "Nothing was done")
         await stage.click("Mia", card, APPROVE)
         await stage.said("All done")
         assert RAN == [500]
@@ -184,7 +184,7 @@ async def test_f6_two_gates_need_two_people(opened: Open) -> None:
         await stage.click("Ada", await asked(stage), APPROVE)
         inner = await changed(stage, "Pay 5 EUR", number=2)
         await stage.click("Ada", inner, APPROVE)
-        await stage.whispered("Ada", "already agreed to this call")
+        await stage.whispered("Ada", "one person counts once")
         assert RAN == []
         await stage.click("Ben", inner, APPROVE)
         await stage.said("All done")

@@ -8,9 +8,11 @@ from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from bot.clock import milliseconds
+from bot.core.edits import Edits
 from bot.core.inbox import NO_TURN, Incoming
 from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError, UserFacingError
-from bot.questions.form import canonical, edited_digest
+from bot.ports import CheckedCall
+from bot.questions.form import canonical, edited_digest, in_order
 from storage.records import Approval, Decision, Kind, Status, Thread, Whisper
 from storage.sqlite import SqliteStorage
 from tests.property.worlds.bench import (
@@ -183,7 +185,14 @@ class History:
             async with asyncio.timeout(PATIENCE_S):
                 seen = await use.look(approval.approval_id, an_actor(who), shown=shown)
                 decision = self._decision(seen, who, choice)
-                decided = await use.decide(seen, decision)
+                if decision.arguments_json:
+                    edits = Edits(self.world.storage, use, process.office.rules, self.world.clock)
+                    call = CheckedCall(arguments=json.loads(decision.arguments_json))
+                    edited = await edits.edit(seen, call, None, actor=an_actor(who))
+                    assert isinstance(edited, Approval), edited
+                    decided = edited
+                else:
+                    decided = await use.decide(seen, decision)
         except TimeoutError:
             return  # they are told that nobody knows
         except UserFacingError as error:
@@ -233,7 +242,7 @@ class History:
             status, more = Status.REJECTED, {**more, "reason": f"no, {mark(who)}"}
         elif choice == "edit" and seen.tool == "pay":
             edited = {**json.loads(seen.arguments_json), "amount": amount_of(who)}
-            more = {"arguments_json": canonical(edited), "digest": edited_digest(seen, edited)}
+            more = {"arguments_json": in_order(edited), "digest": edited_digest(seen, edited)}
         elif choice == "answer":
             status, more = (
                 Status.ANSWERED,
