@@ -216,3 +216,12 @@ class Notices(Protocol):
             The `ts` of the message.
         """
         ...
+
+    async def alert(self, approval: Approval, *, to: str) -> None:
+        """Say that a call runs without those who should decide: who lets it run, and why.
+
+        Args:
+            approval: As decided.
+            to: Id of a channel, or of a user, who gets a direct message.
+        """
+        ...

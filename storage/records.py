@@ -159,6 +159,9 @@ class Decision:
     its tool; empty when nothing was changed, or the tool has no words for it."""
     preview: str = ""
     """The effect of that, in the words of the tool's author; empty as `title` is."""
+    emergency_json: str = ""
+    """The reasons of somebody who let it run without those who should decide: a JSON object with
+    `what` and `why_now`; empty in any other decision."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,7 @@ METHOD_SCOPES: Mapping[str, tuple[str, ...]] = {
     "chat.update": ("chat:write",),
     "conversations.info": ("channels:read", "groups:read", "im:read"),
     "conversations.members": ("channels:read", "groups:read", "im:read"),
+    "conversations.open": ("im:write",),
     "conversations.replies": ("channels:history", "groups:history", "im:history"),
     "usergroups.users.list": ("usergroups:read",),
     "users.info": ("users:read",),

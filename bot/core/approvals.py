@@ -15,6 +15,7 @@ from datetime import timedelta
 from bot.clock import milliseconds
 from bot.core.attendance.visits import Attendance
 from bot.core.audit import note_gone, note_opened, note_refusal, note_taken_back
+from bot.core.decisions.emergencies import Emergencies, Reasons
 from bot.core.decisions.unseen import Opened, guesses, has_opened, is_yes, with_opened
 from bot.core.decisions.votes import Votes
 from bot.core.decisions.withdrawals import Withdrawals
@@ -159,6 +160,39 @@ class Approvals:
                 )
             except RecordConflictError as error:
                 raise await self._why_lost(approval) from error
+
+    async def check_emergency(self, approval: Approval, actor: Actor) -> None:
+        """Refuse a person who may not let a call run without those who should decide.
+
+        Raises:
+            UserFacingError: With the reason.
+        """
+        async with self._noting(approval, actor):
+            self._check_pending(approval)
+            await self.emergencies.check(approval, actor)
+
+    async def break_glass(self, approval: Approval, actor: Actor, reasons: Reasons) -> Approval:
+        """Let a call run as it is shown, without those who should decide.
+
+        Args:
+            approval: As read by `find`.
+            actor: Who does.
+            reasons: What they say about it.
+
+        Returns:
+            The approval as decided. `follow_up` does the rest: those who should decide are told.
+
+        Raises:
+            UserFacingError: They may not, have not said enough, or somebody was first.
+        """
+        async with self._noting(approval, actor):
+            self._check_pending(approval)
+            return await self.emergencies.decide(approval, actor, reasons)
+
+    @property
+    def emergencies(self) -> Emergencies:
+        """The calls that run without those who should decide."""
+        return Emergencies(self.votes)
 
     async def take_back(self, approval_id: str, actor: Actor) -> Approval:
         """Remove a person's own vote, while others still have to decide.

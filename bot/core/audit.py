@@ -185,7 +185,24 @@ def request_entry(approval: Approval) -> AuditEntry:
 
 async def note_decision(store: AuditStore, approval: Approval, decision: Decision) -> None:
     """Put on record how an approval ended: by whom, and what exactly the decision covers."""
-    await store.append_all([*vote_entries(approval), decision_entry(approval, decision)])
+    emergency = [emergency_entry(approval, decision)] if decision.emergency_json else []
+    entries = [*vote_entries(approval), *emergency, decision_entry(approval, decision)]
+    await store.append_all(entries)
+
+
+def emergency_entry(approval: Approval, decision: Decision) -> AuditEntry:
+    """The entry that says that a call runs without those who should decide, and why."""
+    return entry_of(
+        Act.BROKE_GLASS,
+        key=f"{approval.approval_id}:{decision.at_ms}",
+        at_ms=decision.at_ms,
+        about=approval,
+        by=decision.by,
+        digest=decision.digest,
+        rule=approval.rule,
+        policy=approval.policy_file,
+        reasons=_parsed(decision.emergency_json),
+    )
 
 
 def decision_entry(approval: Approval, decision: Decision) -> AuditEntry:

@@ -71,6 +71,8 @@ def groups_of(ballot: Ballot, *, is_begun: bool = False, steps: int = 0) -> froz
 def is_allowed_by_rule(approval: Approval) -> bool:
     """Whether an edit made its call one that a rule allows: then nobody had to approve it."""
     is_ended = approval.status is Status.APPROVED and bool(approval.edited_by)
+    if approval.decision is not None and approval.decision.emergency_json:
+        return False
     return is_ended and bool(approval.terms_json) and not read_votes(approval.votes_json)
 
 

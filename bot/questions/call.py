@@ -24,6 +24,7 @@ from bot.layout.modals import (
     read_text,
     text_input,
 )
+from bot.people.glass import glass_of
 from bot.people.progress import wants_reason
 from bot.policy.granting import limits_of
 from bot.policy.terms import Terms, TermsError
@@ -156,6 +157,8 @@ class CallQuestion(InputsQuestion):
         """*Edit…*, where the arguments have a form."""
         if self.ask.schema is not None and not self.obstacle:
             yield self.button("Edit…", ActionId.EDIT)
+        if self._has_glass():
+            yield self.button("Emergency…", ActionId.OVERRIDE)
 
     def press(self, action: str) -> OpenModal | DecisionDraft:
         """Approve at once, or with a reason where the rule wants one; or open the edit's form."""
@@ -194,6 +197,13 @@ class CallQuestion(InputsQuestion):
         words = (self.yes_label, self.yes_label)
         blocks = [named(self.approval), block]
         return modal(self.approval, ActionId.APPROVE_MODAL, words, blocks)
+
+    def _has_glass(self) -> bool:
+        """Whether there are people who may let it run without those who should decide."""
+        try:
+            return glass_of(self.approval) is not None
+        except TermsError:
+            return False
 
     def _can_grant(self) -> bool:
         """Whether an approver may allow later calls, too."""

@@ -40,6 +40,7 @@ MOST_QUESTIONS = 10
 QUESTION = 4_000
 ANSWER = 2_000
 SHOWN = Budget(whole=2_400, value=700)
+EMERGENCY = "Emergency override"
 BUTTONS_ONLY = "Choose a button below."
 
 _WORDS = {
@@ -153,6 +154,8 @@ class DrawnQuestion(RecordQuestion):
     def outcome(self) -> str:
         """Name the status for people, as what it means for this kind."""
         status, decision = self.approval.status, self.approval.decision
+        if decision is not None and decision.emergency_json:
+            return EMERGENCY
         if status is Status.APPROVED and decision is not None and decision.arguments_json:
             return self.edited_label
         usual = _QUESTION_WORDS if self.approval.kind is Kind.QUESTION else _WORDS

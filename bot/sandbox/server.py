@@ -46,6 +46,7 @@ DEFAULT_SCOPES = frozenset(
         "groups:read",
         "im:history",
         "im:read",
+        "im:write",
         "usergroups:read",
         "users:read",
     }

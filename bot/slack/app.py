@@ -21,6 +21,7 @@ from bot.clock import steady_clock
 from bot.core.approvals import Approvals
 from bot.core.attendance.visits import Attendance
 from bot.core.catalog import Catalog
+from bot.core.decisions.emergencies import Alarm
 from bot.core.decisions.grants import Grants
 from bot.core.edits import Edits
 from bot.core.inbox import ThreadInbox
@@ -216,6 +217,7 @@ def build(
         return await catalog.judge(approval, arguments)
 
     cards = policy_of_cards(policy, judge)
+    notices = SlackNotices(notifier)
     attendance = Attendance(
         storage=storage,
         directory=directory,
@@ -225,6 +227,7 @@ def build(
         wake=waker,
         remind_after=rules.remind_after,
         policy=cards,
+        alarm=Alarm(lambda: approvals.votes, notices, tasks.spawn),
     )
     approvals = Approvals(
         storage=storage,
@@ -252,7 +255,7 @@ def build(
     )
     grants = Grants(
         storage=storage,
-        notices=SlackNotices(notifier),
+        notices=notices,
         clock=clock,
         votes=lambda: approvals.votes,
     )

@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from bot.layout.blocks import Card
+from bot.mrkdwn import is_person
 from bot.slack.calls import Putting
+from bot.slack.cards.emergency import alert_card
 from bot.slack.cards.grants import grant_card
 from storage.records import Approval, Grant
 
 GRANT_EVENT = "countersign_grant"
+ALERT_EVENT = "countersign_alert"
 
 
 class Poster(Protocol):
@@ -18,6 +21,10 @@ class Poster(Protocol):
 
     async def put(self, putting: Putting, card: Card) -> str:
         """Show one over the message at its `ts`, or post it; return the `ts`."""
+        ...
+
+    async def link(self, approval: Approval) -> str:
+        """The address of a card; empty when Slack does not tell it."""
         ...
 
 
@@ -42,3 +49,12 @@ class SlackNotices:
             ts=grant.card_ts,
         )
         return await self.poster.put(putting, card)
+
+    async def alert(self, approval: Approval, *, to: str) -> None:
+        """See `Notices`."""
+        card = alert_card(approval, link=await self.poster.link(approval))
+        mentions = () if is_person(to) else (to,)
+        putting = Putting(
+            event=ALERT_EVENT, record_id=approval.approval_id, channel_id=to, mentions=mentions
+        )
+        await self.poster.put(putting, card)

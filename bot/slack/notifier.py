@@ -22,6 +22,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.config.values import CHANNEL
 from bot.core.work import TEXT_PATIENCE, TURN_PATIENCE
 from bot.errors import DeliveryError
+from bot.mrkdwn import is_person
 from bot.people.access import approver_names, backup_names, decider_names
 from bot.ports import Began, Clock, Newest, Stream
 from bot.redaction.mask import mask_text
@@ -164,8 +165,12 @@ class SlackNotifier:
                 await self._call("chat.update", {**place, **shown})
                 return ts
         metadata = _metadata(putting.event, putting.record_id, mentions=putting.mentions)
+        channel_id = putting.channel_id
+        if is_person(channel_id):
+            opened = await self._ask("conversations.open", {"users": channel_id})
+            channel_id = str((opened.get("channel") or {}).get("id") or channel_id)
         posting: Arguments = {
-            "channel": putting.channel_id,
+            "channel": channel_id,
             **({"thread_ts": putting.thread_ts} if putting.thread_ts else {}),
             **shown,
             "unfurl_links": False,
@@ -212,6 +217,10 @@ class SlackNotifier:
             return ts
         event = REMINDER_EVENT if reminder else ESCALATION_EVENT
         return await self._find(approval, event, approval.approval_id)
+
+    async def link(self, approval: Approval) -> str:
+        """The address of a card; empty when Slack does not tell it."""
+        return await self._link(approval)
 
     async def _link(self, approval: Approval) -> str:
         """The address of the card; empty when Slack does not tell it."""

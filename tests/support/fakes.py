@@ -74,11 +74,13 @@ class FakeNotices:
     Attributes:
         grants: Standing grants as they are shown, by id.
         shown: Ids of grants, in the order in which they were drawn.
+        alerts: Whom an alert went to, and of which approval.
         is_down: Whether Slack takes nothing.
     """
 
     grants: dict[str, Grant] = field(default_factory=dict)
     shown: list[str] = field(default_factory=list)
+    alerts: list[tuple[str, str]] = field(default_factory=list)
     is_down: bool = False
 
     async def show_grant(
@@ -93,6 +95,11 @@ class FakeNotices:
         self.grants[grant.grant_id] = grant
         self.shown.append(grant.grant_id)
         return grant.card_ts or f"1900000000.{len(self.shown):06d}"
+
+    async def alert(self, approval: Approval, *, to: str) -> None:
+        if self.is_down:
+            raise DeliveryError("chat.postMessage", "fatal_error")
+        self.alerts.append((to, approval.approval_id))
 
 
 @dataclass

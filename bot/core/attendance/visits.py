@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
@@ -35,6 +35,10 @@ MOST_AT_ONCE = 500
 """The most cards drawn again when Slack lets the app in; the others follow by themselves."""
 _REMEMBERED = 1_000
 """Decisions of which this process knows that they are in the audit; others go in once more."""
+
+
+async def _nobody(_: Approval) -> None:
+    """There is nobody to be told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,7 @@ class Attendance:
         wake: Starts the work of a thread in this process, without waiting for it.
         remind_after: From one reminder to the next; doubled each time.
         policy: The policy in force.
+        alarm: Tells people that somebody let a call run without them.
     """
 
     storage: Storage
@@ -90,6 +95,7 @@ class Attendance:
     wake: Callable[[str], None]
     remind_after: timedelta
     policy: PolicyNow = field(default_factory=NoPolicy)
+    alarm: Callable[[Approval], Awaitable[None]] = _nobody
     _flights: dict[str, _Flight] = field(default_factory=dict)
     _noted: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
 
@@ -149,6 +155,8 @@ class Attendance:
         if decision is not None:
             await note_decision(self.storage.audit, approval, decision)
             self._noted[approval.approval_id] = decision.at_ms
+            if decision.emergency_json:
+                await self.alarm(approval)
         await self.storage.threads.wake(approval.thread_id, now_ms=self.clock())
         self.wake(approval.thread_id)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from weakref import WeakValueDictionary
 
 from agents.core.address import Address
-from bot.core.audit import Act, entry_of, note, note_refusal
+from bot.core.audit import Act, entry_of, note, note_decision, note_refusal
 from bot.core.decisions.votes import Votes
 from bot.errors import DeliveryError, UnknownApprovalError, UserFacingError
 from bot.people.requesters import is_requester
@@ -73,6 +73,7 @@ class Grants:
             return f"it is {BEYOND}"
         grant = a_grant(approval, limits.vary, allowance)
         if await self.storage.grants.add(grant):
+            await note_decision(self.storage.audit, approval, decision)  # in their order
             await self.storage.audit.append(granted_entry(grant, approval))
         return await self.storage.grants.get(grant.grant_id)
 

@@ -16,6 +16,7 @@ from bot.errors import (
     UserFacingError,
 )
 from bot.people.census import PATIENCE_S, Census
+from bot.people.glass import has_lost_glass
 from bot.people.in_force import PolicyNow
 from bot.people.meanwhile import read_claim
 from bot.people.terms_of import ballot_of, groups_of
@@ -220,6 +221,9 @@ class Votes:
         Raises:
             DirectoryError: It could not be looked up.
         """
+        decision = approval.decision
+        if decision is not None and decision.emergency_json:
+            return await has_lost_glass(self.census, approval, decision.by)
         ballot = _decided(approval)
         people = _voters(ballot)
         groups = groups_of(ballot, is_begun=True)

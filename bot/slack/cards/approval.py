@@ -44,6 +44,7 @@ from bot.redaction.call import mask_call
 from bot.redaction.mask import REDACTED
 from bot.slack.cards.anew import anew, changes, edit_line, wrote_since
 from bot.slack.cards.buttons import choices
+from bot.slack.cards.emergency import why_emergency
 from bot.slack.cards.progress import progress, spoken_progress
 from bot.slack.cards.ran import ran
 from storage.records import Approval, Kind, Status
@@ -75,6 +76,7 @@ def approval_card(question: DrawnQuestion, *, approvers_text: str) -> Card:
     words = question.outcome()
     answer = question.answered()
     blocks = [*outcome(approval, approval.decision, words), *edit_line(approval)]
+    blocks += why_emergency(approval)
     blocks += _changes(approval)
     blocks += [rich(*answer.elements)] if answer.elements else []
     run = ran(approval)

@@ -22,6 +22,7 @@ from agents.models import Turn
 from agents.tools.base import Tool
 from bot.core.approvals import Approvals
 from bot.core.attendance.visits import Attendance
+from bot.core.decisions.emergencies import Alarm
 from bot.core.decisions.grants import Grants
 from bot.core.edits import Edits
 from bot.core.inbox import Incoming, ThreadInbox
@@ -181,6 +182,7 @@ class Office:
             wake=lambda thread_id: self.queue.spawn(self.threads.work(thread_id)),
             remind_after=self.rules.remind_after,
             policy=self.cards,
+            alarm=Alarm(lambda: self.approvals.votes, self.notices, self.queue.spawn),
         )
 
     @cached_property

@@ -1,0 +1,80 @@
+"""Break-glass: who may let a call run without those who should decide, as people are now (6.4)."""
+
+from __future__ import annotations
+
+from bot.errors import DirectoryError
+from bot.people.census import Census
+from bot.people.terms_of import ballot_of, groups_of, terms_of
+from bot.policy.ballot import Ballot
+from bot.policy.refusals import RefusalCode
+from bot.policy.standing import EDITORS, Rights, Standing
+from bot.policy.terms import BreakGlass, Terms
+from bot.ports import Actor
+from storage.records import Approval, Kind
+
+
+def glass_of(approval: Approval) -> BreakGlass | None:
+    """Who may do so, by the frozen terms; None for nobody.
+
+    Raises:
+        TermsError: They cannot be read.
+    """
+    if approval.kind is not Kind.APPROVAL or not approval.terms_json:
+        return None
+    terms = terms_of(approval)
+    return None if terms.always_ask else terms.break_glass
+
+
+async def why_not_break(census: Census, approval: Approval, actor: Actor) -> RefusalCode | None:
+    """Why somebody may not; None when they may. Whoever asked for the call may, too.
+
+    Raises:
+        DirectoryError: It could not be looked up.
+    """
+    glass, terms = glass_of(approval), terms_of(approval)
+    groups = glass.groups if glass is not None else ()
+    standing = await census.take(approval, terms, people=[actor], groups=groups)
+    problem = standing.people.get(actor.user_id)
+    if problem is not None:
+        return RefusalCode(problem.value)
+    is_among = standing.is_among(groups, actor.user_id)
+    if actor.user_id not in standing.people or is_among is None:
+        raise DirectoryError("an emergency")
+    return _bar(terms, standing, actor.user_id) if is_among else RefusalCode.NOT_APPROVER
+
+
+async def has_lost_glass(census: Census, approval: Approval, user_id: str) -> bool:
+    """Whether somebody who let a call run so may not do that any more.
+
+    Raises:
+        DirectoryError: It could not be looked up.
+    """
+    return await why_not_break(census, approval, Actor(user_id=user_id, team_id="")) is not None
+
+
+async def left_out(census: Census, approval: Approval, by: str) -> frozenset[str]:
+    """Everybody else who could have decided, as far as that can be looked up."""
+    ballot = ballot_of(approval)
+    names = groups_of(ballot)
+    standing = await census.take(approval, ballot.terms, people=(), groups=names)
+    rights = Rights(ballot.terms, standing)
+    people = {
+        one for name in _deciding(ballot, rights) for one in standing.members.get(name, frozenset())
+    }
+    return frozenset(one for one in people - {by} if not rights.bars(one))
+
+
+def _deciding(ballot: Ballot, rights: Rights) -> set[str]:
+    return {
+        name
+        for stage in ballot.stages
+        for one in stage.approve
+        for name in rights.groups(one, ballot.steps)
+    }
+
+
+def _bar(terms: Terms, standing: Standing, user_id: str) -> RefusalCode | None:
+    """Why the run would take nothing from them: their part in this call is another one."""
+    if EDITORS in terms.exclude and user_id in standing.editors:
+        return RefusalCode.OWN_EDIT
+    return RefusalCode.USED_UP if user_id in standing.counted else None

@@ -1,0 +1,107 @@
+"""Break-glass in Slack: the form, the alert to who was left out, and the card's words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from bot.core.decisions.emergencies import LEAST_REASON, Reasons
+from bot.layout.action_ids import ActionId
+from bot.layout.blocks import Block, Card, line, literal, plain, quote, rich, section
+from bot.layout.modals import (
+    MOST_REASON,
+    Values,
+    modal,
+    named,
+    read_state,
+    read_text,
+    text_input,
+)
+from bot.layout.parts import spoken_title, title_of
+from bot.layout.text import clip
+from bot.mrkdwn import mention
+from bot.policy.terms import BreakGlass
+from bot.redaction.mask import mask_text
+from storage.records import Approval
+
+WHAT, WHY_NOW, SURE = "what", "why_now", "sure"
+_YES = "yes"
+_TITLE = 300
+_LABELS = {WHAT: "What is wrong", WHY_NOW: "Why it cannot wait"}
+
+
+def override_modal(approval: Approval, glass: BreakGlass) -> Block:
+    """Ask why it runs without those who should decide, and say who hears of it."""
+    words = (
+        ":rotating_light: *This runs at once, as it is shown, without those who should decide.* "
+        f"<#{glass.alert}> and everybody who could have decided will be told at once, with your "
+        "name and what you write here."
+    )
+    hint = f"At least {LEAST_REASON} characters."
+    box: Block = {
+        "type": "input",
+        "block_id": SURE,
+        "label": plain("Are you sure?"),
+        "element": {
+            "type": "checkboxes",
+            "action_id": str(ActionId.VALUE),
+            "options": [{"text": plain("This is an emergency: run it now"), "value": _YES}],
+        },
+    }
+    blocks = [
+        named(approval),
+        section(words),
+        text_input(WHAT, f"{_LABELS[WHAT]}?", MOST_REASON, hint=hint, optional=False),
+        text_input(WHY_NOW, f"{_LABELS[WHY_NOW]}?", MOST_REASON, hint=hint, optional=False),
+        box,
+    ]
+    return modal(approval, ActionId.OVERRIDE_MODAL, ("Emergency override", "Run it now"), blocks)
+
+
+def read_reasons(values: Values) -> Reasons:
+    """Read the form; what was not sent is empty."""
+    ticked = read_state(values, SURE).get("selected_options")
+    chosen = [one.get("value") for one in ticked] if isinstance(ticked, list) else []
+    return Reasons(
+        what=read_text(values, WHAT), why_now=read_text(values, WHY_NOW), is_sure=_YES in chosen
+    )
+
+
+def alert_card(approval: Approval, *, link: str) -> Card:
+    """Say that a call runs without those who are told this.
+
+    Args:
+        approval: As decided.
+        link: Address of the card; empty when it is not known.
+    """
+    decision = approval.decision
+    who = mention(decision.by if decision is not None else "")
+    place = f"<{link}|Open the card>" if link else f"It stands in <#{approval.channel_id}>"
+    words = (
+        f":rotating_light: *Critical: {who} runs this as an emergency, without those who should "
+        f"decide.* {place}."
+    )
+    title = rich(line(literal(clip(title_of(approval), _TITLE), "bold")))
+    spoken = f"Emergency override by {who}: {spoken_title(approval)}."
+    return Card(text=spoken, blocks=[section(words), title, *why_emergency(approval)])
+
+
+def why_emergency(approval: Approval) -> list[Block]:
+    """The reasons of somebody who broke the glass, word for word; nothing for other decisions."""
+    decision = approval.decision
+    if decision is None or not decision.emergency_json:
+        return []
+    texts = _texts(decision.emergency_json)
+    parts: list[Block] = [line(literal("Risk: critical", "bold"))]
+    for name, label in _LABELS.items():
+        text = mask_text(texts.get(name, ""))
+        parts += [line(literal(label, "bold")), quote(literal(text or "…"))]
+    return [rich(*parts)]
+
+
+def _texts(text: str) -> Mapping[str, str]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}
