@@ -11,7 +11,7 @@ from bot.commands.rehearsal.cases import Case, Difference
 from bot.commands.rehearsal.known import (
     BOT,
     WorldLookups,
-    members_at,
+    members_of,
     policy_world,
     question_of,
     rulings_of,
@@ -77,11 +77,13 @@ async def _check(case: Case) -> list[Difference]:
 async def _explain(case: Case) -> list[Difference]:
     call = case.data["call"]
     question = question_of(case.world, call)
-    members = members_at(case.world, case.start_ms)
     rulebook = Rulebook(PolicyFile.model_validate(case.policy))
-    judged = await rulebook.judge(question, members, rulings_of(call.get("code", ())))
+    judged = await rulebook.judge(
+        question, members_of(case.world), rulings_of(call.get("code", ()))
+    )
     found = _picture(judged)
     if isinstance(judged.ruling, Terms):
+        members = members_of(case.world, case.start_ms)
         known = {name: await members(one) for name, one in judged.ruling.groups.items()}
         groups = {name: people for name, people in known.items() if people is not None}
         found["undecidable"] = shortage_of(judged, question.requesters, groups)

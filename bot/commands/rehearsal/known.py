@@ -77,18 +77,28 @@ def rulings_of(code: Sequence[Data]) -> list[Ruling]:
     ]
 
 
-def members_at(world: World, at_ms: int) -> Callable[[Group], Awaitable[frozenset[str] | None]]:
-    """Looks up members of groups, as they are at a time."""
+def members_of(
+    world: World, at_ms: int | None = None
+) -> Callable[[Group], Awaitable[frozenset[str] | None]]:
+    """Looks up members of groups.
+
+    Args:
+        world: Of the case.
+        at_ms: The time of the click, at which somebody is on duty. None for conditions on
+            requesters: when a call is judged, a rotation is as unknown as `here` is.
+    """
 
     async def members(group: Group) -> frozenset[str] | None:
+        if group.here or (group.rotation and at_ms is None):
+            return None
         found = set(group.users)
         for name in group.usergroups:
             found |= set(world.usergroups[name])
         for name in group.channels:
             found |= _members(world, name)
-        if group.rotation and (user := on_duty(group.rotation, at_ms)):
+        if group.rotation and at_ms is not None and (user := on_duty(group.rotation, at_ms)):
             found.add(user)
-        return None if group.here else frozenset(found)
+        return frozenset(found)
 
     return members
 
