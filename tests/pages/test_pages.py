@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 FOLDERS = "agents|benchmarks|bot|deploy|docs|storage|tests"
 PAGES = [
     page
@@ -68,9 +68,9 @@ def test_the_methods_that_pages_name_are_there() -> None:
 
 
 def test_what_is_looked_for_in_pages_is_found() -> None:
-    text = "`bot/main.py`, `tests/test_pages.py::test_x` `test_way.py` `bot/slack/cards/`"
+    text = "`bot/main.py`, `tests/pages/test_pages.py::test_x` `test_way.py` `bot/slack/cards/`"
     found = [name for name, _ in PATH.findall(text)]
-    assert found == ["bot/main.py", "tests/test_pages.py", "test_way.py", "bot/slack/cards/"]
+    assert found == ["bot/main.py", "tests/pages/test_pages.py", "test_way.py", "bot/slack/cards/"]
     assert METHOD.findall("`Turns.step` and `Turns.step(work)`") == [("Turns", "step")] * 2
     assert files_of("bot/nothing.py") == files_of("test_nothing.py") == []
 

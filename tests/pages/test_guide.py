@@ -26,7 +26,7 @@ import pytest
 import agents
 from agents import AgentError
 
-PAGE = Path(__file__).parents[1] / "docs" / "runtime.md"
+PAGE = Path(__file__).parents[2] / "docs" / "runtime.md"
 LONGEST = 25
 """How many lines a block may have: more than that, nobody follows."""
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -10,7 +10,7 @@ from agents import Runner, ScriptedModel, user_message
 from agents.models import call, say
 from bot.config.agents import load_agents
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 
 
