@@ -157,6 +157,23 @@ class Notifier(Protocol):
         """Ask the backup people in the thread; each is mentioned once. See `remind`."""
         ...
 
+    async def ask_back(
+        self, approval: Approval, *, key: str, by: str, text: str, mentions: Sequence[str]
+    ) -> str:
+        """Ask in the thread what somebody wants to know of the requesters.
+
+        Args:
+            approval: What it is about.
+            key: The name of the question; one that an earlier try posted is searched by it.
+            by: Slack user id of who asks.
+            text: The question.
+            mentions: Slack user ids of the requesters.
+
+        Returns:
+            The `ts` of the message.
+        """
+        ...
+
     async def take_back(self, approval: Approval, *, reminder: bool) -> None:
         """Remove the reminder, or the message to backup people; nothing when it is gone."""
         ...

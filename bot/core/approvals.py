@@ -83,7 +83,7 @@ class Approvals:
             approval = await self.storage.approvals.get(approval_id)
         except RecordNotFoundError as error:
             raise UnknownApprovalError from error
-        async with self._noting(approval, actor):
+        async with self.noting(approval, actor):
             self._check_pending(approval)
             if not shown or not approval.digest.startswith(shown):
                 raise OutdatedCardError(approval_id)
@@ -107,7 +107,7 @@ class Approvals:
             NotApproverError: This person may not decide it.
             DirectoryError: Who they are could not be looked up.
         """
-        async with self._noting(approval, actor):
+        async with self.noting(approval, actor):
             if approval.kind is Kind.QUESTION:
                 await self.access.check_decider(approval, actor)
             else:
@@ -120,7 +120,7 @@ class Approvals:
             NotApproverError: This person may not edit it.
             DirectoryError: Who they are could not be looked up.
         """
-        async with self._noting(approval, actor):
+        async with self.noting(approval, actor):
             self._check_pending(approval)
             await self.votes.check_editor(approval, actor)
 
@@ -148,7 +148,7 @@ class Approvals:
             DirectoryError: It could not be looked up whether it counts.
         """
         actor = actor or Actor(user_id=decision.by, team_id="")
-        async with self._noting(approval, actor):
+        async with self.noting(approval, actor):
             check_decision(approval, decision)
             if approval.kind is not Kind.QUESTION:
                 return await self.votes.cast(approval, decision, actor)
@@ -167,7 +167,7 @@ class Approvals:
         Raises:
             UserFacingError: With the reason.
         """
-        async with self._noting(approval, actor):
+        async with self.noting(approval, actor):
             self._check_pending(approval)
             await self.emergencies.check(approval, actor)
 
@@ -185,7 +185,7 @@ class Approvals:
         Raises:
             UserFacingError: They may not, have not said enough, or somebody was first.
         """
-        async with self._noting(approval, actor):
+        async with self.noting(approval, actor):
             self._check_pending(approval)
             return await self.emergencies.decide(approval, actor, reasons)
 
@@ -207,7 +207,7 @@ class Approvals:
             approval = await self.storage.approvals.get(approval_id)
         except RecordNotFoundError as error:
             raise UnknownApprovalError from error
-        async with self._noting(approval, actor):
+        async with self.noting(approval, actor):
             stored, vote = await self.votes.take_back(approval, actor)
         await note_taken_back(self.storage.audit, stored, self.clock(), vote=vote)
         return stored
@@ -228,7 +228,7 @@ class Approvals:
             OutdatedCardError: The record has changed since it was read.
             NotSeenError: The editor has not opened what the card does not show.
         """
-        async with self._noting(approval, actor):
+        async with self.noting(approval, actor):
             self._check_seen(approval, actor.user_id)
             try:
                 return await self.storage.approvals.rebind(
@@ -258,7 +258,7 @@ class Approvals:
         )
 
     @asynccontextmanager
-    async def _noting(self, approval: Approval, actor: Actor) -> AsyncIterator[None]:
+    async def noting(self, approval: Approval, actor: Actor) -> AsyncIterator[None]:
         """Put a refusal on record; what a rule denies by now is over with it (2.11)."""
         try:
             yield
@@ -294,7 +294,7 @@ class Approvals:
         Raises:
             NotSeenError: They have not, or something else.
         """
-        async with self._noting(approval, Actor(user_id=user_id, team_id="")):
+        async with self.noting(approval, Actor(user_id=user_id, team_id="")):
             self._check_seen(approval, user_id)
 
     def _check_seen(self, approval: Approval, user_id: str) -> None:

@@ -384,6 +384,48 @@ async def note_taken_back(
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """The content of an act beside a vote.
+
+    Attributes:
+        until_ms: Until when it holds; None where there is no such time.
+        question: What was asked back.
+        reply: What a requester answered.
+    """
+
+    until_ms: int | None = None
+    question: str = ""
+    reply: str = ""
+
+
+async def note_beside(
+    store: AuditStore, act: Act, approval: Approval, at_ms: int, *, by: str, beside: Beside
+) -> None:
+    """Put on record what somebody did without voting: a claim, a snooze, a question, an answer.
+
+    Args:
+        store: The audit.
+        act: What.
+        approval: As it is with it.
+        at_ms: When.
+        by: Who.
+        beside: What there is to say of it.
+    """
+    await note(
+        store,
+        act,
+        key=f"{approval.approval_id}:{by}:{approval.revision}",
+        at_ms=at_ms,
+        about=approval,
+        by=by,
+        digest=approval.digest,
+        until_ms="" if beside.until_ms is None else beside.until_ms,
+        question=beside.question,
+        reply=beside.reply,
+    )
+
+
 async def note_edit(store: AuditStore, before: Approval, after: Approval, at_ms: int) -> None:
     """Put on record that a call was changed while it waits, and who is asked about it from then."""
     await note(

@@ -11,6 +11,7 @@ from decimal import Decimal, InvalidOperation
 
 from bot.core.approvals import Approvals
 from bot.core.audit import Act, note
+from bot.core.decisions.answers import BackAnswers
 from bot.core.decisions.withdrawals import looks_like_withdrawal
 from bot.core.outbox import Outbox
 from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError
@@ -34,6 +35,10 @@ _BEGUN = (
 )
 _NOTED_ONLY = "Noted. The agent reads it as soon as the open approval is decided."
 _NOTED = f"{_NOTED_ONLY} To stop or change the request now, press *Withdraw…* here."
+
+_ANSWERED = (
+    "Your answer stands on the card. The agent has not read it: to tell it something, mention me."
+)
 
 _MOST = 50
 """New messages that are looked at in one go."""
@@ -128,6 +133,8 @@ class ThreadInbox:
             await self._refuse_reply(incoming, words, told, withdraw=offered)
             await self._show_words(incoming, words, own)
             return None
+        if pending and not asks and await self._answers_back(incoming, words, pending):
+            return None
         if not self._is_for_agent(incoming, thread, has_question=asks):
             return None
         now = self.clock()
@@ -139,14 +146,37 @@ class ThreadInbox:
             await self._send_ephemeral(incoming, told, withdraw=offered)
         return thread.thread_id
 
+    async def _answers_back(
+        self, incoming: Incoming, words: str, waiting: Sequence[Approval]
+    ) -> bool:
+        """Take a requester's reply as the answer to what somebody asked back about a card.
+
+        Who names the bot speaks to the agent, as ever. The agent does not get such an answer.
+        """
+        if incoming.is_mention and not incoming.is_direct:
+            return False
+        kept = await BackAnswers(self.storage, self.clock).take(
+            waiting,
+            by=incoming.user_id,
+            text=words,
+            ts=incoming.ts,
+            at_ms=written_at(incoming, self.clock),
+        )
+        if kept is None:
+            return False
+        message = self._message(
+            incoming, words, self.clock(), status=MessageStatus.TAKEN, turn=NO_TURN
+        )
+        await self.storage.inbox.add(message)
+        self.outbox.spawn(self.approvals.attendance.attend(kept.approval_id))
+        await self._send_ephemeral(incoming, _ANSWERED)
+        return True
+
     async def _show_words(
         self, incoming: Incoming, words: str, waiting: Sequence[Approval]
     ) -> None:
         """Put what one who asked writes on the cards that wait: whoever decides reads it first."""
-        try:
-            at_ms = int(Decimal(incoming.ts) * 1_000)
-        except (InvalidOperation, ValueError, OverflowError):
-            at_ms = self.clock()
+        at_ms = written_at(incoming, self.clock)
         for approval in waiting:
             if await self.approvals.withdrawals.add_words(
                 approval, by=incoming.user_id, text=words, at_ms=at_ms
@@ -334,6 +364,14 @@ class ThreadInbox:
             status=status,
             turn=turn,
         )
+
+
+def written_at(incoming: Incoming, clock: Clock) -> int:
+    """When a message was written: its id says it; now, where that makes no sense."""
+    try:
+        return int(Decimal(incoming.ts) * 1_000)
+    except (InvalidOperation, ValueError, OverflowError):
+        return clock()
 
 
 def looks_like_decision(text: str) -> bool:

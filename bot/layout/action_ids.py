@@ -49,6 +49,14 @@ class ActionId(StrEnum):
     """Breaks the glass: opens a form."""
     BATCH = "countersign:batch"
     """Approves several cards at once: opens a form."""
+    CLAIM = "countersign:claim"
+    LET_GO = "countersign:let_go"
+    SNOOZE = "countersign:snooze"
+    ASK_BACK = "countersign:ask_back"
+    NOTE = "countersign:note"
+    """Approves with a note: opens a form."""
+    MORE = "countersign:more"
+    """The menu of all that has no button of its own; its options carry action ids."""
     PICK_1 = "countersign:pick_1"
     PICK_2 = "countersign:pick_2"
     PICK_3 = "countersign:pick_3"
@@ -67,11 +75,23 @@ class ActionId(StrEnum):
     GRANT_MODAL = "countersign:grant_modal"
     OVERRIDE_MODAL = "countersign:override_modal"
     BATCH_MODAL = "countersign:batch_modal"
+    SNOOZE_MODAL = "countersign:snooze_modal"
+    ASK_BACK_MODAL = "countersign:ask_back_modal"
     NOTICE_MODAL = "countersign:notice_modal"
 
 
 PICKS = (ActionId.PICK_1, ActionId.PICK_2, ActionId.PICK_3, ActionId.PICK_4)
 """Buttons of a card that choose the option of that number, from 1."""
+
+
+IN_MENU = (
+    ActionId.NOTE,
+    ActionId.ASK_BACK,
+    ActionId.CLAIM,
+    ActionId.LET_GO,
+    ActionId.SNOOZE,
+)
+"""Actions that stand in the menu of a card."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +119,31 @@ def encode(approval_id: str, digest: str) -> str:
     if not _APPROVAL_ID.fullmatch(approval_id) or not _DIGEST.fullmatch(digest):
         raise ValueError("the approval id or the digest is malformed")
     return f"{approval_id}.{digest[:SHOWN_LENGTH]}"
+
+
+def encode_option(action: ActionId, approval_id: str, digest: str) -> str:
+    """Make the value of an option of the menu.
+
+    Raises:
+        ValueError: See `encode`.
+
+    Source:
+        https://docs.slack.dev/reference/block-kit/composition-objects/option-object (value ≤ 150)
+    """
+    return f"{action}={encode(approval_id, digest)}"
+
+
+def decode_option(value: object) -> tuple[ActionId, Reference]:
+    """Read the value of an option of the menu.
+
+    Raises:
+        InvalidInputError: It is anything but what `encode_option` makes.
+    """
+    name, _, rest = value.partition("=") if isinstance(value, str) else ("", "", "")
+    for action in IN_MENU:
+        if name == action:
+            return action, decode(rest)
+    raise InvalidInputError("this menu")
 
 
 def decode(value: object) -> Reference:

@@ -9,6 +9,7 @@ Source:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,3 +113,12 @@ def button(label: str, action: str, value: str, *, of: str, style: str = "") -> 
     if style:
         made["style"] = style
     return made
+
+
+def menu(action: str, options: Sequence[tuple[str, str]]) -> Block:
+    """The three dots with further choices: each its label and its value; at most five."""
+    return {
+        "type": "overflow",
+        "action_id": str(action),
+        "options": [{"text": plain(label), "value": value} for label, value in options],
+    }

@@ -16,13 +16,10 @@ from bot.layout.arguments import read_object, same
 from bot.layout.blocks import Block
 from bot.layout.forms.parse import read_edit_form
 from bot.layout.modals import (
-    MOST_REASON,
     Errors,
     Values,
     modal,
     named,
-    read_text,
-    text_input,
 )
 from bot.people.glass import glass_of
 from bot.people.progress import wants_reason
@@ -30,9 +27,10 @@ from bot.policy.granting import limits_of
 from bot.policy.terms import Terms, TermsError
 from bot.ports import CheckedCall
 from bot.questions.base import Brief, as_object
-from bot.questions.drawing import REASON, DecisionDraft, OpenModal, Proposal, questions_of, register
+from bot.questions.drawing import DecisionDraft, OpenModal, Proposal, questions_of, register
 from bot.questions.form import AnswerForm, Form
 from bot.questions.inputs import InputsQuestion
+from bot.questions.reasons import confirmed, read_reason, reason_inputs
 from bot.questions.values import VERDICT, value_brief
 from storage.records import Decision, Kind, Status
 
@@ -144,10 +142,22 @@ class CallQuestion(InputsQuestion):
         return "\n".join(questions_of(self.approval))
 
     def yes(self) -> Iterator[Block]:
-        """*Approve*; and where the rule lets one allow later calls, too, that."""
-        yield self.button(self.yes_label, ActionId.APPROVE, "primary")
+        """*Approve*, with a form or a dialog where the rule wants one; and allow later calls."""
+        if wants_reason(self.approval, rejects=False):
+            yield self.button(f"{self.yes_label}…", ActionId.APPROVE, "primary")
+        else:
+            plain = self.button(self.yes_label, ActionId.APPROVE, "primary")
+            yield confirmed(plain, self.approval)
         if self._can_grant():
             yield self.button("Approve and allow…", ActionId.GRANT)
+
+    def takes_note(self) -> bool:
+        """It can, where none is asked for anyway."""
+        return not wants_reason(self.approval, rejects=False)
+
+    def yes_words(self) -> str:
+        """As its button."""
+        return self.yes_label
 
     def no(self) -> Iterator[Block]:
         """*Reject…*."""
@@ -166,6 +176,8 @@ class CallQuestion(InputsQuestion):
             if wants_reason(self.approval, rejects=False):
                 return OpenModal(view=self._approve_modal(), is_yes=True)
             return self.draft()
+        if action == ActionId.NOTE:
+            return OpenModal(view=self._approve_modal(), is_yes=True)
         if action == ActionId.EDIT:
             about = named(self.approval)
             return OpenModal(
@@ -176,7 +188,7 @@ class CallQuestion(InputsQuestion):
     def submit(self, modal_id: str, values: Values) -> DecisionDraft | Proposal | Errors:
         """Read the edit: all arguments, also those that have no input; or the reason of a yes."""
         if modal_id == ActionId.APPROVE_MODAL:
-            return self.draft(reason=read_text(values, REASON))
+            return self.draft(reason=read_reason(self.approval, values))
         if modal_id != ActionId.EDIT_MODAL:
             return super().submit(modal_id, values)
         if self.ask.schema is None or read_object(self.approval.arguments_json) is None:
@@ -193,9 +205,9 @@ class CallQuestion(InputsQuestion):
         return self.draft() if same(call.arguments, self.arguments) else None
 
     def _approve_modal(self) -> Block:
-        block = text_input(REASON, "Why is this fine?", MOST_REASON, optional=False)
+        inputs = reason_inputs(self.approval, "Why is this fine?", rejects=False)
         words = (self.yes_label, self.yes_label)
-        blocks = [named(self.approval), block]
+        blocks = [named(self.approval), *inputs]
         return modal(self.approval, ActionId.APPROVE_MODAL, words, blocks)
 
     def _has_glass(self) -> bool:

@@ -18,6 +18,7 @@ from bot.mrkdwn import utc
 from bot.questions.base import Brief, as_object
 from bot.questions.drawing import DecisionDraft, DrawnQuestion, OpenModal, Proposal, register
 from bot.questions.form import AnswerForm, Form, canonical
+from bot.questions.reasons import confirmed
 from storage.records import Decision, Kind, Status
 
 RESULT = "result"
@@ -122,7 +123,7 @@ class DoubtQuestion(DrawnQuestion):
     def yes(self) -> Iterator[Block]:
         """*It ran…* and *Run again*."""
         yield self.button("It ran…", ActionId.RAN)
-        yield self.button("Run again", ActionId.AGAIN, "danger")
+        yield confirmed(self.button("Run again", ActionId.AGAIN, "danger"), self.approval)
 
     def no(self) -> Iterator[Block]:
         """*Give up*."""

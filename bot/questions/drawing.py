@@ -16,25 +16,20 @@ from bot.layout.action_ids import ActionId, encode
 from bot.layout.arguments import Budget, Listed, list_arguments, read_object
 from bot.layout.blocks import Block, button, line, literal, quote
 from bot.layout.modals import (
-    MOST_REASON,
     Errors,
     Values,
     modal,
     named,
-    read_text,
-    text_input,
 )
 from bot.layout.parts import title_of
 from bot.layout.text import more, show
-from bot.people.progress import wants_reason
 from bot.ports import CheckedCall
 from bot.questions.base import RecordQuestion, add_kind, question_of
+from bot.questions.reasons import read_reason, reason_inputs
 from bot.redaction.call import Words
 from bot.redaction.mask import mask_text
 from storage.records import Approval, Decision, Kind, Status
 
-REASON = "reason"
-"""Block id of the reason of a no."""
 MOST_QUESTIONS = 10
 """More are in Details; the agent's own tool allows fewer."""
 QUESTION = 4_000
@@ -215,6 +210,14 @@ class DrawnQuestion(RecordQuestion):
         """The refusal, on its button and its modal."""
         return "Reject"
 
+    def takes_note(self) -> bool:
+        """Whether a yes can have a note."""
+        return False
+
+    def yes_words(self) -> str:
+        """A yes, as its button says it."""
+        return "Approve"
+
     def can_withdraw(self) -> bool:
         """Whether the card has a button that takes it back: a no of who asked does the same."""
         return True
@@ -251,7 +254,7 @@ class DrawnQuestion(RecordQuestion):
         """
         if modal_id != ActionId.REJECT_MODAL:
             raise InvalidInputError("this form")
-        return self.draft(status=self.no_status(), reason=read_text(values, REASON))
+        return self.draft(status=self.no_status(), reason=read_reason(self.approval, values))
 
     def settle(self, proposal: Proposal, call: CheckedCall) -> DecisionDraft | None:  # noqa: ARG002
         """Make a decision of a proposal that the tool takes.
@@ -334,10 +337,9 @@ class DrawnQuestion(RecordQuestion):
 
     def _reject_modal(self) -> Block:
         hint = "The agent is told this, word for word, and so is the thread."
-        is_optional = not wants_reason(self.approval, rejects=True)
-        block = text_input(REASON, "Why?", MOST_REASON, hint=hint, optional=is_optional)
+        inputs = reason_inputs(self.approval, "Why?", rejects=True, hint=hint)
         words = self.reject_words()
-        blocks = [named(self.approval), block]
+        blocks = [named(self.approval), *inputs]
         return modal(self.approval, ActionId.REJECT_MODAL, (words, words), blocks)
 
     def _exchange(self) -> Listed:

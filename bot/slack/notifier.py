@@ -37,6 +37,7 @@ from bot.slack.cards import (
     reply_cards,
     withdrawal_card,
 )
+from bot.slack.cards.dialog import question_message
 from bot.slack.ratelimit import Pacer, TooSoonError
 from bot.slack.streams import GrowingMessage, NativeStream, Streaming
 from storage.records import UNKNOWN_TS, Approval, Kind, Post, Thread
@@ -47,6 +48,7 @@ CARD_EVENT = "countersign_card"
 TEXT_EVENT = "countersign_text"
 ESCALATION_EVENT = "countersign_escalation"
 REMINDER_EVENT = "countersign_reminder"
+QUESTION_EVENT = "countersign_question"
 
 NO_PATIENCE = timedelta(0)
 
@@ -178,6 +180,20 @@ class SlackNotifier:
             "metadata": metadata,
         }
         return str((await self._call("chat.postMessage", posting))["ts"])
+
+    async def ask_back(
+        self, approval: Approval, *, key: str, by: str, text: str, mentions: Sequence[str]
+    ) -> str:
+        link = await self._link(approval)
+        card = question_message(approval, by=by, text=text, mentions=mentions, link=link)
+        putting = Putting(
+            event=QUESTION_EVENT,
+            record_id=key,
+            channel_id=approval.channel_id,
+            thread_ts=approval.thread_ts,
+            mentions=mentions,
+        )
+        return await self.put(putting, card)
 
     async def take_back(self, approval: Approval, *, reminder: bool) -> None:
         if ts := await self._nudge_ts(approval, reminder=reminder):

@@ -143,6 +143,7 @@ class FakeNotifier:
         reminders: Approval ids.
         escalations: Approval ids.
         nudges: Messages beside cards, by `ts`: kind, approval id, and `asks` or how it ended.
+        questions: Questions asked back, by their names: `ts`, who asks, the text, who is mentioned.
         failing: Names of the methods that fail now: card, update, say, remind, escalate, whisper.
         faults: What those fail with; `fatal_error` unless it is named here.
         lost: Like failing, but the message appears: only its answer is lost.
@@ -157,6 +158,7 @@ class FakeNotifier:
     escalations: list[str] = field(default_factory=list)
     nudges: dict[str, tuple[str, str, str]] = field(default_factory=dict)
     streams: list[FakeStream] = field(default_factory=list)
+    questions: dict[str, tuple[str, str, str, tuple[str, ...]]] = field(default_factory=dict)
     failing: set[str] = field(default_factory=set)
     faults: dict[str, DeliveryError] = field(default_factory=dict)
     ended: list[str] = field(default_factory=list)
@@ -230,6 +232,18 @@ class FakeNotifier:
         self.nudges[ts] = (*key, "asks")
         if what in self.lost:
             raise DeliveryError(what, "no answer in time")
+        return ts
+
+    async def ask_back(
+        self, approval: Approval, *, key: str, by: str, text: str, mentions: Sequence[str]
+    ) -> str:
+        if key in self.questions:
+            return self.questions[key][0]
+        self.check("ask back")
+        ts = self.next_ts()
+        self.questions[key] = (ts, by, text, tuple(mentions))
+        if "ask back" in self.lost:
+            raise DeliveryError("ask back", "no answer in time")
         return ts
 
     async def take_back(self, approval: Approval, *, reminder: bool) -> None:

@@ -22,6 +22,8 @@ HELD = "another-process"
 _DAY_MS = 86_400_000
 _OLD = "0" * 64
 """The digest of something that is not asked any more."""
+_BLANK = " "
+"""Typed where no reason is given: Slack does not send a form that lacks what it has to have."""
 
 
 @dataclass
@@ -137,8 +139,7 @@ class Acts:
             await self._submit(
                 user,
                 {
-                    "why?": given.get("reason", ""),
-                    "reason": given.get("reason", ""),
+                    "reason": given.get("reason") or _BLANK,
                     "for": grant.get("time", ""),
                     "times": str(grant.get("uses", "")),
                 },

@@ -15,6 +15,7 @@ from cachetools import LRUCache
 
 from bot.clock import milliseconds
 from bot.core.attendance.drawing import Drawing, Visit
+from bot.core.attendance.questions import BackQuestions
 from bot.core.attendance.reminders import Nudges
 from bot.core.audit import note_decision, note_escalation, note_request, vote_entries
 from bot.core.work import ATTENDANCE, CARD_RETRY, LEASE, LOOK_PATIENCE, ClaimedWork
@@ -106,6 +107,10 @@ class Attendance:
     @property
     def _outlook(self) -> Outlook:
         return Outlook(self.directory, policy=self.policy, clock=self.clock)
+
+    @property
+    def _questions(self) -> BackQuestions:
+        return BackQuestions(self.storage.approvals, self.notifier, self.clock)
 
     @property
     def _nudges(self) -> Nudges:
@@ -291,7 +296,8 @@ class Attendance:
         drawn: DrawnCard | None = None
         try:
             approval, drawn = await self._drawing.draw(approval, visit)
-            if drawn is not None and not self._nudges.is_quiet(approval, now):
+            is_quiet = self._nudges.is_quiet(approval, now) and not self._questions.wait(approval)
+            if drawn is not None and not is_quiet:
                 # What follows may fail. Without the lease it is nobody's: see `_make_good`.
                 if not await self._drawing.mark(approval, drawn.card_ts, drawn.revision):
                     return _Outcome(approval, None, drawn=drawn)
@@ -318,6 +324,7 @@ class Attendance:
             await self._nudges.conclude(approval)
             return None
         await self._nudges.take_back(approval)
+        approval = await self._questions.post(approval)
         approval = await self._nudges.ask_backups(approval, look_first=look_first)
         due_ms = await self._nudges.remind(approval, now)
         again_ms = now + milliseconds(LOOK_AGAIN) if approval.stuck else due_ms

@@ -34,6 +34,8 @@ APPROVERS = "approvers"
 """In `editors`: whoever may approve now."""
 _TRIES = 20
 """So many people may be quicker, one after the other, before somebody is asked to look again."""
+_ANY_REASON = "…"
+"""Stands for the reason that somebody may give later."""
 _NOTHING_AGAINST = frozenset(
     {
         RefusalCode.REASON_REQUIRED,
@@ -115,6 +117,25 @@ class Votes:
             refusal = RefusalCode.OWN_REQUEST
         if refusal is not None and refusal not in _NOTHING_AGAINST:
             raise self._error(poll, refusal, actor)
+
+    async def check_free(self, approval: Approval, actor: Actor) -> None:
+        """Refuse somebody who could not fill a slot of an approval now; what they miss may come.
+
+        Raises:
+            RefusalError: With the reason.
+            DirectoryError: It could not be looked up.
+        """
+        attempt = Attempt(
+            by=actor.user_id,
+            choice=APPROVE,
+            at_ms=self.clock(),
+            digest=approval.digest,
+            note=_ANY_REASON,
+            is_open=self._is_open(approval),
+        )
+        poll = await self._judged(approval, actor, attempt, is_denied=False)
+        if poll.result.refusal is not None:
+            raise self._error(poll, poll.result.refusal, actor)
 
     async def check_editor(self, approval: Approval, actor: Actor) -> None:
         """Refuse somebody who may not edit the call of an approval (1.16, `edit`).
@@ -436,7 +457,7 @@ def _with_result(poll: Poll, decision: Decision | None) -> Approval:
     """The approval with its votes as they are now, and the decision that they have made."""
     ballot, result = poll.result.ballot, poll.result
     claim = poll.approval.claim_json
-    if result.vote is not None:  # somebody has looked at it: that was what it was for
+    if claim and result.vote is not None:  # somebody has looked at it
         claim = read_claim(claim).ended(result.vote.at_ms).to_text()
     changed = replace(
         poll.approval, votes_json=write_votes(ballot.votes), stage=ballot.stage, claim_json=claim

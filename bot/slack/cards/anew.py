@@ -7,6 +7,7 @@ from bot.layout.arguments import Budget, list_changes, read_object
 from bot.layout.blocks import Block, context, line, literal, mrkdwn, quote, rich, section
 from bot.layout.text import clip, show
 from bot.mrkdwn import date, escape, mention
+from bot.people.meanwhile import read_claim
 from bot.questions.form import ask_of
 from bot.redaction.call import NO_NAMES, Names
 from bot.redaction.mask import mask_text
@@ -49,6 +50,15 @@ def wrote_since(approval: Approval) -> list[Block]:
         text = show(mask_text(one.text), SAID, lines=10)
         blocks += [section(words), rich(quote(literal(text.text or "…")))]
     return blocks
+
+
+def claimed(approval: Approval) -> list[Block]:
+    """Say who sees to it, and until when; others can decide all the same."""
+    claim = read_claim(approval.claim_json)
+    if not claim.by:
+        return []
+    words = f"👀 {mention(claim.by)} is on it until {date(claim.until_ms)}"
+    return [context(mrkdwn(f"{words}. Everybody else can still decide."))]
 
 
 def changes(before: str, after: str, masks: Names = NO_NAMES) -> list[Block]:

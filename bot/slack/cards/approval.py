@@ -42,8 +42,9 @@ from bot.questions.drawing import DrawnQuestion, drawn_question, what_runs
 from bot.questions.form import ask_of
 from bot.redaction.call import mask_call
 from bot.redaction.mask import REDACTED
-from bot.slack.cards.anew import anew, changes, edit_line, wrote_since
+from bot.slack.cards.anew import anew, changes, claimed, edit_line, wrote_since
 from bot.slack.cards.buttons import choices
+from bot.slack.cards.dialog import dialog
 from bot.slack.cards.emergency import why_emergency
 from bot.slack.cards.progress import progress, spoken_progress
 from bot.slack.cards.ran import ran
@@ -68,7 +69,9 @@ def approval_card(question: DrawnQuestion, *, approvers_text: str) -> Card:
     about = describe(final)
     if approval.status is Status.PENDING:
         blocks = [*question.lead(), *anew(approval), *about.blocks, *wrote_since(approval)]
+        blocks += dialog(approval)
         blocks += [small_print(approval, deciders(approval, approvers_text)), *progress(approval)]
+        blocks += claimed(approval)
         blocks += notes(about, can_open=True)
         blocks += choices(question, hidden=bool(about.hidden))
         text = question.pending_text() or _pending_text(question)

@@ -28,7 +28,7 @@ from bot.mrkdwn import date, escape, mention, utc
 from bot.policy.granting import Allowance
 from bot.policy.terms import GrantTerms
 from bot.policy.values import seconds
-from bot.questions.drawing import REASON
+from bot.questions.reasons import REASON
 from storage.records import Approval, Grant
 
 FOR, TIMES = "for", "times"

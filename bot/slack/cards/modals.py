@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, section
 from bot.layout.modals import MOST_REASON, modal, named, notice_modal, text_input
-from bot.questions.drawing import REASON
+from bot.questions.reasons import REASON
 from bot.slack.cards.details import details_modal
 from storage.records import Approval
 

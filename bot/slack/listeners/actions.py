@@ -12,7 +12,7 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_bolt.context.async_context import AsyncBoltContext
 
 from bot.errors import InvalidInputError
-from bot.layout.action_ids import ActionId, Reference, decode
+from bot.layout.action_ids import ActionId, Reference, decode, decode_option
 from bot.ports import Actor
 from bot.questions.drawing import DecisionDraft
 from bot.slack.cards import modals
@@ -64,8 +64,14 @@ def click_from(body: dict[str, Any], actor: Actor) -> Click:
     action = actions[0] if isinstance(actions, list) and actions else None
     if not isinstance(action, dict):
         raise InvalidInputError("this button")
-    about, trigger_id = decode(action.get("value")), str(body.get("trigger_id"))
-    return Click(str(action.get("action_id")), about, trigger_id, actor, address_of(body))
+    name, trigger_id = str(action.get("action_id")), str(body.get("trigger_id"))
+    if name == ActionId.MORE:
+        option = action.get("selected_option")
+        value = option.get("value") if isinstance(option, dict) else None
+        name, about = decode_option(value)
+    else:
+        about = decode(action.get("value"))
+    return Click(str(name), about, trigger_id, actor, address_of(body))
 
 
 async def _press(desk: ListenerContext, click: Click) -> None:

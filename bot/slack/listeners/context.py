@@ -20,6 +20,7 @@ from bot.core.approvals import Approvals
 from bot.core.decisions.grants import Grants
 from bot.core.edits import Edits
 from bot.core.inbox import ThreadInbox
+from bot.core.means import Means
 from bot.core.outbox import Outbox
 from bot.core.threads import Threads
 from bot.core.work import CLICK_PATIENCE
@@ -183,6 +184,11 @@ class ListenerContext:
         await self.approvals.follow_up(approval)
         if self.is_refused:
             await self.outbox.respond(address, RECORDED, thread_ts=thread_ts)
+
+    @property
+    def means(self) -> Means:
+        """The means beside a vote."""
+        return Means(self.storage, self.approvals, self.clock)
 
     @property
     def is_refused(self) -> bool:

@@ -12,7 +12,7 @@ from bot.policy.ballot import APPROVE
 from bot.policy.granting import limits_of
 from bot.policy.terms import GrantTerms, TermsError
 from bot.ports import Actor
-from bot.questions.drawing import REASON
+from bot.questions.reasons import REASON
 from bot.slack.cards.grants import grant_modal, read_allowance
 from bot.slack.listeners.context import FormNotice, ListenerContext, Press, Submit
 from storage.records import Approval, Grant, Kind

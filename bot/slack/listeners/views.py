@@ -12,11 +12,13 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_bolt.context.async_context import AsyncBoltContext
 
 from agents import InvalidArgumentsError
-from bot.errors import InvalidInputError
+from bot.errors import InvalidInputError, RefusalError
 from bot.layout.action_ids import ActionId, Reference, decode
 from bot.layout.modals import Errors, notice_modal, read_text
+from bot.policy.refusals import RefusalCode
 from bot.ports import Actor
-from bot.questions.drawing import REASON, DecisionDraft, DrawnQuestion, Proposal
+from bot.questions.drawing import DecisionDraft, DrawnQuestion, Proposal
+from bot.questions.reasons import REASON
 from bot.slack.listeners.context import (
     OURS,
     RECORDED,
@@ -105,7 +107,12 @@ async def _submit(desk: ListenerContext, submission: Submission) -> Errors:
         return await _propose(desk, question, result, actor)
     if not isinstance(result, DecisionDraft):
         return result
-    decided = await desk.record(question.approval, result, actor)
+    try:
+        decided = await desk.record(question.approval, result, actor)
+    except RefusalError as error:
+        if error.code != RefusalCode.REASON_REQUIRED:
+            raise
+        return {REASON: RefusalCode.REASON_REQUIRED.words}
     desk.spawn(desk.approvals.follow_up(decided))
     return {}
 

@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given, strategies as st
 
 from bot.errors import InvalidInputError
-from bot.layout.action_ids import ActionId, Reference, decode, encode
+from bot.layout.action_ids import (
+    IN_MENU,
+    ActionId,
+    Reference,
+    decode,
+    decode_option,
+    encode,
+    encode_option,
+)
 
 ID = "apr_" + "0123456789abcdef" * 2
 DIGEST = "ab" * 32
@@ -26,6 +34,16 @@ def test_names_are_frozen() -> None:
         "reveal",
         "withdraw",
         "take_back",
+        "claim",
+        "let_go",
+        "snooze",
+        "ask_back",
+        "note",
+        "more",
+        "grant",
+        "revoke",
+        "override",
+        "batch",
     )
     forms = (
         "approve",
@@ -37,6 +55,11 @@ def test_names_are_frozen() -> None:
         "respond",
         "choose",
         "withdraw",
+        "snooze",
+        "ask_back",
+        "grant",
+        "override",
+        "batch",
         "notice",
     )
     names = {*buttons, *more, "value", *(f"{form}_modal" for form in forms)}
@@ -92,3 +115,28 @@ def test_any_other_value_is_refused(value: object) -> None:
 def test_noise_is_refused(value: str) -> None:
     with pytest.raises(InvalidInputError):
         decode(value)
+
+
+@pytest.mark.parametrize("action", IN_MENU)
+def test_an_option_of_the_menu_comes_back(action: ActionId) -> None:
+    value = encode_option(action, ID, DIGEST)
+    assert len(value) <= 150  # Slack's limit
+    assert decode_option(value) == (action, Reference(approval_id=ID, shown=DIGEST[:32]))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        7,
+        "",
+        f"{ID}.{DIGEST[:32]}",
+        f"countersign:approve={ID}.{DIGEST[:32]}",
+        f"countersign:claim={ID}.{DIGEST}",
+        f"countersign:claim=={ID}.{DIGEST[:32]}",
+        f"claim={ID}.{DIGEST[:32]}",
+    ],
+)
+def test_no_other_option_is_read(value: object) -> None:
+    with pytest.raises(InvalidInputError):
+        decode_option(value)

@@ -63,18 +63,18 @@ PICKS = ["pick_1", "pick_2", "pick_3"]
 @pytest.mark.parametrize(
     ("approval", "actions"),
     [
-        (a_human("accept"), ["approve", "withdraw", "reveal"]),
-        (a_human("edit"), ["edit", "withdraw", "reveal"]),
-        (a_human("response"), ["respond", "withdraw"]),
-        (a_human("ignore"), ["ignore", "withdraw"]),
-        (a_human(), ["withdraw"]),
-        (a_step(), ["approve", "reject", "edit", "withdraw"]),
+        (a_human("accept"), ["approve", "withdraw", "reveal", "more"]),
+        (a_human("edit"), ["edit", "withdraw", "reveal", "more"]),
+        (a_human("response"), ["respond", "withdraw", "more"]),
+        (a_human("ignore"), ["ignore", "withdraw", "more"]),
+        (a_human(), ["withdraw", "more"]),
+        (a_step(), ["approve", "reject", "edit", "withdraw", "more"]),
         (a_feedback(), ["accept", "answer", "withdraw"]),
         (a_choice(), [*PICKS, "reject", "withdraw"]),
         (a_choice(replace(CHOICE, can_decline=False)), [*PICKS, "withdraw"]),
         (a_choice(replace(CHOICE, multiple=True)), ["choose", "reject", "withdraw"]),
         (a_choice(replace(CHOICE, options=())), ["reject", "withdraw"]),
-        (a_call_choice(), [*PICKS, "reject", "withdraw"]),
+        (a_call_choice(), [*PICKS, "reject", "withdraw", "more"]),
         (a_form(), ["answer", "reject"]),
         (a_typed_question(), ["answer", "withdraw"]),
         (a_program(), ["withdraw"]),
@@ -217,9 +217,10 @@ def test_what_is_too_long_to_be_shown_is_not_accepted() -> None:
         "reject",
         "withdraw",
         "details",
+        "more",
     ]
     human = replace(a_human("accept", "ignore", "response"), arguments_json=long)
-    assert actions_of(draw(human)) == ["ignore", "withdraw", "details"]
+    assert actions_of(draw(human)) == ["ignore", "withdraw", "details", "more"]
 
 
 def test_long_feedback_can_be_opened() -> None:

@@ -199,7 +199,12 @@ def test_what_cannot_be_shown_cannot_be_approved() -> None:
     card = card_for(huge, approvers_text="<@U0BEN>")
     check(card)
     ids = {part["action_id"] for part in walk(card.blocks) if "action_id" in part}
-    assert ids == {"countersign:reject", "countersign:details", "countersign:withdraw"}
+    assert ids == {
+        "countersign:reject",
+        "countersign:details",
+        "countersign:withdraw",
+        "countersign:more",
+    }
     assert not fits_details(huge)
     view = details_modal(huge)
     assert view_errors(view) == []

@@ -1,0 +1,192 @@
+"""The means beside a vote: claim, let go, snooze, ask back. They decide nothing, and stop no time.
+
+Each is one conditional write of the record that it was judged by; whoever is slower is judged anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+
+from bot.core.approvals import Approvals
+from bot.core.audit import Act, Beside, note_beside
+from bot.core.decisions.dialog import Exchange, short, with_exchange
+from bot.errors import InvalidInputError, OutdatedCardError, RefusalError
+from bot.people.meanwhile import read_claim, read_snoozes, write_snoozes
+from bot.policy.ballot import APPROVE, REJECT
+from bot.policy.refusals import RefusalCode, is_blank
+from bot.ports import Actor, Clock
+from storage.base import Storage
+from storage.records import Approval, Kind
+
+_TRIES = 20
+_NOT_YOURS = "You don't have this one now."
+
+Change = Callable[[Approval], Awaitable[Approval]]
+"""Judges somebody by a record, and says how it is to be; it may be asked again of a newer one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """The acts of people who look at a card and do not decide yet.
+
+    Args:
+        storage: Where records are kept.
+        approvals: Finds them, and notes refusals.
+        clock: The time now.
+    """
+
+    storage: Storage
+    approvals: Approvals
+    clock: Clock
+
+    async def claim(self, approval_id: str, actor: Actor, *, shown: str) -> Approval:
+        """Note that somebody sees to it: for half an hour, and once per person and card (5.9).
+
+        Args:
+            approval_id: As carried by the button.
+            actor: Who clicked.
+            shown: The digest that they were shown.
+
+        Returns:
+            The approval as stored. `Approvals.follow_up` does the rest.
+
+        Raises:
+            RefusalError: They could not decide it, somebody else has it, or they had it before.
+            UserFacingError: See `Approvals.find`.
+        """
+
+        async def change(approval: Approval) -> Approval:
+            await self.approvals.votes.check_free(approval, actor)
+            now, claim = self.clock(), read_claim(approval.claim_json)
+            refusal = claim.against(actor.user_id, now)
+            if refusal is not None:
+                raise RefusalError(refusal.value, refusal.words)
+            return replace(approval, claim_json=claim.taken(actor.user_id, now).to_text())
+
+        kept = await self._change(approval_id, actor, change, shown=shown)
+        until_ms = read_claim(kept.claim_json).until_ms
+        await self._note(Act.CLAIMED, kept, actor, until_ms=until_ms)
+        return kept
+
+    async def let_go(self, approval_id: str, actor: Actor, *, shown: str) -> Approval:
+        """End one's own claim; see `claim`."""
+
+        async def change(approval: Approval) -> Approval:
+            now, claim = self.clock(), read_claim(approval.claim_json)
+            if not claim.holds(now) or claim.by != actor.user_id:
+                other = claim.holds(now)
+                code = RefusalCode.CLAIMED_BY_OTHER if other else RefusalCode.CLAIMED_BEFORE
+                raise RefusalError(code.value, _NOT_YOURS)
+            return replace(approval, claim_json=claim.ended(now).to_text())
+
+        kept = await self._change(approval_id, actor, change, shown=shown)
+        await self._note(Act.CLAIM_ENDED, kept, actor)
+        return kept
+
+    async def check_snooze(self, approval_id: str, actor: Actor, *, shown: str) -> Approval:
+        """Read an approval for somebody who may snooze it; see `snooze`."""
+        approval = await self._found(approval_id, actor, shown=shown)
+        await self.approvals.check(approval, actor, choice=APPROVE)
+        return approval
+
+    async def snooze(self, approval_id: str, actor: Actor, *, shown: str, for_s: int) -> Approval:
+        """Note that one person is not to be mentioned for a while, and told after that (5.10).
+
+        Args:
+            approval_id: As carried by the form.
+            actor: Who submitted it.
+            shown: The digest that they were shown.
+            for_s: How long, in seconds.
+
+        Returns:
+            The approval as stored. `Approvals.follow_up` does the rest.
+
+        Raises:
+            RefusalError: They may not decide it, or it ends before that.
+            UserFacingError: See `Approvals.find`.
+        """
+
+        async def change(approval: Approval) -> Approval:
+            await self.approvals.votes.check(approval, actor, choice=APPROVE)
+            until_ms = self.clock() + for_s * 1_000
+            if until_ms >= approval.expires_ms:
+                code = RefusalCode.BEYOND_DEADLINE
+                raise RefusalError(code.value, code.words)
+            snoozes = {**read_snoozes(approval.snoozes_json), actor.user_id: until_ms}
+            return replace(approval, snoozes_json=write_snoozes(snoozes))
+
+        kept = await self._change(approval_id, actor, change, shown=shown)
+        until_ms = read_snoozes(kept.snoozes_json)[actor.user_id]
+        await self._note(Act.SNOOZED, kept, actor, until_ms=until_ms)
+        return kept
+
+    async def check_question(self, approval_id: str, actor: Actor, *, shown: str) -> Approval:
+        """Read an approval for somebody who may ask about it; see `ask`."""
+        approval = await self._found(approval_id, actor, shown=shown)
+        await self.approvals.check(approval, actor, choice=REJECT)
+        return approval
+
+    async def ask(self, approval_id: str, actor: Actor, *, shown: str, text: str) -> Approval:
+        """Ask the requesters something about what they want (6.9).
+
+        The question is on record first; it is posted by whoever attends to the card.
+
+        Args:
+            approval_id: As carried by the form.
+            actor: Who submitted it: somebody who may decide, in whichever stage.
+            shown: The digest that they were shown.
+            text: The question.
+
+        Returns:
+            The approval as stored. `Approvals.follow_up` does the rest.
+
+        Raises:
+            InvalidInputError: There is no question.
+            RefusalError: They have no say in it.
+            UserFacingError: See `Approvals.find`.
+        """
+        if is_blank(text):
+            raise InvalidInputError("a question without words")
+        asked = Exchange(by=actor.user_id, text=short(text), at_ms=self.clock())
+
+        async def change(approval: Approval) -> Approval:
+            await self.approvals.votes.check(approval, actor, choice=REJECT)
+            return with_exchange(approval, None, asked)
+
+        kept = await self._change(approval_id, actor, change, shown=shown)
+        await self._note(Act.ASKED_BACK, kept, actor, question=asked.text)
+        return kept
+
+    async def _found(self, approval_id: str, actor: Actor, *, shown: str) -> Approval:
+        approval = await self.approvals.find(approval_id, actor, shown=shown)
+        if approval.kind is Kind.QUESTION:
+            raise InvalidInputError("this button")
+        return approval
+
+    async def _change(
+        self, approval_id: str, actor: Actor, change: Change, *, shown: str
+    ) -> Approval:
+        for _ in range(_TRIES):
+            approval = await self._found(approval_id, actor, shown=shown)
+            async with self.approvals.noting(approval, actor):
+                changed = await change(approval)
+            kept = await self.storage.approvals.annotate(
+                changed, revision=approval.revision, now_ms=self.clock()
+            )
+            if kept is not None:
+                return kept
+        raise OutdatedCardError(approval_id)
+
+    async def _note(
+        self,
+        act: Act,
+        kept: Approval,
+        actor: Actor,
+        *,
+        until_ms: int | None = None,
+        question: str = "",
+    ) -> None:
+        by, now = actor.user_id, self.clock()
+        beside = Beside(until_ms=until_ms, question=question)
+        await note_beside(self.storage.audit, act, kept, now, by=by, beside=beside)

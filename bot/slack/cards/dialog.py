@@ -1,0 +1,69 @@
+"""Questions that are asked back: as messages, and as parts of the card with their answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.core.decisions.dialog import dialog_of
+from bot.layout.blocks import Block, Card, context, line, literal, mrkdwn, quote, rich, section
+from bot.layout.parts import MOST_PEOPLE, title_of
+from bot.layout.text import clip, clip_mrkdwn, show
+from bot.mrkdwn import date, mention
+from bot.redaction.mask import mask_text
+from storage.records import Approval
+
+MOST_SHOWN = 3
+"""Questions on a card; all of them are in the thread."""
+_TEXT = 400
+_WHOLE = 2_500
+_TITLE = 300
+
+
+def question_message(
+    approval: Approval, *, by: str, text: str, mentions: Sequence[str], link: str = ""
+) -> Card:
+    """Ask those who asked for something what somebody wants to know before it is decided.
+
+    Args:
+        approval: What it is about.
+        by: Slack user id of who asks.
+        text: The question.
+        mentions: Slack user ids of whom it is for.
+        link: Address of the card; empty when it is not known.
+    """
+    people = " ".join(mention(one) for one in mentions[:MOST_PEOPLE])
+    place = f" about <{link}|this request>" if link else " about this request"
+    words = f"{people} {mention(by)} asks{place}:"
+    shown = show(mask_text(text), _WHOLE, lines=30)
+    hint = "Please answer here in the thread: it will stand on the card. It decides nothing."
+    title = clip(title_of(approval), _TITLE)
+    return Card(
+        text=f"{words} {clip_mrkdwn(shown.text, _TEXT)}",
+        blocks=[
+            section(words),
+            rich(line(literal(title, "bold")), quote(literal(shown.text or "…"))),
+            context(mrkdwn(hint)),
+        ],
+    )
+
+
+def dialog(approval: Approval) -> list[Block]:
+    """Return the newest questions of a card, each with its answer."""
+    found = dialog_of(approval)
+    blocks: list[Block] = []
+    if len(found) > MOST_SHOWN:
+        blocks.append(context(mrkdwn(f"{len(found) - MOST_SHOWN} earlier questions in the thread")))
+    for one in found[-MOST_SHOWN:]:
+        blocks += [
+            section(f"💬 *{mention(one.by)} asked*, {date(one.at_ms)}:"),
+            rich(_quoted(one.text)),
+        ]
+        if one.is_open:
+            blocks.append(context(mrkdwn("Not answered yet. Everybody can still decide.")))
+        else:
+            blocks += [section(f"*{mention(one.answered_by)}:*"), rich(_quoted(one.answer))]
+    return blocks
+
+
+def _quoted(text: str) -> Block:
+    return quote(literal(show(mask_text(text), _TEXT, lines=10).text or "…"))
