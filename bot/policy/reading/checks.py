@@ -6,7 +6,7 @@ All faults are found at once. Nothing is asked of Slack here; see `lookups`.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from bot.policy.judging.matching import DIRECT, is_named
@@ -207,17 +207,16 @@ class _Checks:
         for node, text in when.texts("tool"):
             if not any(is_named(name, text) for name in tools):
                 count += 1
-                remedy = nearest(text, tools, f"write one of {', '.join(sorted(tools))}")
+                remedy = nearest(text, tools, _one_of(tools))
                 yield node.problem("unknown_tool", f"no tool is called {text!r}", remedy)
         for node, text in when.texts("tags"):
             if text not in tags:
                 count += 1
-                remedy = nearest(text, tags, f"write one of {', '.join(sorted(tags))}")
+                remedy = nearest(text, tags, _one_of(tags))
                 yield node.problem("unknown_tag", f"no tool has the tag {text!r}", remedy)
         for node, text in when.texts("agent"):
             if text not in self._world.agents:
-                known = self._world.agents
-                remedy = nearest(text, known, f"write one of {', '.join(sorted(known))}")
+                remedy = nearest(text, self._world.agents, _one_of(self._world.agents))
                 yield node.problem("unknown_agent", f"no agent is called {text!r}", remedy)
         is_about = when.get("tool") is not None or when.get("tags") is not None
         if is_about and not count and not self._matched(when):
@@ -263,6 +262,11 @@ class _Checks:
                 yield rule.problem("unreachable", fault, "put this one before it, or remove it")
             elif rule.entries is not None and _matches_all(rule.get("when")):
                 first = rule
+
+
+def _one_of(known: Collection[str]) -> str:
+    words = ", ".join(sorted(known))
+    return f"write one of {words}" if words else "remove it: there are none"
 
 
 def _duplicates(node: SourceNode) -> Iterator[PolicyProblem]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 import yaml
 
+from bot.policy.judging.world import ToolFacts
 from bot.policy.reading.checks import check, check_all
 from bot.policy.reading.lookups import SlackFacts
 from bot.policy.reading.problems import CODES, PolicyError
+from bot.policy.world import PolicyWorld
 from tests.support.policies import CASES, CASES_FILE, POLICIES, cases_of
 from tests.support.policyworld import BOT, WorldDirectory, policy_world
 
@@ -52,3 +54,10 @@ async def test_each_id_is_looked_up_once() -> None:
 async def test_a_failed_look_up_is_a_fault_of_each_place() -> None:
     faults = await faults_of(CASES["K001"]["text"], WorldDirectory(is_down=True))
     assert [one["code"] for one in faults] == ["unresolvable"] * 3
+
+
+def test_a_remedy_names_no_empty_list() -> None:
+    text = "{version: 1, rules: [{name: a, when: {tags: [x]}, then: {deny: b}}], default: allow}"
+    with pytest.raises(PolicyError) as caught:
+        check(text.encode(), PolicyWorld(tools=(ToolFacts(name="t"),)))
+    assert [one.remedy for one in caught.value.problems] == ["remove it: there are none"]
