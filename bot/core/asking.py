@@ -6,15 +6,18 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from agents import DoubtInfo, InterruptContext
+from agents.core.infos import CallInfo
 from bot.core.approvals import Approvals
 from bot.core.audit import request_entry
+from bot.people.in_force import PolicyNow
 from bot.people.passes import ThreadPass
 from bot.people.requesters import Requesters
+from bot.people.under_terms import under_terms
 from bot.ports import Clock, Spawn
 from bot.questions.base import asks_people
 from bot.questions.record import Asked, Rules, approval_from, approval_id_of, unknown_names
 from storage.base import Storage
-from storage.records import Approval, ApprovalHead, Status
+from storage.records import Approval, ApprovalHead, Kind, Status
 
 _FEW = 5
 """The most open approvals that are all read whole; of more, only those that need work are."""
@@ -150,11 +153,28 @@ class Asking:
         origin = Asked(thread=thread, requesters=requesters)
         approval = approval_from(context, origin, self.rules, position=position, now_ms=now_ms)
         outlook = self.approvals.outlook(self.rules.channels)
-        approval = replace(approval, policy_file=self.approvals.policy.file_hash)
+        approval = under_policy(approval, context.info, self.approvals.policy)
         approval = await outlook.prepare(approval, unknown=unknown_names(context.info))
         if thread.restored_turn and thread.restored_turn == thread.turn:
             return replace(approval, restored_to_ms=thread.restored_to_ms)
         return approval
+
+
+def under_policy(approval: Approval, info: object, policy: PolicyNow) -> Approval:
+    """Note the policy in force on a new approval; what no rule speaks of gets its defaults.
+
+    Calls have terms of their own, or people whom code has named; a question asks everybody.
+
+    Args:
+        approval: As its interrupt says.
+        info: What waits.
+        policy: The one in force.
+    """
+    approval = replace(approval, policy_file=policy.file_hash)
+    if isinstance(info, CallInfo | DoubtInfo) or approval.kind is Kind.QUESTION:
+        return approval
+    terms = policy.defaults()
+    return under_terms(approval, terms, now_ms=approval.created_ms) if terms else approval
 
 
 def _has_news(one: Approval | ApprovalHead, waiting: Collection[str]) -> bool:

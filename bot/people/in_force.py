@@ -21,6 +21,13 @@ class PolicyNow(Protocol):
         """The definitions of its groups; None where there is no policy: what was frozen holds."""
         ...
 
+    def defaults(self) -> str:
+        """The terms of what no rule speaks of, such as a step of a graph, as text.
+
+        Empty where there is no policy, or its defaults name nobody.
+        """
+        ...
+
     async def denied(self, approval: Approval) -> str:
         """Say why the call of an approval is denied by now; empty when it is not.
 
@@ -38,6 +45,10 @@ class NoPolicy:
     def groups(self) -> None:
         """There are none."""
         return
+
+    def defaults(self) -> str:
+        """There are none."""
+        return ""
 
     async def denied(self, approval: Approval) -> str:  # noqa: ARG002 - a port
         """Nothing is."""

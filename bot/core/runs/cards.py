@@ -11,7 +11,9 @@ from agents import AgentError
 from agents.gates.rulings import Judgement
 from bot.core.runs.house import InForce
 from bot.people.in_force import NoPolicy, PolicyNow
-from bot.policy.judging.asking import group_of
+from bot.policy.judging.asking import AskingError, defaults_of, group_of
+from bot.policy.judging.evaluate import DEFAULT
+from bot.policy.judging.world import ToolFacts
 from bot.policy.terms import Group
 from storage.records import Approval
 
@@ -40,6 +42,17 @@ class PolicyOfCards:
         """The definitions of the file."""
         file = self.in_force().rulebook.file
         return {name: group_of(entry, file) for name, entry in file.groups.items()}
+
+    def defaults(self) -> str:
+        """See `PolicyNow`; where a form lets people edit, they may."""
+        policy = self.in_force()
+        if policy.is_settings:
+            return ""  # they speak through `Rules`
+        try:
+            terms = defaults_of(policy.rulebook.file, ToolFacts(name="", gate="review"))
+        except AskingError:
+            return ""
+        return terms.model_copy(update={"rules": (DEFAULT,)}).to_text() if terms.stages else ""
 
     async def denied(self, approval: Approval) -> str:
         """Judge the call anew if the policy is another than that by which people were asked.

@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TypedDict
+
 import pytest
 
-from agents.models import Turn, call, say
+from agents import Agent
+from agents.core.infos import ApprovalResult, CallInfo, DoubtInfo
+from agents.graph import END, START, GraphAgent, StateGraph, node_interrupt
+from agents.models import ScriptedModel, Turn, call, say
+from bot.core.asking import under_policy
+from bot.people.terms_of import terms_of
 from storage.records import Kind, Status
 from storage.sqlite import SqliteStorage
+from tests.contract.builders import an_approval
 from tests.support.force import forced
-from tests.unit.bot.office import THREAD_ID, KilledError, Office
+from tests.unit.bot.info_samples import call_fields
+from tests.unit.bot.office import RULES, THREAD_ID, KilledError, Office
 
+NOBODY = replace(RULES, approvers=())
+"""The settings beside a policy: they name nobody."""
 GROUPS = {"sre": {"users": ["UADA", "UBEN"]}}
+
+
+class State(TypedDict, total=False):
+    """The state of a graph."""
+
+    input: str
+    output: str
+
+
 LOOK: list[Turn] = [call("look", {"what": "x"}, id="c1"), say("done")]
 
 
@@ -71,3 +92,49 @@ async def test_an_allowed_call_whose_process_died_is_a_doubt(storage: SqliteStor
     doubt = await after.the_approval()
     assert (doubt.kind, doubt.status, after.ran) == (Kind.DOUBT, Status.PENDING, [])
     assert {"allowed", "started"} <= await acts(after)
+
+
+def a_step(_: ScriptedModel) -> Agent:
+    """An agent of one step, which asks for approval."""
+
+    def confirm(_: State) -> State:
+        return {"output": str(node_interrupt("Go on?", response_type=ApprovalResult))}
+
+    graph = StateGraph(State).add_node("confirm", confirm)
+    return GraphAgent(graph.add_edge(START, "confirm").add_edge("confirm", END).compile(), "step")
+
+
+async def test_the_defaults_say_who_approves_a_step_of_a_graph(storage: SqliteStorage) -> None:
+    force = forced(
+        groups=GROUPS, defaults={"approve": [{"from": ["sre"], "count": 2}], "expires": "2h"}
+    )
+    office = Office(storage, [], make_agent=a_step, policy=force, rules=NOBODY)
+    await office.hear("<@UBOT> go")
+    approval = await office.the_approval()
+    (requirement,) = terms_of(approval).stages[0].approve
+    assert (requirement.groups, requirement.count) == (("sre",), 2)
+    assert approval.expires_ms - approval.created_ms == 2 * 3_600_000
+    assert (approval.status, approval.policy_file) == (Status.PENDING, "f1")
+
+
+@pytest.mark.parametrize("is_settings", [True, False])
+async def test_a_step_of_a_graph_that_nobody_may_approve_asks_nobody(
+    storage: SqliteStorage,
+    is_settings: bool,
+) -> None:
+    force = forced(groups=GROUPS, defaults={"approve": [{"from": ["sre"]}]} if is_settings else {})
+    force.is_settings = is_settings
+    office = Office(storage, [], make_agent=a_step, policy=force, rules=NOBODY)
+    await office.hear("<@UBOT> go")
+    assert await office.open_approvals() == []
+
+
+async def test_people_whom_code_names_are_not_replaced_by_the_defaults(
+    storage: SqliteStorage,
+) -> None:
+    force = forced(groups=GROUPS, defaults={"approve": [{"from": ["sre"]}]})
+    policy = Office(storage, [], policy=force).cards
+    approval = an_approval(approvers_json='["UMIA"]', terms_json="")
+    doubt = DoubtInfo(tool_name="look", arguments={}, title="Look", call_id="c1")
+    for info in (CallInfo(**call_fields()), doubt):
+        assert under_policy(approval, info, policy).approvers_json == '["UMIA"]'
