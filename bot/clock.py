@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Protocol
 
 
 def milliseconds(duration: timedelta) -> int:
@@ -25,6 +29,68 @@ def system_seconds() -> float:
 def steady_clock() -> int:
     """Milliseconds since some moment, never set back. Injected by the composition root."""
     return time.monotonic_ns() // 1_000_000
+
+
+class ClockFollower(Protocol):
+    """Somebody who goes by a clock that is put forward."""
+
+    async def rest(self) -> bool:
+        """Wait for a moment without work, for some seconds; return whether there is one now.
+
+        Nothing begins between its end and the caller's next `await`.
+        """
+        ...
+
+    async def look(self) -> None:
+        """Do what is due now."""
+        ...
+
+    async def next_due_ms(self) -> int | None:
+        """When the next thing is due; None when nothing is."""
+        ...
+
+
+@dataclass(slots=True)
+class MovableClock:
+    """A clock that can be put forward, never back, and else goes as another one does.
+
+    Attributes:
+        of: The other one.
+        ahead_ms: How far it is before that.
+        follower: Goes by it; nobody yet when None.
+    """
+
+    of: Callable[[], int] = system_clock
+    ahead_ms: int = 0
+    follower: ClockFollower | None = None
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def __call__(self) -> int:
+        """The time that it shows: milliseconds since the epoch, UTC."""
+        return self.of() + self.ahead_ms
+
+    def seconds(self) -> float:
+        """The same in seconds."""
+        return self() / 1_000
+
+    async def skip_to(self, at_ms: int) -> bool:
+        """Put it forward to a moment, and let the follower do what is due then.
+
+        The leases of work under way would run out at once: it is put forward between two works.
+
+        Returns:
+            False, and it stays as it is, when the follower found no rest, or there is none yet.
+        """
+        async with self._turn:
+            if self.follower is None or not await self.follower.rest():
+                return False
+            self.ahead_ms += max(at_ms - self(), 0)
+            await self.follower.look()
+            return True
+
+    async def next_due_ms(self) -> int | None:
+        """When the next thing is due; None when nothing is."""
+        return None if self.follower is None else await self.follower.next_due_ms()
 
 
 def backoff(attempts: int, *, first: timedelta, most: timedelta, key: str) -> int:

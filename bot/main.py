@@ -16,11 +16,11 @@ from aiohttp import ClientError, ClientSession, ClientTimeout, DummyCookieJar
 from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.clock import system_clock
+from bot.clock import MovableClock, system_clock
 from bot.config import stores
 from bot.config.agents import load_agents, load_model
 from bot.config.settings import Settings
-from bot.core.scheduler import Scheduler
+from bot.core.scheduler import Scheduler, TimeLapse
 from bot.core.tasks import Tasks
 from bot.core.upkeep.policies import PolicyRecorder
 from bot.errors import FaultyPolicyError, SettingsError
@@ -59,7 +59,11 @@ CLOSE_S = 1.5
 
 
 async def run(
-    settings: Settings, *, stop: asyncio.Event, ready: asyncio.Event | None = None
+    settings: Settings,
+    *,
+    stop: asyncio.Event,
+    ready: asyncio.Event | None = None,
+    demo: MovableClock | None = None,
 ) -> None:
     """Run the bot until it is told to stop.
 
@@ -67,6 +71,7 @@ async def run(
         settings: Checked settings.
         stop: Ends the bot when set.
         ready: Set when the bot takes messages and clicks.
+        demo: The clock of a demo, which people put forward; None in earnest.
 
     Raises:
         SettingsError: A setting does not work: agent, model, token, port.
@@ -74,7 +79,10 @@ async def run(
         StoreUnavailableError: The database does not answer.
     """
     async with AsyncExitStack() as stack:
-        countersign = await start(settings, stack)
+        if demo is None:
+            countersign = await start(settings, stack)
+        else:
+            countersign = await start_demo(settings, stack, demo)
         listen_to_hangups(countersign, stack)
         if ready is not None:
             ready.set()
@@ -103,6 +111,7 @@ async def start(
     *,
     clock: Clock = system_clock,
     outside: Outside | None = None,
+    is_demo: bool = False,
 ) -> Countersign:
     """Start the bot; closing the stack stops it: intake first, then work, then the database.
 
@@ -111,6 +120,7 @@ async def start(
         stack: Closes what is opened here.
         clock: The time now.
         outside: Database and Slack; those that the settings name when None.
+        is_demo: Whether `here` may stand in each rule of the policy.
 
     Raises:
         SettingsError: A setting does not work: agent, model, token, port.
@@ -140,6 +150,7 @@ async def start(
             team_id=slack.identity.team_id,
             owner=owner,
         ),
+        is_demo=is_demo,
     )
     countersign = build(
         slack=slack,
@@ -174,15 +185,27 @@ async def start(
     return countersign
 
 
+async def start_demo(settings: Settings, stack: AsyncExitStack, clock: MovableClock) -> Countersign:
+    """Start the bot of a demo, as `start` does; it goes by a clock that people put forward."""
+    countersign = await start(settings, stack, clock=clock, is_demo=True)
+    clock.follower = TimeLapse(countersign.sweep, countersign.tasks)
+    return countersign
+
+
 async def load_policy(
-    settings: Settings, world: PolicyWorld, slack: SlackFacts, tell: Tell
+    settings: Settings,
+    world: PolicyWorld,
+    slack: SlackFacts,
+    tell: Tell,
+    *,
+    is_demo: bool = False,
 ) -> PolicyInForce:
-    """The policy in force, which the settings name, or are.
+    """The policy in force, which the settings name, or are; in a demo, `here` is always allowed.
 
     Raises:
         FaultyPolicyError: It is faulty, or its ids cannot be looked up.
     """
-    source = source_of(settings, world, slack, tell)
+    source = source_of(settings, world, slack, tell, is_demo=is_demo)
     try:
         return await PolicyInForce.load(source)
     except PolicyError as error:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bot.clock import system_seconds
+from bot.clock import MovableClock
 from bot.commands.call import Call, stopped_by_signals
 from bot.commands.parser import PORT
 from bot.commands.run import RunBot, bot_of
 from bot.config.agents import DEMO_MODEL
 from bot.config.manifest import bot_scopes, manifest_text, read_manifest
-from bot.config.settings import OURS, Settings
+from bot.config.settings import IN_A_POLICY, OURS, Settings
 from bot.config.values import CHANNEL
-from bot.demo import PATTERNS
+from bot.demo import PATTERNS, POLICY
 from bot.errors import BotError
 from bot.sandbox import Sandbox
 
@@ -60,7 +61,7 @@ async def execute(call: Call) -> None:
     await try_out(
         call.environ,
         port=call.arguments.port,
-        clock=system_seconds,
+        clock=MovableClock(),
         run_bot=bot_of(call),
         stop=stopped_by_signals(),
         say=call.say,
@@ -71,7 +72,7 @@ async def try_out(
     environ: Mapping[str, str],
     *,
     port: int | None,
-    clock: Callable[[], float],
+    clock: MovableClock,
     run_bot: RunBot,
     stop: asyncio.Event,
     say: Callable[[str], object],
@@ -84,7 +85,7 @@ async def try_out(
     Args:
         environ: The variables of the process; of them, only the bot's own ones are used.
         port: Where the page shall be; None takes `PORT`, or a free one when that is taken.
-        clock: Seconds since the epoch.
+        clock: The time, for the page and the bot; on the page people put it forward.
         run_bot: Runs the bot.
         stop: Ends everything when set.
         say: Shows a text to the person at the terminal.
@@ -107,7 +108,8 @@ async def try_out(
                 )
             ).model_copy(update={"data_dir": Path(directory)})
             words = welcome(sandbox.url, agent=settings.agent, model=settings.model)
-            await _run(settings, run_bot, stop, lambda: say(words))
+            run = partial(run_bot, settings, stop=stop, demo=clock)
+            await _run(run, lambda: say(words))
 
 
 def welcome(url: str, *, agent: str = AGENTS, model: str = DEMO_MODEL) -> str:
@@ -128,11 +130,11 @@ def welcome(url: str, *, agent: str = AGENTS, model: str = DEMO_MODEL) -> str:
 
 
 async def _run(
-    settings: Settings, run_bot: RunBot, stop: asyncio.Event, on_ready: Callable[[], object]
+    run: Callable[..., Coroutine[None, None, None]], on_ready: Callable[[], object]
 ) -> None:
     """Run the bot; call `on_ready` once it takes messages."""
     ready = asyncio.Event()
-    bot = asyncio.create_task(run_bot(settings, ready=ready, stop=stop))
+    bot = asyncio.create_task(run(ready=ready))
     ready_or_not = asyncio.create_task(ready.wait())
     try:
         await asyncio.wait({bot, ready_or_not}, return_when=asyncio.FIRST_COMPLETED)
@@ -146,10 +148,11 @@ async def _run(
 
 
 @asynccontextmanager
-async def _sandbox(port: int | None, clock: Callable[[], float]) -> AsyncIterator[Sandbox]:
+async def _sandbox(port: int | None, clock: MovableClock) -> AsyncIterator[Sandbox]:
     """A sandbox that grants what the manifest asks for, and not more."""
-    scopes = bot_scopes(read_manifest(manifest_text()))
-    sandbox = Sandbox(clock=clock, port=PORT if port is None else port, scopes=set(scopes))
+    scopes = set(bot_scopes(read_manifest(manifest_text())))
+    make = partial(Sandbox, clock=clock.seconds, time=clock, scopes=scopes)
+    sandbox = make(port=PORT if port is None else port)
     try:
         await sandbox.start()
     except OSError as error:
@@ -159,7 +162,7 @@ async def _sandbox(port: int | None, clock: Callable[[], float]) -> AsyncIterato
                 f"cannot listen on port {sandbox.port}: {error.strerror}; "
                 "choose another one with --port"
             ) from error
-        sandbox = Sandbox(clock=clock, scopes=set(scopes))
+        sandbox = make()
         await sandbox.start()
     try:
         yield sandbox
@@ -183,7 +186,7 @@ def demo_environment(
     api_url: str,
     bot_token: str,
     app_token: str,
-    channels: Iterable[str],
+    channels: Sequence[str],
 ) -> dict[str, str]:
     """The bot's own variables, with the stand-in's addresses and tokens in place of Slack's."""
     ours = {
@@ -191,14 +194,26 @@ def demo_environment(
         for name, value in environ.items()
         if name.upper().startswith(OURS) and name not in _NOT_TAKEN_OVER
     }
-    here = {"COUNTERSIGN_APPROVERS": CHANNEL, "COUNTERSIGN_CHANNELS": ",".join(channels)}
     return {
         "COUNTERSIGN_LOG": "warning",
         "COUNTERSIGN_AGENT": AGENTS,
-        **({} if "COUNTERSIGN_POLICY" in ours else here),
+        **_deciders(ours, channels),
         **ours,
         "COUNTERSIGN_PORT": "0",
         "SLACK_API_URL": api_url,
         "SLACK_BOT_TOKEN": bot_token,
         "SLACK_APP_TOKEN": app_token,
     }
+
+
+def _deciders(ours: Mapping[str, str], channels: Sequence[str]) -> dict[str, str]:
+    """The settings for the deciders, where the environment has none.
+
+    The demo's agents get the demo's policy. With others, and beside settings that a policy takes
+    the place of, whoever is in the channel decides.
+    """
+    if "COUNTERSIGN_POLICY" in ours:
+        return {}
+    if ours.get("COUNTERSIGN_AGENT", AGENTS) == AGENTS and not IN_A_POLICY.keys() & ours.keys():
+        return {"COUNTERSIGN_POLICY": str(POLICY)}
+    return {"COUNTERSIGN_APPROVERS": CHANNEL, "COUNTERSIGN_CHANNELS": ",".join(channels)}

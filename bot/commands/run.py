@@ -6,6 +6,7 @@ import asyncio
 import gc
 from typing import Protocol
 
+from bot.clock import MovableClock
 from bot.commands.call import Call, stopped_by_signals
 from bot.config.settings import Settings
 
@@ -14,9 +15,17 @@ class RunBot(Protocol):
     """Runs the bot until `stop` is set."""
 
     async def __call__(
-        self, settings: Settings, *, stop: asyncio.Event, ready: asyncio.Event | None = None
+        self,
+        settings: Settings,
+        *,
+        stop: asyncio.Event,
+        ready: asyncio.Event | None = None,
+        demo: MovableClock | None = None,
     ) -> None:
-        """Return when the bot has stopped; set `ready` when it takes messages."""
+        """Return when the bot has stopped; set `ready` when it takes messages.
+
+        With `demo`, it goes by that clock, which people put forward.
+        """
         ...
 
 
@@ -31,7 +40,11 @@ def bot_of(call: Call) -> RunBot:
 
 
 async def run_bot(
-    settings: Settings, *, stop: asyncio.Event, ready: asyncio.Event | None = None
+    settings: Settings,
+    *,
+    stop: asyncio.Event,
+    ready: asyncio.Event | None = None,
+    demo: MovableClock | None = None,
 ) -> None:
     """Run the bot with its log; see `RunBot`."""
     # It takes a second; wrong settings are said without it.
@@ -42,4 +55,4 @@ async def run_bot(
     # each time, while everybody waits.
     gc.freeze()
     logs.configure(settings.log, secrets=settings.secrets())
-    await main.run(settings, ready=ready, stop=stop)
+    await main.run(settings, ready=ready, stop=stop, demo=demo)

@@ -41,7 +41,7 @@ _WHO_DECIDES = (
     "and of user groups (S…), such as COUNTERSIGN_APPROVERS=U0ADALINDQ,S0ONCALL01; or channel, "
     "together with COUNTERSIGN_CHANNELS"
 )
-_IN_A_POLICY = {
+IN_A_POLICY = {
     "COUNTERSIGN_APPROVERS": "groups: {approvers: {users: [U…], usergroups: [S…]}}, and "
     "defaults: {approve: [{from: [approvers]}]}",
     "COUNTERSIGN_CHANNELS": "when: {channel: [C…]}",
@@ -377,7 +377,7 @@ def _unknown(environ: Mapping[str, str], names: Mapping[str, str]) -> Iterator[S
 
 def _beside_policy(given: Mapping[str, str]) -> Iterator[SettingsError]:
     """Settings that a policy file would silently overrule, or they it."""
-    for name, words in _IN_A_POLICY.items() if "COUNTERSIGN_POLICY" in given else ():
+    for name, words in IN_A_POLICY.items() if "COUNTERSIGN_POLICY" in given else ():
         if name in given:
             fault = "COUNTERSIGN_POLICY is set, too, and says who decides"
             yield SettingsError(name, fault, f"unset it, and write in the policy file: {words}")

@@ -6,6 +6,7 @@ write, so any number of processes may tick at once.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from bot.core.approvals import Approvals
 from bot.core.outbox import Outbox
+from bot.core.tasks import Tasks
 from bot.core.threads import Threads
 from bot.core.upkeep.forgetting import Retention
 from bot.core.upkeep.sealing import Sealer
@@ -32,6 +34,9 @@ Watch = Callable[[], Awaitable[object]]
 """Looks whether what is outside of the database has changed."""
 BATCH = 100
 """The most due records of a kind that one tick starts on."""
+REST_PATIENCE = timedelta(seconds=5)
+"""The longest wait for the end of what the bot does just now."""
+_FAR_MS = 1 << 52
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,3 +151,50 @@ class Scheduler:
             logger.warning("look at the policy failed: %s", error, extra={"action": "tick_failed"})
         except Exception:  # as above
             logger.exception("look at the policy failed", extra={"action": "tick_failed"})
+
+
+@dataclass(frozen=True, slots=True)
+class TimeLapse:
+    """The bot as it goes by a clock that is put forward; see `bot.clock.ClockFollower`.
+
+    Args:
+        sweep: Finds due work.
+        tasks: Work that runs.
+        patience: How long `rest` waits.
+    """
+
+    sweep: Sweep
+    tasks: Tasks
+    patience: timedelta = REST_PATIENCE
+
+    async def rest(self) -> bool:
+        """See `ClockFollower`."""
+        try:
+            async with asyncio.timeout(self.patience.total_seconds()):
+                await self.tasks.idle()
+        except TimeoutError:
+            return False
+        return len(self.tasks) == 0
+
+    async def look(self) -> None:
+        """Do what is due now, and what follows from it.
+
+        Raises:
+            StorageError: The database did not answer.
+        """
+        await self.sweep.tick()
+        await self.rest()
+
+    async def next_due_ms(self) -> int | None:
+        """See `ClockFollower`.
+
+        Raises:
+            StorageError: The database did not answer.
+        """
+        storage = self.sweep.storage
+        approvals = await storage.approvals.due(now_ms=_FAR_MS, limit=1)
+        threads = await storage.threads.due(now_ms=_FAR_MS, limit=1)
+        whispers = await storage.whispers.due(now_ms=_FAR_MS, limit=1)
+        times = [one.due_ms for one in approvals] + [one.due_ms for one in threads]
+        times += [one.due_ms for one in whispers]
+        return min((at_ms for at_ms in times if at_ms is not None), default=None)

@@ -1,7 +1,13 @@
 """The demo agents: an on-call engineer's helper and the patterns, with models that need no key."""
 
+from pathlib import Path
+from typing import Final
+
 from bot.demo.agent import Effect, build
 from bot.demo.model import DemoModel
 from bot.demo.patterns import PATTERNS, DemoPattern, channels
 
-__all__ = ["PATTERNS", "DemoModel", "DemoPattern", "Effect", "build", "channels"]
+__all__ = ["PATTERNS", "POLICY", "DemoModel", "DemoPattern", "Effect", "build", "channels"]
+
+POLICY: Final = Path(__file__).with_name("policy.yaml")
+"""The demo's policy: who decides what."""

@@ -187,7 +187,7 @@ class DemoServices:
     def tools(self) -> list[Tool]:
         """Return the agent's tools: one free tool, one gate that only approves, and reviews."""
         return [
-            tool(title="Look up {service}")(self.get_status),
+            tool(title="Look up {service}", tags=["read-only"])(self.get_status),
             tool(
                 title="Deploy {service} {version} to {environment}",
                 preview=self.replaces,

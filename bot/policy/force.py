@@ -192,7 +192,12 @@ class PolicyInForce:
 
 
 def source_of(
-    settings: Settings, world: PolicyWorld, slack: SlackFacts | None, tell: Tell
+    settings: Settings,
+    world: PolicyWorld,
+    slack: SlackFacts | None,
+    tell: Tell,
+    *,
+    is_demo: bool = False,
 ) -> PolicySource:
     """The place of the policy that the settings name, or are.
 
@@ -201,14 +206,15 @@ def source_of(
         world: The tools and agents that exist.
         slack: Who answers about ids; None looks none up.
         tell: Told what happens to a file; the settings do not change.
+        is_demo: Whether `here` may stand in each rule.
     """
     path = settings.policy
     is_settings = path is None
 
     async def check_it(data: bytes) -> CheckedPolicy:
         if slack is None:
-            return check(data, world, is_settings=is_settings)
-        return await check_all(data, world, slack, is_settings=is_settings)
+            return check(data, world, demo=is_demo, is_settings=is_settings)
+        return await check_all(data, world, slack, demo=is_demo, is_settings=is_settings)
 
     if path is not None:
         return PolicySource(name=str(path), read=reader_of(path), check=check_it, tell=tell)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Any, Self, TypeVar
 
 from aiohttp import web
@@ -28,6 +28,7 @@ from bot.sandbox.web.control import Control
 from bot.sandbox.web.loopback import is_loopback, loopback_only
 from bot.sandbox.web.pageapi import PageApi
 from bot.sandbox.web.pagehub import PageHub
+from bot.sandbox.web.skipping import Skippable
 from bot.sandbox.workspace.payloads import message_payload, view_payload
 from bot.sandbox.workspace.people import APP
 from bot.sandbox.workspace.records import ApiCall, Payload, SlackMessage
@@ -70,6 +71,8 @@ class Sandbox(Arrangements):
 
     clock: Callable[[], float]
     """Seconds since 1970. Apps check signatures by their own clock: over HTTP it must be near."""
+    time: Skippable | None = None
+    """The clock behind `clock`, when people may put it forward, and the app goes by it, too."""
     host: str = "127.0.0.1"
     port: int = 0
     """0 takes any free one."""
@@ -86,7 +89,7 @@ class Sandbox(Arrangements):
     """Seconds that the app has to answer; real ones, whatever `clock` says."""
     retry_delays: Sequence[float] = RETRY_DELAYS
     sleep: Callable[[float], Awaitable[None]] = field(default=asyncio.sleep, repr=False)
-    timer: Callable[[], float] = field(default=time.perf_counter, repr=False)
+    timer: Callable[[], float] = field(default=perf_counter, repr=False)
     """Seconds; measures how long the app takes to acknowledge."""
 
     def __post_init__(self) -> None:
@@ -105,6 +108,7 @@ class Sandbox(Arrangements):
         self._build_ways_in()
         self._hub.is_connected = lambda: self._dispatcher.is_open
         self._hub.troubles = lambda: self.troubles
+        self._hub.ahead = lambda: None if self.time is None else self.time.ahead_ms / 1_000
         self._runner: web.AppRunner | None = None
 
     def _build_ways_out(self) -> None:

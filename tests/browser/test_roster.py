@@ -58,6 +58,7 @@ async def test_people_leave_a_channel_and_come_back(page: Page, stage: Stage) ->
 
 async def test_closed_account_is_seen_and_opened_again(page: Page, stage: Stage) -> None:
     await act_as(page, stage, "Rosa")
+    await expect(page.get_by_test_id("time-toggle")).to_be_hidden()  # of the demo alone
     await page.get_by_test_id("roster-toggle").click()
     ben = page.get_by_role("group", name="Accounts").get_by_role("checkbox", name="Ben Okafor")
     await ben.uncheck()

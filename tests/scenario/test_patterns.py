@@ -1,7 +1,7 @@
 """Each pattern of the demo through Slack's own payloads, in its channel, to its end.
 
-Numbers are those of Eino's examples. The bot is stopped and started again in the middle, on the
-same data, where `restarted` is played.
+The demo's policy says who decides. Numbers are those of Eino's examples. The bot is stopped and
+started again in the middle, on the same data, where `restarted` is played.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from bot.demo import PATTERNS
+from bot.demo import PATTERNS, POLICY
 from bot.layout.action_ids import ActionId
 from tests.support.stage import Stage, a_stage, buttons
 
@@ -83,7 +83,8 @@ def _label(block: dict[str, Any]) -> str:
 
 @pytest.fixture
 async def visit(tmp_path: Path) -> AsyncIterator[Visit]:
-    async with a_stage(tmp_path, "socket", COUNTERSIGN_AGENT="bot.demo:channels") as stage:
+    settings = {"COUNTERSIGN_AGENT": "bot.demo:channels", "COUNTERSIGN_POLICY": str(POLICY)}
+    async with a_stage(tmp_path, "socket", **settings) as stage:
         yield Visit(stage)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bot.config.settings import Settings
+from bot.demo import POLICY
 from bot.main import start
 from bot.sandbox.server import Sandbox
 from bot.slack.app import Countersign
@@ -73,7 +74,12 @@ class Stage:
         self.environ = {**self.environ, **changes}
         self._stack = AsyncExitStack()
         try:
-            self.bot = await start(self.settings(), self._stack, clock=self.clock)
+            self.bot = await start(
+                self.settings(),
+                self._stack,
+                clock=self.clock,
+                is_demo=self.environ.get("COUNTERSIGN_POLICY") == str(POLICY),
+            )
         except BaseException:
             await self._stack.aclose()
             raise

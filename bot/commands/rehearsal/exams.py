@@ -28,6 +28,8 @@ from bot.policy.reading.checks import check_all
 from bot.policy.reading.lookups import SlackFacts
 from bot.policy.reading.problems import PolicyError
 from bot.policy.reading.settings import settings_policy
+from bot.policy.reading.source import read_source
+from bot.policy.reading.structure import read_structure
 from bot.policy.terms import Terms
 from bot.sandbox.errors import RefusedError
 from storage.base import Storage
@@ -130,15 +132,26 @@ async def _settings(case: Case) -> list[Difference]:
         demo = import_module("bot.commands.demo")  # see `_flow`
         environ = demo.demo_environment(environ, "http://127.0.0.1/", "xoxb-1", "xapp-1", ["C0OPS"])
     try:
-        policy = settings_policy(Settings.load({**_TOKENS, **environ}))
+        settings = Settings.load({**_TOKENS, **environ})
     except InvalidSettingsError as error:
         names = [name for name in expect.get("names", ()) if name in str(error)]
         return _compare(case, {"starts": False, "names": names})
-    found: dict[str, object] = {"starts": True, "policy": policy}
-    if "approvers" in expect:
-        (approvers,) = PolicyFile.model_validate(policy).groups.values()
-        found["approvers"] = "here" if approvers.here else "named"
+    found: dict[str, object] = {"starts": True, "approvers": deciders_of(settings)}
+    if settings.policy is None:
+        found["policy"] = settings_policy(settings)
     return _compare(case, {name: found.get(name) for name in ("starts", *expect)})
+
+
+def deciders_of(settings: Settings) -> str:
+    """The deciders where no rule says it: `here`, or people who are `named`."""
+    if settings.policy is None:
+        file = PolicyFile.model_validate(settings_policy(settings))
+    else:
+        read, _ = read_structure(read_source(settings.policy.read_bytes())[0])
+        assert read is not None  # noqa: S101 - a policy of ours
+        file = read
+    names = [name for need in file.defaults.approve or () for name in need.from_]
+    return "here" if all(file.groups[name].here for name in names) else "named"
 
 
 async def _audit(case: Case) -> list[Difference]:

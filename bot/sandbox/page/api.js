@@ -42,6 +42,8 @@ const ERRORS = {
   view_not_found: "This dialog is not open any more.",
   dispatch_unknown_error: "The app answered with an error.",
   unknown_command: "This app knows no such command.",
+  app_busy: "countersign is in the middle of something. Try again in a moment.",
+  nothing_due: "Nothing waits: no reminder, no deadline.",
   invalid_command: "This app knows no such command.",
 };
 

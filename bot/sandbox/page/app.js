@@ -9,6 +9,7 @@ import { messageLine, renderMessages, statusText } from "./messages.js";
 import { Modals } from "./modal.js";
 import { notice } from "./notices.js";
 import { RosterPanel } from "./panels/roster.js";
+import { TimePanel } from "./panels/time.js";
 import { TroublePanel } from "./panels/trouble.js";
 import { PersonSwitch } from "./people.js";
 import { Scroller } from "./scroller.js";
@@ -44,7 +45,9 @@ async function loadState(person) {
   const state = await read("state", { as: person });
   if (!state.ok) return false;
   const wasIn = isIn(store.channels.get(store.channel));
+  const before = store.ahead;
   store.applyState(state);
+  if (store.ahead !== before) forget();
   const open = store.channels.get(store.channel);
   if (open) open.unread = 0;
   if (isIn(open) && !wasIn) loadMessages();
@@ -297,6 +300,7 @@ function drawAll() {
 function drawTop() {
   parts.people.render(store);
   parts.roster.render(store);
+  parts.time.render(store);
   parts.trouble.render(store);
   byId("connection").textContent = store.online ? "" : "Connecting again…";
 }
@@ -385,6 +389,7 @@ function build() {
   parts.people = new PersonSwitch(byId("person"), byId("news"), (id) =>
     become(id, { channel: store.channel, thread: store.thread }, true));
   parts.roster = new RosterPanel(byId("roster-toggle"), byId("roster"));
+  parts.time = new TimePanel(byId("time-toggle"), byId("time"));
   parts.trouble = new TroublePanel(byId("trouble-toggle"), byId("trouble"));
   parts.modals = new Modals(byId("layers"), store, () => parts.composer.focus());
   buildChannel();

@@ -13,6 +13,38 @@ const dates = {
 };
 const dayOfWeek = new Intl.DateTimeFormat(locale, { weekday: "long", day: "numeric", month: "long" });
 
+let aheadMs = 0;
+
+/** Say by how many seconds the sandbox's clock is before this browser's. */
+export function setAhead(seconds) {
+  aheadMs = (seconds ?? 0) * 1000;
+}
+
+/** The sandbox's time: milliseconds since 1970. */
+export function now() {
+  return Date.now() + aheadMs;
+}
+
+/** Day and time of a moment, in seconds since 1970. */
+export function moment(seconds) {
+  const date = new Date(seconds * 1000);
+  return `${dayOfWeek.format(date)}, ${time.format(date)}`;
+}
+
+const UNITS = [["day", "d", 86400], ["hour", "h", 3600], ["minute", "min", 60], ["second", "s", 1]];
+
+/** How long so many seconds are, by their two largest units: "1 hour 15 minutes", or "1 h" as `short`. */
+export function span(seconds, width = "long") {
+  let left = Math.round(seconds);
+  const words = [];
+  for (const [name, sign, size] of UNITS) {
+    const amount = Math.floor(left / size);
+    left -= amount * size;
+    if (amount > 0) words.push(width === "short" ? `${amount} ${sign}` : count(amount, name, `${name}s`));
+  }
+  return words.slice(0, width === "short" ? 1 : 2).join(" ") || "a moment";
+}
+
 /** The moment of a message id such as "1712345678.000100". */
 export function tsDate(ts) {
   return new Date(Number.parseFloat(ts) * 1000);
@@ -38,12 +70,12 @@ export function dayName(ts) {
   const date = tsDate(ts);
   const near = nearDay(date);
   if (near) return near[0].toUpperCase() + near.slice(1);
-  return date.getFullYear() === new Date().getFullYear() ? dayOfWeek.format(date) : dates.date_long.format(date);
+  return date.getFullYear() === new Date(now()).getFullYear() ? dayOfWeek.format(date) : dates.date_long.format(date);
 }
 
 function nearDay(date) {
   for (const [offset, name] of [[0, "today"], [-1, "yesterday"], [1, "tomorrow"]]) {
-    const day = new Date();
+    const day = new Date(now());
     day.setDate(day.getDate() + offset);
     if (day.toDateString() === date.toDateString()) return name;
   }
@@ -84,7 +116,7 @@ function dateToken(token, date) {
 }
 
 function ago(date) {
-  const seconds = Math.round((date.getTime() - Date.now()) / 1000);
+  const seconds = Math.round((date.getTime() - now()) / 1000);
   const words = new Intl.RelativeTimeFormat(locale, { numeric: "auto" });
   for (const [unit, size] of [["day", 86400], ["hour", 3600], ["minute", 60]]) {
     if (Math.abs(seconds) >= size) return words.format(Math.trunc(seconds / size), unit);

@@ -1,6 +1,6 @@
 // What the page knows: people, conversations, messages. No drawing here.
 
-import { compareTs } from "./format.js";
+import { compareTs, setAhead } from "./format.js";
 
 /** What a person filled in: block_id → action_id → value, in the shape of Slack's view state. */
 export class Values {
@@ -47,6 +47,7 @@ export class Store {
     this.team = { id: "", name: "Sandbox" };
     this.bot = { user_id: "", name: "countersign", connected: true };
     this.troubles = 0;
+    this.ahead = null;
     this.me = "";
     this.channel = "";
     this.thread = "";
@@ -70,6 +71,8 @@ export class Store {
     this.team = state.team ?? this.team;
     this.bot = state.bot ?? this.bot;
     this.troubles = state.troubles ?? 0;
+    this.ahead = state.ahead ?? null;
+    setAhead(this.ahead);
     this.me = state.me ?? this.me;
     this.people = new Map((state.people ?? []).map((person) => [person.id, person]));
     this.channels = new Map((state.channels ?? []).map((channel) => [channel.id, channel]));

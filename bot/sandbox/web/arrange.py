@@ -13,6 +13,7 @@ from bot.sandbox.delivery.socketmode import Farewell, SocketModeServer
 from bot.sandbox.delivery.stats import Statistics, doubles
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.web.pagehub import PageHub
+from bot.sandbox.web.skipping import Skippable, skip
 from bot.sandbox.workspace.records import Features, Payload, SlackChannel, SlackUser, UserGroup
 from bot.sandbox.workspace.state import Workspace
 from bot.sandbox.workspace.tasks import BackgroundTasks
@@ -26,6 +27,8 @@ class Arrangements:
     """The faults to strike; see `Faults.add`."""
     limits: RateLimits
     """Slack's rate limits; off unless `limits.is_on` is set."""
+    time: Skippable | None
+    """The clock that people may put forward; None where time goes by itself."""
     stats: Statistics
     """The counts of calls and deliveries."""
     _api: WebApi
@@ -126,6 +129,13 @@ class Arrangements:
     async def remove(self, channel: str, ts: str) -> None:
         """Delete any message, as `delete_message` does."""
         self.delete_message(channel, ts)
+
+    # ---- time -------------------------------------------------------------------------------
+
+    async def skip_time(self, seconds: float | None = None) -> None:
+        """Let time pass at once: some seconds, or until the next thing is due; see `skip`."""
+        await skip(self.time, seconds)
+        self._hub.refresh()
 
     # ---- misbehaviour -----------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from aiohttp import web
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.web.arrange import Arrangements
 from bot.sandbox.web.panel import Panel
+from bot.sandbox.web.skipping import told
 from bot.sandbox.workspace.records import Payload
 
 Act = Callable[[Payload], Payload | None]
@@ -61,6 +62,8 @@ class Control:
             web.get("/control/stats", _telling(self._stats)),
             web.delete("/control/stats", _doing(self._reset_stats)),
             web.post("/control/disconnect", _waiting(self._disconnect)),
+            web.get("/control/time", _waiting(self._time)),
+            web.post("/control/time", _waiting(self._skip)),
             *(web.post(f"/control/{name}", _doing(act)) for name, act in acts.items()),
         ]
 
@@ -169,6 +172,15 @@ class Control:
 
     def _triggers(self, body: Payload) -> None:  # noqa: ARG002 - the shape of an act
         self._scene.expire_triggers()
+
+    async def _time(self, body: Payload) -> Payload:  # noqa: ARG002 - the shape of an act
+        return await told(self._scene.time)
+
+    async def _skip(self, body: Payload) -> Payload:
+        """`seconds`: how many pass at once; without, all until the next thing is due."""
+        seconds = _number(body, "seconds") if "seconds" in body else None
+        await self._scene.skip_time(seconds)
+        return await told(self._scene.time)
 
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]

@@ -31,6 +31,7 @@ class PageHub:
         self._read_until: dict[tuple[str, str], str] = {}
         self.is_connected: Callable[[], bool] = lambda: False
         self.troubles: Callable[[], int] = lambda: 0
+        self.ahead: Callable[[], float | None] = lambda: None
         workspace.on_change.append(self._changed)
         workspace.on_status.append(self._status)
         workspace.on_connection.append(self.refresh)
@@ -63,6 +64,7 @@ class PageHub:
                 "connected": self.is_connected(),
             },
             "troubles": self.troubles(),
+            "ahead": self.ahead(),
         }
 
     def messages(self, me: str, channel_id: str) -> Payload:

@@ -14,8 +14,11 @@ import aiohttp
 import pytest
 
 from bot import main as composition
+from bot.clock import MovableClock
 from bot.commands.cli import FAILED, WRONG_SETTINGS, main
 from bot.config.settings import Settings
+from bot.config.values import CHANNEL
+from bot.demo import POLICY
 from bot.errors import BotError
 from storage.errors import StoreBusyError
 from storage.sqlite import SqliteStorage
@@ -34,6 +37,7 @@ class FakeBot:
 
     Attributes:
         settings: What it was started with.
+        demo: The clock of the demo that it was started for.
         error: Raised instead of running.
         then: Called once it is ready.
     """
@@ -42,6 +46,7 @@ class FakeBot:
         self, *, error: BaseException | None = None, then: Callable[[], object] | None = None
     ) -> None:
         self.settings: Settings | None = None
+        self.demo: MovableClock | None = None
         self.error = error
         self.then = then
 
@@ -51,8 +56,10 @@ class FakeBot:
         *,
         stop: asyncio.Event,
         ready: asyncio.Event | None = None,
+        demo: MovableClock | None = None,
     ) -> None:
         self.settings = settings
+        self.demo = demo
         if self.error is not None:
             raise self.error
         if ready is not None:
@@ -209,6 +216,28 @@ def test_demo_runs_the_bot_against_the_stand_in(
     assert is_empty(tmp_path)
     assert not [name for name in environ if name.startswith("SLACK_")]
     assert re.search(r"Open this page:\n\n    http://127\.0\.0\.1:\d+\n", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("environ", "policy", "approvers"),
+    [
+        ({}, POLICY, ()),
+        ({"COUNTERSIGN_AGENT": "bot.demo:channels"}, POLICY, ()),
+        ({"COUNTERSIGN_AGENT": "bot.demo:build"}, None, (CHANNEL,)),
+        ({"COUNTERSIGN_REMIND_AFTER": "5m"}, None, (CHANNEL,)),
+        ({"COUNTERSIGN_APPROVERS": "U0ADALINDQ"}, None, ("U0ADALINDQ",)),
+        ({"COUNTERSIGN_POLICY": "mine.yaml"}, Path("mine.yaml"), ()),
+    ],
+)
+def test_demo_has_a_policy_unless_the_environment_says_who_decides(
+    tmp_path: Path, environ: dict[str, str], policy: Path | None, approvers: tuple[str, ...]
+) -> None:
+    bot = FakeBot(then=interrupt)
+    environ = {"COUNTERSIGN_DATA_DIR": str(tmp_path), **environ}
+    assert main(["demo", "--port", "0"], environ=environ, run_bot=bot) == 0
+    assert bot.settings is not None
+    assert (bot.settings.policy, bot.settings.approvers) == (policy, approvers)
+    assert bot.demo is not None
 
 
 def test_demo_takes_a_free_port_when_its_own_is_taken(

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import cast
 
 import pytest
 
 from agents.models import call, say
-from bot.core.scheduler import Scheduler, Sweep
+from bot.core.scheduler import Scheduler, Sweep, TimeLapse
+from bot.core.tasks import Tasks
 from storage.errors import StoreUnavailableError
 from storage.records import Status
 from storage.sqlite import SqliteStorage
@@ -50,6 +52,45 @@ async def test_work_that_a_crash_dropped_is_found(storage: SqliteStorage) -> Non
     assert await office.sweep.tick() == 1
     await office.queue.run()
     assert office.shown() == ["Hello."]
+
+
+def lapse_of(office: Office, *, patience: timedelta = timedelta(seconds=5)) -> TimeLapse:
+    tasks = Tasks()
+    return TimeLapse(replace(office.sweep, spawn=tasks.spawn), tasks, patience=patience)
+
+
+async def test_look_does_what_is_due_before_it_ends(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    lapse = lapse_of(office)
+    assert await lapse.next_due_ms() == approval.due_ms
+    office.clock.forward(minutes=15)
+    await lapse.look()
+    assert office.notifier.reminders == [approval.approval_id]
+    later = await storage.approvals.get(approval.approval_id)
+    assert await lapse.next_due_ms() == later.due_ms != approval.due_ms
+
+
+async def test_next_of_several_things_that_are_due(storage: SqliteStorage) -> None:
+    office = Office(storage, [say("Hello.")])
+    assert await lapse_of(office).next_due_ms() is None
+    await office.inbox.receive(an_incoming(ASK))
+    assert await lapse_of(office).next_due_ms() == office.clock()
+
+
+async def test_rest_waits_for_the_end_of_work_and_gives_up(storage: SqliteStorage) -> None:
+    office = Office(storage, [])
+    lapse, end = lapse_of(office, patience=SOON), asyncio.Event()
+    assert await lapse.rest()
+
+    async def work() -> None:
+        await end.wait()
+
+    lapse.tasks.spawn(work())
+    assert not await lapse.rest()
+    end.set()
+    assert await replace(lapse, patience=timedelta(seconds=5)).rest()
 
 
 class FailingSweep:

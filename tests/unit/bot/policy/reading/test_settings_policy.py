@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from bot.commands.demo import demo_environment
+from bot.commands.rehearsal.exams import deciders_of
 from bot.config.settings import Settings
 from bot.errors import InvalidSettingsError
 from bot.policy.reading.checks import check
@@ -33,9 +34,12 @@ def test_settings_start_or_not_and_are_a_policy(name: str) -> None:
             load(name)
         assert all(word in str(caught.value) for word in expect["names"])
         return
-    policy = settings_policy(load(name))
+    settings = load(name)
     if "approvers" in expect:
-        assert policy["groups"] == {"approvers": {expect["approvers"]: True}}
+        assert deciders_of(settings) == expect["approvers"]
+    if settings.policy is not None:
+        return
+    policy = settings_policy(settings)
     if "policy" in expect:
         assert policy == expect["policy"]
 

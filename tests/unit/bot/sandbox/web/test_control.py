@@ -83,6 +83,8 @@ async def test_all_rules_are_removed(web: aiohttp.ClientSession, sandbox: Sandbo
         ("group", {"group": "oncall", "user": "U0NOBODY01", "member": True}, "user_not_found"),
         ("group", {"group": "oncall", "user": ADA, "member": "yes"}, "invalid_arguments"),
         ("group", {"user": ADA, "member": True}, "invalid_arguments"),
+        ("time", {"seconds": 60}, "no_time_skip"),
+        ("time", {"seconds": -1}, "invalid_arguments"),
         ("person", {"user": "U0NOBODY01", "deactivated": True}, "user_not_found"),
         ("limits", {"method": "chat.update", "most": True}, "invalid_arguments"),
     ],
@@ -155,6 +157,48 @@ async def test_channel_gets_and_loses_members(web: aiohttp.ClientSession, slack:
         assert (await post(web, "channel", channel=FINANCE, user=ADA, member=False))["ok"]
         found = await slack.ok("conversations.members", channel=FINANCE)
         assert found["members"] == [MIA, BOT_USER, ROSA]
+
+
+class FakeTime:
+    """A clock that can be put forward while nobody is busy."""
+
+    def __init__(self) -> None:
+        self.ahead_ms = 0
+        self.due_ms: int | None = None
+        self.is_busy = False
+
+    def __call__(self) -> int:
+        return 1_800_000_000_000 + self.ahead_ms
+
+    async def skip_to(self, at_ms: int) -> bool:
+        if not self.is_busy:
+            self.ahead_ms += at_ms - self()
+        return not self.is_busy
+
+    async def next_due_ms(self) -> int | None:
+        return self.due_ms
+
+
+async def test_time_is_skipped(web: aiohttp.ClientSession, sandbox: Sandbox) -> None:
+    assert (await get(web, "time"))["error"] == "no_time_skip"
+    sandbox.time = clock = FakeTime()
+    begin = {"ok": True, "now": 1_800_000_000.0, "ahead": 0.0, "next": None}
+    assert await get(web, "time") == begin
+    later = await post(web, "time", seconds=90)
+    assert later == {**begin, "now": 1_800_000_090.0, "ahead": 90.0}
+    clock.due_ms = clock() + 10_000
+    assert (await post(web, "time"))["ahead"] == 100.0
+    assert (await post(web, "time", seconds=1e12))["ahead"] == 100.0 + 30 * 86_400
+
+
+async def test_time_stands_when_nothing_is_due_or_somebody_is_at_work(
+    web: aiohttp.ClientSession, sandbox: Sandbox
+) -> None:
+    sandbox.time = clock = FakeTime()
+    assert (await post(web, "time"))["error"] == "nothing_due"
+    clock.is_busy = True
+    assert (await post(web, "time", seconds=90))["error"] == "app_busy"
+    assert clock.ahead_ms == 0
 
 
 async def test_limits_triggers_and_calm(

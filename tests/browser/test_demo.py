@@ -1,0 +1,156 @@
+"""The demo as `make demo` starts it, in a real browser: its policy, and time that is skipped."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Page, expect
+
+from bot import main
+from bot.clock import MovableClock
+from bot.commands.demo import try_out
+from bot.sandbox import ADA, BEN, MIA, OPS, ROSA
+from tests.browser.test_page import SHOTS, browser, pytestmark
+
+__all__ = ["browser", "pytestmark"]
+
+APPROVE = '[data-action-id="countersign:approve"]'
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def demo(tmp_path: Path) -> AsyncIterator[str]:
+    """A demo; the address of its page."""
+    stop = asyncio.Event()
+    url: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    running = asyncio.create_task(
+        try_out(
+            {"COUNTERSIGN_DATA_DIR": str(tmp_path)},
+            port=0,
+            clock=MovableClock(),
+            run_bot=main.run,
+            stop=stop,
+            say=lambda words: url.set_result(words.split("page:")[1].split()[0]),
+        )
+    )
+    running.add_done_callback(lambda _: url.cancel())  # when it does not come so far
+    yield await url
+    stop.set()
+    await running
+
+
+@pytest_asyncio.fixture(
+    params=[(1280, 800, "light"), (390, 844, "dark")], ids=["desk", "phone"], loop_scope="session"
+)
+async def page(request: pytest.FixtureRequest, browser: Browser, demo: str) -> AsyncIterator[Page]:
+    width, height, scheme = request.param
+    async with await browser.new_context(
+        viewport={"width": width, "height": height}, color_scheme=scheme
+    ) as profile:
+        page = await profile.new_page()
+        page.set_default_timeout(15_000)
+        await page.goto(demo)
+        yield page
+        name = request.node.name.replace("[", "-").replace("]", "")
+        await page.screenshot(path=f"{SHOTS}/{name}.png")
+
+
+async def act_as(page: Page, demo: str, user: str, thread: str = "") -> None:
+    """Open the page in #ops as somebody."""
+    await page.goto(f"{demo}?as={user}&channel={OPS}" + (f"&thread={thread}" if thread else ""))
+    await expect(page.get_by_test_id("messages")).to_be_visible()
+
+
+async def ask(page: Page, demo: str, text: str) -> str:
+    """Write as Rosa in #ops, and wait for the card; return the root of the thread."""
+    await act_as(page, demo, ROSA)
+    composer = page.get_by_test_id("composer")
+    await composer.fill(f"@countersign {text}")
+    await composer.press("Enter")
+    opener = page.locator('[data-testid^="thread-open-"]')
+    thread = str(await opener.get_attribute("data-testid")).removeprefix("thread-open-")
+    await act_as(page, demo, ROSA, thread)
+    await expect(page.locator(APPROVE)).to_be_visible()
+    return thread
+
+
+async def approve(page: Page, demo: str, user: str, thread: str) -> None:
+    """Press Approve as somebody."""
+    await act_as(page, demo, user, thread)
+    await page.locator(APPROVE).click()
+
+
+async def skip(page: Page, which: str) -> None:
+    """Let time pass, by the keyboard alone."""
+    opener = page.get_by_test_id("time-toggle")
+    await opener.press("Enter")
+    button = page.get_by_test_id(f"time-{which}")
+    await button.press("Enter")
+    await expect(button).not_to_have_attribute("aria-busy", "true")
+    await page.keyboard.press("Escape")
+    await expect(opener).to_be_focused()
+
+
+async def test_staging_is_for_anybody_in_the_channel(page: Page, demo: str) -> None:
+    thread = await ask(page, demo, "deploy payments 1.4.2 to staging")
+    await approve(page, demo, MIA, thread)
+    await expect(page.get_by_test_id("thread-pane")).to_contain_text("payments 1.4.2 is live")
+
+
+async def test_production_takes_two_of_those_on_call(page: Page, demo: str) -> None:
+    thread = await ask(page, demo, "deploy payments 1.4.2 to production")
+    pane = page.get_by_test_id("thread-pane")
+    await approve(page, demo, MIA, thread)
+    await expect(page.get_by_test_id("ephemeral")).to_be_visible()
+    await approve(page, demo, ADA, thread)
+    await expect(page.locator(APPROVE)).to_be_visible()
+    await approve(page, demo, BEN, thread)
+    await expect(pane).to_contain_text("payments 1.4.2 is live in production")
+
+
+async def test_large_refund_is_for_finance(page: Page, demo: str) -> None:
+    thread = await ask(page, demo, "refund order 1234 120.50")
+    await approve(page, demo, ADA, thread)
+    await expect(page.get_by_test_id("ephemeral")).to_be_visible()
+    await approve(page, demo, MIA, thread)
+    await expect(page.get_by_test_id("thread-pane")).to_contain_text("120.50 EUR were refunded")
+
+
+async def test_skipped_time_brings_the_reminder_the_wider_ask_and_the_expiry(
+    page: Page, demo: str
+) -> None:
+    await ask(page, demo, "deploy payments 1.4.2 to production")
+    messages = page.get_by_test_id("thread-pane").locator("article.message")
+    beside_the_card = messages.filter(has_not=page.locator(APPROVE))
+    await skip(page, "next")
+    await expect(page.get_by_test_id("time-ahead")).to_have_text(re.compile(r"^\+1\d min$"))
+    await expect(beside_the_card.filter(has_text="@oncall")).to_have_count(1)
+    await expect(beside_the_card.filter(has_text="@Mia Chen")).to_have_count(0)
+    await skip(page, "3600")
+    await expect(page.get_by_test_id("time-ahead")).to_have_text("+1 h")
+    await expect(beside_the_card.filter(has_text="@Mia Chen")).to_have_count(1)
+    await skip(page, "86400")
+    await expect(page.get_by_test_id("time-toggle")).to_have_accessible_name(
+        "Let time pass, 1 day 1 hour ahead"
+    )
+    await expect(page.locator(APPROVE)).to_have_count(0)
+    await expect(messages.last).to_contain_text("nobody answered in time")
+
+
+async def test_panel_of_the_time_says_how_late_it_is(page: Page, demo: str) -> None:
+    await act_as(page, demo, ROSA)
+    await page.get_by_test_id("time-toggle").click()
+    panel = page.get_by_test_id("time")
+    await expect(panel).to_be_in_viewport(ratio=1)
+    told = page.get_by_test_id("time-told")
+    await expect(told).to_contain_text("Not at all")
+    await expect(told).to_contain_text("Nothing waits")
+    await page.get_by_test_id("time-next").click()
+    await expect(page.get_by_role("region", name="Notices")).to_contain_text("Nothing waits")
+    await page.get_by_test_id("time-900").click()
+    await expect(told).to_contain_text("15 minutes")
+    assert await page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
