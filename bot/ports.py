@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from storage.records import Approval, Grant, Post, Thread
@@ -33,11 +33,13 @@ class Actor:
         user_id: Slack user id.
         team_id: The person's home workspace; empty when Slack did not say.
         enterprise_id: The person's organisation on Enterprise Grid; empty without one.
+        payload: Id of the payload, for the audit; empty where nobody has clicked.
     """
 
     user_id: str
     team_id: str
     enterprise_id: str = ""
+    payload: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -316,53 +316,61 @@ def vote_entry(
 
 def vote_entries(approval: Approval) -> list[AuditEntry]:
     """The entries of all present votes; those that are on record stay as they are."""
-    if approval.votes_json == NO_VOTES:
-        return []
+    return entries_of_votes(approval) if approval.votes_json != NO_VOTES else []
+
+
+def entries_of_votes(approval: Approval, votes: Sequence[CastVote] = ()) -> list[AuditEntry]:
+    """The entries of the present votes of an approval, and of others that it had."""
     try:
         ballot = ballot_of(approval)
     except TermsError:  # of another release, which noted them when they were cast
         return []
-    ruling = ballot.terms.digest
     return [
         vote_entry(
             approval,
             vote.choice,
             VoteEvidence(
-                payload="",
-                person={"user": vote.by, "is_active_member": True},
+                payload=vote.grounds.payload,
+                person=vote.grounds.person(vote.by),
                 groups=vote.groups,
-                groups_read_ms=vote.at_ms,
-                shown=vote.digest,
+                groups_read_ms=vote.grounds.read_ms,
+                shown=vote.grounds.shown,
                 digest=vote.digest,
-                ruling=ruling,
-                file=approval.policy_file,
+                ruling=ballot.terms.digest,
+                file=vote.grounds.file,
                 for_id=vote.on_behalf_of,
             ),
             by=vote.by,
             at_ms=vote.at_ms,
             note=vote.note,
         )
-        for vote in ballot.votes
+        for vote in (*votes, *ballot.votes)
     ]
 
 
 async def note_gone(
     store: AuditStore, approval: Approval, at_ms: int, *, votes: Sequence[CastVote]
 ) -> None:
-    """Put on record that votes do not count any more; before they are removed."""
+    """Put on record that votes do not count any more; before they are removed.
+
+    Whoever counted them may have died before they were on record: they are put there, too.
+    """
     await store.append_all(
         [
-            entry_of(
-                Act.VOTE_DROPPED,
-                key=f"{approval.approval_id}:{vote.by}:{vote.at_ms}",
-                at_ms=at_ms,
-                about=approval,
-                by=vote.by,
-                behalf_of=vote.on_behalf_of,
-                choice=vote.choice,
-                digest=vote.digest,
-            )
-            for vote in votes
+            *vote_entries(approval),
+            *(
+                entry_of(
+                    Act.VOTE_DROPPED,
+                    key=f"{approval.approval_id}:{vote.by}:{vote.at_ms}",
+                    at_ms=at_ms,
+                    about=approval,
+                    by=vote.by,
+                    behalf_of=vote.on_behalf_of,
+                    choice=vote.choice,
+                    digest=vote.digest,
+                )
+                for vote in votes
+            ),
         ]
     )
 
@@ -370,9 +378,8 @@ async def note_gone(
 async def note_taken_back(
     store: AuditStore, approval: Approval, at_ms: int, *, vote: CastVote
 ) -> None:
-    """Put on record that somebody removed their vote."""
-    await note(
-        store,
+    """Put on record that somebody removed their vote, and what it was."""
+    back = entry_of(
         Act.TAKEN_BACK,
         key=f"{approval.approval_id}:{vote.by}:{vote.at_ms}",
         at_ms=at_ms,
@@ -382,6 +389,7 @@ async def note_taken_back(
         choice=vote.choice,
         digest=vote.digest,
     )
+    await store.append_all([*entries_of_votes(approval, [vote]), back])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -427,9 +435,11 @@ async def note_beside(
 
 
 async def note_edit(store: AuditStore, before: Approval, after: Approval, at_ms: int) -> None:
-    """Put on record that a call was changed while it waits, and who is asked about it from then."""
-    await note(
-        store,
+    """Put on record that a call was changed while it waits, and who is asked about it from then.
+
+    Its votes are void; they stay on record.
+    """
+    edited = entry_of(
         Act.EDITED,
         key=f"{after.approval_id}:{after.revision}",
         at_ms=at_ms,
@@ -446,6 +456,7 @@ async def note_edit(store: AuditStore, before: Approval, after: Approval, at_ms:
         backups=_parsed(after.backups_json) or "",
         expires_ms=after.expires_ms,
     )
+    await store.append_all([*vote_entries(before), edited])
 
 
 async def note_edit_refusal(

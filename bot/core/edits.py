@@ -84,7 +84,9 @@ class Edits:
             if changed.decision is not None:
                 why = f"nobody could decide this: {plain_words(changed.decision.reason)}"
                 return await self._refused(approval, actor, "undecidable", why)
-            changed = await self.approvals.votes.count_editor(changed, actor, decision)
+            changed = await self.approvals.votes.count_editor(
+                changed, actor, decision, shown=approval.digest
+            )
         kept = await self.approvals.rebind(approval, changed, actor=actor)
         await note_edit(self.storage.audit, approval, kept, self.clock())
         return kept

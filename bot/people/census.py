@@ -92,6 +92,8 @@ class Census:
             requesters=all_requesters(approval),
             editors=frozenset(editors_of(approval)),
             counted=frozenset(json.loads(approval.counted_json)),
+            persons=found.people,
+            read_ms=view.at_ms,
         )
 
     def _definitions(self, approval: Approval, terms: Terms, name: str) -> tuple[Group, ...]:

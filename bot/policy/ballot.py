@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bot.policy.matching import Matching, match
-from bot.policy.standing import Right, Rights, Standing, either, every
+from bot.policy.standing import Grounds, Right, Rights, Standing, either, every
 from bot.policy.terms import Requirement, Stage, Terms, TermsError
 
 APPROVE = "approve"
@@ -45,6 +45,7 @@ class CastVote:
         note: The reason given.
         result: Of a doubt: what came of the call, in the words that all must agree on.
         groups: Names of the groups by which it counted when it was cast: evidence, and shown.
+        grounds: Further evidence.
     """
 
     by: str
@@ -58,6 +59,7 @@ class CastVote:
     note: str = ""
     result: str = ""
     groups: tuple[str, ...] = ()
+    grounds: Grounds = field(default_factory=Grounds)
 
     @property
     def right(self) -> Right:
@@ -84,6 +86,7 @@ class CastVote:
         """Whether each value has its type: one that was read may be damaged."""
         values = {name: getattr(self, name) for name in self.__slots__}
         numbers = [values.pop(name) for name in ("at_ms", "stage", "steps")]
+        del values["grounds"]  # they look at themselves
         texts = [*values.pop("groups"), *values.values()]
         return all(type(one) is int for one in numbers) and all(type(one) is str for one in texts)
 
@@ -97,6 +100,7 @@ def write_votes(votes: Iterable[CastVote]) -> str:
     rows = []
     for vote in votes:
         values = {name: getattr(vote, name) for name in CastVote.__slots__}
+        values["grounds"] = vote.grounds.to_json()
         rows.append(
             {
                 _KEYS.get(name, name): value
@@ -123,7 +127,8 @@ def read_votes(text: str) -> tuple[CastVote, ...]:
 def _vote(row: dict[str, Any]) -> CastVote:
     names = {short: name for name, short in _KEYS.items()}
     values = {names.get(key, key): value for key, value in row.items()}
-    vote = CastVote(**{**values, "groups": tuple(row.get("groups", ()))})
+    grounds = Grounds.from_json(values.pop("grounds", {}))
+    vote = CastVote(**{**values, "groups": tuple(row.get("groups", ())), "grounds": grounds})
     if not vote.is_whole:
         raise TypeError(row)
     return vote

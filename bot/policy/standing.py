@@ -6,15 +6,18 @@ All of it is taken as it was found at one click; nothing here is looked up.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 
 from bot.policy.terms import Requirement, Terms
+from bot.ports import Person
 
 REQUESTERS = "requesters"
 """In `exclude` and `editors`: whoever asked for it."""
 EDITORS = "editors"
 """In `exclude`: whoever has edited the call."""
+FLAGS = ("is_bot", "is_guest", "is_external", "is_deleted")
+"""Each of them keeps somebody from voting: of who was counted, none was set."""
 
 
 class Problem(StrEnum):
@@ -68,6 +71,8 @@ class Standing:
         editors: Whoever has edited the call.
         counted: Who was counted for a gate outside of this one, and on whose behalf (3.13).
         delegations: Those that hold now.
+        persons: By Slack user id, the person as looked up: evidence, nobody judges by it.
+        read_ms: When all of it was looked up.
     """
 
     people: Mapping[str, Problem | None]
@@ -76,6 +81,8 @@ class Standing:
     editors: frozenset[str] = frozenset()
     counted: frozenset[str] = frozenset()
     delegations: tuple[Delegation, ...] = ()
+    persons: Mapping[str, Person] = field(default_factory=dict, compare=False)
+    read_ms: int = 0
 
     def knows(self, *, people: Iterable[str] = (), groups: Iterable[str] = ()) -> bool:
         """Whether all of these were looked up."""
@@ -96,6 +103,49 @@ class Standing:
             elif user_id in self.members[name]:
                 return True
         return result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grounds:
+    """The grounds of a vote (7.5): nobody can look them up later. Stored with it: version 1.
+
+    Attributes:
+        payload: Id of the payload of Slack that brought it.
+        name: The name of its giver, as looked up.
+        team: Their home workspace, as looked up.
+        read_ms: When they and their groups were looked up.
+        shown: Digest of the call as they saw it.
+        file: Hash of the policy file in force; empty when there was none.
+    """
+
+    payload: str = ""
+    name: str = ""
+    team: str = ""
+    read_ms: int = 0
+    shown: str = ""
+    file: str = ""
+
+    def to_json(self) -> dict[str, str | int]:
+        """Give what is known of them."""
+        return {name: value for name, value in asdict(self).items() if value}
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, object]) -> Grounds:
+        """Read them.
+
+        Raises:
+            TypeError: They are damaged.
+        """
+        texts = {name: value for name, value in found.items() if isinstance(value, str)}
+        read_ms = found.get("read_ms", 0)
+        if type(read_ms) is not int or texts.keys() | {"read_ms"} != {*found, "read_ms"}:
+            raise TypeError(found)
+        return cls(read_ms=read_ms, **texts)
+
+    def person(self, user_id: str) -> dict[str, object]:
+        """Say who it was, as looked up."""
+        flags = dict.fromkeys(FLAGS, False)
+        return {"user": user_id, "name": self.name, "team": self.team, **flags}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

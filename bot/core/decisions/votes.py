@@ -22,7 +22,7 @@ from bot.people.meanwhile import read_claim
 from bot.people.terms_of import ballot_of, groups_of
 from bot.policy.ballot import APPROVE, REJECT, STOPS, Ballot, CastVote, write_votes
 from bot.policy.refusals import Attempt, RefusalCode, VoteResult, judge_take_back, judge_vote
-from bot.policy.standing import REQUESTERS, Exclusion, Rights, Standing
+from bot.policy.standing import REQUESTERS, Exclusion, Grounds, Rights, Standing
 from bot.policy.terms import Terms, TermsError
 from bot.ports import Actor, Clock
 from bot.questions.base import question_of
@@ -254,13 +254,16 @@ class Votes:
         recount = ballot.recounted(standing)
         return bool(recount.dropped or recount.void)
 
-    async def count_editor(self, changed: Approval, actor: Actor, decision: Decision) -> Approval:
+    async def count_editor(
+        self, changed: Approval, actor: Actor, decision: Decision, *, shown: str
+    ) -> Approval:
         """Count an edit as the vote of who made it, where the rule has a slot for them (2.8).
 
         Args:
             changed: The approval as it is to be after the edit, without votes.
             actor: Who edited.
             decision: The approval of the edited call.
+            shown: The digest of the call that they were shown, and edited.
 
         Returns:
             The approval with that vote, or without; decided if nobody else is needed.
@@ -271,15 +274,29 @@ class Votes:
         attempt = Attempt(
             by=actor.user_id, choice=APPROVE, at_ms=decision.at_ms, digest=changed.digest
         )
-        poll = await self._judged(changed, actor, attempt, is_denied=False)
+        poll = await self._judged(changed, actor, attempt, is_denied=False, shown=shown)
         if poll.result.refusal is RefusalCode.LOOKUP_FAILED:
             raise DirectoryError
         return _with_result(poll, decision) if poll.result.refusal is None else changed
 
     async def _judged(
-        self, approval: Approval, actor: Actor, attempt: Attempt, *, is_denied: bool | None = None
+        self,
+        approval: Approval,
+        actor: Actor,
+        attempt: Attempt,
+        *,
+        is_denied: bool | None = None,
+        shown: str = "",
     ) -> Poll:
-        """Judge a vote by as few look-ups as will do, and by all if these could not."""
+        """Judge a vote by as few look-ups as will do, and by all if these could not.
+
+        Args:
+            approval: What it is about.
+            actor: Whose it is.
+            attempt: The vote.
+            is_denied: Whether the policy in force denies the call; None to find that out.
+            shown: Of an edit, the digest of the call before.
+        """
         ballot, loop = _ballot(approval), asyncio.get_running_loop()
         people, deadline = _voters(ballot, actor), loop.time() + PATIENCE_S
         is_stop = attempt.choice in STOPS
@@ -302,8 +319,27 @@ class Votes:
                 patience_s=deadline - loop.time(),
             )
             result = judge_vote(ballot, attempt, standing)
-        result = _with_grounds(result, ballot, standing)
+        result = self._with_grounds(result, ballot, standing, actor, shown or attempt.digest)
         return Poll(approval=approval, result=result, standing=standing, why_denied=why)
+
+    def _with_grounds(
+        self, result: VoteResult, ballot: Ballot, standing: Standing, actor: Actor, shown: str
+    ) -> VoteResult:
+        """Note in a vote on what grounds it counts, while they are known (7.5)."""
+        vote, person = result.vote, standing.persons.get(actor.user_id)
+        if vote is None or person is None:
+            return result
+        grounds = Grounds(
+            payload=actor.payload,
+            name=person.name,
+            team=person.team_id,
+            read_ms=standing.read_ms,
+            shown=shown,
+            file=self.policy.file_hash,
+        )
+        grounded = replace(vote, groups=_groups_of(vote, ballot, standing), grounds=grounds)
+        votes = tuple(grounded if one == vote else one for one in result.ballot.votes)
+        return replace(result, vote=grounded, ballot=replace(result.ballot, votes=votes))
 
     async def _denied(self, approval: Approval) -> str:
         """Why the call is denied by now; what may have run already, people still look into."""
@@ -432,11 +468,8 @@ def _voters(ballot: Ballot, *actors: Actor) -> list[Actor]:
     return [*actors, *(Actor(user_id=one, team_id="") for one in sorted(others))]
 
 
-def _with_grounds(result: VoteResult, ballot: Ballot, standing: Standing) -> VoteResult:
-    """Note in a vote by which groups it counts."""
-    vote = result.vote
-    if vote is None:
-        return result
+def _groups_of(vote: CastVote, ballot: Ballot, standing: Standing) -> tuple[str, ...]:
+    """The names of the groups by which a vote counts."""
     rights = Rights(ballot.terms, standing)
     stages = (
         ballot.stages if vote.is_stop else ballot.stages[0 if ballot.is_doubt else vote.stage :][:1]
@@ -448,9 +481,7 @@ def _with_grounds(result: VoteResult, ballot: Ballot, standing: Standing) -> Vot
         for name in rights.groups(one, vote.steps)
         if vote.right.owner in standing.members.get(name, ())
     )
-    grounded = replace(vote, groups=tuple(names))
-    votes = tuple(grounded if one == vote else one for one in result.ballot.votes)
-    return replace(result, vote=grounded, ballot=replace(result.ballot, votes=votes))
+    return tuple(names)
 
 
 def _with_result(poll: Poll, decision: Decision | None) -> Approval:

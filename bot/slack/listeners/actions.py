@@ -45,7 +45,7 @@ def register(app: AsyncApp, desk: ListenerContext, means: Mapping[str, Press] = 
 
     @app.action(OURS)
     async def on_click(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
-        click = click_from(body, actor_of(context))
+        click = click_from(body, actor_of(context, body))
         press = means.get(click.action_id)
         if press is not None:
             await desk.in_time(press(desk, click.about, click.actor, click.trigger_id))

@@ -212,9 +212,11 @@ def address_of(body: Mapping[str, Any]) -> str:
     return found if isinstance(found, str) else ""
 
 
-def actor_of(context: AsyncBoltContext) -> Actor:
+def actor_of(context: AsyncBoltContext, body: Mapping[str, Any]) -> Actor:
     """Return the sender of a payload, as Bolt read it from the verified request."""
+    payload = body.get("trigger_id")
     return Actor(
+        payload=payload if isinstance(payload, str) else "",
         user_id=context.actor_user_id or context.user_id or "",
         team_id=context.actor_team_id or "",
         enterprise_id=context.actor_enterprise_id or "",

@@ -53,7 +53,7 @@ def register(app: AsyncApp, desk: ListenerContext, means: Mapping[str, Submit] =
 
     @app.view(OURS)
     async def on_submit(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
-        submission = submission_from(body, actor_of(context))
+        submission = submission_from(body, actor_of(context, body))
         answer = await desk.in_time(_answer(desk, submission, means.get(submission.modal_id)))
         if isinstance(answer, FormNotice):
             await ack(response_action="update", view=notice_modal(answer.title, answer.words))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
@@ -129,15 +129,15 @@ async def test_i12_decision_says_whose_edit_it_covers_when_a_crash_kept_the_edit
     room: Room,
 ) -> None:
     storage, before = room.office.storage, await room.ask()
-    append = storage.audit.append
+    append_all = storage.audit.append_all
 
-    async def die(entry: AuditEntry) -> None:
+    async def die(entries: Sequence[AuditEntry]) -> None:
         raise KilledError
 
-    storage.audit.append = die  # type: ignore[method-assign]
+    storage.audit.append_all = die  # type: ignore[method-assign]
     with pytest.raises(KilledError):
         await room.edit(before, 200)
-    storage.audit.append = append  # type: ignore[method-assign]
+    storage.audit.append_all = append_all  # type: ignore[method-assign]
     await room.office.decide(await room.office.the_approval(), by=BEN)
     assert RAN == [200]
     entries = {one.action: one for one in await story(storage, approval_id=before.approval_id)}

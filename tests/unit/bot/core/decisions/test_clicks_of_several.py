@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from bot.core.story import story
 from bot.layout.action_ids import ActionId
+from bot.people.terms_of import terms_of
 from bot.policy.ballot import read_votes
 from storage.records import Approval, Status
 from storage.sqlite import SqliteStorage
+from tests.support.force import Forced
 from tests.unit.bot.core.decisions.test_votes import CLEO, LIA, MIA, TWO, asked
 from tests.unit.bot.counter_stage import Counter, a_click, a_submission, typed
 from tests.unit.bot.office import ADA, BEN
@@ -30,6 +33,58 @@ async def test_votes_come_in_and_can_be_taken_back(storage: SqliteStorage) -> No
     assert card.votes_json == "[]"
     await counter.send(a_click(approval, ActionId.TAKE_BACK, ADA))
     assert "no vote here" in counter.told(ADA)
+
+
+async def test_a_click_leaves_all_the_evidence_of_its_vote(storage: SqliteStorage) -> None:
+    """A103, by a signed payload of Slack; also where the file has changed since it was asked."""
+    counter, approval = await a_counter(storage, TWO)
+    click = a_click(approval, ActionId.APPROVE, MIA)
+    trigger = "5012345678901.1234567890123.0a1b2c3d4e5f60718293a4b5c6d7e8f9"
+    office = counter.office
+    assert isinstance(office.policy, Forced)
+    office.policy.file_hash = "f2"
+    office.clock.forward(seconds=7)
+    await counter.send({**click, "trigger_id": trigger})
+    found = await story(storage, approval_id=approval.approval_id)
+    (entry,) = [one for one in found if one.action == "voted"]
+    assert (entry.actor_id, entry.for_id, entry.at_ms) == (MIA, "", office.clock())
+    assert entry.detail == {
+        "choice": "approve",
+        "payload": trigger,
+        "person": {
+            "user": MIA,
+            "name": office.directory.people[MIA].name,
+            "team": "T1",
+            "is_bot": False,
+            "is_guest": False,
+            "is_external": False,
+            "is_deleted": False,
+        },
+        "groups": ["security"],
+        "groups_read_ms": office.clock(),
+        "shown": approval.digest,
+        "digest": approval.digest,
+        "ruling": terms_of(approval).digest,
+        "file": "f2",
+    }
+
+
+async def test_an_edit_says_what_its_maker_was_shown(storage: SqliteStorage) -> None:
+    counter, approval = await a_counter(storage, TWO)
+    how = {"type": "static_select", "selected_option": {"value": "0"}}
+    form = {
+        **typed("argument_0", "Mia"),
+        "argument_1": {"countersign:value": {"type": "number_input", "value": "7"}},
+        "argument_2": {"countersign:value": how},
+    }
+    sent = a_submission(approval, ActionId.EDIT_MODAL, form, ADA)
+    assert (await counter.send(sent)).body == ""
+    changed = await counter.office.the_approval()
+    found = await story(storage, approval_id=approval.approval_id)
+    (entry,) = [one for one in found if one.action == "voted"]
+    assert changed.digest != approval.digest
+    assert (entry.detail["shown"], entry.detail["digest"]) == (approval.digest, changed.digest)
+    assert entry.detail["payload"] == "1.2.3"
 
 
 async def test_the_last_click_decides(storage: SqliteStorage) -> None:

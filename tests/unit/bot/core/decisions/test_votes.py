@@ -116,6 +116,34 @@ async def test_a_vote_is_on_record_with_its_grounds(storage: SqliteStorage) -> N
     assert entry.detail["digest"] == approval.digest
 
 
+async def test_a_vote_that_nobody_noted_is_on_record_before_it_is_gone(
+    storage: SqliteStorage,
+) -> None:
+    """A process may die between the vote and its entry; what voids it makes up for that."""
+    office = await asked(storage, TWO)
+
+    async def unnoted(by: str) -> Approval:
+        office.clock.forward(seconds=1)
+        approval = await office.the_approval()
+        given = Decision(
+            status=Status.APPROVED, by=by, at_ms=office.clock(), digest=approval.digest
+        )
+        return await office.approvals.decide(approval, given, an_actor(by))
+
+    counted = await unnoted(ADA)
+    await office.approvals.take_back(counted.approval_id, an_actor(ADA))
+    await unnoted(BEN)
+    office.directory.add(BEN, is_deleted=True)
+    await unnoted(MIA)
+    office.clock.forward(seconds=1)
+    await office.decide(await office.the_approval(), by=CLEO, edited={"amount": 7})
+    found = [(one.action, one.actor_id) for one in await story(storage, thread_id=THREAD_ID)]
+    assert [one for one in found if one[0] == "voted"] == [
+        ("voted", by) for by in (ADA, BEN, MIA, CLEO)
+    ]
+    assert {("taken_back", ADA), ("vote_dropped", BEN), ("edited", CLEO)} <= {*found}
+
+
 async def test_nobody_is_counted_twice_or_for_nothing(storage: SqliteStorage) -> None:
     office = await asked(storage, TWO)
     await vote(office, ADA)
