@@ -76,6 +76,12 @@ def test_the_stricter_counts(
     assert getattr(merged(one, other), field) == value
 
 
+def test_no_field_is_forgotten() -> None:
+    """A field that is not put together would fall back to its default, which may be milder."""
+    assert merged({}, {}).model_fields_set == set(Terms.model_fields)
+    assert {*terms().model_fields_set, "reason"} == set(Terms.model_fields)
+
+
 def test_all_requirements_stand_under_names_of_their_own() -> None:
     steps = [{"after": "1h", "add": ["leads"]}]
     result = merged({}, {"escalate": steps, "approve": [{"from": ["sre"], "count": 2}]})
