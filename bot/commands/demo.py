@@ -32,13 +32,25 @@ Countersign is ready. Open this page:
 
     {url}
 
-As Rosa, write in #ops:  @countersign deploy payments 1.4.2 to production
+As Rosa, write in #ops:  @countersign deploy payments 1.4.2 to staging
 Then switch to Ada and decide on the card.  Ctrl-C stops everything.
-
+{policy}
 Each of these channels has another agent. What to write there is at its top:
 
     {channels}
 """
+WELCOME_POLICY = """
+Production takes two of @oncall, who are Ada and Ben. A refund above 100 is for
+@finance, who is Mia. At the top of the page you see who is in which group, and
+a clock that lets time pass at once: for reminders, backup people, and the expiry.
+The policy is in {path}
+"""
+TOPICS = {
+    "ops": "Staging: anybody here decides. Production: two of @oncall, and after an hour Mia, too. "
+    "Refunds above 100: @finance. The clock at the top lets time pass at once.",
+    "finance": "Write: @countersign refund order 1234 120.50, or: refund order 1234 20.00",
+}
+"""What the demo's channels say while its policy holds."""
 WELCOME_YOURS = """\
 Countersign is ready, with {agent}. Open this page:
 
@@ -97,7 +109,8 @@ async def try_out(
     checked = demo_environment(environ, "http://127.0.0.1/", "xoxb-demo", "xapp-demo", ["C000000"])
     settings = Settings.load(checked)
     with _directory(settings.data_dir) as directory:
-        async with _sandbox(port, clock) as sandbox:
+        topics = TOPICS if settings.policy == POLICY else {}
+        async with _sandbox(port, clock, topics) as sandbox:
             settings = Settings.load(
                 demo_environment(
                     environ,
@@ -107,18 +120,26 @@ async def try_out(
                     sandbox.channel_ids,
                 )
             ).model_copy(update={"data_dir": Path(directory)})
-            words = welcome(sandbox.url, agent=settings.agent, model=settings.model)
+            words = welcome(
+                sandbox.url,
+                agent=settings.agent,
+                model=settings.model,
+                policy=settings.policy,
+            )
             run = partial(run_bot, settings, stop=stop, demo=clock)
             await _run(run, lambda: say(words))
 
 
-def welcome(url: str, *, agent: str = AGENTS, model: str = DEMO_MODEL) -> str:
+def welcome(
+    url: str, *, agent: str = AGENTS, model: str = DEMO_MODEL, policy: Path | None = None
+) -> str:
     """Return the greeting for people at the terminal.
 
     Args:
         url: Address of the page.
         agent: Which agents work, as `COUNTERSIGN_AGENT` names them.
         model: With which model, as `COUNTERSIGN_MODEL` names it.
+        policy: The policy file; only the demo's own is explained.
     """
     if not agent.startswith("bot.demo:"):
         note = DEMO_MODEL_NOTE if model == DEMO_MODEL else ""
@@ -126,7 +147,8 @@ def welcome(url: str, *, agent: str = AGENTS, model: str = DEMO_MODEL) -> str:
     names = [pattern.channel for pattern in PATTERNS]
     half = (len(names) + 1) // 2
     rows = ["  ".join(names[:half]), "  ".join(names[half:])]
-    return WELCOME.format(url=url, channels="\n    ".join(rows))
+    words = WELCOME_POLICY.format(path=policy) if policy == POLICY else ""
+    return WELCOME.format(url=url, channels="\n    ".join(rows), policy=words)
 
 
 async def _run(
@@ -148,10 +170,12 @@ async def _run(
 
 
 @asynccontextmanager
-async def _sandbox(port: int | None, clock: MovableClock) -> AsyncIterator[Sandbox]:
+async def _sandbox(
+    port: int | None, clock: MovableClock, topics: Mapping[str, str]
+) -> AsyncIterator[Sandbox]:
     """A sandbox that grants what the manifest asks for, and not more."""
     scopes = set(bot_scopes(read_manifest(manifest_text())))
-    make = partial(Sandbox, clock=clock.seconds, time=clock, scopes=scopes)
+    make = partial(Sandbox, clock=clock.seconds, time=clock, scopes=scopes, topics=topics)
     sandbox = make(port=PORT if port is None else port)
     try:
         await sandbox.start()

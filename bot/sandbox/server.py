@@ -85,6 +85,8 @@ class Sandbox(Arrangements):
     """The scopes of the bot token; may be changed while running."""
     commands: Collection[str] = ("/countersign",)
     bot_name: str = "countersign"
+    topics: Mapping[str, str] = field(default_factory=dict)
+    """Topics of channels, by their names, in place of those that they have."""
     ack_timeout: float = 3.0
     """Seconds that the app has to answer; real ones, whatever `clock` says."""
     retry_delays: Sequence[float] = RETRY_DELAYS
@@ -98,6 +100,8 @@ class Sandbox(Arrangements):
         self.workspace = Workspace(
             self.clock, bot_name=self.bot_name, scopes=self.scopes, token=secrets.token_hex(12)
         )
+        for name, topic in self.topics.items():
+            self.workspace.channels[self.channel_id(name)].topic = topic
         self._tasks = BackgroundTasks(self.workspace.changes)
         self._hub = PageHub(self.workspace, self._tasks)
         self.faults = Faults(self._hub.refresh)

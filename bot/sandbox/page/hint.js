@@ -3,14 +3,16 @@
 import { h, icon, memory } from "./dom.js";
 
 const EXAMPLES = [
-  ["@countersign deploy payments 1.4.2 to production", "asks for approval first"],
+  ["@countersign deploy payments 1.4.2 to staging", "asks for approval first"],
+  ["@countersign deploy payments 1.4.2 to production", "asks, too"],
+  ["@countersign refund order 1234 120.50", "asks, too"],
   ["@countersign deploy payments", "asks you what is missing"],
   ["@countersign status of payments", "answers at once"],
 ];
 
 const ALONE = [
   ["status of payments", "answers at once"],
-  ["deploy payments 1.4.2 to production", "needs approval, and says that nobody here can give it"],
+  ["deploy payments 1.4.2 to staging", "needs approval, and says that nobody here can give it"],
 ];
 
 const WRITE = "Write: ";
@@ -23,6 +25,12 @@ function examples(store) {
   if (!topic.startsWith(WRITE)) return EXAMPLES;
   const [first, ...more] = topic.slice(WRITE.length).split(OR);
   return [first, ...more.map((text) => `@${store.bot.name} ${text}`)].map((text) => [text, ""]);
+}
+
+/** The channel's topic, where it says something other than what to write. */
+function about(store) {
+  const topic = isDirect(store) ? "" : store.channels.get(store.channel)?.topic ?? "";
+  return topic.startsWith(WRITE) ? "" : topic;
 }
 
 /** Whether the panel should be shown. */
@@ -38,7 +46,7 @@ export function setHintOpen(open) {
 /** The panel as an item of the message list. `on`: try(text), act(personId), open(channelId), close(). */
 export function hintItem(store, on) {
   const others = approvers(store);
-  return { key: "hint", sign: JSON.stringify([store.me, examples(store), others.map((p) => p.id)]), draw: () => draw(store, others, on) };
+  return { key: "hint", sign: JSON.stringify([store.me, examples(store), about(store), others.map((p) => p.id)]), draw: () => draw(store, others, on) };
 }
 
 function isDirect(store) {
@@ -61,17 +69,18 @@ function draw(store, others, on) {
       " is the real program, and talks to this page as it would to Slack."),
     h("ol", { class: "hint-steps" },
       h("li", {}, h("h3", {}, "Ask for something"), h("ul", { class: "examples" }, buttons)),
-      isDirect(store) ? elsewhere(store, me, on) : together(others, me, on)));
+      isDirect(store) ? elsewhere(store, me, on) : together(others, me, about(store), on)));
 }
 
 /** How it goes on where other people are. */
-function together(others, me, on) {
+function together(others, me, topic, on) {
   const switches = others.map((person) =>
     h("button", { type: "button", class: "button small", on: { click: () => on.act(person.id) } }, `Act as ${person.real_name}`));
   return [
     h("li", {}, h("h3", {}, "Open the thread"), h("p", {}, "The bot answers there, and puts a card where it needs a decision.")),
     h("li", {}, h("h3", {}, "Decide as somebody else"),
       h("p", {}, `The one who asks cannot approve it${me ? ` \u2013 that is ${me.real_name} now` : ""}. Switch the person at the top right.`),
+      topic && h("p", {}, topic),
       h("div", { class: "hint-people" }, switches)),
   ];
 }

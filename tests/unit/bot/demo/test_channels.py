@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import cast
 
@@ -16,8 +17,8 @@ from agents import (
     ScriptedModel,
 )
 from agents.models import call, say
-from bot.commands.demo import welcome
-from bot.demo import PATTERNS, DemoModel, channels
+from bot.commands.demo import TOPICS, welcome
+from bot.demo import PATTERNS, POLICY, DemoModel, channels
 from bot.demo.commands import PlannedToolCall
 from bot.demo.patterns import approval, graphs
 from bot.demo.patterns.rules import Reply, RuleModel, Seen, read
@@ -45,7 +46,9 @@ def test_the_sandbox_has_the_channel_and_says_what_to_write(channel: str) -> Non
 
 
 def test_the_welcome_and_the_page_about_patterns_name_every_channel() -> None:
-    told = welcome("http://127.0.0.1:8900")
+    told = welcome("http://127.0.0.1:8900", policy=POLICY)
+    assert f"The policy is in {POLICY}\n" in told
+    told = told.replace(str(POLICY), "policy.yaml")
     page = (Path(__file__).parents[4] / "docs" / "patterns.md").read_text(encoding="utf-8")
     assert max(len(line) for line in told.splitlines()) <= 80
     for pattern in PATTERNS:
@@ -53,6 +56,20 @@ def test_the_welcome_and_the_page_about_patterns_name_every_channel() -> None:
         assert f"| {pattern.channel} | @countersign {pattern.example} |" in page
     for example in graphs.EXAMPLES:
         assert f"| #graph | @countersign {example} |" in page
+
+
+def test_only_the_policy_of_the_demo_is_explained() -> None:
+    assert "@oncall" in welcome("http://127.0.0.1:8900", policy=POLICY)
+    for policy in (None, Path("mine.yaml")):
+        assert "@oncall" not in welcome("http://127.0.0.1:8900", policy=policy)
+
+
+def test_topics_of_the_demo_name_what_its_policy_says() -> None:
+    groups = {f"@{group.handle}" for group in first_cast("countersign").groups}
+    rooms = {room.name for room in first_cast("countersign").channels}
+    assert TOPICS.keys() <= rooms
+    assert groups == set(re.findall(r"@(?!countersign)\w+", " ".join(TOPICS.values())))
+    assert max(map(len, TOPICS.values())) <= 250
 
 
 def test_ids_and_names_are_unique() -> None:
