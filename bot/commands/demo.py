@@ -42,7 +42,7 @@ Each of these channels has another agent. What to write there is at its top:
 WELCOME_POLICY = """
 Production takes two of @oncall, who are Ada and Ben. A refund above 100 is for
 @finance, who is Mia. At the top of the page you see who is in which group, and
-a clock that lets time pass at once: for reminders, backup people, and the expiry.
+a clock that lets time pass at once: for reminders, backups, and the expiry.
 The policy is in {path}
 """
 TOPICS = {
@@ -50,7 +50,7 @@ TOPICS = {
     "Refunds above 100: @finance. The clock at the top lets time pass at once.",
     "finance": "Write: @countersign refund order 1234 120.50, or: refund order 1234 20.00",
 }
-"""What the demo's channels say while its policy holds."""
+"""The topics of the demo's channels while its policy holds."""
 WELCOME_YOURS = """\
 Countersign is ready, with {agent}. Open this page:
 
