@@ -149,6 +149,7 @@ from .gates import (
     ActionRequest as ActionRequest,
     ApprovalInfo as ApprovalInfo,
     ApprovalResult as ApprovalResult,
+    AskedAnew as AskedAnew,
     CallChoiceInfo as CallChoiceInfo,
     CallGate as CallGate,
     Cancelled as Cancelled,

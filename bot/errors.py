@@ -356,7 +356,7 @@ _OUTCOMES = {
     Status.ANSWERED: "answered",
     Status.CANCELLED: "cancelled",
     Status.WITHDRAWN: "withdrawn",
-    Status.SUPERSEDED: "replaced by a new request",
+    Status.SUPERSEDED: "called off",
     Status.DENIED: "denied by a rule",
 }
 

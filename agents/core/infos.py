@@ -86,6 +86,18 @@ class Denied(Cancelled):
     fact: ClassVar[str] = "A rule denies this request by now"
 
 
+@register("countersign.asked_anew/1")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedAnew(Cancelled):
+    """People are to be asked anew, under the rules of now. Stored: version 1, must stay readable.
+
+    A gate asks at once, or does what the rules of now say; for any other question it is `Cancelled`
+    and no more. The reason says why.
+    """
+
+    fact: ClassVar[str] = "The request was called off, to be asked anew"
+
+
 @register("countersign.approval_result/1")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalResult:

@@ -3,6 +3,7 @@
 from agents.core.infos import (
     ApprovalInfo,
     ApprovalResult,
+    AskedAnew,
     CallInfo,
     Cancelled,
     Denied,
@@ -50,6 +51,7 @@ __all__ = [
     "ActionRequest",
     "ApprovalInfo",
     "ApprovalResult",
+    "AskedAnew",
     "CallChoiceInfo",
     "CallGate",
     "CallInfo",

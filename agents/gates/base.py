@@ -18,7 +18,14 @@ from agents.core.calls import ToolOutcome, ToolReturn
 from agents.core.codec import Json
 from agents.core.digest import call_digest, canonical_json
 from agents.core.errors import InvalidArgumentsError, ResumeDataError, ToolError
-from agents.core.infos import ApprovalInfo, CallInfo, Cancelled, Expired, ReviewEditInfo
+from agents.core.infos import (
+    ApprovalInfo,
+    AskedAnew,
+    CallInfo,
+    Cancelled,
+    Expired,
+    ReviewEditInfo,
+)
 from agents.core.interrupt import (
     Interrupted,
     composite_interrupt,
@@ -51,6 +58,7 @@ from agents.gates.answers import DEFAULT_RULE, ask_in, text_in, voters_of
 from agents.gates.rulings import (
     Around,
     Demand,
+    Demands,
     DeniedError,
     GateState,
     Judgement,
@@ -349,6 +357,8 @@ class CallGate(ABC):
         match answer:
             case Expired():
                 return ToolReturn(expired_text(self._name, answer), ToolOutcome.EXPIRED)
+            case AskedAnew(reason=reason):
+                return await self._asked_anew(state, info, arguments, reason)
             case Cancelled():
                 return ToolReturn(cancelled_text(self._name, answer), ToolOutcome.CANCELLED)
             case _:
@@ -363,6 +373,30 @@ class CallGate(ABC):
             self._refuse("the call, the tool or its rule has changed since people were asked")
         wanted = owner._wanted(info, answer, shown)  # noqa: SLF001
         return await self._settle(state, info, answer, shown=shown, wanted=wanted)
+
+    async def _asked_anew(
+        self, state: GateState, info: CallInfo, arguments: dict[str, Json], why: str
+    ) -> GateState | ToolReturn:
+        """Ask people about a call that waits once more, as the rules of now say."""
+        shown = arguments if state.arguments is None else state.arguments
+        lapsed = replace(_lapsed(state), arguments=shown)
+        try:
+            demanded = await demands(self, lapsed)
+        except DeniedError as error:
+            return await self._denied(shown, Deny(str(error)))
+        if demanded.left:
+            self._ask_for(lapsed, demanded.left, original=info.original, asked_again=why)
+        return self._approved(info, replace(lapsed, allow=self._leave(demanded)))
+
+    def _leave(self, demanded: Demands) -> Allow | None:
+        """The leave of the house for a call of which nobody has to be asked.
+
+        Raises:
+            ToolError: It gives none.
+        """
+        if current_house() is not None and demanded.allow is None:
+            raise ToolError(f"no rule lets this call of {self._name!r} run; it did not run")
+        return demanded.allow
 
     async def _settle(
         self,
@@ -589,16 +623,7 @@ class CallGate(ABC):
         self, state: GateState, arguments: dict[str, Json], again: str
     ) -> ToolReturn | None:
         """Ask people anew, where the rules of now want it; else note that the call starts."""
-        lapsed = replace(
-            state,
-            info=None,
-            approved=False,
-            agreed={},
-            decided_by=(),
-            decisions=(),
-            lapsed=True,
-            allow=None,
-        )
+        lapsed = _lapsed(state)
         house = current_house()
         call = self._policy_call(arguments)
         try:
@@ -611,12 +636,11 @@ class CallGate(ABC):
         if demanded.left:
             original = state.info.original if state.info is not None else None
             self._ask_for(lapsed, demanded.left, original=original, asked_again=again)
-        if house is not None and demanded.allow is None:
-            raise ToolError(f"no rule lets this call of {self._name!r} run; it did not run")
-        if house is not None and demanded.allow is not None:
-            await house.note(call, demanded.allow)
+        allow = self._leave(demanded)
+        if house is not None and allow is not None:
+            await house.note(call, allow)
         masks = self.tool.definition.masks
-        await mark_started(arguments, frozen=_kept(demanded.allow), masks=masks)
+        await mark_started(arguments, frozen=_kept(allow), masks=masks)
         return None
 
     def _shown(self, arguments: dict[str, Json], rule: str, ruling: str = "") -> dict[str, Any]:
@@ -722,6 +746,20 @@ def _changed(state: GateState, arguments: dict[str, Json]) -> GateState:
     """The state of a gate whose call has other arguments now: nobody has agreed to these."""
     return replace(
         state, approved=False, arguments=arguments, agreed={}, decided_by=(), decisions=()
+    )
+
+
+def _lapsed(state: GateState) -> GateState:
+    """The state of a gate whose call nobody has agreed to any more, nor in gates around it."""
+    return replace(
+        state,
+        info=None,
+        approved=False,
+        agreed={},
+        decided_by=(),
+        decisions=(),
+        lapsed=True,
+        allow=None,
     )
 
 

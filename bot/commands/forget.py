@@ -1,10 +1,10 @@
-"""`countersign forget`: all of one thread is deleted."""
+"""`countersign forget` and `countersign prune`: threads are deleted, one, or all that are old."""
 
 from __future__ import annotations
 
 from bot.clock import system_clock
 from bot.commands.call import Call, owner
-from bot.commands.upkeep import forget_thread
+from bot.commands.upkeep import forget_thread, prune
 from bot.core.upkeep.forgetting import Forgetting
 
 
@@ -13,4 +13,7 @@ async def execute(call: Call) -> None:
     given = call.arguments
     async with call.open_beside() as storage:
         forgetting = Forgetting(storage=storage, clock=system_clock, owner=owner())
-        await forget_thread(forgetting, given.thread, do_it=given.yes, say=call.say)
+        if "thread" in given:
+            await forget_thread(forgetting, given.thread, do_it=given.yes, say=call.say)
+        else:
+            await prune(forgetting, given.older_than, do_it=given.yes, say=call.say)

@@ -17,6 +17,7 @@ PORT = 8900
 """The port of the sandbox's page, unless another program has it."""
 
 _DESCRIPTION = "A self-hosted Slack approval bot for AI agents."
+_OUTDATED_HELP = "asked under another policy file than COUNTERSIGN_POLICY is now"
 _DATA_DIR_HELP = "instead of COUNTERSIGN_DATA_DIR, or .countersign"
 
 
@@ -43,6 +44,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     _add_audit(commands)
     _add_forget(commands)
     _add_prune(commands)
+    _add_pending(commands)
     _add_policy(commands)
     arguments = parser.parse_args(argv)
     if arguments.command == "audit" and not (
@@ -198,6 +200,23 @@ def _add_prune(commands: _Commands[_CommandParser]) -> None:
     )
     _add_yes(parser)
     _add_data_dir(parser)
+    parser.set_defaults(command="forget")  # both are in one module
+
+
+def _add_pending(commands: _Commands[_CommandParser]) -> None:
+    parser = _add(commands, "pending", "list what waits for people, or have it asked anew")
+    parser.add_argument("--user", metavar="ID", default="", help="rules name this user or group")
+    parser.add_argument("--rule", metavar="NAME", default="", help="asked by this rule")
+    parser.add_argument("--stuck", action="store_true", help="nobody can decide it now")
+    parser.add_argument("--outdated", action="store_true", help=_OUTDATED_HELP)
+    _add_data_dir(parser)
+    parser.set_defaults(part="")
+    parts = parser.add_subparsers(title="actions", metavar="ACTION")
+    reask = parts.add_parser("reask", help="call it off, and ask under the rules of now")
+    reask.add_argument("id", metavar="ID", nargs="?", default="", help="of a request: apr_…")
+    reask.add_argument("--outdated", action="store_true", help=_OUTDATED_HELP)
+    _add_data_dir(reask)
+    reask.set_defaults(part="reask")
 
 
 def _add_policy(commands: _Commands[_CommandParser]) -> None:

@@ -51,7 +51,7 @@ class Settlement:
         unused: frozenset[str] = frozenset(),
         noted: Collection[str] = (),
     ) -> None:
-        """Close approvals whose interrupt no longer waits; cancel those that nobody decided.
+        """Close approvals whose interrupt no longer waits; call off those that nobody decided.
 
         That each is decided, and how, is in the audit before it is closed: who draws its card
         afterwards need not see to that.
@@ -77,15 +77,15 @@ class Settlement:
             await self.storage.approvals.close_all(still_open)
 
     async def _end(self, approval: Approval, *, is_unused: bool) -> Approval:
-        """Cancel what nobody decided; take back a yes that lets nothing run any more.
+        """Call off what nobody decided; take back a yes that lets nothing run any more.
 
         Returns:
             The approval as it is decided.
         """
         while approval.status is Status.PENDING:
-            cancelled = await self._cancel(approval)
-            if cancelled is not None:
-                return cancelled
+            ended = await self._supersede(approval)
+            if ended is not None:
+                return ended
             # Somebody was quicker: with an edit, or with a decision that nobody will pass on.
             approval, is_unused = await self.storage.approvals.get(approval.approval_id), True
         if is_unused and approval.status in _TO_BE_USED:
@@ -167,22 +167,22 @@ class Settlement:
         self.spawn(self.approvals.attendance.attend(approval.approval_id))
         return withdrawn
 
-    async def _cancel(self, approval: Approval) -> Approval | None:
-        """Cancel it as it was read; None when it is no longer like that."""
+    async def _supersede(self, approval: Approval) -> Approval | None:
+        """Call it off as it was read; None when it is no longer like that."""
         decision = Decision(
-            status=Status.CANCELLED,
+            status=Status.SUPERSEDED,
             by="",
             at_ms=min(self.clock(), approval.expires_ms - 1),
             reason="The agent no longer waits for this.",
         )
         try:
-            cancelled = await self.storage.approvals.decide(
+            ended = await self.storage.approvals.decide(
                 approval.approval_id, decision, digest=approval.digest
             )
         except RecordConflictError:
             return None
         self.spawn(self.approvals.attendance.attend(approval.approval_id))
-        return cancelled
+        return ended
 
 
 def _turn_of(approval: Approval) -> int:

@@ -14,7 +14,7 @@ from storage.records import Approval, Kind
 
 
 def glass_of(approval: Approval) -> BreakGlass | None:
-    """Who may do so, by the frozen terms; None for nobody.
+    """The people who may do so, by the frozen terms; None for nobody.
 
     Raises:
         TermsError: They cannot be read.

@@ -15,6 +15,7 @@ from typing import ClassVar
 
 from agents import (
     ApprovalResult,
+    AskedAnew,
     Cancelled,
     Denied,
     Expired,
@@ -37,7 +38,7 @@ _CALLED_OFF: Mapping[Status, type[Cancelled]] = {
     Status.CANCELLED: Cancelled,
     Status.WITHDRAWN: Withdrawn,
     Status.UNDECIDABLE: Undecidable,
-    Status.SUPERSEDED: Cancelled,
+    Status.SUPERSEDED: AskedAnew,
     Status.DENIED: Denied,
 }
 _NO_ANSWER = frozenset({*_CALLED_OFF, Status.EXPIRED})

@@ -47,7 +47,7 @@ _WORDS = {
     Status.CANCELLED: "Cancelled",
     Status.WITHDRAWN: "Withdrawn",
     Status.UNDECIDABLE: "Nobody can decide this",
-    Status.SUPERSEDED: "Asked anew",
+    Status.SUPERSEDED: "Called off",
     Status.DENIED: "Denied by a rule",
 }
 _QUESTION_WORDS = {

@@ -403,6 +403,7 @@ class Play:
             Status.EXPIRED: "xpired",
             Status.ANSWERED: "t ran" if approval.kind is Kind.DOUBT else "nswered",
             Status.CANCELLED: "ancelled",
+            Status.SUPERSEDED: "alled off",
             Status.WITHDRAWN: "ithdrawn",
             Status.UNDECIDABLE: "obody can decide",
         }

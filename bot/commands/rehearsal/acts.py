@@ -11,6 +11,7 @@ from typing import Any
 from bot.commands.rehearsal.agents import Script
 from bot.commands.rehearsal.cases import ZONE, Case, CaseError, Data
 from bot.commands.rehearsal.stage import Theatre
+from bot.core.upkeep.pending import PendingRequests
 from bot.layout.action_ids import ActionId
 from bot.sandbox.errors import RefusedError
 from storage.records import Approval, Status
@@ -283,6 +284,27 @@ class Acts:
         await self.stage.storage.threads.release(
             thread_id, fence=thread.fence, wakes=thread.wakes - 1, now_ms=now
         )
+        await self.stage.tick()
+
+    async def _on_run_ended(self, _: Data) -> None:
+        """The run cannot go on, and its turn is given up."""
+        threads = self.stage.bot.desk.threads
+        thread_id, now = self.threads[self.current], self.stage.clock()
+        await self.stage.storage.threads.wake(thread_id, now_ms=now)
+        held = await self.stage.storage.threads.claim(
+            thread_id, owner=HELD, until_ms=now + _DAY_MS, now_ms=now
+        )
+        if held is None:
+            raise CaseError(f"case {self.case.id}: somebody works on the thread")
+        await threads.turns.give_up(held, "It cannot go on.")
+        await self.stage.storage.threads.release(
+            thread_id, fence=held.fence, wakes=held.wakes, now_ms=now
+        )
+
+    async def _on_reask(self, _: Data) -> None:
+        """As `countersign pending reask` does."""
+        requests = PendingRequests(self.stage.storage, self.stage.clock)
+        await requests.reask((await self.the_approval()).approval_id)
         await self.stage.tick()
 
     # ---- delegation -------------------------------------------------------------------------

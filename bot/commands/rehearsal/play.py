@@ -21,7 +21,19 @@ _SHOWN = frozenset({"ask_back", "reveal"})
 REFUSED_GRANT = "beyond the rule's limits"
 _FIXED = {
     **dict.fromkeys(
-        ("request", "clock", "members", "person", "lookups", "file", "hold", "turn"), ""
+        (
+            "request",
+            "clock",
+            "members",
+            "person",
+            "lookups",
+            "file",
+            "hold",
+            "turn",
+            "run_ended",
+            "reask",
+        ),
+        "",
     ),
     "start": "waits",
     "say": "kept",

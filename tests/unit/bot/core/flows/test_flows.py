@@ -614,9 +614,9 @@ async def test_the_cards_of_a_turn_that_failed_are_closed(storage: SqliteStorage
     await second.decide(paid)
     assert second.ran == []
     closed = await storage.approvals.get(other.approval_id)
-    assert closed.status is Status.CANCELLED
+    assert closed.status is Status.SUPERSEDED
     assert not closed.open
-    assert second.notifier.cards[other.approval_id].status is Status.CANCELLED
+    assert second.notifier.cards[other.approval_id].status is Status.SUPERSEDED
 
 
 async def test_a_fault_of_ours_ends_the_turn_at_last(storage: SqliteStorage) -> None:

@@ -437,7 +437,7 @@ async def test_a_turn_that_is_given_up_leaves_a_started_call_in_doubt(
     await second.queue.run()
     assert state_of(second, one) is RunState.DOUBT
     closed = await storage.approvals.get(other.approval_id)
-    assert (closed.status, closed.run_json) == (Status.CANCELLED, "")
+    assert (closed.status, closed.run_json) == (Status.SUPERSEDED, "")
     checkpoint = await storage.checkpoints.load(thread.checkpoint_id)
     assert checkpoint is not None
     assert checkpoint.status is CheckpointStatus.CLOSED

@@ -1,0 +1,98 @@
+"""`countersign pending`: what waits for people, and asking anew."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+from bot.clock import system_clock
+from bot.commands.call import Call
+from bot.core.upkeep.pending import PendingQuery, PendingRequests, why_not
+from bot.errors import BotError
+from bot.mrkdwn import utc
+from bot.people.progress import progress_of
+from bot.redaction.active import in_force
+from bot.redaction.mask import mask_text
+from storage.records import Approval, Kind
+
+
+async def execute(call: Call) -> None:
+    """Run the command."""
+    with in_force(call.redact):
+        async with call.open_beside() as storage:
+            requests = PendingRequests(storage, system_clock)
+            if call.arguments.part == "reask":
+                await _reask(call, requests)
+            else:
+                await _list(call, requests)
+
+
+async def _list(call: Call, requests: PendingRequests) -> None:
+    given = call.arguments
+    query = PendingQuery(
+        user=given.user,
+        rule=given.rule,
+        is_stuck=given.stuck,
+        outdated_by=_file_hash(call) if given.outdated else "",
+    )
+    found = await requests.find(query)
+    for approval in found:
+        call.say(pending_line(approval))
+    if not found:
+        call.say("Nothing waits.")
+
+
+async def _reask(call: Call, requests: PendingRequests) -> None:
+    given = call.arguments
+    if bool(given.id) is given.outdated:
+        raise BotError("say which: the id of a request, or --outdated")
+    if given.id:
+        await requests.reask(given.id)
+        call.say(f"{given.id}: asked anew.")
+        return
+    found = await requests.find(PendingQuery(outdated_by=_file_hash(call)))
+    for approval in found:
+        if why := why_not(approval):
+            call.say(f"{approval.approval_id}: left as it is: {why}")
+            continue
+        try:
+            await requests.reask(approval.approval_id)
+        except BotError as error:  # somebody was quicker
+            call.say(str(error))
+        else:
+            call.say(f"{approval.approval_id}: asked anew.")
+    if not found:
+        call.say("Nothing that waits was asked under another policy file.")
+
+
+def _file_hash(call: Call) -> str:
+    """Hash of the policy file.
+
+    Raises:
+        BotError: There is none, or it cannot be read.
+    """
+    path = call.environ.get("COUNTERSIGN_POLICY", "").strip()
+    if not path:
+        raise BotError("set COUNTERSIGN_POLICY to the policy file, to tell what it does not know")
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    except OSError as error:
+        raise BotError(f"the policy file cannot be read: {error.strerror}") from error
+
+
+def pending_line(approval: Approval) -> str:
+    """Write a request for a terminal: id, deadline, rule, title, progress, why nobody can."""
+    progress = progress_of(approval)
+    waits = ", ".join(f"{one.name} {one}" for one in progress.tallies)
+    if approval.kind is Kind.DOUBT:
+        waits = "whether it ran"
+    elif approval.kind is Kind.QUESTION:
+        waits = "an answer"
+    title = json.dumps(mask_text(approval.title), ensure_ascii=False)
+    words = [approval.approval_id, f"until {utc(approval.expires_ms)}"]
+    words += [approval.rule] if approval.rule else []
+    words += [title, f"waits for {waits}" if waits else ""]
+    words += [f"in stage {progress.stage}"] if progress.stage else []
+    words += [f"stuck: {json.dumps(approval.stuck, ensure_ascii=False)}"] if approval.stuck else []
+    return "  ".join(word for word in words if word)

@@ -1,0 +1,73 @@
+"""People are asked anew about a call that waits, under the rules of now (8.5)."""
+
+from __future__ import annotations
+
+import pytest
+
+from agents.core.infos import ApprovalInfo, AskedAnew
+from agents.gates import approval_gate, guard
+from agents.models import Turn, call, say
+from agents.policy import Allow, AllowList, Ask, Deny, Ruling
+from tests.unit.agents.gates.test_votes import ByAmount
+from tests.unit.agents.house import TestHouse, always
+from tests.unit.agents.support import Plain, World, brief, contexts
+
+PAY: list[Turn] = [call("pay", {"x": 5}, id="c1"), say("done")]
+ANEW = AskedAnew(reason="The rules have changed.")
+
+
+async def test_a_gate_in_code_asks_once_more() -> None:
+    pay = Plain("pay")
+    made = World(list(PAY), [approval_gate(pay)], durability="step")
+    first = contexts(await made.run())["c1"]
+    second = contexts(await made.resume({first.id: ANEW}))["c1"]
+    assert second.id != first.id
+    assert isinstance(second.info, ApprovalInfo)
+    assert (second.info.asked_again, second.info.arguments) == ("The rules have changed.", {"x": 5})
+    await made.resume({second.id: second.info.approve(by="UADA")})
+    assert pay.calls == [{"x": 5}]
+
+
+async def test_people_are_asked_under_the_ruling_of_now() -> None:
+    house, pay = TestHouse(always(Ask(rule="old"))), Plain("pay")
+    made = World(list(PAY), [pay], policy=house, durability="step")
+    first = contexts(await made.run())["c1"]
+    house.rules = always(Ask(rule="new"))
+    second = contexts(await made.resume({first.id: ANEW}))["c1"]
+    assert isinstance(second.info, ApprovalInfo)
+    assert (second.info.rule, second.info.terms, pay.calls) == ("new", "terms of new", [])
+    await made.resume({second.id: second.info.approve(by="UADA")})
+    assert pay.calls == [{"x": 5}]
+
+
+@pytest.mark.parametrize(
+    ("ruling", "ran", "noted"),
+    [
+        (Allow(rule="free"), [{"x": 5}], ["allow pay free"]),
+        (Deny("never", "no-pay"), [], ["deny pay "]),
+    ],
+)
+async def test_a_rule_of_now_that_asks_nobody_settles_it(
+    ruling: Ruling, ran: list[object], noted: list[str]
+) -> None:
+    house, pay = TestHouse(always(Ask(rule="old"))), Plain("pay")
+    made = World(list(PAY), [pay], policy=house, durability="step")
+    first = contexts(await made.run())["c1"]
+    house.rules = always(ruling)
+    events = await made.resume({first.id: ANEW})
+    assert (pay.calls, house.acts) == (ran, noted)
+    assert any("says done" in one for one in brief(events))
+
+
+async def test_people_around_it_are_asked_again_too() -> None:
+    house, pay = TestHouse(always(Ask(rule="file"))), Plain("pay")
+    inner = guard(pay, ByAmount({5: Ask(rule="second")}))
+    made = World(list(PAY), [guard(inner, AllowList(["pay"]))], policy=house, durability="step")
+    first = contexts(await made.run())["c1"]
+    assert isinstance(first.info, ApprovalInfo)
+    second = contexts(await made.resume({first.id: first.info.approve(by="UADA")}))["c1"]
+    third = contexts(await made.resume({second.id: ANEW}))["c1"]
+    assert isinstance(third.info, ApprovalInfo)
+    assert (third.info.rule, third.info.counted, pay.calls) == ("file + second", (), [])
+    await made.resume({third.id: third.info.approve(by="UADA")})
+    assert pay.calls == [{"x": 5}]
