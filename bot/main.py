@@ -177,8 +177,7 @@ async def start(
             lookups=lookups,
             policy=policy,
         ),
-        # The settings still speak through `rules`; see `settings_policy` for the policy they are.
-        policy=None if policy.name == OF_SETTINGS else lambda: policy.held,
+        policy=lambda: policy.held,
     )
     await show(storage, countersign.tasks, clock)
     await _start(settings, countersign, storage, stack)

@@ -603,6 +603,9 @@ class CallGate(ABC):
         passed = [*((one.gate, one.state) for one in around), (self, state)]
         allows = [one.allow for _, one in passed if one.allow is not None]
         has_agreed = is_granted or any(agreed(gate, one) for gate, one in passed)
+        is_free = not allows and house.policy.allows_ungated
+        if is_free and all(gate.fills_in for gate, _ in passed):
+            return None  # people gave arguments, and nobody had to agree to anything
         call, code = self._policy_call(arguments), self._code(None)
         if decisions or is_granted or not allows:
             ruling = await house.ruling(call, code, inside=False)

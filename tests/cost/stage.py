@@ -40,6 +40,7 @@ from storage.base import Storage
 from storage.mongo import MongoStorage
 from storage.sqlite import SqliteStorage
 from tests.cost.counting import told_by, watching
+from tests.support.force import of_settings
 from tests.support.mongo import MongoServer
 
 Kind = Literal["sqlite", "memory", "motor", "pymongo"]
@@ -312,6 +313,7 @@ async def a_turn_stage(
             agents={"*": agent},
             rules=rules,
             process=Process(owner="bench", clock=system_clock, limits={}),
+            policy=of_settings(APPROVERS="channel", CHANNELS=CHANNEL),
         )
         stack.push_async_callback(bot.tasks.drain, patience=timedelta(seconds=5))
         yield TurnStage(storage=noted, slack=slack, bot=bot)

@@ -19,8 +19,8 @@ ENDS = {ANSWERED: ("aiohttp/web_response.py", "prepare"), RUNS: ("demo/agent.py"
 TRIES = 3
 """Work of a tick may come in between; the shortest way counts."""
 
-FILES = {ANSWERED: 50, RUNS: 122}
-FUNCTIONS = {ANSWERED: 262, RUNS: 640}
+FILES = {ANSWERED: 52, RUNS: 132}
+FUNCTIONS = {ANSWERED: 264, RUNS: 695}
 
 
 async def ways_of_clicks(directory: Path) -> list[Way]:

@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from bot.config.settings import Settings
 from bot.policy.judging.evaluate import Rulebook
 from bot.policy.model import PolicyFile
+from bot.policy.reading.checks import check
+from bot.policy.reading.settings import policy_text, settings_policy
+from bot.policy.world import PolicyWorld
 
 
 @dataclass
@@ -31,3 +35,16 @@ def forced(*rules: dict[str, Any], default: Any = "allow", **parts: Any) -> Forc
     """
     data = {"version": 1, "rules": list(rules), "default": default, **parts}
     return Forced(Rulebook(PolicyFile.model_validate(data)))
+
+
+def of_settings(**environ: str) -> Forced:
+    """Make the policy that settings are.
+
+    Args:
+        environ: Those that say who decides, and when, without `COUNTERSIGN_`.
+    """
+    tokens = {"SLACK_BOT_TOKEN": "xoxb-tests", "SLACK_SIGNING_SECRET": "0123456789abcdef"}
+    given = {f"COUNTERSIGN_{name}": value for name, value in environ.items()}
+    text = policy_text(settings_policy(Settings.load({**tokens, **given})))
+    policy = check(text.encode(), PolicyWorld(), is_settings=True)
+    return Forced(Rulebook(policy.file), policy.hash, is_settings=True)

@@ -19,7 +19,7 @@ from bot.people.census import PATIENCE_S, Census
 from bot.people.glass import has_lost_glass
 from bot.people.in_force import PolicyNow
 from bot.people.meanwhile import read_claim
-from bot.people.terms_of import ballot_of, groups_of
+from bot.people.terms_of import ballot_of, groups_of, is_allowed_by_rule
 from bot.policy.ballot import APPROVE, REJECT, STOPS, Ballot, CastVote, write_votes
 from bot.policy.refusals import Attempt, RefusalCode, VoteResult, judge_take_back, judge_vote
 from bot.policy.standing import REQUESTERS, Exclusion, Grounds, Rights, Standing
@@ -450,9 +450,9 @@ def _ballot(approval: Approval) -> Ballot:
 
 
 def _decided(approval: Approval) -> Ballot:
-    """Return the votes that decided it; an earlier release kept only who decided."""
+    """Return the votes that decided it; where only who decided was kept, theirs."""
     ballot, decision = _ballot(approval), approval.decision
-    if ballot.votes or decision is None or approval.terms_json:
+    if ballot.votes or decision is None or is_allowed_by_rule(approval):
         return ballot
     choice, answer = question_of(approval).choice(decision)
     vote = CastVote(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Protocol, assert_never
 
@@ -23,7 +23,7 @@ from bot.errors import DirectoryError
 from bot.people.passes import ThreadPass
 from bot.people.requesters import Requesters
 from bot.policy.judging.asking import AskingError, defaults_of
-from bot.policy.judging.coded import strangers, with_code
+from bot.policy.judging.coded import gate_of, strangers, with_code
 from bot.policy.judging.evaluate import Rulebook
 from bot.policy.judging.merge import Permit, Refusal, Verdict
 from bot.policy.judging.world import Members, PolicyQuestion, ToolFacts
@@ -101,7 +101,8 @@ class PolicyHouse:
 
     async def rule(self, call: PolicyCall, code: Ruling | None, *, inside: bool) -> Ruling:
         """Judge a call; see `HousePolicy`."""
-        rulebook = self.in_force().rulebook
+        held = self.in_force()
+        rulebook = held.rulebook
         tool = ToolFacts(name=call.tool, tags=call.tags, risk=call.risk)
         rulings = () if code is None else (code,)
         question = PolicyQuestion(
@@ -110,13 +111,15 @@ class PolicyHouse:
             requesters=await self._requesters(rulebook, call),
             channel=_channel_of(call),
             agent=agent_at(call.address),
-            gated=call.gated,
+            # The settings ask nothing by themselves: they name people for code that asks.
+            gated=isinstance(code, Ask) if held.is_settings else call.gated,
         )
-        if not inside:
-            verdict = (await rulebook.judge(question, self.members, rulings)).ruling
-        else:
+        if inside or (held.is_settings and _is_rule(code)):
+            question = replace(question, tool=_as_asked(tool, code))
             file_alone = (await rulebook.judge(question, self.members)).ruling
-            verdict = _inside(rulebook, tool, file_alone, code)
+            verdict = _of_code(rulebook, tool, file_alone, code)
+        else:
+            verdict = (await rulebook.judge(question, self.members, rulings)).ruling
         return _ruling(verdict, rulebook, tool, unknown=strangers(rulings))
 
     async def grant(self, call: PolicyCall, terms: str) -> Allow | None:
@@ -175,19 +178,32 @@ class PolicyHouse:
         return await Requesters(self.storage).of(ThreadPass(thread=thread))
 
 
-def _inside(
+def _is_rule(code: Ruling | None) -> bool:
+    """Whether code asks by a rule of its own, and not as a gate that always asks."""
+    return isinstance(code, Ask) and not (code.rule == GATE_RULE and not code.approvers)
+
+
+def _as_asked(tool: ToolFacts, code: Ruling | None) -> ToolFacts:
+    """The tool with the gate that code makes of its ruling, where it names nobody itself."""
+    is_silent = isinstance(code, Ask) and not code.approvers
+    return replace(tool, gate=gate_of(tool, (code,))) if code and is_silent else tool
+
+
+def _of_code(
     rulebook: Rulebook, tool: ToolFacts, file_alone: Verdict, code: Ruling | None
 ) -> Verdict:
     """The verdict of code alone, by people of the file where it names nobody.
 
-    People have agreed to the file's own ruling in a gate around; a denial stands in any case.
+    People have agreed to the file's own ruling in a gate around, or it only serves code; a denial
+    stands in any case.
     """
     if isinstance(file_alone, Refusal) or code is None:
         return file_alone
+    tool = replace(tool, gate=gate_of(tool, (code,)))
     base = defaults_of(rulebook.file, tool)
     if not base.stages and isinstance(file_alone, Terms):
-        base = file_alone.model_copy(update={"rules": ()})
-    is_gate = isinstance(code, Ask) and code.rule == GATE_RULE and not code.approvers
+        base = file_alone.model_copy(update={"rules": (), "edit": base.edit})
+    is_gate = isinstance(code, Ask) and not _is_rule(code)
     rulings = () if is_gate else (code,)
     try:
         return with_code([Permit(())], rulings, gated=is_gate, defaults=lambda: base)

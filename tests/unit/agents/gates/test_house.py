@@ -224,6 +224,15 @@ async def test_what_people_have_filled_in_runs_where_a_rule_allows_it() -> None:
     assert (pay.calls, house.acts) == ([{"x": 1}], ["allow pay small"])
 
 
+async def test_a_house_that_allows_all_ungated_calls_lets_run_what_people_have_filled_in() -> None:
+    pay, house = Plain("pay"), TestHouse(always(FILE), allows_ungated=True)
+    made = world(complete_gate(pay, ["x"]), house, [call("pay", {}, id="c1"), say("done")])
+    asked = contexts(await made.run())["c1"]
+    assert isinstance(asked.info, ParametersInfo)
+    await made.resume({asked.id: asked.info.complete({"x": 9}, by="UROSA")})
+    assert (pay.calls, house.judged, house.noted) == ([{"x": 9}], [], [])
+
+
 # ---- edits (2.8, 2.9) ----------------------------------------------------------------------------
 
 

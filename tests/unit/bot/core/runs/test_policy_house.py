@@ -237,3 +237,73 @@ async def test_the_policy_of_the_settings_lets_ungated_calls_pass_unasked(
     assert not a_house(storage, force).allows_ungated
     force.is_settings = True
     assert a_house(storage, force).allows_ungated
+
+
+# ---- the policy of the settings ------------------------------------------------------------------
+
+OF_SETTINGS = {
+    "name": "settings",
+    "when": {"gated": True, "channel": ["C0OPS"]},
+    "then": {"ask": {**BY_SRE, "expires": "2h"}},
+}
+ELSEWHERE = {"name": "elsewhere", "when": {"gated": True}, "then": {"deny": "Not in this channel."}}
+IN_PAY = replace(CALL, thread="T1:C0PAY:18.1#1")
+
+
+def settings() -> Forced:
+    force = forced(OF_SETTINGS, ELSEWHERE, groups=GROUPS)
+    force.is_settings = True
+    return force
+
+
+async def test_people_of_the_settings_decide_what_a_gate_asks(storage: SqliteStorage) -> None:
+    gated = replace(CALL, gated=True)
+    ruling = await judged(storage, settings(), gated, Ask(rule="gate", kind="review"))
+    terms = terms_in(ruling)
+    assert (list(terms.requirements), terms.edit, terms.expires_s) == (["sre"], "yes", 7200)
+
+
+@pytest.mark.parametrize("gated", [False, True])
+async def test_people_of_the_settings_decide_where_a_rule_of_code_names_nobody(
+    storage: SqliteStorage, *, gated: bool
+) -> None:
+    code = Ask(rule="small", kind="review")
+    ruling = await judged(storage, settings(), replace(CALL, gated=gated), code)
+    terms = terms_in(ruling)
+    assert (terms.rules, list(terms.requirements), terms.edit) == (("code:small",), ["sre"], "yes")
+
+
+@pytest.mark.parametrize("gated", [False, True])
+async def test_where_a_rule_of_code_names_people_the_settings_add_none(
+    storage: SqliteStorage, *, gated: bool
+) -> None:
+    code = Ask(rule="big", approvers=("U0LIA",))
+    ruling = await judged(storage, settings(), replace(CALL, gated=gated), code)
+    terms = terms_in(ruling)
+    assert list(terms.requirements) == ["code:big"]
+    assert terms.groups["code:big"] == Group(users=("U0LIA",))
+    assert terms.expires_s == 7200
+
+
+async def test_a_gate_in_a_rule_of_code_asks_the_people_of_the_settings(
+    storage: SqliteStorage,
+) -> None:
+    gated = replace(CALL, gated=True)
+    code = Ask(rule="gate", kind="review")
+    terms = terms_in(await judged(storage, settings(), gated, code, inside=True))
+    assert (list(terms.requirements), terms.edit) == (["sre"], "yes")
+
+
+async def test_what_a_rule_of_code_allows_the_settings_allow(storage: SqliteStorage) -> None:
+    for call in (replace(CALL, gated=True), IN_PAY):
+        assert isinstance(await judged(storage, settings(), call, Allow("small")), Allow)
+
+
+@pytest.mark.parametrize(
+    "code", [Ask(rule="gate"), Ask(rule="small"), Ask(rule="big", approvers=("U0LIA",))]
+)
+async def test_what_asks_people_is_denied_outside_of_the_channels_of_the_settings(
+    storage: SqliteStorage, code: Ask
+) -> None:
+    ruling = await judged(storage, settings(), replace(IN_PAY, gated=True), code)
+    assert ruling == Deny("Not in this channel.", rule="elsewhere")
