@@ -18,8 +18,6 @@ BOT = "U0COUNTER"
 """The bot's user in the world of a case."""
 CHANNEL = "C0OPS"
 """The channel of a call that names none."""
-AGENT = "clerk"
-"""The agent of a call that names none."""
 SAID = ("U0ROSA",)
 """The people whose words led to a call that names none."""
 _TEAM = "T0CASES"
@@ -62,7 +60,7 @@ def question_of(world: World, call: Mapping[str, Data]) -> PolicyQuestion:
         arguments=with_defaults(facts.schema, call.get("args", {})),
         requesters=tuple(call.get("said", SAID)),
         channel=str(call.get("channel", CHANNEL)),
-        agent=str(call.get("agent", AGENT)),
+        agent=str(call.get("agent", world.agents[0])),
         gated=facts.gate != "none" or bool(call.get("code")),
     )
 
