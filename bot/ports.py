@@ -80,6 +80,35 @@ class CheckedCall:
     preview: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideMessage:
+    """A message of an approval beside the one in its thread: another card of it, or a nudge.
+
+    Attributes:
+        key: Its name among the messages of its approval.
+        kind: `card`, or why it is sent: `reminder`, `escalation`, `mention`, `handover`,
+            `snooze_over`, `quiet`.
+        user: Whose direct message it is; empty for a channel.
+        channel: Id of the channel; empty where it is the one of the cards, or not known yet.
+        mentions: Ids of the people and user groups that it notifies.
+        ts: Of the message; empty before it is posted, `UNKNOWN_TS` while nobody knows.
+        since_ms: Since when those were asked whom it is for.
+    """
+
+    key: str
+    kind: str
+    user: str = ""
+    channel: str = ""
+    mentions: tuple[str, ...] = ()
+    ts: str = ""
+    since_ms: int = 0
+
+    @property
+    def moment(self) -> str:
+        """The part of the key that all messages of one moment share."""
+        return self.key.split("@")[0]
+
+
 class Directory(Protocol):
     """Looks people up. A look-up that fails raises `DirectoryError`; it never guesses.
 
@@ -182,6 +211,43 @@ class Notifier(Protocol):
 
     async def conclude(self, approval: Approval, *, reminder: bool) -> None:
         """Say in such a message that nobody has to decide any more; nothing when it is gone."""
+        ...
+
+    async def post_copy(
+        self, approval: Approval, copy: SideMessage, *, look_first: bool, newest: Newest
+    ) -> SideMessage:
+        """Post one more card of a record, in a direct message or another channel. See `post_card`.
+
+        Returns:
+            The copy, with its channel and `ts`.
+        """
+        ...
+
+    async def update_copy(self, copy: SideMessage, *, newest: Newest) -> bool:
+        """Draw such a card again; False when the message is gone."""
+        ...
+
+    async def nudge(
+        self,
+        approval: Approval,
+        message: SideMessage,
+        *,
+        look_first: bool,
+        go: Callable[[], Awaitable[bool]],
+    ) -> SideMessage | None:
+        """Tell people that a card waits for them, below it or in a direct message. See `remind`.
+
+        Returns:
+            The message, with its channel and `ts`; None when it was not wanted.
+        """
+        ...
+
+    async def remove(self, approval: Approval, message: SideMessage) -> None:
+        """Remove a nudge; nothing when it is gone."""
+        ...
+
+    async def close(self, approval: Approval, message: SideMessage) -> None:
+        """Say in a nudge that nobody has to decide any more; nothing when it is gone."""
         ...
 
     async def say(self, thread: Thread, post: Post, *, look_first: bool) -> str:

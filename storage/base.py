@@ -465,6 +465,32 @@ class ApprovalStore(Protocol):
         """
         ...
 
+    async def climb(
+        self, changed: Approval, *, revision: int, now_ms: int, redraws: bool
+    ) -> Approval | None:
+        """Record a step of the ladder: what is sent next, to whom, and who may decide, too.
+
+        One conditional write, before anything is sent: the lease of `changed.fence` is held, the
+        approval is pending, its `revision` still is the given one, and `expires_ms > now_ms`. Sets
+        the fields of `storage.codec.CLIMBED` to those of `changed`, and adds one to `revision` if
+        it `redraws` the cards.
+
+        Returns:
+            The approval as stored; None, and nothing written, otherwise.
+        """
+        ...
+
+    async def mark_beside(
+        self,
+        approval_id: str,
+        *,
+        fence: int,
+        cards_json: str | None = None,
+        messages_json: str | None = None,
+    ) -> bool:
+        """Set `cards_json` and `messages_json`, unless None; False when the lease was lost."""
+        ...
+
     async def mark_stuck(
         self, approval_id: str, *, fence: int, digest: str, stuck: str
     ) -> Approval | None:

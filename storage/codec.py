@@ -252,6 +252,8 @@ APPROVALS = Codec(
         "dialog_json",
         "cards_json",
         "place",
+        "messages_json",
+        "ladder_json",
     ),
 )
 HEADS = Codec("approval", ApprovalHead, key="approval_id")
@@ -304,6 +306,18 @@ RESTARTED = (
     "escalation_told",
 )
 """Fields of an approval whose reminders and escalation begin anew, with those who are asked now."""
+CLIMBED = (
+    "reminders",
+    "steps",
+    "escalate_ms",
+    "escalated_ms",
+    "mentioned_json",
+    "snoozes_json",
+    "cards_json",
+    "messages_json",
+    "ladder_json",
+)
+"""Fields of an approval that a step of its ladder changes."""
 POSTS = Codec("post", Post, key="post_id", added=("failure",))
 WHISPERS = Codec("whisper", Whisper, key="whisper_id", added=("withdraw_json",))
 DELEGATIONS = Codec("delegation", DelegationRecord, key="delegation_id")

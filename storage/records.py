@@ -301,9 +301,19 @@ class Approval:
     """JSON list of objects with `by`, `text`, `at_ms`, `ts` (of the message that asks), `answer`,
     `answered_by` and `answer_ts`: questions asked back, and their answers, on the card."""
     cards_json: str = "[]"
-    """JSON list of objects with `channel`, `ts`, `user`: its cards beside the first."""
+    """JSON list of objects with `key`, `kind`, `user`, `channel`, `ts`: its cards beside the first,
+    in direct messages and other channels. `ts` is empty before it is posted, `UNKNOWN_TS` while
+    nobody knows whether it was."""
     place: str = ""
-    """Id of the channel of its card, where that is not the one of its thread."""
+    """Where its cards are, when not in its thread: the id of a channel, or `dm` for direct messages
+    to whoever can decide. Then the thread has a line in place of the first card."""
+    messages_json: str = "[]"
+    """JSON list of objects with `key`, `kind`, `user`, `channel`, `mentions`, `ts`, `since_ms`: the
+    messages of its ladder beside the cards, as `cards_json` notes those."""
+    ladder_json: str = ""
+    """The state of its ladder: a JSON object with `since_ms`, `told` (steps whose people were
+    told), `announced`, `duty_ms`, `noted` (steps that are in the audit), `digest` and `stage`;
+    empty before the first step."""
     due_ms: int | None = None
     leased_by: str = ""
     leased_until_ms: int = 0

@@ -17,6 +17,7 @@ METHOD_SCOPES: Mapping[str, tuple[str, ...]] = {
     "chat.startStream": ("chat:write",),
     "chat.stopStream": ("chat:write",),
     "chat.update": ("chat:write",),
+    "conversations.history": ("channels:history", "groups:history", "im:history"),
     "conversations.info": ("channels:read", "groups:read", "im:read"),
     "conversations.members": ("channels:read", "groups:read", "im:read"),
     "conversations.open": ("im:write",),

@@ -10,6 +10,7 @@ from agents.core.infos import CallInfo
 from bot.core.approvals import Approvals
 from bot.core.audit import request_entry
 from bot.people.in_force import PolicyNow
+from bot.people.one_look import OneLook
 from bot.people.passes import ThreadPass
 from bot.people.requesters import Requesters
 from bot.people.under_terms import under_terms
@@ -152,9 +153,11 @@ class Asking:
             requesters = await self.requesters.of_call(work, str(context.address))
         origin = Asked(thread=thread, requesters=requesters)
         approval = approval_from(context, origin, self.rules, position=position, now_ms=now_ms)
-        outlook = self.approvals.outlook(self.rules.channels)
+        look = OneLook(self.approvals.access.directory)
+        outlook = replace(self.approvals.outlook(self.rules.channels), directory=look)
         approval = under_policy(approval, context.info, self.approvals.policy)
         approval = await outlook.prepare(approval, unknown=unknown_names(context.info))
+        approval = await self.approvals.attendance.ladder(look).invite(approval)
         if thread.restored_turn and thread.restored_turn == thread.turn:
             return replace(approval, restored_to_ms=thread.restored_to_ms)
         return approval

@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from agents.core.observers import WorkStarting
 from bot.errors import UserFacingError
-from bot.people.terms_of import ballot_of, is_allowed_by_rule
+from bot.people.terms_of import ballot_of, is_allowed_by_rule, terms_of
 from bot.policy.ballot import CastVote
 from bot.policy.terms import TermsError
 from bot.questions.form import ask_of
@@ -507,6 +507,48 @@ async def note_reminder(store: AuditStore, approval: Approval, at_ms: int) -> No
     number = approval.reminders + 1
     key = f"{approval.approval_id}:{number}"
     await note(store, Act.REMINDED, key=key, at_ms=at_ms, about=approval, number=number)
+
+
+async def note_steps(store: AuditStore, approval: Approval, steps: range, *, at_ms: int) -> None:
+    """Put on record that escalation steps have begun: who may decide, too, from when on."""
+    try:
+        escalate = terms_of(approval).escalate
+    except TermsError:
+        return
+    since_ms = approval.ladder_ms or approval.created_ms
+    await store.append_all(
+        [
+            entry_of(
+                Act.ESCALATED,
+                key=f"{approval.approval_id}:{since_ms}:{number}",
+                at_ms=at_ms,
+                about=approval,
+                step=number + 1,
+                groups=list(escalate[number].add),
+                requirements=list(escalate[number].requirements),
+            )
+            for number in steps
+            if number < len(escalate)
+        ]
+    )
+
+
+async def note_reminded(store: AuditStore, approval: Approval, key: str, at_ms: int) -> None:
+    """Put on record that people are told again, by the message of this key."""
+    await note(
+        store,
+        Act.REMINDED,
+        key=f"{approval.approval_id}:{key}",
+        at_ms=at_ms,
+        about=approval,
+        number=approval.reminders,
+    )
+
+
+async def note_handover(store: AuditStore, approval: Approval, key: str, at_ms: int) -> None:
+    """Put on record that who is on duty now is told, by the message of this key."""
+    name = f"{approval.approval_id}:{key}"
+    await note(store, Act.HANDED_OVER, key=name, at_ms=at_ms, about=approval)
 
 
 async def note_opened(

@@ -191,6 +191,7 @@ class MeteredApprovals:
         self.mark_seen = store.mark_seen
         self.mark_escalation_told = store.mark_escalation_told
         self.mark_messages = store.mark_messages
+        self.mark_beside = store.mark_beside
 
     async def add(self, approval: Approval) -> bool:
         """See `ApprovalStore.add`."""
@@ -215,6 +216,18 @@ class MeteredApprovals:
         """See `ApprovalStore.escalate`."""
         approval = await self._store.escalate(approval_id, fence=fence, now_ms=now_ms)
         if approval is not None:
+            self._activity.escalated(approval)
+        return approval
+
+    async def climb(
+        self, changed: Approval, *, revision: int, now_ms: int, redraws: bool
+    ) -> Approval | None:
+        """See `ApprovalStore.climb`."""
+        before = changed.escalated_ms
+        approval = await self._store.climb(
+            changed, revision=revision, now_ms=now_ms, redraws=redraws
+        )
+        if approval is not None and before == now_ms:
             self._activity.escalated(approval)
         return approval
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from bot.config.values import CHANNEL
+from bot.policy.ladder import deadline
 from bot.policy.standing import EDITORS, REQUESTERS
 from bot.policy.terms import Group, Terms
 from storage.records import Approval
@@ -26,7 +27,7 @@ def under_terms(approval: Approval, text: str, *, now_ms: int) -> Approval:
         TermsError: They cannot be read.
     """
     terms = Terms.from_text(text)
-    expires_ms = now_ms + terms.expires_s * 1000
+    expires_ms = deadline(terms, now_ms)
     steps = terms.escalate[:1]
     escalate_ms = now_ms + steps[0].after_s * 1000 if steps else expires_ms
     remind_ms = now_ms + terms.remind_s * 1000 if terms.remind_s else expires_ms

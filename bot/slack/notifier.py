@@ -19,28 +19,38 @@ import aiohttp
 from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.config.values import CHANNEL
 from bot.core.work import TEXT_PATIENCE, TURN_PATIENCE
 from bot.errors import DeliveryError
 from bot.mrkdwn import is_person
-from bot.people.access import approver_names, backup_names, decider_names
-from bot.ports import Began, Clock, Newest, Stream
+from bot.people.access import backup_names
+from bot.ports import Began, Clock, Newest, SideMessage, Stream
 from bot.redaction.mask import mask_text
 from bot.slack.calls import Addresses, Putting, post_json, retry_after, slack_fault, took_no_effect
 from bot.slack.cards import (
     Card,
-    approvers_words,
     card_for,
     concluded_text,
     escalation_text,
+    line_card,
+    nudge_text,
     reminder_text,
     reply_cards,
     withdrawal_card,
 )
 from bot.slack.cards.dialog import question_message
+from bot.slack.placing import (
+    Spot,
+    approvers_text,
+    card_of,
+    is_broadcast,
+    mentioned_on,
+    mentions_of,
+    places_of,
+    spot_of,
+)
 from bot.slack.ratelimit import Pacer, TooSoonError
 from bot.slack.streams import GrowingMessage, NativeStream, Streaming
-from storage.records import UNKNOWN_TS, Approval, Kind, Post, Thread
+from storage.records import UNKNOWN_TS, Approval, Kind, Post, Status, Thread
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +59,10 @@ TEXT_EVENT = "countersign_text"
 ESCALATION_EVENT = "countersign_escalation"
 REMINDER_EVENT = "countersign_reminder"
 QUESTION_EVENT = "countersign_question"
+CARD_EVENTS = {Kind.DOUBT: "countersign_doubt"}
+"""Event types of cards that are no request of their own: they look into a call that may have run."""
+LINE_EVENT = "countersign_line"
+PREFIX = "countersign_"
 
 NO_PATIENCE = timedelta(0)
 
@@ -96,7 +110,8 @@ class SlackNotifier:
         self._streaming = Streaming(is_native=streaming)
 
     async def post_card(self, approval: Approval, *, look_first: bool, newest: Newest) -> Approval:
-        if look_first and (ts := await self._find(approval, CARD_EVENT, approval.approval_id)):
+        event = LINE_EVENT if approval.place else CARD_EVENTS.get(approval.kind, CARD_EVENT)
+        if look_first and (ts := await self._find(approval, event, approval.approval_id)):
             drawn = await self.update_card(approval_at(approval, ts), newest=newest)
             if drawn is not None:
                 return drawn
@@ -106,7 +121,9 @@ class SlackNotifier:
             nonlocal drawn
             drawn = await newest()
             card = self._card(drawn)
-            return self._posting(approval, card, CARD_EVENT, approval.approval_id)
+            mentions = () if approval.place else mentioned_on(approval)
+            posting = self._posting(approval, card, event, approval.approval_id, mentions=mentions)
+            return {**posting, "reply_broadcast": True} if is_broadcast(approval) else posting
 
         answer = await self._send("chat.postMessage", approval.channel_id, arguments)
         return approval_at(drawn, str(answer["ts"]))
@@ -195,6 +212,103 @@ class SlackNotifier:
         )
         return await self.put(putting, card)
 
+    async def post_copy(
+        self, approval: Approval, copy: SideMessage, *, look_first: bool, newest: Newest
+    ) -> SideMessage:
+        copy = await self._with_channel(copy)
+        spot = Spot(channel_id=copy.channel)
+        if look_first and (ts := await self._find_beside(approval, copy, spot)):
+            found = replace(copy, ts=ts)
+            if await self.update_copy(found, newest=newest):
+                return found
+
+        async def arguments() -> Arguments:
+            card = self._copy(await newest())
+            mentions = (copy.user,) if copy.user else copy.mentions
+            record_id, event = approval.approval_id, f"{PREFIX}{copy.kind}"
+            return self._posting(spot, card, event, record_id, mentions=mentions, key=copy.key)
+
+        answer = await self._send("chat.postMessage", spot.channel_id, arguments)
+        return replace(copy, ts=str(answer["ts"]))
+
+    async def update_copy(self, copy: SideMessage, *, newest: Newest) -> bool:
+        async def arguments() -> Arguments:
+            card = self._copy(await newest())
+            return {
+                "channel": copy.channel,
+                "ts": copy.ts,
+                "text": card.text,
+                "blocks": card.blocks,
+            }
+
+        try:
+            await self._send("chat.update", copy.channel, arguments)
+        except DeliveryError as error:
+            if error.reason in _GONE:
+                return False
+            raise
+        return True
+
+    async def nudge(
+        self,
+        approval: Approval,
+        message: SideMessage,
+        *,
+        look_first: bool,
+        go: Callable[[], Awaitable[bool]],
+    ) -> SideMessage | None:
+        message = await self._with_channel(message)
+        spot = spot_of(approval, message)
+        message = replace(message, channel=spot.channel_id)
+        if look_first and (ts := await self._find_beside(approval, message, spot)):
+            return replace(message, ts=ts)
+        link = await self._link(approval, card_of(approval, message))
+        card = nudge_text(approval, message.kind, message.mentions, link=link)
+
+        async def arguments() -> Arguments | None:
+            if not await go():
+                return None
+            event, record_id = f"{PREFIX}{message.kind}", approval.approval_id
+            mentions, key = message.mentions, message.key
+            return self._posting(spot, card, event, record_id, mentions=mentions, key=key)
+
+        answer = await self._send("chat.postMessage", spot.channel_id, arguments, tries=1)
+        return replace(message, ts=str(answer["ts"])) if answer else None
+
+    async def remove(self, approval: Approval, message: SideMessage) -> None:
+        if found := await self._posted(approval, message):
+            with suppress_gone():
+                await self._call("chat.delete", {"channel": found.channel, "ts": found.ts})
+
+    async def close(self, approval: Approval, message: SideMessage) -> None:
+        if found := await self._posted(approval, message):
+            link = await self._link(approval, card_of(approval, found))
+            card = concluded_text(approval, link=link)
+            arguments: Arguments = {"channel": found.channel, "ts": found.ts}
+            with suppress_gone():
+                shown = {**arguments, "text": card.text, "blocks": card.blocks}
+                await self._call("chat.update", shown)
+
+    async def _posted(self, approval: Approval, message: SideMessage) -> SideMessage | None:
+        """Where a nudge stands; None when it is not in Slack."""
+        if message.ts not in {"", UNKNOWN_TS}:
+            return replace(message, channel=message.channel or approval.channel_id)
+        message = await self._with_channel(message)
+        spot = spot_of(approval, message)
+        ts = await self._find_beside(approval, message, spot)
+        return replace(message, channel=spot.channel_id, ts=ts) if ts else None
+
+    async def _with_channel(self, message: SideMessage) -> SideMessage:
+        """The message with the channel of its direct message."""
+        if message.channel or not message.user:
+            return message
+        answer = await self._ask("conversations.open", {"users": message.user})
+        return replace(message, channel=str((answer.get("channel") or {}).get("id") or ""))
+
+    async def _find_beside(self, approval: Approval, message: SideMessage, spot: Spot) -> str:
+        event, record_id = f"{PREFIX}{message.kind}", approval.approval_id
+        return await self._find(spot, event, record_id, key=message.key)
+
     async def take_back(self, approval: Approval, *, reminder: bool) -> None:
         if ts := await self._nudge_ts(approval, reminder=reminder):
             with suppress_gone():
@@ -238,11 +352,13 @@ class SlackNotifier:
         """The address of a card; empty when Slack does not tell it."""
         return await self._link(approval)
 
-    async def _link(self, approval: Approval) -> str:
-        """The address of the card; empty when Slack does not tell it."""
-        if not approval.card_ts:
+    async def _link(self, approval: Approval, card: SideMessage | None = None) -> str:
+        """The address of a card, or of the first; empty when Slack does not tell it."""
+        channel = card.channel if card is not None else approval.channel_id
+        ts = card.ts if card is not None else approval.card_ts
+        if not ts:
             return ""
-        place = {"channel": approval.channel_id, "message_ts": approval.card_ts}
+        place = {"channel": channel, "message_ts": ts}
         try:
             return str((await self._call("chat.getPermalink", place)).get("permalink") or "")
         except DeliveryError as error:
@@ -342,6 +458,11 @@ class SlackNotifier:
             raise DeliveryError("response_url", slack_fault(error)) from error
 
     def _card(self, approval: Approval) -> Card:
+        if approval.place and approval.status is Status.PENDING:
+            return line_card(approval, places_of(approval))
+        return card_for(approval, approvers_text=approvers_text(approval))
+
+    def _copy(self, approval: Approval) -> Card:
         return card_for(approval, approvers_text=approvers_text(approval))
 
     async def _replace(self, thread: Thread, ts: str, card: Card, record_id: str) -> bool:
@@ -384,20 +505,31 @@ class SlackNotifier:
 
     @staticmethod
     def _posting(
-        place: Approval | Thread, card: Card, event: str = "", record_id: str = ""
+        place: Approval | Thread | Spot,
+        card: Card,
+        event: str = "",
+        record_id: str = "",
+        **about: object,
     ) -> Arguments:
+        metadata = _metadata(event, record_id, **about)
         return {
             "channel": place.channel_id,
-            "thread_ts": place.thread_ts,
+            **({"thread_ts": place.thread_ts} if place.thread_ts else {}),
             "text": card.text,
             "blocks": card.blocks,
             "unfurl_links": False,
             "unfurl_media": False,
-            **({"metadata": _metadata(event, record_id)} if event else {}),
+            **({"metadata": metadata} if event else {}),
         }
 
     async def _find(
-        self, place: Approval | Thread | Putting, event: str, record_id: str, *, begun: str = ""
+        self,
+        place: Approval | Thread | Spot | Putting,
+        event: str,
+        record_id: str,
+        *,
+        begun: str = "",
+        key: str = "",
     ) -> str:
         """The `ts` of the message that an earlier try made; empty when there is none.
 
@@ -405,20 +537,31 @@ class SlackNotifier:
             place: In which thread.
             event: Of which kind.
             record_id: As in its metadata.
+            key: Which of the messages of the record.
             begun: A text: also a stream that shows the beginning of it, and has no metadata yet.
         """
         growing: list[str] = []
         async for message in self._replies(place):
             metadata = message.get("metadata") or {}
             payload = metadata.get("event_payload") or {}
-            if metadata.get("event_type") == event and payload.get("id") == record_id:
+            ours = (metadata.get("event_type"), payload.get("id"), payload.get("key") or "")
+            if ours == (event, record_id, key):
                 return str(message["ts"])
             if begun and message.get("streaming_state") and _shows_part_of(begun, message):
                 growing.append(str(message["ts"]))
         return growing[0] if len(growing) == 1 else ""
 
-    async def _replies(self, place: Approval | Thread | Putting) -> AsyncIterator[dict[str, Any]]:
-        """All messages of apps in a thread."""
+    async def _replies(
+        self, place: Approval | Thread | Spot | Putting
+    ) -> AsyncIterator[dict[str, Any]]:
+        """All messages of apps in a thread; outside of threads, the newest ones."""
+        if not place.thread_ts:
+            where = {"channel": place.channel_id, "include_all_metadata": True, "limit": 200}
+            answer = await self._call("conversations.history", where)
+            for message in answer.get("messages", []):
+                if message.get("bot_id"):
+                    yield message
+            return
         cursor = ""
         while True:
             arguments: Arguments = {
@@ -527,24 +670,9 @@ def approval_at(approval: Approval, ts: str) -> Approval:
     return replace(approval, card_ts=ts)
 
 
-def approvers_text(approval: Approval) -> str:
-    """Say who may decide, in our own words; the ids come from settings, never from a model."""
-    if approval.kind is Kind.QUESTION:
-        return approvers_words([CHANNEL])
-    return approvers_words(approver_names(approval))  # who was asked later stands beside them
-
-
-def mentions_of(approval: Approval) -> Sequence[str]:
-    """Ids that a reminder mentions: of all who were told; for a question, of who asked for it."""
-    if approval.kind is Kind.QUESTION:
-        return [approval.requester_id]
-    asked = decider_names(approval) if approval.escalation_told else approver_names(approval)
-    return [name for name in asked if name != CHANNEL]
-
-
-def _metadata(event: str, record_id: str, *, mentions: Sequence[str] = ()) -> dict[str, Any]:
-    payload = {"id": record_id, **({"mentions": list(mentions)} if mentions else {})}
-    return {"event_type": event, "event_payload": payload}
+def _metadata(event: str, record_id: str, **about: object) -> dict[str, Any]:
+    given = {name: value for name, value in about.items() if value}
+    return {"event_type": event, "event_payload": {"id": record_id, **given}}
 
 
 def _shows_part_of(text: str, message: dict[str, Any]) -> bool:

@@ -59,6 +59,8 @@ SLACK_LIMITS: Limits = {
     "chat.startStream": (_TIER_2,),
     "chat.appendStream": (_TIER_4,),
     "chat.stopStream": (_TIER_2,),
+    "conversations.history": (_TIER_3,),
+    "conversations.open": (_TIER_3,),
     "conversations.replies": (_TIER_3,),
 }
 """Slack's limits for one app in one workspace. Methods that are not here are not paced."""

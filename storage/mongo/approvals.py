@@ -8,6 +8,7 @@ from storage.chain import Seal
 from storage.codec import (
     ANNOTATED,
     APPROVALS,
+    CLIMBED,
     HEADS,
     REBOUND,
     RESTARTED,
@@ -267,6 +268,35 @@ class MongoApprovalStore:
         }
         update: Update = {"$set": {"escalated_ms": now_ms}, "$inc": {"revision": 1}}
         return await self._changed(where, put(update, "escalate_ms", None))
+
+    async def climb(
+        self, changed: Approval, *, revision: int, now_ms: int, redraws: bool
+    ) -> Approval | None:
+        where: Filter = {
+            **leases.held(changed.approval_id, changed.fence),
+            "status": Status.PENDING.value,
+            "revision": revision,
+            "expires_ms": {"$gt": now_ms},
+            "v": SCHEMA_VERSION,
+        }
+        update: Update = {"$set": {}, "$inc": {"revision": int(redraws)}}
+        row = APPROVALS.encode(changed)
+        for name in CLIMBED:
+            put(update, name, row[name])
+        return await self._changed(where, update)
+
+    async def mark_beside(
+        self,
+        approval_id: str,
+        *,
+        fence: int,
+        cards_json: str | None = None,
+        messages_json: str | None = None,
+    ) -> bool:
+        given = {"cards_json": cards_json, "messages_json": messages_json}
+        changes = {name: text for name, text in given.items() if text is not None}
+        update: Update = {"$set": changes}
+        return await self._collection.update(leases.held(approval_id, fence), update)
 
     async def mark_stuck(
         self, approval_id: str, *, fence: int, digest: str, stuck: str

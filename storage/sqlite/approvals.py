@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from storage.codec import (
     ANNOTATED,
     APPROVALS,
+    CLIMBED,
     HEADS,
     REBOUND,
     RESTARTED,
@@ -175,6 +176,21 @@ UPDATE approvals SET escalated_ms = :now, escalate_ms = NULL, revision = revisio
 WHERE approval_id = :id AND {HELD} AND status = 'pending'
     AND escalate_ms <= :now AND expires_ms > :now AND v = :v
 RETURNING *
+"""  # noqa: S608
+
+_CLIMB = f"""
+UPDATE approvals SET {_set(CLIMBED)}, revision = revision + :redraws
+WHERE approval_id = :id AND {HELD} AND status = 'pending'
+    AND revision = :was AND expires_ms > :now AND v = :v
+RETURNING *
+"""  # noqa: S608
+
+_MARK_BESIDE = f"""
+UPDATE approvals
+SET cards_json = coalesce(:cards_json, cards_json),
+    messages_json = coalesce(:messages_json, messages_json)
+WHERE approval_id = :id AND {HELD}
+RETURNING 1
 """  # noqa: S608
 
 _MARK_STUCK = f"""
@@ -409,6 +425,34 @@ class SqliteApprovalStore:
     async def escalate(self, approval_id: str, *, fence: int, now_ms: int) -> Approval | None:
         values = {"id": approval_id, "fence": fence, "now": now_ms, "v": SCHEMA_VERSION}
         return await self._select_one(_ESCALATE, values)
+
+    async def climb(
+        self, changed: Approval, *, revision: int, now_ms: int, redraws: bool
+    ) -> Approval | None:
+        values = {
+            **APPROVALS.encode(changed),
+            "id": changed.approval_id,
+            "was": revision,
+            "now": now_ms,
+            "redraws": int(redraws),
+        }
+        return await self._select_one(_CLIMB, values)
+
+    async def mark_beside(
+        self,
+        approval_id: str,
+        *,
+        fence: int,
+        cards_json: str | None = None,
+        messages_json: str | None = None,
+    ) -> bool:
+        values = {
+            "id": approval_id,
+            "fence": fence,
+            "cards_json": cards_json,
+            "messages_json": messages_json,
+        }
+        return await self._database.change(_MARK_BESIDE, values)
 
     async def mark_stuck(
         self, approval_id: str, *, fence: int, digest: str, stuck: str

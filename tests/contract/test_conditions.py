@@ -117,6 +117,18 @@ WRITES = {
         ),
         "lease",
     ),
+    "climb": the_write(
+        lambda store, key, fence: store.climb(
+            an_approval(approval_id=key, fence=fence, steps=1),
+            revision=1,
+            now_ms=NOW,
+            redraws=True,
+        ),
+        "lease pending v",
+    ),
+    "mark_beside": the_write(
+        lambda store, key, fence: store.mark_beside(key, fence=fence, cards_json="[1]"), "lease"
+    ),
     "release": the_write(
         lambda store, key, fence: store.release(
             key, fence=fence, revision=1, due_ms=None, now_ms=NOW

@@ -10,7 +10,7 @@ _ATTENDANCE = (
     "tests/unit/bot/core/test_interleavings.py",
     "tests/unit/bot/core/test_attendance.py",
     "tests/unit/bot/core/test_due_work.py",
-    "tests/unit/bot/core/test_escalation.py",
+    "tests/unit/bot/core/attendance/test_escalation.py",
     "tests/unit/bot/core/test_refusals.py",
     "tests/unit/bot/core/flows/test_token_away.py",
 )
@@ -77,7 +77,7 @@ NEAREST: dict[str, tuple[str, ...]] = {
         "tests/unit/bot/core/test_attendance.py",
         "tests/unit/bot/core/test_due_work.py",
         "tests/unit/bot/core/test_edits.py",
-        "tests/unit/bot/core/test_escalation.py",
+        "tests/unit/bot/core/attendance/test_escalation.py",
         "tests/unit/bot/core/flows/test_flows.py",
         "tests/unit/bot/core/test_leases.py",
         "tests/unit/bot/people/test_outlook.py",
@@ -86,7 +86,9 @@ NEAREST: dict[str, tuple[str, ...]] = {
         "tests/unit/bot/core/decisions/test_unseen.py",
     ),
     "bot/core/attendance/drawing.py": _ATTENDANCE,
-    "bot/core/attendance/reminders.py": ("tests/unit/bot/core/test_reminders.py",),
+    "bot/core/attendance/ladder.py": ("tests/unit/bot/core/attendance/test_ladder.py",),
+    "bot/core/attendance/messages.py": ("tests/unit/bot/core/attendance/test_ladder.py",),
+    "bot/core/attendance/reminders.py": ("tests/unit/bot/core/attendance/test_reminders.py",),
     "bot/core/attendance/visits.py": _ATTENDANCE,
     "bot/redaction/call.py": (
         "tests/unit/bot/redaction/test_call.py",

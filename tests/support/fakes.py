@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from bot.errors import DeliveryError, DirectoryError
-from bot.ports import Began, Newest, Person
+from bot.ports import Began, Newest, Person, SideMessage
 from storage.records import UNKNOWN_TS, Approval, Grant, Post, Thread
 
 START_MS = 1_800_000_000_000
@@ -167,6 +167,10 @@ class FakeNotifier:
     looked: list[str] = field(default_factory=list)
     responses: list[tuple[str, str]] = field(default_factory=list)
     is_refused: bool = False
+    copies: dict[tuple[str, str], tuple[SideMessage, Approval]] = field(default_factory=dict)
+    asking: dict[tuple[str, str], SideMessage] = field(default_factory=dict)
+    closed: list[SideMessage] = field(default_factory=list)
+    told: list[tuple[str, tuple[str, ...], str]] = field(default_factory=list)
     _count: int = 0
 
     def next_ts(self) -> str:
@@ -245,6 +249,63 @@ class FakeNotifier:
         if "ask back" in self.lost:
             raise DeliveryError("ask back", "no answer in time")
         return ts
+
+    async def post_copy(
+        self, approval: Approval, copy: SideMessage, *, look_first: bool, newest: Newest
+    ) -> SideMessage:
+        self.check("copy")
+        key = (approval.approval_id, copy.key)
+        if look_first and key in self.copies:
+            await newest()
+            return self.copies[key][0]
+        if copy.kind in self.lost:
+            raise DeliveryError("copy", "no answer in time")
+        posted = replace(copy, channel=copy.channel or f"D{copy.user[1:]}", ts=self.next_ts())
+        self.copies[key] = posted, await newest()
+        self.told.append((copy.kind, (copy.user,) if copy.user else copy.mentions, copy.user))
+        return posted
+
+    async def update_copy(self, copy: SideMessage, *, newest: Newest) -> bool:
+        self.check("update copy")
+        drawn = await newest()
+        key = (drawn.approval_id, copy.key)
+        if key not in self.copies:
+            return False
+        self.copies[key] = copy, drawn
+        return True
+
+    async def nudge(
+        self,
+        approval: Approval,
+        message: SideMessage,
+        *,
+        look_first: bool,
+        go: Callable[[], Awaitable[bool]],
+    ) -> SideMessage | None:
+        self.check("wait to nudge")
+        key = (approval.approval_id, message.key)
+        if look_first and key in self.asking:
+            return self.asking[key]
+        if not await go():
+            return None
+        self.check("nudge")
+        channel = f"D{message.user[1:]}" if message.user else approval.channel_id
+        posted = replace(message, channel=channel, ts=self.next_ts())
+        self.asking[key] = posted
+        self.told.append((message.kind, message.mentions, message.user))
+        if "nudge" in self.lost:
+            raise DeliveryError("nudge", "no answer in time")
+        return posted
+
+    async def remove(self, approval: Approval, message: SideMessage) -> None:
+        self.check("remove")
+        self.asking.pop((approval.approval_id, message.key), None)
+
+    async def close(self, approval: Approval, message: SideMessage) -> None:
+        self.check("close")
+        found = self.asking.pop((approval.approval_id, message.key), None)
+        if found is not None:
+            self.closed.append(found)
 
     async def take_back(self, approval: Approval, *, reminder: bool) -> None:
         self.check("take back")

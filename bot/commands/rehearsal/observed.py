@@ -122,17 +122,15 @@ class Watcher:
         Args:
             only: Leave those about others for later.
         """
-        workspace = self.stage.sandbox.workspace
         new: list[SlackMessage] = []
-        for channel in workspace.channels:
-            for message in workspace.public(channel):
-                key = (channel, message.ts)
-                is_other = only is not None and _record_of(message) != only.approval_id
-                if key in self._seen_messages or is_other:
-                    continue
-                self._seen_messages.add(key)
-                if _kind(message):
-                    new.append(message)
+        for message in self.stage.posted:
+            key = (message.channel, message.ts)
+            is_other = only is not None and _record_of(message) != only.approval_id
+            if key in self._seen_messages or is_other:
+                continue
+            self._seen_messages.add(key)
+            if _kind(message):
+                new.append(message)
         return _merged([self._told(one) for one in sorted(new, key=lambda one: one.ts)])
 
     async def card(self, approval: Approval | None) -> dict[str, Any]:
@@ -168,6 +166,8 @@ class Watcher:
             people = [
                 one for one in channel.members if one != self.stage.sandbox.workspace.bot_user
             ]
+            if _kind(message) == "snooze_over":  # always a direct message
+                return time, _kind(message), people, []
             return time, _kind(message), [], people
         return time, _kind(message), mentioned, []
 

@@ -7,6 +7,7 @@ does reaches the made-up workspace as calls of Slack's API, whose strict checks 
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from agents import Agent
 from bot.commands.rehearsal.cases import Data, World
+from bot.core.attendance.course import read_beside
 from bot.core.story import MOST
 from bot.layout.action_ids import ActionId, encode
 from bot.observability.telemetry import Telemetry
@@ -28,7 +30,13 @@ from bot.policy.force import PolicyInForce
 from bot.policy.standing import Standing
 from bot.sandbox.delivery.http import AppReply, Parcel
 from bot.sandbox.server import Sandbox
-from bot.sandbox.workspace.records import Payload, SlackChannel, SlackUser, UserGroup
+from bot.sandbox.workspace.records import (
+    Payload,
+    SlackChannel,
+    SlackMessage,
+    SlackUser,
+    UserGroup,
+)
 from bot.slack.app import Countersign, Identity, Process, Slack, build
 from storage.base import Storage
 from storage.records import Approval, AuditEntry, Status
@@ -168,6 +176,7 @@ class Theatre:
         lookups_fail: Whether Slack does not say who people are.
         writers: Those of whom it says that all the same: they write, and decide nothing.
         noted: Ids of the entries of the audit, in the order in which they were made.
+        posted: All messages of the bot as they were posted; some are changed or deleted later.
     """
 
     storage: Storage
@@ -180,6 +189,7 @@ class Theatre:
     lookups_fail: bool = False
     writers: set[str] = field(default_factory=set)
     noted: dict[str, None] = field(default_factory=dict)
+    posted: list[SlackMessage] = field(default_factory=list)
     _sleepers: list[tuple[int, asyncio.Future[None]]] = field(default_factory=list)
     _slept: asyncio.Event = field(default_factory=asyncio.Event)
     _processes: int = 0
@@ -230,6 +240,10 @@ class Theatre:
         if method == "usergroups.users.list":  # changes by the events of the case alone
             return {"ok": True, "users": self.sandbox.workspace.groups[values["usergroup"]].members}
         body = self.sandbox.answer(method, values)
+        if method == "chat.postMessage" and body.get("ok"):
+            workspace = self.sandbox.workspace
+            message = workspace.message(str(body["channel"]), str(body["ts"]))
+            self.posted.append(copy.deepcopy(message))
         return dict(json.loads(json.dumps(body)))
 
     # ---- time -------------------------------------------------------------------------------
@@ -289,9 +303,13 @@ class Theatre:
 
     # ---- what people do ---------------------------------------------------------------------
 
-    def channel_of(self, approval: Approval) -> str:
-        """The channel of the card of an approval."""
-        return approval.place or approval.channel_id
+    def card_of(self, approval: Approval, user: str) -> tuple[str, str]:
+        """The channel and the `ts` of the card of an approval that somebody sees."""
+        cards = [one for one in read_beside(approval.cards_json) if one.ts]
+        own = next((one for one in cards if one.user == user), None)
+        if own is None:
+            own = next((one for one in cards if one.channel == approval.place), None)
+        return (own.channel, own.ts) if own else (approval.channel_id, approval.card_ts)
 
     async def press(
         self, user: str, approval: Approval, action: ActionId, *, shown: str = ""
@@ -307,7 +325,7 @@ class Theatre:
         Returns:
             The modal that is open for the person then.
         """
-        channel, ts = self.channel_of(approval), approval.card_ts
+        channel, ts = self.card_of(approval, user)
         value = encode(approval.approval_id, shown or approval.digest)
         payload = self._payload(user, channel, ts)
         payload["actions"] = [

@@ -7,38 +7,18 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from bot.clock import milliseconds
+from bot.core.attendance.course import read_beside, write_beside
+from bot.core.attendance.held import Visit
 from bot.core.audit import note_undeliverable
-from bot.core.work import Hold
 from bot.errors import DeliveryError
-from bot.ports import Clock, Notifier
+from bot.ports import Clock, Notifier, SideMessage
 from storage.base import ApprovalStore, AuditStore
-from storage.records import Approval, DrawnCard
+from storage.records import UNKNOWN_TS, Approval, DrawnCard
 
 logger = logging.getLogger(__name__)
 
 JUST_READ = timedelta(seconds=1)
 """The age up to which a record is drawn as it was read."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Visit:
-    """One attendance under a lease.
-
-    Attributes:
-        hold: The record as claimed.
-        is_born: Whether the lease is the one that a new approval has: its request is in the audit,
-            and its post is taken for begun.
-        is_told: Whether the decision that it was claimed with is in the audit, and the thread knows
-            of it.
-    """
-
-    hold: Hold[Approval]
-    is_born: bool = False
-    is_told: bool = False
-
-    def knows(self, approval: Approval) -> bool:
-        """Whether the thread knows how it was decided; not when that came during the visit."""
-        return self.is_told and approval.decision == self.hold.record.decision
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +50,7 @@ class Drawing:
         if approval.drawn_revision >= approval.revision:
             return approval, None
         try:
+            approval = await self._draw_copies(approval, visit)
             drawn = await self._draw_changed(approval, visit)
         except DeliveryError as error:
             if error.is_permanent:
@@ -79,6 +60,49 @@ class Drawing:
             raise
         card_ts = drawn.card_ts if drawn is not None else ""
         return replace(approval, undeliverable="", card_ts=card_ts), drawn
+
+    async def _draw_copies(self, approval: Approval, visit: Visit) -> Approval:
+        """Bring the cards beside the first to what the record says; post those that are new."""
+        copies = read_beside(approval.cards_json)
+        kept: list[SideMessage | None] = [*copies]
+        try:
+            for number, copy in enumerate(copies):
+                kept[number] = await self._draw_copy(approval, copy, visit)
+        finally:
+            changed = write_beside(one for one in kept if one is not None)
+            if changed != write_beside(copies):
+                approval = replace(approval, cards_json=changed)
+                await self.approvals.mark_beside(
+                    approval.approval_id, fence=approval.fence, cards_json=changed
+                )
+        return approval
+
+    async def _draw_copy(
+        self, approval: Approval, copy: SideMessage, visit: Visit
+    ) -> SideMessage | None:
+        """Draw one of them; None when it can never be shown."""
+
+        async def newest() -> Approval:
+            return approval
+
+        is_posted = copy.ts not in {"", UNKNOWN_TS}
+        if is_posted and await self.notifier.update_copy(copy, newest=newest):
+            return copy
+        look_first = not (is_posted or visit.is_born or copy.key in visit.fresh)
+        try:
+            return await self.notifier.post_copy(
+                approval, copy, look_first=look_first, newest=newest
+            )
+        except DeliveryError as error:
+            if not _is_hopeless(error, copy, approval.place):
+                raise
+            logger.warning(
+                "no card for %s: %s",
+                copy.user or copy.channel,
+                error,
+                extra={"action": "copy_failed", "approval_id": approval.approval_id},
+            )
+            return None
 
     async def _draw_changed(self, approval: Approval, visit: Visit) -> DrawnCard | None:
         """Update the card, or post it; return what is drawn, None when the lease was lost."""
@@ -137,3 +161,13 @@ class Drawing:
             approval.approval_id, fence=approval.fence, reason=error.reason
         )
         return replace(approval, undeliverable=error.reason)
+
+
+def _is_hopeless(error: DeliveryError, copy: SideMessage, place: str) -> bool:
+    """Whether a card beside the first can never be shown, and the others are enough.
+
+    An app that was installed before it sent direct messages has no scope for them.
+    """
+    if copy.user and not place:
+        return error.is_permanent or error.reason == "missing_scope"
+    return error.is_permanent and copy.channel != place

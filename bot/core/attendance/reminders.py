@@ -1,4 +1,6 @@
-"""The messages beside a card: reminders, and the one to backup people.
+"""The messages beside a card without terms: reminders, and the one to backup people.
+
+Such are questions, and what earlier releases have asked; `messages` is about all others.
 
 Each is posted once, links to the card, and is edited when there is nothing to be decided any more.
 That one is about to be posted is on record before it is, so that after a crash it is looked for.
@@ -13,13 +15,17 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from bot.clock import milliseconds
-from bot.core.audit import note_reminder
+from bot.core.attendance.held import Visit
+from bot.core.audit import note_escalation, note_reminder
 from bot.errors import DeliveryError
 from bot.ports import Clock, Notifier
 from storage.base import ApprovalStore, AuditStore
 from storage.records import UNKNOWN_TS, Approval, Status
 
 logger = logging.getLogger(__name__)
+
+ESCALATION = "escalation"
+"""In `Visit.fresh`: the backup people were not asked before this visit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +45,43 @@ class Nudges:
     notifier: Notifier
     clock: Clock
     remind_after: timedelta
+
+    async def step(self, approval: Approval, visit: Visit, now: int) -> Approval:
+        """Let the backup people decide, too, if it is time: on record before anybody is told."""
+        if approval.escalated_ms is None:
+            visit.fresh.add(ESCALATION)
+        if approval.status is Status.PENDING and now >= (approval.escalate_ms or now + 1):
+            store, name = self.approvals, approval.approval_id
+            newest = await store.escalate(name, fence=approval.fence, now_ms=now)
+            newest = newest or await store.get(name)
+            approval = replace(newest, fence=approval.fence)  # never that of who took the lease
+        if approval.escalated_ms is not None and not approval.escalation_told:
+            # Whoever escalated it may have died right after.
+            await note_escalation(self.audit, approval, approval.escalated_ms)
+        return approval
+
+    def is_step(self, approval: Approval, visit: Visit, now: int) -> bool:  # noqa: ARG002 - see Messages
+        """Whether people are told something now."""
+        is_asked = approval.escalated_ms is not None and not approval.escalation_told
+        return is_asked or now >= (approval.remind_ms or now + 1)
+
+    def next_right(self, approval: Approval) -> int:
+        """When the rights of people begin or end next, whether or not anybody is told."""
+        return replace(approval, remind_ms=None).next_ms
+
+    async def see_to(self, approval: Approval, visit: Visit, now: int) -> int | None:
+        """See to the messages beside the card; return when it needs attention again.
+
+        Raises:
+            DeliveryError: Slack did not take one now.
+        """
+        if approval.status is not Status.PENDING:
+            await self.conclude(approval)
+            return None
+        await self.take_back(approval)
+        look_first = ESCALATION not in visit.fresh
+        approval = await self.ask_backups(approval, look_first=look_first)
+        return await self.remind(approval, now)
 
     async def ask_backups(self, approval: Approval, *, look_first: bool) -> Approval:
         """Post the message to the backup people that is not in the thread yet.

@@ -14,14 +14,19 @@ from datetime import timedelta
 from cachetools import LRUCache
 
 from bot.clock import milliseconds
-from bot.core.attendance.drawing import Drawing, Visit
+from bot.core.attendance.drawing import Drawing
+from bot.core.attendance.held import Visit
+from bot.core.attendance.ladder import Ladder
+from bot.core.attendance.messages import Messages, TermsSteps
 from bot.core.attendance.questions import BackQuestions
 from bot.core.attendance.reminders import Nudges
-from bot.core.audit import note_decision, note_escalation, note_request, vote_entries
+from bot.core.audit import note_decision, note_request, vote_entries
 from bot.core.work import ATTENDANCE, CARD_RETRY, LEASE, LOOK_PATIENCE, ClaimedWork
 from bot.errors import REFUSALS, DeliveryError
 from bot.observability.context import about
+from bot.people.audience import Audience
 from bot.people.in_force import NoPolicy, PolicyNow
+from bot.people.one_look import OneLook
 from bot.people.outlook import Outlook
 from bot.ports import Clock, Directory, Notifier
 from storage.base import Storage
@@ -83,7 +88,7 @@ class Attendance:
         clock: The time now.
         owner: Name of this process in leases.
         wake: Starts the work of a thread in this process, without waiting for it.
-        remind_after: From one reminder to the next; doubled each time.
+        remind_after: From one reminder to the next, where there are no terms; doubled each time.
         policy: The policy in force.
         alarm: Tells people that somebody let a call run without them.
     """
@@ -104,9 +109,26 @@ class Attendance:
     def _drawing(self) -> Drawing:
         return Drawing(self.storage.approvals, self.storage.audit, self.notifier, self.clock)
 
-    @property
-    def _outlook(self) -> Outlook:
-        return Outlook(self.directory, policy=self.policy, clock=self.clock)
+    def _outlook(self, directory: Directory) -> Outlook:
+        return Outlook(directory, policy=self.policy, clock=self.clock)
+
+    def ladder(self, directory: Directory | None = None) -> Ladder:
+        """The ladder of what people decide under terms.
+
+        Args:
+            directory: Where people are looked up for it; where they always are when None.
+        """
+        where = directory or self.directory
+        audience = Audience(directory=where, clock=self.clock, policy=self.policy)
+        return Ladder(self.storage.approvals, self.storage.audit, audience, self.clock)
+
+    def _steps(self, approval: Approval, directory: Directory) -> Nudges | TermsSteps:
+        """The steps by the clock: those of the terms, or the ones from before there were any."""
+        if not approval.terms_json:
+            return self._nudges
+        stores = self.storage.approvals, self.storage.audit
+        messages = Messages(*stores, self.notifier, self.clock)
+        return TermsSteps(self.ladder(directory), messages, self.clock)
 
     @property
     def _questions(self) -> BackQuestions:
@@ -284,25 +306,29 @@ class Attendance:
 
     async def _attend_claimed(self, approval: Approval, visit: Visit) -> _Outcome:
         """Act on the record as claimed."""
-        now, was_escalated = self.clock(), approval.escalated_ms is not None
+        now, look = self.clock(), OneLook(self.directory)
         await self._make_up(approval, visit)
         if approval.status is Status.PENDING and now >= approval.expires_ms:
             approval = await self._expire(approval, now)
-        approval = await self._escalate(approval, now)
+        steps = self._steps(approval, look)
+        approval = await steps.step(approval, visit, now)
         if approval.status is Status.PENDING:
-            approval = await self._look_ahead(approval, now)
+            approval = await self._look_ahead(approval, visit, look, now)
         elif approval.open and not approval.run_json and not visit.knows(approval):
             await self.tell_thread(approval)  # what is closed, or has begun to run, knows it
         drawn: DrawnCard | None = None
         try:
             approval, drawn = await self._drawing.draw(approval, visit)
-            is_quiet = self._nudges.is_quiet(approval, now) and not self._questions.wait(approval)
+            is_quiet = steps.is_quiet(approval, now) and not self._questions.wait(approval)
             if drawn is not None and not is_quiet:
                 # What follows may fail. Without the lease it is nobody's: see `_make_good`.
                 if not await self._drawing.mark(approval, drawn.card_ts, drawn.revision):
                     return _Outcome(approval, None, drawn=drawn)
                 drawn = None
-            due_ms = await self._nudge(approval, now, look_first=was_escalated)
+            approval = await self._questions.post(approval)
+            due_ms = await steps.see_to(approval, visit, now)
+            if due_ms is not None and approval.stuck:
+                due_ms = min(due_ms, now + milliseconds(LOOK_AGAIN))
             return _Outcome(approval, due_ms, drawn=drawn)
         except DeliveryError as error:
             return self._later(approval, error)
@@ -314,35 +340,19 @@ class Attendance:
         if approval.status is Status.PENDING and not visit.is_told:
             await self.note_votes(approval)
 
-    async def _nudge(self, approval: Approval, now: int, *, look_first: bool) -> int | None:
-        """See to the messages beside the card; return when it needs attention again.
-
-        Raises:
-            DeliveryError: Slack did not take one now.
-        """
-        if approval.status is not Status.PENDING:
-            await self._nudges.conclude(approval)
-            return None
-        await self._nudges.take_back(approval)
-        approval = await self._questions.post(approval)
-        approval = await self._nudges.ask_backups(approval, look_first=look_first)
-        due_ms = await self._nudges.remind(approval, now)
-        again_ms = now + milliseconds(LOOK_AGAIN) if approval.stuck else due_ms
-        return min(due_ms, again_ms)
-
-    async def _look_ahead(self, approval: Approval, now: int) -> Approval:
+    async def _look_ahead(
+        self, approval: Approval, visit: Visit, look: Directory, now: int
+    ) -> Approval:
         """Find out whether anybody can decide: at each step of the ladder, and while it is stuck.
 
         A look-up that fails, or takes long, changes nothing.
         """
-        is_step = now >= (approval.remind_ms or now + 1) or (
-            approval.escalated_ms is not None and not approval.escalation_told
-        )
+        is_step = self._steps(approval, look).is_step(approval, visit, now)
         if approval.kind is Kind.QUESTION or not (is_step or approval.stuck):
             return approval
         try:
             async with asyncio.timeout(LOOK_PATIENCE.total_seconds()):
-                missing = await self._outlook.missing(approval)
+                missing = await self._outlook(look).missing(approval)
         except TimeoutError:
             return approval
         stuck = str(missing) if missing is not None else ""
@@ -363,7 +373,7 @@ class Attendance:
         wait_ms = CARD_RETRY.wait_ms(approval.attempts, approval.approval_id, error)
         due_ms = self.clock() + wait_ms
         if approval.status is Status.PENDING:
-            due_ms = min(due_ms, replace(approval, remind_ms=None).next_ms)
+            due_ms = min(due_ms, self._steps(approval, self.directory).next_right(approval))
         # A call that only has to wait its turn has not failed.
         return _Outcome(approval, due_ms, failed=error.retry_after is None)
 
@@ -375,15 +385,3 @@ class Attendance:
             )
         except RecordConflictError:
             return await self.storage.approvals.get(approval.approval_id)
-
-    async def _escalate(self, approval: Approval, now: int) -> Approval:
-        """Let the backup people decide, too, if it is time: on record before anybody is told."""
-        if approval.status is Status.PENDING and now >= (approval.escalate_ms or now + 1):
-            store, name = self.storage.approvals, approval.approval_id
-            newest = await store.escalate(name, fence=approval.fence, now_ms=now)
-            newest = newest or await store.get(name)
-            approval = replace(newest, fence=approval.fence)  # never that of who took the lease
-        if approval.escalated_ms is not None and not approval.escalation_told:
-            # Whoever escalated it may have died right after.
-            await note_escalation(self.storage.audit, approval, approval.escalated_ms)
-        return approval

@@ -6,6 +6,8 @@ from bot.slack.cards.choose import (
     card_for,
     concluded_text,
     escalation_text,
+    line_card,
+    nudge_text,
     reminder_text,
 )
 from bot.slack.cards.reply import reply_cards
@@ -17,6 +19,8 @@ __all__ = [
     "card_for",
     "concluded_text",
     "escalation_text",
+    "line_card",
+    "nudge_text",
     "reminder_text",
     "reply_cards",
     "withdrawal_card",

@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 
 from bot.config.values import CHANNEL
-from bot.layout.blocks import Card, literal, quote, rich, section
+from bot.layout.action_ids import ActionId, encode
+from bot.layout.blocks import Card, actions, button, literal, quote, rich, section
 from bot.layout.parts import MEMBERS, approvers_words, spoken_title, title_of
 from bot.layout.text import clip
 from bot.mrkdwn import date, is_person, mention
@@ -22,6 +23,8 @@ __all__ = [
     "concluded_text",
     "escalation_text",
     "is_folded",
+    "line_card",
+    "nudge_text",
     "reminder_text",
 ]
 
@@ -98,6 +101,64 @@ def escalation_text(approval: Approval, backups: Sequence[str], *, link: str = "
     title = quote(literal(clip(title_of(approval), 300)))
     spoken = f"{people} Nobody has decided this yet, and you may, too: {spoken_title(approval)}."
     return Card(text=spoken.strip(), blocks=[section(f"{people} {waits}".strip()), rich(title)])
+
+
+def nudge_text(approval: Approval, kind: str, mentions: Sequence[str], *, link: str = "") -> Card:
+    """Write a message of the ladder: it says why it comes, and where the card is.
+
+    Args:
+        approval: The record.
+        kind: See `bot.ports.SideMessage`.
+        mentions: Ids of people and user groups, each mentioned once.
+        link: Address of the card; empty when it is not known.
+
+    Returns:
+        The message.
+    """
+    people, until = _people(mentions), date(approval.expires_ms)
+    words = _WHY.get(kind, "This waits for a decision") + f", until {until}."
+    said = words if kind == _QUIET else f"{words} {_where(link)}"
+    title = quote(literal(clip(title_of(approval), 300)))
+    spoken = f"{people} {_WHY.get(kind, 'Reminder')}: {spoken_title(approval)}.".strip()
+    return Card(text=spoken, blocks=[section(f"{people} {said}".strip()), rich(title)])
+
+
+_QUIET = "quiet"
+_WHY = {
+    "reminder": "Reminder: this still waits for a decision",
+    "escalation": "Nobody has decided this yet, and you may decide it now, too",
+    "mention": "You are asked for a decision",
+    "handover": "You are on duty now, and this waits for a decision",
+    "snooze_over": "You wanted to be told now: this still waits for a decision",
+    _QUIET: "Nobody will be told of this in time: quiet hours last longer than this waits",
+}
+
+
+def line_card(approval: Approval, places: Sequence[str]) -> Card:
+    """Draw the line that stands in the thread of an approval whose cards are elsewhere.
+
+    Args:
+        approval: The record; pending.
+        places: Ids of the people and channels that have the cards.
+
+    Returns:
+        The line: who asked can take it back there.
+    """
+    names = ", ".join(_place_words(one) for one in places[:MOST_MENTIONS]) or "nobody yet"
+    until = date(approval.expires_ms)
+    words = f"This waits for a decision, until {until}. Asked: {names}"
+    title = quote(literal(clip(title_of(approval), 300)))
+    value = encode(approval.approval_id, approval.digest)
+    back = button("Withdraw…", ActionId.WITHDRAW, value, of=title_of(approval))
+    text = f"Waits for a decision: {spoken_title(approval)}."
+    return Card(text=text, blocks=[section(words), rich(title), actions(back)])
+
+
+def _place_words(name: str) -> str:
+    return f"<#{name}>" if _CHANNEL.fullmatch(name) else mention(name)
+
+
+_CHANNEL = re.compile(r"[CG][A-Z0-9]{1,30}")
 
 
 def concluded_text(approval: Approval, *, link: str = "") -> Card:

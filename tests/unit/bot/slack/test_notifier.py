@@ -16,7 +16,8 @@ from bot.ports import Began, Newest, Stream
 from bot.sandbox.server import Sandbox
 from bot.slack.app import Identity, Slack
 from bot.slack.cards import card_for
-from bot.slack.notifier import SlackNotifier, approvers_text, mentions_of
+from bot.slack.notifier import SlackNotifier
+from bot.slack.placing import approvers_text, mentions_of
 from bot.slack.ratelimit import Pacer
 from storage.records import UNKNOWN_TS, Approval, Decision, Kind, Post, Status, Thread
 from tests.contract.builders import an_approval

@@ -1,0 +1,116 @@
+"""The course of a waiting approval: its ladder's state as its record keeps it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+
+from bot.people.meanwhile import read_claim, read_snoozes
+from bot.people.named import asked_groups, rotations_of
+from bot.people.terms_of import steps_of
+from bot.policy.ladder import Course
+from bot.policy.terms import Terms
+from bot.ports import SideMessage
+from storage.records import Approval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LadderState:
+    """The state of a ladder beside what the record has fields for. Stored: must stay readable.
+
+    Attributes:
+        since_ms: Since when its times count.
+        told: So many steps were told to their people.
+        announced: Whether those who are asked since then were mentioned.
+        duty_ms: Until when hand-overs of a duty were told.
+        noted: So many steps are in the audit.
+        digest: Of what it was about.
+        stage: The stage that it was in.
+    """
+
+    since_ms: int
+    told: int = 0
+    announced: bool = True
+    duty_ms: int = 0
+    noted: int = 0
+    digest: str = ""
+    stage: int = 0
+
+    def to_text(self) -> str:
+        """Write it for the record."""
+        return json.dumps(asdict(self), separators=(",", ":"), sort_keys=True)
+
+
+def since_of(approval: Approval) -> int:
+    """Since when reminders and steps count (5.11)."""
+    return approval.ladder_ms or approval.created_ms
+
+
+def state_of(approval: Approval) -> LadderState:
+    """The state of a ladder; after an edit that waits, or a new stage, it begins anew (5.11)."""
+    since_ms, known = since_of(approval), _state(approval.ladder_json)
+    if known is None:
+        return LadderState(since_ms=since_ms, digest=approval.digest, stage=approval.stage)
+    if known.since_ms == since_ms:
+        return known
+    is_back = known.digest == approval.digest and approval.stage < known.stage
+    return LadderState(
+        since_ms=since_ms,
+        announced=is_back,  # whoever was asked before a vote was dropped is asked once more
+        duty_ms=since_ms,
+        digest=known.digest,
+        stage=approval.stage if is_back else known.stage,
+    )
+
+
+def _state(text: str) -> LadderState | None:
+    """Read a kept state; None when there is none. A damaged one has nobody told twice."""
+    with suppress(TypeError, ValueError, RecursionError):
+        return LadderState(**json.loads(text)) if text else None
+    return None
+
+
+def course_of(approval: Approval, terms: Terms) -> Course:
+    """The course of an approval: all that its ladder has done so far."""
+    state, claim = state_of(approval), read_claim(approval.claim_json)
+    groups = asked_groups(terms, approval.stage, steps_of(approval))
+    return Course(
+        since_ms=state.since_ms,
+        deadline_ms=approval.expires_ms,
+        reminders=approval.reminders,
+        steps=steps_of(approval),
+        told=state.told,
+        is_announced=state.announced or not terms.mention,
+        claimed_ms=claim.since_ms,
+        claim_until_ms=claim.until_ms,
+        snoozes=read_snoozes(approval.snoozes_json),
+        duties=rotations_of(terms, groups),
+        duty_ms=state.duty_ms,
+    )
+
+
+def mentioned_of(approval: Approval) -> tuple[str, ...]:
+    """Ids of all who were mentioned about an approval to those who are asked now."""
+    with suppress(TypeError, ValueError, RecursionError):
+        return tuple(str(one) for one in json.loads(approval.mentioned_json))
+    return ()
+
+
+def read_beside(text: str) -> tuple[SideMessage, ...]:
+    """Read the messages beside a card, as a record keeps them; of damaged ones, none."""
+    with suppress(TypeError, ValueError, RecursionError, LookupError):
+        found = json.loads(text)
+        return tuple(SideMessage(**{**one, "mentions": tuple(one["mentions"])}) for one in found)
+    return ()
+
+
+def write_beside(messages: Iterable[SideMessage]) -> str:
+    """Write them for the record."""
+    return json.dumps([asdict(one) for one in messages], separators=(",", ":"))
+
+
+def at_message(message: SideMessage, found: SideMessage) -> SideMessage:
+    """The same message, where it was posted."""
+    return replace(message, channel=found.channel, ts=found.ts)

@@ -1,0 +1,355 @@
+"""The ladder of a waiting approval: whom it asks at first, and each step of it when that is due.
+
+A step is one conditional write, before anybody is told: what is to be sent is on record with it,
+so that a crash in between loses nothing, and sends nothing twice.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from bot.core.attendance.course import (
+    LadderState,
+    course_of,
+    mentioned_of,
+    read_beside,
+    since_of,
+    state_of,
+    write_beside,
+)
+from bot.core.audit import note_steps
+from bot.people.audience import Audience
+from bot.people.census import is_direct
+from bot.people.meanwhile import write_snoozes
+from bot.people.named import (
+    HERE,
+    MOST_PEOPLE,
+    added_groups,
+    asked_groups,
+    audience_of,
+    is_channel,
+    is_person,
+)
+from bot.people.terms_of import steps_of, terms_of
+from bot.policy.ladder import Due, Notice, begin, due, next_moment, tells_nobody
+from bot.policy.rotation import on_duty
+from bot.policy.terms import Terms, TermsError
+from bot.ports import Clock, SideMessage
+from storage.base import ApprovalStore, AuditStore
+from storage.records import UNKNOWN_TS, Approval, Status
+
+logger = logging.getLogger(__name__)
+
+DM = "dm"
+"""In `place`: the cards are in direct messages."""
+MOST_DIRECT = 20
+"""The most people who get a card by direct message (4.5)."""
+THREAD = "thread"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LadderPlan:
+    """The messages of one moment.
+
+    Attributes:
+        names: Ids of all whom they are for.
+        cards: New cards beside the first.
+        messages: New nudges.
+    """
+
+    names: tuple[str, ...] = ()
+    cards: tuple[SideMessage, ...] = ()
+    messages: tuple[SideMessage, ...] = ()
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The keys of all that is new: no earlier try can have posted it."""
+        return frozenset(one.key for one in (*self.cards, *self.messages))
+
+
+NOTHING = LadderPlan()
+
+
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """Plays the ladder of approvals that people decide under terms.
+
+    Args:
+        approvals: Where records are kept.
+        audit: Where its steps are noted.
+        audience: Whom messages are for.
+        clock: The time now.
+    """
+
+    approvals: ApprovalStore
+    audit: AuditStore
+    audience: Audience
+    clock: Clock
+
+    async def invite(self, approval: Approval) -> Approval:
+        """Complete a new approval before it is put on record: where its cards go, and for whom."""
+        if approval.status is not Status.PENDING or not approval.terms_json:
+            return approval
+        terms = terms_of(approval)
+        course = begin(terms, approval.created_ms, deadline_ms=approval.expires_ms)
+        place = _place(approval, terms)
+        approval = replace(approval, place=place)
+        plan = await self._first(approval, terms, is_told=course.is_announced)
+        messages = plan.messages
+        if tells_nobody(terms, course):
+            messages = (*messages, _beside(approval, "quiet", "quiet"))
+        state = LadderState(
+            since_ms=approval.created_ms,
+            announced=course.is_announced,
+            duty_ms=approval.created_ms,
+            digest=approval.digest,
+        )
+        return replace(
+            approval,
+            mentioned_json=_texts(plan.names),
+            cards_json=write_beside(plan.cards),
+            messages_json=write_beside(messages),
+            ladder_json=state.to_text(),
+        )
+
+    async def climb(self, approval: Approval, now_ms: int) -> tuple[Approval, frozenset[str]]:
+        """Do the step that is due, on record; return the approval, and what is new beside its card.
+
+        What is sent by it is still to be sent.
+        """
+        try:
+            terms = terms_of(approval)
+            found = due(terms, course_of(approval, terms), now_ms)
+        except TermsError as error:
+            logger.warning("no ladder: %s", error, extra={"action": "ladder_failed"})
+            return approval, frozenset()
+        await self._note(approval, state_of(approval).noted)
+        if found.expires or not found.is_any:
+            return approval, frozenset()
+        plan = await self._plan(approval, terms, found, now_ms)
+        changed = _climbed(approval, terms, found, plan, now_ms)
+        climbed = await self.approvals.climb(
+            changed,
+            revision=approval.revision,
+            now_ms=now_ms,
+            redraws=bool(found.begun or plan.cards),
+        )
+        if climbed is None:  # somebody was quicker: look again
+            newest = await self.approvals.get(approval.approval_id)
+            return replace(newest, fence=approval.fence), frozenset()
+        await self._note(climbed, approval.steps)
+        return climbed, plan.keys
+
+    def next_ms(self, approval: Approval) -> int:
+        """When the ladder of a waiting approval goes on; its deadline at the latest."""
+        try:
+            terms = terms_of(approval)
+            return next_moment(terms, course_of(approval, terms), self.clock())
+        except TermsError:
+            return approval.expires_ms
+
+    async def _note(self, approval: Approval, noted: int) -> None:
+        """Put steps on record that are not known to be: who began one may have died right after."""
+        if steps_of(approval) > noted:
+            steps = range(noted, steps_of(approval))
+            await note_steps(self.audit, approval, steps, at_ms=self.clock())
+
+    async def _first(self, approval: Approval, terms: Terms, *, is_told: bool) -> LadderPlan:
+        """The cards of a new approval, and whom they are for."""
+        groups = asked_groups(terms, approval.stage)
+        names = audience_of(terms, groups, approval.created_ms)
+        if approval.place == DM:
+            return await self._direct(approval, terms, names) if is_told else NOTHING
+        place = approval.place or approval.channel_id
+        channels = [one for one in names if is_channel(one) and one not in {HERE, place}]
+        cards = [_card(approval, channel=one) for one in channels]
+        people: tuple[str, ...] = ()
+        here: tuple[str, ...] = ()
+        if is_told and terms.mention:
+            waiting = await self.audience.waiting(approval, terms, steps=0)
+            left = await self.audience.left(approval, names, waiting, silent=())
+            people = _few(tuple(one for one in left if not is_channel(one)))
+            absent = await self.audience.absent(place, [one for one in people if is_person(one)])
+            here = tuple(one for one in people if one not in absent)
+            cards += [_card(approval, user=one) for one in people if one in absent]
+        if approval.place:
+            cards.insert(0, replace(_card(approval, channel=place), mentions=here))
+        return LadderPlan(names=people, cards=tuple(cards))
+
+    async def _direct(
+        self, approval: Approval, terms: Terms, names: Mapping[str, tuple[str, ...]]
+    ) -> LadderPlan:
+        """A card for each who can decide, those first who are named (4.5)."""
+        waiting = await self.audience.waiting(approval, terms, steps=steps_of(approval))
+        named = [one for one in names if is_person(one)]
+        others = sorted(waiting.people - {*named})
+        people = [one for one in (*named, *others) if waiting.wants(one, names.get(one, ()))]
+        known = {one.user for one in read_beside(approval.cards_json)}
+        new = [one for one in people[:MOST_DIRECT] if one not in known]
+        return LadderPlan(names=tuple(new), cards=tuple(_card(approval, user=one) for one in new))
+
+    async def _plan(self, approval: Approval, terms: Terms, found: Due, now_ms: int) -> LadderPlan:
+        """The message of a moment: whom it is for, and how it reaches them."""
+        if found.notice is None:
+            return NOTHING
+        waiting = await self.audience.waiting(approval, terms, steps=found.course.steps)
+        names = _named(approval, terms, found, now_ms)
+        silent = found.course.snoozes
+        left = await self.audience.left(approval, names, waiting, silent=silent)
+        left = (*left, *(one for one in found.awake if one in waiting.people and one not in left))
+        if found.notice is Notice.SNOOZE_OVER:
+            messages = (_direct_message(approval, found, one, now_ms) for one in left)
+            return LadderPlan(messages=tuple(messages))
+        if approval.place == DM:
+            return await self._plan_direct(approval, terms, found, left, now_ms)
+        return await self._plan_here(approval, found, left, now_ms)
+
+    async def _plan_direct(
+        self, approval: Approval, terms: Terms, found: Due, left: tuple[str, ...], now_ms: int
+    ) -> LadderPlan:
+        """All of a moment by direct message: a card to who has none yet, a line to the others."""
+        known = {one.user for one in read_beside(approval.cards_json)}
+        changed = replace(approval, steps=found.course.steps)
+        new = await self._direct(changed, terms, dict.fromkeys(left, ()))
+        cards = tuple(replace(one, kind=str(found.notice)) for one in new.cards)
+        reached = {one.user for one in cards}
+        again = [one for one in left if one in known and one not in reached]
+        messages = tuple(_direct_message(approval, found, one, now_ms) for one in again)
+        return LadderPlan(names=new.names, cards=cards, messages=messages)
+
+    async def _plan_here(
+        self, approval: Approval, found: Due, left: tuple[str, ...], now_ms: int
+    ) -> LadderPlan:
+        """A message below the card, and direct messages to whoever is not there."""
+        place = approval.place or approval.channel_id
+        channels = [one for one in left if is_channel(one)]
+        people = _few(tuple(one for one in left if not is_channel(one)))
+        absent = await self.audience.absent(place, [one for one in people if is_person(one)])
+        copies = read_beside(approval.cards_json)
+        kind, key = str(found.notice), _key(found, now_ms)
+        users, places = {one.user for one in copies}, {one.channel for one in copies}
+        fresh = [one for one in channels if one not in {HERE, place, *places}]
+        cards = [replace(_card(approval, channel=one), kind=kind) for one in fresh]
+        cards += [
+            replace(_card(approval, user=one), kind=kind)
+            for one in people
+            if one in absent and one not in users
+        ]
+        here = tuple(one for one in people if one not in absent)
+        messages = [
+            _direct_message(approval, found, one, now_ms)
+            for one in people
+            if one in absent and one in users
+        ]
+        if here or (channels and not fresh):
+            below = _beside(approval, kind, key)
+            messages.insert(0, replace(below, mentions=here))
+        return LadderPlan(names=people, cards=tuple(cards), messages=tuple(messages))
+
+
+def _climbed(
+    approval: Approval, terms: Terms, found: Due, plan: LadderPlan, now_ms: int
+) -> Approval:
+    """The approval after a step: with all that is to be sent by it."""
+    state, course = state_of(approval), found.course
+    steps = course.steps
+    mentioned = _remembered(approval, terms, found, now_ms)
+    later = terms.escalate[steps:]
+    escalate_ms = since_of(approval) + later[0].after_s * 1000 if later else None
+    changed = replace(
+        state,
+        told=course.told,
+        announced=course.is_announced,
+        duty_ms=course.duty_ms,
+        noted=steps_of(approval),
+        digest=approval.digest,
+        stage=approval.stage,
+    )
+    is_first = found.begun > 0 and approval.escalated_ms is None
+    return replace(
+        approval,
+        reminders=course.reminders,
+        steps=steps,
+        escalate_ms=escalate_ms if (escalate_ms or 0) < approval.expires_ms else None,
+        escalated_ms=now_ms if is_first else approval.escalated_ms,
+        mentioned_json=_texts((*mentioned, *plan.names)),
+        snoozes_json=write_snoozes(course.snoozes),
+        cards_json=write_beside((*read_beside(approval.cards_json), *plan.cards)),
+        messages_json=write_beside((*read_beside(approval.messages_json), *plan.messages)),
+        ladder_json=changed.to_text(),
+    )
+
+
+def _named(approval: Approval, terms: Terms, found: Due, now_ms: int) -> dict[str, tuple[str, ...]]:
+    """The audience of what is due at a moment, before it is looked up who is waited for."""
+    stage, names = approval.stage, {}
+    known = _remembered(approval, terms, found, now_ms)
+    if found.announces:
+        asked = audience_of(terms, asked_groups(terms, stage), now_ms)
+        names.update({one: groups for one, groups in asked.items() if one not in known})
+    if found.reminds and found.notice is not Notice.ESCALATION:
+        told = asked_groups(terms, stage, found.course.told)
+        names.update(audience_of(terms, told, now_ms))
+    if found.tells:
+        added = audience_of(terms, added_groups(terms, stage, found.tells), now_ms)
+        names.update({one: groups for one, groups in added.items() if one not in known})
+    on_call = [on_duty(rotation, now_ms) for rotation in found.relieved]
+    names.update({one: _duty_groups(terms) for one in on_call if one is not None})
+    return names
+
+
+def _remembered(approval: Approval, terms: Terms, found: Due, now_ms: int) -> tuple[str, ...]:
+    """List those who were mentioned, of all who are asked now.
+
+    A new stage asks them for something else; of those whom an edit still has asked, nobody is
+    mentioned again.
+    """
+    known, state = mentioned_of(approval), state_of(approval)
+    if not found.announces:
+        return known
+    if state.digest == approval.digest and state.stage != approval.stage:
+        return ()
+    asked = audience_of(terms, asked_groups(terms, approval.stage), now_ms)
+    return tuple(one for one in known if one in asked)
+
+
+def _duty_groups(terms: Terms) -> tuple[str, ...]:
+    return tuple(name for name, group in terms.groups.items() if group.rotation is not None)
+
+
+def _place(approval: Approval, terms: Terms) -> str:
+    """Where the cards go: in a direct message, nobody but who wrote it is there (4.5)."""
+    if is_direct(approval):
+        return DM
+    return "" if terms.route in {THREAD, approval.channel_id} else terms.route
+
+
+def _few(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The first people, and all user groups."""
+    people = [one for one in names if is_person(one)][:MOST_PEOPLE]
+    return tuple(one for one in names if not is_person(one) or one in people)
+
+
+def _beside(approval: Approval, kind: str, key: str) -> SideMessage:
+    return SideMessage(key=key, kind=kind, ts=UNKNOWN_TS, since_ms=since_of(approval))
+
+
+def _card(approval: Approval, *, user: str = "", channel: str = "") -> SideMessage:
+    key = f"card:{user or channel}"
+    return replace(_beside(approval, "card", key), user=user, channel=channel)
+
+
+def _direct_message(approval: Approval, found: Due, user: str, now_ms: int) -> SideMessage:
+    message = _beside(approval, str(found.notice), f"{_key(found, now_ms)}@{user}")
+    return replace(message, user=user, mentions=(user,))
+
+
+def _key(found: Due, now_ms: int) -> str:
+    return f"{found.notice}:{now_ms}"
+
+
+def _texts(names: tuple[str, ...]) -> str:
+    return json.dumps([*dict.fromkeys(names)], separators=(",", ":"))

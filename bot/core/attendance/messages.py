@@ -1,0 +1,189 @@
+"""The messages of the ladder beside the cards: sent once, and gone when they have no use any more.
+
+All of them are on record before they are sent: see `Ladder`. One that a crash left open is looked
+for before it is sent again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Protocol
+
+from bot.clock import milliseconds
+from bot.core.attendance.course import at_message, read_beside, since_of, write_beside
+from bot.core.attendance.held import Visit
+from bot.core.audit import note_handover, note_reminded
+from bot.errors import DeliveryError
+from bot.ports import Clock, Notifier, SideMessage
+from storage.base import ApprovalStore, AuditStore
+from storage.records import UNKNOWN_TS, Approval, Status
+
+logger = logging.getLogger(__name__)
+
+SOON = timedelta(seconds=1)
+"""While a message has to wait, what is due by the clock is looked at again so soon."""
+REMINDER = "reminder"
+_NOTES = {REMINDER: note_reminded, "handover": note_handover}
+
+
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """Sends, removes and concludes the nudges of an approval.
+
+    Args:
+        approvals: Where records are kept.
+        audit: Where it is noted who was told.
+        notifier: How people are told.
+        clock: The time now.
+    """
+
+    approvals: ApprovalStore
+    audit: AuditStore
+    notifier: Notifier
+    clock: Clock
+
+    def is_quiet(self, approval: Approval) -> bool:
+        """Whether nothing has to be sent, changed or removed beside the cards."""
+        messages = read_beside(approval.messages_json)
+        if approval.status is not Status.PENDING:
+            return not messages
+        return not any(self._is_open(approval, one, messages) for one in messages)
+
+    async def see_to(self, approval: Approval, visit: Visit) -> None:
+        """See to the messages beside the cards.
+
+        Raises:
+            DeliveryError: Slack did not take one now. What was done before is on record.
+        """
+        messages = read_beside(approval.messages_json)
+        kept, fault = list(messages), None
+        for message in messages:
+            if not self._is_open(approval, message, messages):
+                continue
+            try:
+                found = await self._handle(approval, message, messages, visit)
+            except DeliveryError as error:
+                if not error.is_permanent:
+                    fault = error
+                    break
+                logger.warning("not told: %s", error, extra={"action": "nudge_failed"})
+                found = None
+            place = kept.index(message)
+            kept[place : place + 1] = [] if found is None else [found]
+        if tuple(kept) != messages:
+            await self.approvals.mark_beside(
+                approval.approval_id, fence=approval.fence, messages_json=write_beside(kept)
+            )
+        if fault is not None:
+            raise fault
+
+    async def _handle(
+        self,
+        approval: Approval,
+        message: SideMessage,
+        messages: tuple[SideMessage, ...],
+        visit: Visit,
+    ) -> SideMessage | None:
+        """Send, remove or conclude a message; return it as it is then, None when it is over."""
+        if not self._is_wanted(approval, message, messages):
+            if approval.status is Status.PENDING or message.kind == REMINDER:
+                await self.notifier.remove(approval, message)
+            else:
+                await self.notifier.close(approval, message)
+            return None
+        is_new = message.key in visit.fresh or visit.is_born
+        sent = await self.notifier.nudge(
+            approval, message, look_first=not is_new, go=self._go(approval, message)
+        )
+        return at_message(message, sent) if sent is not None else message
+
+    def _go(self, approval: Approval, message: SideMessage) -> Callable[[], Awaitable[bool]]:
+        async def go() -> bool:
+            newest = await self.approvals.get(approval.approval_id)
+            ours = (newest.fence, newest.digest, since_of(newest))
+            if ours != (approval.fence, approval.digest, since_of(approval)):
+                return False
+            if newest.status is not Status.PENDING:
+                return False
+            if note := _NOTES.get(message.kind):
+                await note(self.audit, approval, message.key, self.clock())
+            return True
+
+        return go
+
+    def _is_open(
+        self, approval: Approval, message: SideMessage, messages: tuple[SideMessage, ...]
+    ) -> bool:
+        """Whether there is something to be done with a message."""
+        if not self._is_wanted(approval, message, messages):
+            return True
+        return message.ts in {"", UNKNOWN_TS} and not approval.undeliverable
+
+    @staticmethod
+    def _is_wanted(
+        approval: Approval, message: SideMessage, messages: tuple[SideMessage, ...]
+    ) -> bool:
+        """Whether a message still asks those who are asked now, and is the last of its kind."""
+        if approval.status is not Status.PENDING or message.since_ms != since_of(approval):
+            return False
+        moments = [one.moment for one in messages if one.kind == REMINDER]
+        return message.kind != REMINDER or message.moment == moments[-1]
+
+
+class Climbing(Protocol):
+    """A ladder: see `Ladder`."""
+
+    async def climb(self, approval: Approval, now_ms: int) -> tuple[Approval, frozenset[str]]:
+        """Do the step that is due."""
+        ...
+
+    def next_ms(self, approval: Approval) -> int:
+        """When it goes on."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TermsSteps:
+    """The steps of what people decide under terms; `Nudges` has those of all else.
+
+    Args:
+        ladder: Says what is due.
+        messages: Sends it.
+        clock: The time now.
+    """
+
+    ladder: Climbing
+    messages: Messages
+    clock: Clock
+
+    async def step(self, approval: Approval, visit: Visit, now_ms: int) -> Approval:
+        """Do what is due, on record; what is sent by it is still to be sent."""
+        if approval.status is not Status.PENDING:
+            return approval
+        approval, fresh = await self.ladder.climb(approval, now_ms)
+        visit.fresh.update(fresh)
+        return approval
+
+    def is_step(self, approval: Approval, visit: Visit, now_ms: int) -> bool:  # noqa: ARG002
+        """Whether people are told something now."""
+        return bool(visit.fresh)
+
+    def next_right(self, approval: Approval) -> int:
+        """When the rights of people begin or end next; soon, when something has to be sent."""
+        return max(self.ladder.next_ms(approval), self.clock() + milliseconds(SOON))
+
+    def is_quiet(self, approval: Approval, now_ms: int) -> bool:  # noqa: ARG002
+        """Whether nothing has to be sent, changed or removed beside the cards."""
+        return self.messages.is_quiet(approval)
+
+    async def see_to(self, approval: Approval, visit: Visit, now_ms: int) -> int | None:  # noqa: ARG002
+        """See to the messages beside the cards; return when they need attention again.
+
+        Raises:
+            DeliveryError: Slack did not take one now. What was done before is on record.
+        """
+        await self.messages.see_to(approval, visit)
+        return self.ladder.next_ms(approval) if approval.status is Status.PENDING else None

@@ -1,0 +1,105 @@
+"""Where the messages of an approval stand, and whom they name and notify."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from bot.config.values import CHANNEL
+from bot.core.attendance.course import mentioned_of, read_beside
+from bot.layout.parts import approvers_words
+from bot.people.access import approver_names, decider_names
+from bot.people.named import HERE, asked_groups, audience_of, is_channel
+from bot.people.terms_of import terms_of
+from bot.policy.terms import TermsError
+from bot.ports import SideMessage
+from storage.records import UNKNOWN_TS, Approval, Kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spot:
+    """A place in Slack: a thread, or a channel itself.
+
+    Attributes:
+        channel_id: Slack channel id.
+        thread_ts: Empty outside of threads.
+    """
+
+    channel_id: str
+    thread_ts: str = ""
+
+
+def spot_of(approval: Approval, message: SideMessage) -> Spot:
+    """Where a nudge is to stand: in a direct message, or in the thread of the card."""
+    if message.user:
+        return Spot(channel_id=message.channel)
+    card = card_of(approval, message)
+    if card is not None and message.kind != "quiet":
+        return Spot(channel_id=card.channel, thread_ts=card.ts)
+    return Spot(channel_id=approval.channel_id, thread_ts=approval.thread_ts)
+
+
+def card_of(approval: Approval, message: SideMessage) -> SideMessage | None:
+    """The card that a nudge is about, where that is not the first one."""
+    copies = [one for one in read_beside(approval.cards_json) if one.ts not in {"", UNKNOWN_TS}]
+    if message.user:
+        own = next((one for one in copies if one.user == message.user), None)
+        if own is not None:
+            return own
+    return next((one for one in copies if approval.place and one.channel == approval.place), None)
+
+
+def mentioned_on(approval: Approval) -> tuple[str, ...]:
+    """Ids of those whom the first card notifies: all but who has a card by direct message."""
+    direct = {one.user for one in read_beside(approval.cards_json)}
+    return tuple(one for one in mentioned_of(approval) if one not in direct)
+
+
+def is_broadcast(approval: Approval) -> bool:
+    """Whether the card is shown in its channel, too: its members can decide (5.4)."""
+    if approval.place or approval.kind is Kind.QUESTION or not approval.terms_json:
+        return False
+    with suppress(TermsError):
+        terms = terms_of(approval)
+        names = audience_of(terms, asked_groups(terms, approval.stage), approval.created_ms)
+        return terms.mention and bool({HERE, approval.channel_id} & names.keys())
+    return False
+
+
+def places_of(approval: Approval) -> tuple[str, ...]:
+    """The people and channels that have the cards, when those are not in the thread."""
+    return tuple(one.user or one.channel for one in read_beside(approval.cards_json))
+
+
+def approvers_text(approval: Approval) -> str:
+    """Say who may decide, in our own words; the ids come from settings, never from a model."""
+    if approval.kind is Kind.QUESTION:
+        return approvers_words([CHANNEL])
+    if approval.terms_json:
+        return _asked_text(approval)
+    return approvers_words(approver_names(approval))  # who was asked later stands beside them
+
+
+def _asked_text(approval: Approval) -> str:
+    """Say who is asked: as mentions only where they are to be notified, else by their groups."""
+    try:
+        terms = terms_of(approval)
+        groups = asked_groups(terms, approval.stage)
+        names = audience_of(terms, groups, approval.created_ms)
+    except TermsError:
+        return approvers_words(())
+    if terms.mention and json.loads(approval.mentioned_json):
+        words = [one for one in names if not is_channel(one)]
+        rest = [CHANNEL] if any(is_channel(one) for one in names) else []
+        return approvers_words([*words, *rest])
+    return ", ".join(groups)
+
+
+def mentions_of(approval: Approval) -> Sequence[str]:
+    """Ids that a reminder mentions: of all who were told; for a question, of who asked for it."""
+    if approval.kind is Kind.QUESTION:
+        return [approval.requester_id]
+    asked = decider_names(approval) if approval.escalation_told else approver_names(approval)
+    return [name for name in asked if name != CHANNEL]
