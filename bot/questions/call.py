@@ -21,6 +21,7 @@ from bot.layout.modals import (
     modal,
     named,
 )
+from bot.people.batching import common_ruling
 from bot.people.glass import glass_of
 from bot.people.progress import wants_reason
 from bot.policy.granting import limits_of
@@ -167,6 +168,8 @@ class CallQuestion(InputsQuestion):
         """*Edit…*, where the arguments have a form."""
         if self.ask.schema is not None and not self.obstacle:
             yield self.button("Edit…", ActionId.EDIT)
+        if self.approval.position and common_ruling(self.approval):  # there are others
+            yield self.button("Approve several…", ActionId.BATCH)
         if self._has_glass():
             yield self.button("Emergency…", ActionId.OVERRIDE)
 

@@ -60,7 +60,7 @@ ESCALATION_EVENT = "countersign_escalation"
 REMINDER_EVENT = "countersign_reminder"
 QUESTION_EVENT = "countersign_question"
 CARD_EVENTS = {Kind.DOUBT: "countersign_doubt"}
-"""Event types of cards that are no request of their own: they look into a call that may have run."""
+"""Event types of cards that are no request of their own: of a call that may have run."""
 LINE_EVENT = "countersign_line"
 PREFIX = "countersign_"
 

@@ -232,9 +232,16 @@ class Acts:
         first = cards[int(value["cards"][0])]
         views = await self.stage.press(user, first, ActionId.BATCH)
         for number in value.get("changed", ()):
-            await self.stage.press(REQUESTER, cards[int(number)], ActionId.EDIT)
+            await self._change(cards[int(number)])
         if views:
             await self._submit(user, {})
+
+    async def _change(self, approval: Approval) -> None:
+        """Somebody edits a call while a form that shows it is open."""
+        other = f"{int(approval.digest[:8], 16) ^ 1:08x}{approval.digest[8:]}"
+        await self.stage.storage.approvals.rebind(
+            replace(approval, digest=other), digest=approval.digest, now_ms=self.stage.clock()
+        )
 
     async def _on_say(self, value: Data) -> None:
         channel, _ = self._roots[self.current]

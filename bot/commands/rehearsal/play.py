@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -114,6 +114,11 @@ class Flow:
             "states": [state_of(one) for one in approvals],
             **(await self.watcher.card(approval)),
         }
+        if name == "batch":
+            cards = [approvals[int(number)] for number in event["batch"]["cards"]]
+            entries = _by_card(entries, cards)
+            found["audit"] = [one.action for one in entries]
+            found["told"] = _told_each(entries, cards)
         if REFUSED_GRANT in self.acts.said:
             found["grant"] = f"refused: {REFUSED_GRANT}"
         if found.get("stage") == self._stage:
@@ -170,6 +175,33 @@ def _told(event: Data, entries: list[AuditEntry]) -> object:
         return "edited and counted" if "voted" in actions else "edited"
     accepted = "shown" if name in _SHOWN else "counted"
     return accepted if actions else ""
+
+
+def _by_card(entries: list[AuditEntry], cards: Sequence[Approval]) -> list[AuditEntry]:
+    """Sort what happened at one moment by the card that it is about."""
+    places = {one.approval_id: place for place, one in enumerate(cards)}
+    places.update({one.address: place for place, one in enumerate(cards)})
+    last = len(cards)
+    return sorted(
+        entries,
+        key=lambda one: places.get(
+            one.approval_id, places.get(str(one.detail.get("address")), last)
+        ),
+    )
+
+
+def _told_each(entries: list[AuditEntry], cards: Sequence[Approval]) -> dict[str, str]:
+    """The words to the person about each card; one without an entry was in no batch."""
+    codes = {
+        one.approval_id: str(one.detail.get("code")) for one in entries if one.action == "refused"
+    }
+    voted = {one.approval_id for one in entries if one.action == "voted"}
+    return {
+        str(number): codes.get(
+            one.approval_id, "counted" if one.approval_id in voted else "not_in_batch"
+        )
+        for number, one in enumerate(cards)
+    }
 
 
 def _reason(entries: list[AuditEntry]) -> str:

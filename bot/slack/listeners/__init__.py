@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from slack_bolt.async_app import AsyncApp
 
-from bot.slack.listeners import actions, emergencies, errors, events, grants, means, views
+from bot.slack.listeners import actions, batches, emergencies, errors, events, grants, means, views
 from bot.slack.listeners.context import CheckCall, Judge, ListenerContext
 
 EVENTS = ("app_mention", "message")
@@ -19,6 +19,8 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
     They are few and dispatch by themselves: with many, Bolt asks each one at every payload.
     """
     events.register(app, desk)
-    actions.register(app, desk, {**grants.CLICKS, **emergencies.CLICKS, **means.CLICKS})
-    views.register(app, desk, {**grants.FORMS, **emergencies.FORMS, **means.FORMS})
+    actions.register(
+        app, desk, {**grants.CLICKS, **emergencies.CLICKS, **means.CLICKS, **batches.CLICKS}
+    )
+    views.register(app, desk, {**grants.FORMS, **emergencies.FORMS, **means.FORMS, **batches.FORMS})
     errors.register(app, desk)

@@ -430,7 +430,7 @@ class History:
             assert not approval.open
             assert approval.leased_by == ""
             # Nobody has cancelled anything here, and no turn was given up.
-            assert approval.status is not Status.CANCELLED
+            assert approval.status not in {Status.CANCELLED, Status.SUPERSEDED}
             self._check_final_card(approval)
             if approval.kind is Kind.APPROVAL:
                 self._check_effects(approval)

@@ -1,0 +1,137 @@
+"""Batches: one person approves several cards of a turn with one form, each by a vote of its own.
+
+A batch is a way to vote and no vote: each card is judged and recorded by itself, for what its
+reader saw. What changed meanwhile drops out, and is named (6.8).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from bot.errors import InvalidInputError, NotSeenError, RefusalError, UserFacingError
+from bot.people.batching import common_ruling
+from bot.policy.refusals import RefusalCode
+from bot.ports import Clock
+from storage.base import ApprovalStore
+from storage.records import Approval
+
+MOST_CARDS = 30
+"""Cards of one batch; the others wait for the next."""
+_AT_ONCE = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """A card that was ticked.
+
+    Attributes:
+        approval_id: Its id.
+        shown: The beginning of the digest that the person saw.
+    """
+
+    approval_id: str
+    shown: str
+
+
+Cast = Callable[[Chosen], Awaitable[Approval]]
+"""Votes for one card; raises `UserFacingError` when that does not count."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ballots:
+    """The outcome of a batch.
+
+    Attributes:
+        recorded: The cards as stored, each with its vote.
+        dropped: Ids of those that were not, with the reason.
+    """
+
+    recorded: tuple[Approval, ...]
+    dropped: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """Finds the cards that can be decided together, and has them voted on.
+
+    Args:
+        approvals: Where they are kept.
+        clock: The time now.
+        unseen: Says what of a card somebody has not opened, and would agree to; None for nothing.
+    """
+
+    approvals: ApprovalStore
+    clock: Clock
+    unseen: Callable[[Approval, str], NotSeenError | None]
+
+    async def find(self, first: Approval, user_id: str) -> list[Approval]:
+        """Return the cards that somebody can approve together with one, that one included.
+
+        Args:
+            first: As shown to them.
+            user_id: Who.
+
+        Raises:
+            RefusalError: That one can only be decided by itself.
+        """
+        ruling = common_ruling(first)
+        turn = await self.approvals.of_turn(first.checkpoint_id)
+        found = [
+            one
+            for one in turn
+            if ruling
+            and common_ruling(one) == ruling
+            and one.expires_ms > self.clock()
+            and self.unseen(one, user_id) is None
+        ]
+        if first.approval_id not in {one.approval_id for one in found}:
+            raise _not_in_batch()
+        others = [one for one in found if one.approval_id != first.approval_id]
+        kept = {one.approval_id for one in [first, *others][:MOST_CARDS]}
+        return [one for one in found if one.approval_id in kept]
+
+    def check(self, approval: Approval) -> None:
+        """Refuse a card that can only be decided by itself, whatever a form says.
+
+        Raises:
+            RefusalError: It can.
+        """
+        if not common_ruling(approval):
+            raise _not_in_batch()
+
+    async def vote(self, chosen: Sequence[Chosen], cast: Cast) -> Ballots:
+        """Vote for each card by itself, several at a time.
+
+        Args:
+            chosen: The cards, as the person saw them.
+            cast: Looks at one of them once more, and votes for it.
+
+        Raises:
+            InvalidInputError: They are more than a form can have.
+        """
+        if len(chosen) > MOST_CARDS:
+            raise InvalidInputError("this form")
+        places = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(card: Chosen) -> Approval | UserFacingError:
+            async with places:
+                try:
+                    return await cast(card)
+                except UserFacingError as error:
+                    return error
+
+        results = await asyncio.gather(*map(one, chosen))
+        dropped = [
+            (card.approval_id, str(result))
+            for card, result in zip(chosen, results, strict=True)
+            if isinstance(result, UserFacingError)
+        ]
+        recorded = tuple(result for result in results if isinstance(result, Approval))
+        return Ballots(recorded=recorded, dropped=tuple(dropped))
+
+
+def _not_in_batch() -> RefusalError:
+    code = RefusalCode.NOT_IN_BATCH
+    return RefusalError(code.value, code.words)

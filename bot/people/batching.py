@@ -1,0 +1,20 @@
+"""Cards that belong together: those that one person may decide with one form (6.8)."""
+
+from __future__ import annotations
+
+from bot.policy.terms import Terms, TermsError
+from storage.records import Approval, Kind, Status
+
+
+def common_ruling(approval: Approval) -> str:
+    """The ruling digest by which cards belong together; empty for one that stands for itself."""
+    if approval.status is not Status.PENDING or approval.kind is not Kind.APPROVAL:
+        return ""
+    if not approval.terms_json or not approval.tool or approval.stuck:
+        return ""
+    try:
+        terms = Terms.from_text(approval.terms_json)
+    except TermsError:
+        return ""
+    is_plain = terms.risk in {"low", "medium"} and not terms.always_ask
+    return terms.digest if is_plain else ""

@@ -1,0 +1,65 @@
+"""Batches: the form that approves several cards, and what became of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from bot.core.decisions.batches import Batches, Chosen
+from bot.layout.action_ids import ActionId, Reference
+from bot.layout.modals import Errors, Values, read_text
+from bot.layout.parts import spoken_title
+from bot.policy.ballot import APPROVE
+from bot.ports import Actor
+from bot.questions.reasons import REASON
+from bot.slack.cards.batch import batch_modal, read_chosen
+from bot.slack.listeners.context import FormNotice, ListenerContext, Press, Submit
+from storage.errors import RecordNotFoundError
+from storage.records import Approval
+
+
+async def open_batch(desk: ListenerContext, about: Reference, actor: Actor, trigger: str) -> None:
+    """Open the form, for who may approve the card that its button is on."""
+    approval = (await desk.question(about, actor, what="this button")).approval
+    cards = await _batches(desk).find(approval, actor.user_id)
+    await desk.approvals.check(approval, actor, choice=APPROVE)
+    await desk.open_view(trigger, batch_modal(approval, cards))
+
+
+async def submit_batch(
+    desk: ListenerContext, _: Reference, actor: Actor, values: Values
+) -> Errors | FormNotice:
+    """Vote for each card that is ticked; name those that dropped out."""
+    batches, reason = _batches(desk), read_text(values, REASON)
+
+    async def cast(card: Chosen) -> Approval:
+        about = Reference(approval_id=card.approval_id, shown=card.shown)
+        question = await desk.question(about, actor, what="this form")
+        batches.check(question.approval)
+        draft = replace(question.draft(), reason=reason)
+        return await desk.record(question.approval, draft, actor)
+
+    ballots = await batches.vote(read_chosen(values), cast)
+    for stored in ballots.recorded:
+        desk.spawn(desk.approvals.follow_up(stored))
+    if not ballots.dropped:
+        return {}
+    lines = [f"{len(ballots.recorded)} approved. Left out:"]
+    for approval_id, why in ballots.dropped:
+        lines.append(f"• {await _title(desk, approval_id)}: {why}")
+    return FormNotice(title="Some were left out", words="\n".join(lines)[:2_900])
+
+
+def _batches(desk: ListenerContext) -> Batches:
+    return Batches(desk.storage.approvals, desk.clock, desk.approvals.unseen)
+
+
+async def _title(desk: ListenerContext, approval_id: str) -> str:
+    try:
+        return spoken_title(await desk.storage.approvals.get(approval_id))
+    except RecordNotFoundError:
+        return approval_id
+
+
+CLICKS: Mapping[str, Press] = {ActionId.BATCH: open_batch}
+FORMS: Mapping[str, Submit] = {ActionId.BATCH_MODAL: submit_batch}
