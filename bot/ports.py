@@ -54,6 +54,7 @@ class Person:
         is_guest: A single-channel or multi-channel guest.
         is_external: From another organisation (Slack Connect).
         is_deleted: Deactivated.
+        timezone: Name of the zone that they have chosen; empty when Slack does not say.
     """
 
     user_id: str
@@ -63,6 +64,7 @@ class Person:
     is_guest: bool = False
     is_external: bool = False
     is_deleted: bool = False
+    timezone: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,6 +44,9 @@ Source:
     https://docs.slack.dev/reference/events
 """
 
+COMMANDS = ("/countersign",)
+"""The slash commands that the bot takes; they need the scope `commands`."""
+
 Manifest = Mapping[str, object]
 
 
@@ -55,7 +58,7 @@ def manifest_text() -> str:
 def needed_scopes() -> frozenset[str]:
     """The scopes of everything that the bot calls and listens to."""
     called = (scope for scopes in METHOD_SCOPES.values() for scope in scopes)
-    return frozenset(called) | frozenset(EVENT_SCOPES.values())
+    return frozenset(called) | frozenset(EVENT_SCOPES.values()) | {"commands"}
 
 
 def read_manifest(text: str) -> Manifest:
@@ -101,6 +104,7 @@ def check_manifest(text: str) -> list[str]:
         *_check_looks(manifest),
         *_check_scopes(manifest),
         *_check_events(manifest),
+        *_check_commands(manifest),
         *_check_settings(manifest),
     ]
 
@@ -140,6 +144,19 @@ def _check_events(manifest: Manifest) -> Iterator[str]:
         scope = EVENT_SCOPES.get(event, "")
         if scope and scope not in granted:
             yield f"the event {event} needs the scope {scope}"
+
+
+def _check_commands(manifest: Manifest) -> Iterator[str]:
+    place = "features.slash_commands"
+    found = _at(manifest, *place.split("."))
+    commands = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    yield from _compare(place, [str(one.get("command")) for one in commands], COMMANDS)
+    is_socket = _at(manifest, "settings", "socket_mode_enabled") is True
+    for one in commands:
+        if one.get("should_escape") is not True:
+            yield f"{place}: should_escape must be true: people are named by their ids"
+        if not is_socket and not str(one.get("url")).startswith("https://"):
+            yield f"{place}: url must be an https address without Socket Mode"
 
 
 def _check_settings(manifest: Manifest) -> Iterator[str]:

@@ -250,7 +250,7 @@ class Approvals:
         """The votes on what people decide under terms."""
         return Votes(
             approvals=self.storage.approvals,
-            census=Census(self.access.directory, self.policy, self.clock),
+            census=Census(self.access.directory, self.policy, self.clock, self.storage.delegations),
             policy=self.policy,
             clock=self.clock,
             unseen=self.unseen,

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from bot.errors import DirectoryError
+from bot.people.handed import delegations_of
 from bot.people.in_force import PolicyNow
 from bot.people.requesters import editors_of
 from bot.people.terms_of import all_requesters
 from bot.policy.rotation import on_duty
-from bot.policy.standing import Problem, Standing
+from bot.policy.standing import Delegation, Problem, Standing
 from bot.policy.terms import Group, Terms
 from bot.ports import Actor, Clock, Directory, Person
+from storage.base import DelegationStore
 from storage.records import Approval
 
 T = TypeVar("T")
@@ -40,11 +42,13 @@ class Census:
         directory: Where people are looked up; it shares look-ups that are on their way.
         policy: The policy in force: who is in no group of it any more does not count.
         clock: The time now.
+        delegations: Where rights that people handed on are kept; None where they do not matter.
     """
 
     directory: Directory
     policy: PolicyNow
     clock: Clock
+    delegations: DelegationStore | None = None
 
     async def take(
         self,
@@ -54,6 +58,7 @@ class Census:
         people: Iterable[Actor],
         groups: Iterable[str],
         patience_s: float = PATIENCE_S,
+        handed: Sequence[Delegation] | None = None,
     ) -> Standing:
         """Look people and groups up, all at once.
 
@@ -63,11 +68,17 @@ class Census:
             people: Those whose votes count, or are to count.
             groups: Names of the groups that matter.
             patience_s: The longest that it may take.
+            handed: The delegations, as they were read for the same click; None when they were not.
         """
         view = _View(approval, self.clock())
+        if handed is None:
+            handed = await self._handed(approval, terms)
         definitions = {name: self._definitions(approval, terms, name) for name in set(groups)}
         everything = [group for both in definitions.values() for group in both]
         actors = {one.user_id: one for one in people}
+        handed = [one for one in handed if one.delegate in actors]
+        for one in handed:  # both have to be active members
+            actors.setdefault(one.owner, Actor(user_id=one.owner, team_id=""))
         found = await _Found.look_up(
             self.directory,
             people=actors,
@@ -85,7 +96,7 @@ class Census:
                 members[name] = frozenset.intersection(*known)
         return Standing(
             people={
-                name: _problem(person, actors[name], approval.team_id)
+                name: problem_of(person, actors[name], approval.team_id)
                 for name, person in found.people.items()
             },
             members=members,
@@ -94,7 +105,15 @@ class Census:
             counted=frozenset(json.loads(approval.counted_json)),
             persons=found.people,
             read_ms=view.at_ms,
+            delegations=tuple(handed),
         )
+
+    async def _handed(self, approval: Approval, terms: Terms) -> tuple[Delegation, ...]:
+        """The delegations that hold now, where the terms let them count (6.1)."""
+        if self.delegations is None or not terms.delegation:
+            return ()
+        now = self.clock()
+        return delegations_of(await self.delegations.current(approval.team_id, now_ms=now))
 
     def _definitions(self, approval: Approval, terms: Terms, name: str) -> tuple[Group, ...]:
         """The frozen and the present definition of a group: only who is in both counts."""
@@ -208,7 +227,7 @@ class _View:
         return members & frozen.get(name, frozenset())
 
 
-def _problem(person: Person, actor: Actor, team_id: str) -> Problem | None:
+def problem_of(person: Person, actor: Actor, team_id: str) -> Problem | None:
     """Why somebody never counts (3.3); None for nothing."""
     if person.is_deleted:
         return Problem.DEACTIVATED

@@ -17,6 +17,11 @@ class PolicyNow(Protocol):
         """Hash of its file; empty where there is none."""
         ...
 
+    @property
+    def timezone(self) -> str:
+        """Name of its zone; empty where it names none."""
+        ...
+
     def groups(self) -> Mapping[str, Group] | None:
         """The definitions of its groups; None where there is no policy: what was frozen holds."""
         ...
@@ -41,6 +46,7 @@ class NoPolicy:
     """No policy is in force: only what was frozen counts."""
 
     file_hash = ""
+    timezone = ""
 
     def groups(self) -> None:
         """There are none."""

@@ -43,6 +43,7 @@ DEFAULT_SCOPES = frozenset(
         "channels:history",
         "channels:read",
         "chat:write",
+        "commands",
         "groups:history",
         "groups:read",
         "im:history",

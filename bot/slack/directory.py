@@ -147,6 +147,7 @@ class SlackDirectory:
             is_guest=bool(user.get("is_restricted") or user.get("is_ultra_restricted")),
             is_external=bool(user.get("is_stranger")) or not is_home,
             is_deleted=bool(user.get("deleted")),
+            timezone=str(user.get("tz") or ""),
         )
 
     async def _load_members(self, channel_id: str) -> frozenset[str]:

@@ -318,7 +318,8 @@ class Acts:
 
     async def _on_delegate(self, value: Data) -> None:
         until = str(value["until"])
-        await self._command(str(value["from"]), f"delegate <@{value['to']}> until {until}")
+        name = self.stage.sandbox.workspace.person(str(value["to"])).name
+        await self._command(str(value["from"]), f"delegate @{name} until {until}")
 
     async def _on_end_delegation(self, user: str) -> None:
         await self._command(str(user), "delegate off")

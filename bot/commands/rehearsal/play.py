@@ -32,6 +32,8 @@ _FIXED = {
             "turn",
             "run_ended",
             "reask",
+            "away",
+            "end_delegation",
         ),
         "",
     ),
@@ -108,6 +110,7 @@ class Flow:
             if name == "start" and word == RAN
             else agent_heard(word, approval, entries),
             "told": _told(event, entries),
+            "on_behalf_of": next((one.for_id for one in entries if one.action == "voted"), ""),
             "reason": _reason(entries),
             "run_ends": not await self.acts.is_waiting(),
             "state": state_of(approval, entries if name == "request" else ()),

@@ -20,7 +20,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from agents import Agent
-from bot.commands.rehearsal.cases import Data, World
+from bot.commands.rehearsal.cases import ZONE, Data, World
 from bot.core.attendance.course import read_beside
 from bot.core.story import MOST
 from bot.layout.action_ids import ActionId, encode
@@ -466,6 +466,7 @@ def _person(user: str, flags: Data, team_id: str) -> SlackUser:
         is_restricted=bool(flags.get("guest")),
         is_stranger=bool(flags.get("external")),
         deleted=bool(flags.get("deactivated")),
+        tz=ZONE.key,
     )
 
 

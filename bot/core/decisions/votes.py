@@ -317,6 +317,7 @@ class Votes:
                 people=people,
                 groups=everything,
                 patience_s=deadline - loop.time(),
+                handed=standing.delegations,
             )
             result = judge_vote(ballot, attempt, standing)
         result = self._with_grounds(result, ballot, standing, actor, shown or attempt.digest)

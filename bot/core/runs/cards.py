@@ -38,6 +38,11 @@ class PolicyOfCards:
         """See `PolicyNow`."""
         return self.in_force().file_hash
 
+    @property
+    def timezone(self) -> str:
+        """See `PolicyNow`."""
+        return self.in_force().rulebook.file.timezone or ""
+
     def groups(self) -> Mapping[str, Group]:
         """The definitions of the file."""
         file = self.in_force().rulebook.file

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from slack_bolt.async_app import AsyncApp
 
-from bot.slack.listeners import actions, batches, emergencies, errors, events, grants, means, views
+from bot.slack.listeners import (
+    actions,
+    batches,
+    commands,
+    emergencies,
+    errors,
+    events,
+    grants,
+    means,
+    views,
+)
 from bot.slack.listeners.context import CheckCall, Judge, ListenerContext
 
 EVENTS = ("app_mention", "message")
@@ -23,4 +33,5 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
         app, desk, {**grants.CLICKS, **emergencies.CLICKS, **means.CLICKS, **batches.CLICKS}
     )
     views.register(app, desk, {**grants.FORMS, **emergencies.FORMS, **means.FORMS, **batches.FORMS})
+    commands.register(app, desk)
     errors.register(app, desk)

@@ -121,6 +121,12 @@ EVENTS_PATH = ("settings", "event_subscriptions")
         (put(None, "features", "bot_user"), "could not mention the bot"),
         (put(False, *HOME, "messages_tab_enabled"), "messages_tab_enabled must be true"),
         (put(True, *HOME, "messages_tab_read_only_enabled"), "read_only_enabled must be false"),
+        (put(None, "features", "slash_commands"), "slash_commands lacks /countersign"),
+        (
+            lambda manifest: manifest["features"]["slash_commands"][0].pop("should_escape"),
+            "should_escape must be true",
+        ),
+        (put(False, *SETTINGS, "socket_mode_enabled"), "url must be an https address"),
         (put({}, "features", "agent_view"), "features.agent_view is not used"),
     ],
 )
@@ -147,6 +153,8 @@ def test_http_with_addresses_is_accepted() -> None:
         manifest["settings"]["socket_mode_enabled"] = False
         for part in ("event_subscriptions", "interactivity"):
             manifest["settings"][part]["request_url"] = "https://bot.example/slack/events"
+        for command in manifest["features"]["slash_commands"]:
+            command["url"] = "https://bot.example/slack/events"
 
     assert check_manifest(changed(change)) == []
 

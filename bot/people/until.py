@@ -1,0 +1,104 @@
+"""Times as people type them: `fri 18:00`, `tomorrow`, `27 nov 9am`, `2026-11-27T18:00`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+from bot.policy.localtime import to_local, to_ms
+
+_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_FULL_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_CLOCK = re.compile(r"(?P<hour>\d{1,2})(:(?P<minute>\d{2}))?(?P<half>am|pm)?")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_DAY = re.compile(r"\d{1,2}\.?")
+_MIDNIGHT = time()
+HOW = "Please write it like `fri 18:00`, `tomorrow`, `27 nov`, or `2026-11-27 18:00`."
+
+
+def read_until(words: Sequence[str], *, now_ms: int, zone: ZoneInfo) -> int:
+    """Read until when something is to hold: a day, a time, or both; a day alone is until its end.
+
+    A weekday is the next one, and so is a time without a day.
+
+    Args:
+        words: As typed, without spaces.
+        now_ms: The time now.
+        zone: Of who typed it.
+
+    Returns:
+        The moment, in milliseconds since the epoch; it may be over.
+
+    Raises:
+        ValueError: It is not such a time; the message says how it is written.
+    """
+    now = to_local(now_ms, zone)
+    typed = [part for word in words for part in _apart(word.lower()) if part not in {"at", "on"}]
+    if not typed:
+        raise ValueError(f"There is no time behind “until”. {HOW}")
+    clock = _clock(typed[-1])
+    days = typed[:-1] if clock is not None else typed
+    if not days:
+        day = now.date() if clock is not None and clock > now.time() else _next(now.date())
+        return to_ms(datetime.combine(day, clock or _MIDNIGHT), zone)
+    day = _date(days, now, clock)
+    if clock is None:
+        day = _next(day)
+    return to_ms(datetime.combine(day, clock or _MIDNIGHT), zone)
+
+
+def _apart(word: str) -> list[str]:
+    """A date and a time in one word, as in ISO 8601."""
+    day, sign, clock = word.partition("t")
+    return [day, clock] if sign and _DATE.fullmatch(day) else [word]
+
+
+def _clock(word: str) -> time | None:
+    """A time of day; a bare number is none, as it may be a day."""
+    found = _CLOCK.fullmatch(word)
+    if found is None or (found["minute"] is None and found["half"] is None):
+        return None
+    hour, minute, half = int(found["hour"]), int(found["minute"] or 0), found["half"]
+    if half is not None:
+        if not 1 <= hour <= 12:
+            raise ValueError(f"There is no such time of day. {HOW}")
+        hour = hour % 12 + (12 if half == "pm" else 0)
+    if hour > 23 or minute > 59:
+        raise ValueError(f"There is no such time of day. {HOW}")
+    return time(hour, minute)
+
+
+def _date(words: Sequence[str], now: datetime, clock: time | None) -> date:
+    today = now.date()
+    match words:
+        case ["today"]:
+            return today
+        case ["tomorrow"]:
+            return _next(today)
+        case [day] if day in _DAYS or day in _FULL_DAYS:
+            number = _DAYS.index(day[:3])
+            ahead = (number - today.weekday()) % 7
+            is_over = ahead == 0 and clock is not None and clock <= now.time()
+            return today + timedelta(days=7 if is_over else ahead)
+        case [day] if _DATE.fullmatch(day):
+            return _made(lambda: date.fromisoformat(day))
+        case [day, month] if _DAY.fullmatch(day) and month[:3] in _MONTHS:
+            number = _MONTHS.index(month[:3]) + 1
+            found = _made(lambda: date(today.year, number, int(day.rstrip("."))))
+            return found if found >= today else _made(lambda: found.replace(year=today.year + 1))
+        case _:
+            raise ValueError(f"I don't know this time. {HOW}")
+
+
+def _next(day: date) -> date:
+    return _made(lambda: day + timedelta(days=1))
+
+
+def _made(make: Callable[[], date]) -> date:
+    try:
+        return make()
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"There is no such day. {HOW}") from error
