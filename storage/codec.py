@@ -199,7 +199,7 @@ def _reader(hint: Any) -> Callable[[object], object]:
     return _READERS[hint]
 
 
-DECISIONS = Codec("decision", Decision, added=("title", "preview", "emergency_json"))
+DECISIONS = Codec("decision", Decision, added=("title", "preview", "emergency_json", "rule"))
 THREADS = Codec(
     "thread",
     Thread,

@@ -162,6 +162,9 @@ class Decision:
     emergency_json: str = ""
     """The reasons of somebody who let it run without those who should decide: a JSON object with
     `what` and `why_now`; empty in any other decision."""
+    rule: str = ""
+    """Name of the rule that allows the call as somebody edited it, so that nobody had to approve
+    it; empty in any other decision."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -236,10 +236,12 @@ class CallGate(ABC):
             _, _, state = get_interrupt_state(GateState)
             state = replace(state or GateState(), info=_asked(state))
             try:
-                left = (await demands(self, _changed(state, arguments))).left
+                demanded = await demands(self, _changed(state, arguments))
             except DeniedError as error:
                 return Judgement(arguments=arguments, denied=str(error))
-        return Judgement(arguments=arguments, info=left[0][1] if left else None)
+        if demanded.left:
+            return Judgement(arguments=arguments, info=demanded.left[0][1])
+        return Judgement(arguments=arguments, rule=demanded.allow.rule if demanded.allow else "")
 
     async def _decide(self, arguments: dict[str, Json]) -> GateState | ToolReturn:
         """Find out what people decided, and ask them if they have not."""

@@ -142,11 +142,13 @@ class Judgement:
     Attributes:
         arguments: Which, in canonical form.
         info: What people have to be asked about them; None when nobody has to.
+        rule: Name of the rule of the house that lets them run then; empty when none has to.
         denied: Why they must not run; empty when they may, or people may let them.
     """
 
     arguments: dict[str, Json]
     info: CallInfo | None = None
+    rule: str = ""
     denied: str = ""
 
 

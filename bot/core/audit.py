@@ -6,11 +6,14 @@ again after a crash has the same id, and is kept once.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
+from agents.core.digest import canonical_json
 from agents.core.observers import WorkStarting
 from bot.errors import UserFacingError
 from bot.people.terms_of import ballot_of, is_allowed_by_rule, terms_of
@@ -36,7 +39,6 @@ class Act(StrEnum):
     DELEGATION_ENDED = "delegation_ended"
     AWAY = "away"  # somebody is not to be mentioned until then
     MESSAGE_REFUSED = "message_refused"  # a message was not passed on to the agent
-    ALLOWED = "allowed"  # a rule lets the call run: nobody is asked
     DENIED = "denied"  # a rule forbids the call
     GRANT_USED = "grant_used"  # a standing grant lets the call run: nobody is asked
     REQUESTED = "requested"  # people were asked: an approval, a question
@@ -53,6 +55,7 @@ class Act(StrEnum):
     REFUSED = "refused"  # a click, a form or a reply that decided nothing
     EDIT_REFUSED = "edit_refused"  # an edit that changed nothing
     EDITED = "edited"  # a person changed the call, and others are asked about it now
+    ALLOWED = "allowed"  # a rule lets the call run: nobody is asked
     VOTE_DROPPED = "vote_dropped"  # whose it was may no longer decide
     TAKEN_BACK = "taken_back"  # somebody removed their vote
     VOTED = "voted"
@@ -211,9 +214,13 @@ def decision_entry(approval: Approval, decision: Decision) -> AuditEntry:
     After an edit it says once more whose that was: a crash may have kept `note_edit` from it.
     """
     is_edited = bool(approval.edited_by)
+    act, key = _act_of(approval, decision), f"{approval.approval_id}:{decision.at_ms}"
+    if act is Act.ALLOWED:  # by a rule, which the start would note once more
+        arguments = json.loads(approval.arguments_json)
+        key = call_key(approval.checkpoint_id, approval.address, arguments)
     return entry_of(
-        _act_of(approval, decision),
-        key=f"{approval.approval_id}:{decision.at_ms}",
+        act,
+        key=key,
         at_ms=decision.at_ms,
         about=approval,
         by=decision.by,
@@ -228,10 +235,23 @@ def decision_entry(approval: Approval, decision: Decision) -> AuditEntry:
         edited=_parsed(decision.arguments_json),
         edited_by=approval.edited_by,
         arguments=_parsed(approval.arguments_json) if is_edited else "",
-        rule=approval.rule if is_edited else "",
+        rule=decision.rule or (approval.rule if is_edited else ""),
         deciders=_parsed(approval.approvers_json) if is_edited else "",
         answer=_parsed(decision.answer_json),
+        policy=approval.policy_file if act is Act.ALLOWED else "",
     )
+
+
+def call_key(checkpoint: str, address: str, arguments: Mapping[str, Any]) -> str:
+    """Tells apart acts of a rule: on the same call with other arguments, too.
+
+    Args:
+        checkpoint: Id of the checkpoint of its turn.
+        address: Of the call.
+        arguments: Of the call.
+    """
+    text = canonical_json(dict(arguments)).encode("ascii")
+    return f"{checkpoint}:{address}:{hashlib.sha256(text).hexdigest()[:16]}"
 
 
 _ENDS = {

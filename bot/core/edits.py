@@ -18,6 +18,7 @@ from bot.core.audit import note_edit, note_edit_refusal
 from bot.errors import plain_words
 from bot.people.meanwhile import read_claim
 from bot.people.requesters import editors_of
+from bot.policy.refusals import RefusalCode
 from bot.ports import Actor, CheckedCall, Clock
 from bot.questions.base import check_decision
 from bot.questions.form import edited_digest, in_order
@@ -71,10 +72,11 @@ class Edits:
         await self.approvals.check_editor(approval, actor)
         check_decision(approval, _edit_of(approval, call, by=actor.user_id))
         if judgement is not None and judgement.denied:
-            return await self._refused(approval, actor, "rule_denies", judgement.denied)
+            return await self._refused(approval, actor, RefusalCode.RULE_DENIES, judgement.denied)
         changed = self._changed(approval, call, judgement, by=actor.user_id)
         decision = _approval_of(changed, call, by=actor.user_id)
         if judgement is not None and judgement.info is None:  # a rule allows it: nobody is asked
+            decision = replace(decision, rule=judgement.rule)
             changed = replace(changed, status=decision.status, decision=decision, remind_ms=None)
         else:
             unknown = unknown_names(judgement.info if judgement is not None else None)
@@ -83,15 +85,25 @@ class Edits:
             )
             if changed.decision is not None:
                 why = f"nobody could decide this: {plain_words(changed.decision.reason)}"
-                return await self._refused(approval, actor, "undecidable", why)
+                return await self._refused(approval, actor, RefusalCode.UNDECIDABLE, why)
             changed = await self.approvals.votes.count_editor(
                 changed, actor, decision, shown=approval.digest
             )
         kept = await self.approvals.rebind(approval, changed, actor=actor)
-        await note_edit(self.storage.audit, approval, kept, self.clock())
+        await note_edit(self.storage.audit, approval, kept, kept.ladder_ms or self.clock())
         return kept
 
-    async def _refused(self, approval: Approval, actor: Actor, code: str, why: str) -> str:
+    async def refuse_arguments(self, approval: Approval, actor: Actor) -> None:
+        """Put on record that somebody who may edit a call gave what its tool does not take.
+
+        Raises:
+            UserFacingError: This person may not edit it.
+        """
+        await self.approvals.check_editor(approval, actor)
+        code = RefusalCode.INVALID_ARGUMENTS
+        await self._refused(approval, actor, code, code.words)
+
+    async def _refused(self, approval: Approval, actor: Actor, code: RefusalCode, why: str) -> str:
         now, by = self.clock(), actor.user_id
         await note_edit_refusal(self.storage.audit, approval, now, by=by, code=code, why=why)
         return why

@@ -10,6 +10,7 @@ from typing import Any
 
 from bot.commands.rehearsal.agents import RAN
 from bot.commands.rehearsal.stage import Theatre
+from bot.core.runs.outcome import RunState, run_of
 from bot.people.terms_of import ballot_of
 from bot.sandbox.workspace.records import SlackMessage
 from storage.records import Approval, AuditEntry, Kind, Status
@@ -245,7 +246,8 @@ def state_of(approval: Approval | None, entries: Sequence[AuditEntry] = ()) -> s
 
     Args:
         approval: The newest one; None without one.
-        entries: What is new on record: of calls about which nobody was asked.
+        entries: What is new on record: of calls about which nobody was asked, and of approved
+            ones that a rule denied before they started.
     """
     actions = {one.action for one in entries}
     if "grant_used" in actions or ("allowed" in actions and "doubted" not in actions):
@@ -253,7 +255,9 @@ def state_of(approval: Approval | None, entries: Sequence[AuditEntry] = ()) -> s
     if approval is None:
         return "denied" if "denied" in actions else ""
     if approval.kind is not Kind.DOUBT:
-        return str(approval.status)
+        run = run_of(approval)
+        is_stopped = run is not None and run.state is RunState.STOPPED
+        return "denied" if is_stopped and "denied" in actions else str(approval.status)
     if approval.status is Status.PENDING:
         return "in doubt"
     answer = json.loads(approval.decision.answer_json or "{}") if approval.decision else {}

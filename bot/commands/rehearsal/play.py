@@ -113,7 +113,9 @@ class Flow:
             "on_behalf_of": next((one.for_id for one in entries if one.action == "voted"), ""),
             "reason": _reason(entries),
             "run_ends": not await self.acts.is_waiting(),
-            "state": state_of(approval, entries if name == "request" else ()),
+            "state": state_of(
+                approval, [one for one in entries if name == "request" or one.action == "denied"]
+            ),
             "states": [state_of(one) for one in approvals],
             **(await self.watcher.card(approval)),
         }
@@ -174,7 +176,7 @@ def _told(event: Data, entries: list[AuditEntry]) -> object:
     refused = [one for one in entries if one.action in {"refused", "edit_refused"}]
     if refused:
         return str(refused[-1].detail.get("code") or refused[-1].detail.get("why"))
-    if name == "edit" and "edited" in actions:
+    if name == "edit" and "edited" in actions and "allowed" not in actions:
         return "edited and counted" if "voted" in actions else "edited"
     accepted = "shown" if name in _SHOWN else "counted"
     return accepted if actions else ""

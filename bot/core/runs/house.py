@@ -7,16 +7,14 @@ card keeps the terms that it was asked under is the runtime's business.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Protocol, assert_never
 
-from agents.core.digest import canonical_json
 from agents.policy.base import Allow, Ask, Deny, PolicyCall, Ruling
 from agents.policy.house import GATE_RULE
-from bot.core.audit import Act, note
+from bot.core.audit import Act, call_key, note
 from bot.core.decisions.grants import agent_at
 from bot.core.runs.granted import GrantUses, NewCall
 from bot.errors import DirectoryError
@@ -134,7 +132,7 @@ class PolicyHouse:
             terms=asked,
             thread_id=_thread_of(call),
             requesters=await self._all_requesters(call),
-            key=f"{call.thread}:{call.address}:{_print(call)}",
+            key=call_key(call.thread, call.address, call.arguments),
         )
         grant = await self.grants.use(new)
         if grant is None:
@@ -152,7 +150,7 @@ class PolicyHouse:
         await note(
             self.storage.audit,
             Act.GRANT_USED if grant else act,
-            key=f"{call.thread}:{call.address}:{_print(call)}",
+            key=call_key(call.thread, call.address, call.arguments),
             at_ms=self.clock(),
             about=_thread_of(call),
             checkpoint=call.thread,
@@ -242,11 +240,6 @@ def _doubt_terms(rulebook: Rulebook, tool: ToolFacts, names: tuple[str, ...]) ->
     except AskingError:
         return ""
     return terms.model_copy(update={"rules": names}).to_text() if terms.stages else ""
-
-
-def _print(call: PolicyCall) -> str:
-    """Tells the same call with other arguments apart."""
-    return hashlib.sha256(canonical_json(dict(call.arguments)).encode("ascii")).hexdigest()[:16]
 
 
 def _thread_of(call: PolicyCall) -> str:

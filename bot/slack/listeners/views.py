@@ -106,6 +106,8 @@ async def _submit(desk: ListenerContext, submission: Submission) -> Errors:
     if isinstance(result, Proposal):
         return await _propose(desk, question, result, actor)
     if not isinstance(result, DecisionDraft):
+        if submission.modal_id == ActionId.EDIT_MODAL:
+            await desk.edits.refuse_arguments(question.approval, actor)
         return result
     try:
         decided = await desk.record(question.approval, result, actor)
@@ -125,6 +127,8 @@ async def _propose(
     try:
         call = await desk.check_call(approval, proposal.arguments)
     except InvalidArgumentsError as error:
+        if question.approval.kind is not Kind.QUESTION:
+            await desk.edits.refuse_arguments(approval, actor)
         return question.place_errors(error)
     draft = question.settle(proposal, call)
     if draft is not None:

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+from agents.gates.rulings import Judgement
 from bot.core.story import story
 from bot.layout.action_ids import ActionId
 from bot.people.terms_of import terms_of
 from bot.policy.ballot import read_votes
 from storage.records import Approval, Status
 from storage.sqlite import SqliteStorage
-from tests.support.force import Forced
-from tests.unit.bot.core.decisions.test_votes import CLEO, LIA, MIA, TWO, asked
+from tests.support.force import Forced, forced
+from tests.unit.bot.core.decisions.test_votes import (
+    ASK,
+    CLEO,
+    GROUPS,
+    LIA,
+    MIA,
+    TWO,
+    an_office,
+    asked,
+)
 from tests.unit.bot.counter_stage import Counter, a_click, a_submission, typed
 from tests.unit.bot.office import ADA, BEN
 
@@ -21,6 +32,17 @@ REASONS: dict[str, Any] = {**TWO, "reason": {"approve": "required", "reject": "r
 async def a_counter(storage: SqliteStorage, ask: dict[str, Any]) -> tuple[Counter, Approval]:
     office = await asked(storage, ask)
     return Counter.on(office), await office.the_approval()
+
+
+def an_edit(approval: Approval, amount: str, by: str) -> dict[str, Any]:
+    """The form of the call with another amount."""
+    how = {"type": "static_select", "selected_option": {"value": "0"}}
+    form = {
+        **typed("argument_0", "Mia"),
+        "argument_1": {"countersign:value": {"type": "number_input", "value": amount}},
+        "argument_2": {"countersign:value": how},
+    }
+    return a_submission(approval, ActionId.EDIT_MODAL, form, by)
 
 
 async def test_votes_come_in_and_can_be_taken_back(storage: SqliteStorage) -> None:
@@ -71,20 +93,54 @@ async def test_a_click_leaves_all_the_evidence_of_its_vote(storage: SqliteStorag
 
 async def test_an_edit_says_what_its_maker_was_shown(storage: SqliteStorage) -> None:
     counter, approval = await a_counter(storage, TWO)
-    how = {"type": "static_select", "selected_option": {"value": "0"}}
-    form = {
-        **typed("argument_0", "Mia"),
-        "argument_1": {"countersign:value": {"type": "number_input", "value": "7"}},
-        "argument_2": {"countersign:value": how},
-    }
-    sent = a_submission(approval, ActionId.EDIT_MODAL, form, ADA)
-    assert (await counter.send(sent)).body == ""
+    assert (await counter.send(an_edit(approval, "7", ADA))).body == ""
     changed = await counter.office.the_approval()
     found = await story(storage, approval_id=approval.approval_id)
     (entry,) = [one for one in found if one.action == "voted"]
     assert changed.digest != approval.digest
     assert (entry.detail["shown"], entry.detail["digest"]) == (approval.digest, changed.digest)
     assert entry.detail["payload"] == "1.2.3"
+
+
+async def test_values_that_do_not_fit_are_on_record_as_refused(storage: SqliteStorage) -> None:
+    """E052: the card and its votes stay as they are."""
+    counter, approval = await a_counter(storage, TWO)
+    answer = await counter.send(an_edit(approval, "many", ADA))
+    assert json.loads(answer.body)["response_action"] == "errors"
+    counter.office.clock.forward(seconds=1)
+    await counter.send(an_edit(approval, "many", LIA))
+    found = await story(storage, approval_id=approval.approval_id)
+    told = [(one.action, one.actor_id, one.detail["code"]) for one in found[1:]]
+    assert told == [("edit_refused", ADA, "invalid_arguments"), ("refused", LIA, "not_editor")]
+    assert await counter.office.the_approval() == approval
+
+
+async def test_an_edit_that_a_rule_allows_runs_without_votes(storage: SqliteStorage) -> None:
+    """E044: on record is who edited, and which rule allowed it; once, though it is ruled twice."""
+    small = {
+        "name": "small",
+        "when": {"tool": "pay", "args": [{"path": "amount", "op": "le", "value": 4}]},
+        "then": "allow",
+    }
+    policy = forced(small, default={"ask": {**TWO, "edit": True}}, groups=GROUPS)
+    office = an_office(storage, TWO, is_gated=False)
+    office.policy = policy
+    await office.hear(ASK)
+    approval = await office.the_approval()
+
+    async def judge(asked: Approval, arguments: dict[str, Any]) -> Judgement | None:
+        return await office.runner.judge(asked.checkpoint_id, asked.interrupt_id, arguments)
+
+    counter = Counter.on(office, judge=judge)
+    policy.file_hash = "f2"
+    await counter.send(an_edit(approval, "4", ADA))
+    found = await story(storage, thread_id=approval.thread_id)
+    assert [one.action for one in found] == [
+        *("requested", "edited", "allowed", "resumed", "started", "executed")
+    ]
+    entry = found[2].detail
+    assert (entry["rule"], entry["edited_by"], entry["policy"]) == ("small", ADA, "f2")
+    assert [arguments for _, arguments in office.ran] == [("Mia", 4, "card")]
 
 
 async def test_the_last_click_decides(storage: SqliteStorage) -> None:
