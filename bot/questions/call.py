@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 from agents import ApprovalInfo, ReviewEditInfo, ReviewEditResult
@@ -170,8 +171,12 @@ class CallQuestion(InputsQuestion):
             yield self.button("Edit…", ActionId.EDIT)
         if self.approval.position and common_ruling(self.approval):  # there are others
             yield self.button("Approve several…", ActionId.BATCH)
-        if self._has_glass():
-            yield self.button("Emergency…", ActionId.OVERRIDE)
+
+    def emergency(self) -> Iterator[Block]:
+        """*Emergency…*, where the rule names people who may let it run alone."""
+        with suppress(TermsError):
+            if glass_of(self.approval) is not None:
+                yield self.button("Emergency…", ActionId.OVERRIDE)
 
     def press(self, action: str) -> OpenModal | DecisionDraft:
         """Approve at once, or with a reason where the rule wants one; or open the edit's form."""
@@ -212,13 +217,6 @@ class CallQuestion(InputsQuestion):
         words = (self.yes_label, self.yes_label)
         blocks = [named(self.approval), *inputs]
         return modal(self.approval, ActionId.APPROVE_MODAL, words, blocks)
-
-    def _has_glass(self) -> bool:
-        """Whether there are people who may let it run without those who should decide."""
-        try:
-            return glass_of(self.approval) is not None
-        except TermsError:
-            return False
 
     def _can_grant(self) -> bool:
         """Whether an approver may allow later calls, too."""

@@ -206,6 +206,10 @@ class DrawnQuestion(RecordQuestion):
         """Yield the buttons behind the no."""
         yield from ()
 
+    def emergency(self) -> Iterator[Block]:
+        """Yield the buttons of who may let it run alone, also where nobody else can decide."""
+        yield from ()
+
     def no_label(self) -> str:
         """The refusal, on its button and its modal."""
         return "Reject"

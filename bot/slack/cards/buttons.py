@@ -30,7 +30,7 @@ def choices(question: DrawnQuestion, *, hidden: bool) -> list[Block]:
     can_approve = False
     if approval.stuck:
         blocks = [] if lead else [section(stuck_words(approval))]
-        buttons = [*question.no(), *withdraw]
+        buttons = [*question.no(), *question.emergency(), *withdraw]
     elif question.needs_all() and not fits_details(approval):
         words = "This is too long to be shown in full, so it cannot be approved here."
         blocks = [context(mrkdwn(words))]
@@ -38,7 +38,8 @@ def choices(question: DrawnQuestion, *, hidden: bool) -> list[Block]:
         hidden = True
     else:
         blocks = [context(mrkdwn(note)) for note in question.notes()]
-        buttons = [*question.yes(), *question.no(), *question.last(), *withdraw]
+        buttons = [*question.yes(), *question.no(), *question.last()]
+        buttons += [*question.emergency(), *withdraw]
         can_approve = True
     if progress_of(approval).votes:
         buttons.append(question.button("Take back", ActionId.TAKE_BACK))

@@ -25,6 +25,7 @@ from bot.layout.modals import MOST_REASON, Errors, Values, modal, named, read_te
 from bot.layout.parts import title_of
 from bot.layout.text import clip
 from bot.mrkdwn import date, escape, mention, utc
+from bot.people.progress import wants_reason
 from bot.policy.granting import Allowance
 from bot.policy.terms import GrantTerms
 from bot.policy.values import seconds
@@ -45,7 +46,9 @@ def grant_modal(approval: Approval, limits: GrantTerms | None) -> Block:
         approval: Pending.
         limits: Of its rule; None where it allows no grants: then the form only approves.
     """
-    why = text_input(REASON, "Why?", MOST_REASON, hint="It stands on the record.")
+    is_free = not wants_reason(approval, rejects=False)
+    hint = "It stands on the record."
+    why = text_input(REASON, "Why?", MOST_REASON, hint=hint, optional=is_free)
     if limits is None:
         words = "The rule allows no standing grants for this: you approve this call alone."
         blocks = [named(approval), section(words), why]

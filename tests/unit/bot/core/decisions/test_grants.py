@@ -184,6 +184,18 @@ async def test_where_the_rule_allows_none_the_form_approves_this_call_alone(
     assert office.ran == [("look", "a")]
 
 
+@pytest.mark.parametrize("more", [{}, {"reason": {"approve": "required"}}])
+async def test_the_form_wants_a_reason_where_the_rule_does(
+    storage: SqliteStorage, more: dict[str, object]
+) -> None:
+    office = an_office(storage, looks("a"), by_sre(**more))
+    counter = Counter.on(office)
+    await office.hear("<@UBOT> look")
+    await counter.send(a_click(await office.the_approval(), ActionId.GRANT, ADA))
+    (why,) = [one for one in counter.views.opened[-1]["blocks"] if one.get("block_id") == "reason"]
+    assert why["optional"] is not bool(more)
+
+
 async def test_the_card_offers_it_where_the_rule_allows_it(storage: SqliteStorage) -> None:
     office = an_office(storage, looks("a"))
     await office.hear("<@UBOT> look")
