@@ -78,10 +78,12 @@ async def ask(page: Page, demo: str, text: str) -> str:
     return thread
 
 
-async def approve(page: Page, demo: str, user: str, thread: str) -> None:
-    """Press Approve as somebody."""
+async def approve(page: Page, demo: str, user: str, thread: str, *, is_risky: bool = False) -> None:
+    """Press Approve as somebody, and say it once more where the risk is high."""
     await act_as(page, demo, user, thread)
     await page.locator(APPROVE).click()
+    if is_risky:
+        await page.get_by_role("alertdialog").get_by_role("button", name="Approve").click()
 
 
 async def skip(page: Page, which: str) -> None:
@@ -104,11 +106,11 @@ async def test_staging_is_for_anybody_in_the_channel(page: Page, demo: str) -> N
 async def test_production_takes_two_of_those_on_call(page: Page, demo: str) -> None:
     thread = await ask(page, demo, "deploy payments 1.4.2 to production")
     pane = page.get_by_test_id("thread-pane")
-    await approve(page, demo, MIA, thread)
+    await approve(page, demo, MIA, thread, is_risky=True)
     await expect(page.get_by_test_id("ephemeral")).to_be_visible()
-    await approve(page, demo, ADA, thread)
-    await expect(page.locator(APPROVE)).to_be_visible()
-    await approve(page, demo, BEN, thread)
+    await approve(page, demo, ADA, thread, is_risky=True)
+    await expect(pane).to_contain_text("1 of 2")
+    await approve(page, demo, BEN, thread, is_risky=True)
     await expect(pane).to_contain_text("payments 1.4.2 is live in production")
 
 
