@@ -1,0 +1,458 @@
+"""Clicks and forms beside a vote: claim, let go, snooze, ask back, a yes with a note."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from bot.core.decisions.dialog import LONGEST_ASKED, MOST_KEPT, dialog_of
+from bot.core.means import Means
+from bot.core.story import story
+from bot.errors import DeliveryError, OutdatedCardError
+from bot.layout.action_ids import ActionId, encode_option
+from bot.people.meanwhile import read_claim, read_snoozes
+from bot.policy.ballot import read_votes
+from storage.base import ApprovalStore
+from storage.records import UNKNOWN_TS, Approval, MessageStatus, Status
+from storage.sqlite import SqliteStorage
+from tests.unit.bot.core.decisions.test_votes import CLEO, LIA, MIA, STAGES, TOM, TWO, asked
+from tests.unit.bot.counter_stage import (
+    Counter,
+    Proxy,
+    a_click,
+    a_submission,
+    an_event,
+    typed,
+)
+from tests.unit.bot.office import ADA, BEN, ROOT, ROSA, THREAD_ID, an_actor
+
+REASONS: dict[str, Any] = {
+    **TWO,
+    "reason": {"approve": "required"},
+    "reasons": ["Planned", "Urgent"],
+}
+
+
+async def a_counter(
+    storage: SqliteStorage, ask: dict[str, Any] | None = None
+) -> tuple[Counter, Approval]:
+    office = await asked(storage, ask or TWO)
+    return Counter.on(office), await office.the_approval()
+
+
+async def press(counter: Counter, action: ActionId, by: str) -> Approval:
+    counter.office.clock.forward(seconds=1)
+    approval = await counter.office.the_approval()
+    assert (await counter.send(a_click(approval, action, by))).status == 200
+    return await counter.office.storage.approvals.get(approval.approval_id)
+
+
+async def codes(counter: Counter) -> list[str]:
+    found = await story(counter.office.storage, thread_id=THREAD_ID)
+    return [str(one.detail["code"]) for one in found if one.action == "refused"]
+
+
+async def acts(counter: Counter) -> list[str]:
+    found = await story(counter.office.storage, thread_id=THREAD_ID)
+    return [one.action for one in found if one.action not in {"requested", "opened"}]
+
+
+def a_choice(approval: Approval, value: object, by: str = ADA) -> dict[str, Any]:
+    """A click on an option of the menu."""
+    click = a_click(approval, ActionId.MORE, by)
+    (action,) = click["actions"]
+    del action["value"]
+    click["actions"] = [{**action, "type": "overflow", "selected_option": {"value": value}}]
+    return click
+
+
+def chosen(number: object) -> dict[str, Any]:
+    value = {"type": "static_select", "selected_option": {"value": number}}
+    return {"canned": {"countersign:value": value}}
+
+
+async def test_a_claim_is_shown_and_ends_when_it_is_let_go(storage: SqliteStorage) -> None:
+    counter, _ = await a_counter(storage)
+    claimed = await press(counter, ActionId.CLAIM, ADA)
+    assert read_claim(claimed.claim_json).by == ADA
+    assert counter.office.notifier.cards[claimed.approval_id].claim_json == claimed.claim_json
+
+    await press(counter, ActionId.CLAIM, BEN)
+    await press(counter, ActionId.LET_GO, BEN)
+    await press(counter, ActionId.LET_GO, ADA)
+    await press(counter, ActionId.LET_GO, ADA)
+    await press(counter, ActionId.CLAIM, ADA)
+    left = await press(counter, ActionId.CLAIM, BEN)
+
+    assert await codes(counter) == [
+        *("claimed_by_other", "claimed_by_other", "claimed_before", "claimed_before")
+    ]
+    assert read_claim(left.claim_json).by == BEN
+    assert [one for one in await acts(counter) if one != "refused"] == [
+        *("claimed", "claim_ended", "claimed")
+    ]
+
+
+async def test_a_vote_ends_a_claim_and_others_can_vote_meanwhile(storage: SqliteStorage) -> None:
+    counter, _ = await a_counter(storage)
+    await press(counter, ActionId.CLAIM, ADA)
+    voted = await press(counter, ActionId.APPROVE, BEN)
+
+    claim = read_claim(voted.claim_json)
+    assert (claim.by, claim.past) == ("", (ADA,))
+    assert len(read_votes(voted.votes_json)) == 1
+
+
+@pytest.mark.parametrize(
+    ("ask", "by", "code"),
+    [
+        (TWO, TOM, "not_approver"),
+        (TWO, ROSA, "own_request"),
+        (STAGES, LIA, "not_your_turn"),
+    ],
+)
+async def test_who_cannot_fill_a_slot_claims_nothing(
+    storage: SqliteStorage, ask: dict[str, Any], by: str, code: str
+) -> None:
+    counter, _ = await a_counter(storage, ask)
+    refused = await press(counter, ActionId.CLAIM, by)
+
+    assert await codes(counter) == [code]
+    assert refused.claim_json == ""
+
+
+async def test_who_has_voted_claims_nothing(storage: SqliteStorage) -> None:
+    counter, _ = await a_counter(storage)
+    await press(counter, ActionId.APPROVE, ADA)
+    await press(counter, ActionId.CLAIM, ADA)
+
+    assert await codes(counter) == ["already_voted"]
+
+
+async def test_a_failed_look_up_claims_nothing(storage: SqliteStorage) -> None:
+    counter, _ = await a_counter(storage)
+    counter.office.directory.is_down = True
+    refused = await press(counter, ActionId.CLAIM, ADA)
+
+    assert (refused.claim_json, await codes(counter)) == ("", ["lookup_failed"])
+
+
+async def test_of_two_who_claim_at_once_one_has_it(storage: SqliteStorage) -> None:
+    counter, approval = await a_counter(storage)
+    await asyncio.gather(
+        *(counter.send(a_click(approval, ActionId.CLAIM, by)) for by in (ADA, BEN, CLEO))
+    )
+
+    left = await storage.approvals.get(approval.approval_id)
+    assert len(read_claim(left.claim_json).past) == 1
+    assert await codes(counter) == ["claimed_by_other"] * 2
+    assert (await acts(counter)).count("claimed") == 1
+
+
+async def test_what_changes_all_the_time_is_said(storage: SqliteStorage) -> None:
+    counter, approval = await a_counter(storage)
+    office = counter.office
+
+    class Busy:
+        """Somebody else is always quicker."""
+
+        def __init__(self, store: ApprovalStore) -> None:
+            self.get = store.get
+
+        async def annotate(self, *_: object, **__: object) -> None:
+            return None
+
+    slow = Proxy(storage, {"approvals": Busy(storage.approvals)})
+    means = Means(slow, office.approvals, office.clock)  # type: ignore[arg-type]
+    with pytest.raises(OutdatedCardError):
+        await means.claim(approval.approval_id, an_actor(ADA), shown=approval.digest)
+
+
+async def test_a_snooze_is_noted_for_one_person(storage: SqliteStorage) -> None:
+    counter, approval = await a_counter(storage)
+    await press(counter, ActionId.SNOOZE, ADA)
+    assert counter.views.opened[-1]["callback_id"] == ActionId.SNOOZE_MODAL
+    sent = a_submission(approval, ActionId.SNOOZE_MODAL, typed("for", "1h 30m"), ADA)
+    assert (await counter.send(sent)).body == ""
+
+    left = await storage.approvals.get(approval.approval_id)
+    until_ms = counter.office.clock() + 90 * 60_000
+    assert read_snoozes(left.snoozes_json) == {ADA: until_ms}
+    assert await acts(counter) == ["snoozed"]
+
+
+@pytest.mark.parametrize("text", ["", " ", "soon", "-1h", "0m", "1", None, {"a": 1}, "9" * 5_000])
+async def test_what_is_no_time_is_said_at_the_form(storage: SqliteStorage, text: object) -> None:
+    counter, approval = await a_counter(storage)
+    sent = a_submission(approval, ActionId.SNOOZE_MODAL, typed("for", text), ADA)
+    answer = json.loads((await counter.send(sent)).body)
+
+    assert answer["response_action"] == "errors"
+    assert "such as 30m" in answer["errors"]["for"]
+    assert (await storage.approvals.get(approval.approval_id)).snoozes_json == "{}"
+
+
+@pytest.mark.parametrize("text", ["8h", "9h"])
+async def test_nobody_snoozes_beyond_the_deadline(storage: SqliteStorage, text: str) -> None:
+    counter, approval = await a_counter(storage)
+    sent = a_submission(approval, ActionId.SNOOZE_MODAL, typed("for", text), ADA)
+    answer = json.loads((await counter.send(sent)).body)
+
+    assert "after the deadline" in answer["errors"]["for"]
+    assert await codes(counter) == ["beyond_deadline"]
+
+
+async def test_who_may_not_decide_gets_no_form_and_submits_none(storage: SqliteStorage) -> None:
+    counter, approval = await a_counter(storage)
+    for action in (ActionId.SNOOZE, ActionId.ASK_BACK, ActionId.NOTE):
+        await press(counter, action, TOM)
+    assert counter.views.opened == []
+    forms = [
+        (ActionId.SNOOZE_MODAL, typed("for", "1h")),
+        (ActionId.ASK_BACK_MODAL, typed("question", "why?")),
+        (ActionId.APPROVE_MODAL, typed("reason", "fine")),
+    ]
+    for modal, values in forms:
+        counter.office.clock.forward(seconds=1)
+        assert "not an approver" in str(
+            (await counter.send(a_submission(approval, modal, values, TOM))).body
+        )
+
+    assert await storage.approvals.get(approval.approval_id) == approval
+    assert await codes(counter) == ["not_approver"] * 6
+
+
+async def ask_back(counter: Counter, text: str = "why now?", by: str = ADA) -> Approval:
+    counter.office.clock.forward(seconds=1)
+    approval = await counter.office.the_approval()
+    sent = a_submission(approval, ActionId.ASK_BACK_MODAL, typed("question", text), by)
+    assert (await counter.send(sent)).body == ""
+    return await counter.office.storage.approvals.get(approval.approval_id)
+
+
+def a_reply(counter: Counter, text: str, **changes: object) -> dict[str, Any]:
+    ts = f"{counter.office.clock() / 1_000:.6f}"
+    return an_event(text=text, thread_ts=ROOT, ts=ts, **changes)
+
+
+async def test_a_question_is_asked_in_the_thread_and_answered_on_the_card(
+    storage: SqliteStorage,
+) -> None:
+    counter, _ = await a_counter(storage)
+    await press(counter, ActionId.ASK_BACK, ADA)
+    assert counter.views.opened[-1]["callback_id"] == ActionId.ASK_BACK_MODAL
+    approval = await ask_back(counter)
+    ((ts, by, text, mentions),) = counter.office.notifier.questions.values()
+    assert (by, text, mentions) == (ADA, "why now?", (ROSA,))
+    (question,) = dialog_of(approval)
+    assert (question.ts, question.is_open) == (ts, True)
+
+    counter.office.clock.forward(seconds=1)
+    reply = a_reply(counter, "the customer waits")
+    for _ in range(2):  # Slack may send it twice
+        await counter.send(reply)
+
+    answered = await counter.office.the_approval()
+    (question,) = dialog_of(answered)
+    assert (question.answer, question.answered_by) == ("the customer waits", ROSA)
+    assert counter.office.notifier.cards[answered.approval_id].dialog_json == answered.dialog_json
+    assert answered.said_json == "[]"
+    assert await acts(counter) == ["asked_back", "asked_back"]
+    assert await storage.inbox.new(THREAD_ID, limit=10) == []  # the agent does not read it
+    assert counter.told(ROSA).startswith("Your answer stands on the card.")
+    assert answered.requesters_json == approval.requesters_json
+    assert answered.expires_ms == approval.expires_ms
+
+
+async def test_only_a_requester_answers_and_each_question_once(storage: SqliteStorage) -> None:
+    counter, _ = await a_counter(storage)
+    early = a_reply(counter, "written before")
+    await ask_back(counter, "first?")
+    await ask_back(counter, "second?", by=MIA)
+    counter.office.clock.forward(seconds=1)
+    await counter.send(early)
+    await counter.send(a_reply(counter, "not mine", user=BEN))
+    assert all(one.is_open for one in dialog_of(await counter.office.the_approval()))
+    for text in ("one", "two", "three"):
+        counter.office.clock.forward(seconds=1)
+        await counter.send(a_reply(counter, text))
+
+    found = dialog_of(await counter.office.the_approval())
+    assert [(one.text, one.answer) for one in found] == [("first?", "one"), ("second?", "two")]
+    texts = [one.text for one in await storage.inbox.new(THREAD_ID, limit=10)]
+    assert texts == ["written before", "three"]  # for the agent, as ever
+
+
+async def test_who_names_the_bot_speaks_to_the_agent(storage: SqliteStorage) -> None:
+    counter, _ = await a_counter(storage)
+    await ask_back(counter)
+    counter.office.clock.forward(seconds=1)
+    await counter.send(a_reply(counter, "<@UBOT> make it 7"))
+
+    assert dialog_of(await counter.office.the_approval())[0].is_open
+    (message,) = await storage.inbox.new(THREAD_ID, limit=10)
+    assert (message.text, message.status) == ("make it 7", MessageStatus.NEW)
+
+
+async def test_an_answer_that_loses_a_race_is_not_lost(storage: SqliteStorage) -> None:
+    counter, _ = await a_counter(storage)
+    await ask_back(counter)
+    counter.office.clock.forward(seconds=1)
+    approval = await counter.office.the_approval()
+    await asyncio.gather(
+        counter.send(a_reply(counter, "because")),
+        counter.send(a_click(approval, ActionId.CLAIM, BEN)),
+        counter.send(a_click(approval, ActionId.APPROVE, ADA)),
+    )
+
+    left = await counter.office.the_approval()
+    assert dialog_of(left)[0].answer == "because"
+    assert [one.by for one in read_votes(left.votes_json)] == [ADA]
+
+
+async def test_secrets_in_questions_and_answers_are_masked(storage: SqliteStorage) -> None:
+    counter, _ = await a_counter(storage)
+    secret = "xoxb-" + "1234567890-1234567890-abcdefghijklmnopqrstuvwx"
+    await ask_back(counter, f"is it {secret}? {'x' * 3_000}")
+    counter.office.clock.forward(seconds=1)
+    await counter.send(a_reply(counter, f"yes, {secret}"))
+
+    approval = await counter.office.the_approval()
+    entries = await story(storage, thread_id=THREAD_ID)
+    assert secret not in approval.dialog_json + str(entries)
+    assert len(dialog_of(approval)[0].text) <= LONGEST_ASKED
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\u200b", None, 7])
+async def test_a_question_without_words_is_not_asked(storage: SqliteStorage, text: object) -> None:
+    counter, approval = await a_counter(storage)
+    sent = a_submission(approval, ActionId.ASK_BACK_MODAL, typed("question", text), ADA)
+
+    assert "what you want to know" in str((await counter.send(sent)).body)
+    assert (await counter.office.the_approval()).dialog_json == "[]"
+
+
+async def test_a_question_whose_post_is_lost_is_asked_once(storage: SqliteStorage) -> None:
+    counter, _ = await a_counter(storage)
+    office = counter.office
+    office.notifier.lost.add("ask back")
+    approval = await ask_back(counter)
+    assert not dialog_of(approval)[0].ts
+    office.notifier.lost.clear()
+
+    office.clock.forward(minutes=1)
+    await office.sweep.tick()
+    await office.queue.run()
+
+    (question,) = dialog_of(await office.the_approval())
+    assert [question.ts] == [one[0] for one in office.notifier.questions.values()]
+
+
+async def test_a_question_that_slack_never_takes_stands_on_the_card(
+    storage: SqliteStorage,
+) -> None:
+    counter, _ = await a_counter(storage)
+    notifier = counter.office.notifier
+    notifier.failing.add("ask back")
+    notifier.faults["ask back"] = DeliveryError("chat.postMessage", "is_archived")
+    approval = await ask_back(counter)
+
+    assert dialog_of(approval)[0].ts == UNKNOWN_TS
+    assert counter.office.notifier.cards[approval.approval_id].dialog_json != "[]"
+
+
+async def test_only_the_newest_questions_are_kept(storage: SqliteStorage) -> None:
+    counter, _ = await a_counter(storage)
+    for number in range(MOST_KEPT + 2):
+        await ask_back(counter, f"question {number}")
+
+    found = dialog_of(await counter.office.the_approval())
+    assert [one.text for one in found] == [f"question {n}" for n in range(2, MOST_KEPT + 2)]
+
+
+async def test_nothing_happens_beside_what_is_decided_or_over(storage: SqliteStorage) -> None:
+    counter, approval = await a_counter(storage)
+    counter.office.clock.forward(hours=9)
+    for action in (ActionId.CLAIM, ActionId.LET_GO, ActionId.SNOOZE, ActionId.ASK_BACK):
+        await counter.send(a_click(approval, action, ADA))
+
+    assert counter.views.opened == []
+    left = await storage.approvals.get(approval.approval_id)
+    assert (left.claim_json, left.snoozes_json, left.dialog_json) == ("", "{}", "[]")
+
+
+async def test_the_menu_does_what_its_options_say(storage: SqliteStorage) -> None:
+    counter, approval = await a_counter(storage)
+    value = encode_option(ActionId.CLAIM, approval.approval_id, approval.digest)
+    await counter.send(a_choice(approval, value))
+
+    left = await storage.approvals.get(approval.approval_id)
+    assert read_claim(left.claim_json).by == ADA
+
+
+@pytest.mark.parametrize("value", [None, 7, "", "countersign:approve", {"a": 1}])
+async def test_a_forged_option_does_nothing(storage: SqliteStorage, value: object) -> None:
+    counter, approval = await a_counter(storage)
+    await counter.send(a_choice(approval, value))
+    plain = a_click(approval, ActionId.APPROVE)["actions"][0]["value"]
+    await counter.send(a_choice(approval, f"countersign:approve={plain}"))
+
+    assert await storage.approvals.get(approval.approval_id) == approval
+    assert "not one that I made" in counter.told(ADA)
+
+
+async def test_a_yes_can_have_a_note(storage: SqliteStorage) -> None:
+    counter, approval = await a_counter(storage)
+    await press(counter, ActionId.NOTE, ADA)
+    assert counter.views.opened[-1]["callback_id"] == ActionId.APPROVE_MODAL
+    await counter.send(
+        a_submission(approval, ActionId.APPROVE_MODAL, typed("reason", "checked"), ADA)
+    )
+
+    (vote,) = read_votes((await counter.office.the_approval()).votes_json)
+    assert (vote.by, vote.note) == (ADA, "checked")
+
+
+@pytest.mark.parametrize(
+    ("values", "note"),
+    [
+        (chosen("0"), "Planned"),
+        ({**chosen("1"), **typed("reason", "see 4711")}, "Urgent: see 4711"),
+        (typed("reason", "own words"), "own words"),
+    ],
+)
+async def test_a_reason_of_the_rule_can_be_chosen(
+    storage: SqliteStorage, values: dict[str, Any], note: str
+) -> None:
+    counter, approval = await a_counter(storage, REASONS)
+    await press(counter, ActionId.APPROVE, ADA)
+    blocks = [one for one in counter.views.opened[-1]["blocks"] if one["type"] == "input"]
+    assert [one["block_id"] for one in blocks] == ["canned", "reason"]
+    await counter.send(a_submission(approval, ActionId.APPROVE_MODAL, values, ADA))
+
+    (vote,) = read_votes((await counter.office.the_approval()).votes_json)
+    assert vote.note == note
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({}, "needs a reason"),
+        (typed("reason", " \u200b "), "needs a reason"),
+        (chosen("2"), "not one that I made"),
+        (chosen(["0"]), "not one that I made"),
+        ({"canned": {"countersign:value": {"selected_option": "0"}}}, "not one that I made"),
+    ],
+)
+async def test_a_missing_or_forged_reason_decides_nothing(
+    storage: SqliteStorage, values: dict[str, Any], words: str
+) -> None:
+    counter, approval = await a_counter(storage, REASONS)
+    sent = a_submission(approval, ActionId.APPROVE_MODAL, values, ADA)
+
+    assert words in str((await counter.send(sent)).body)
+    left = await counter.office.the_approval()
+    assert (left.status, left.votes_json) == (Status.PENDING, "[]")
