@@ -111,6 +111,8 @@ class Play:
         for at, (store, method, told) in enumerate(self.done):
             if (store, method) == ("approvals", "decide"):
                 yield at, told[1]
+            elif (store, method) == ("approvals", "vote") and told[0].decision is not None:
+                yield at, told[0].decision
 
     def begins(self) -> list[int]:
         """At which places the tool has begun."""
