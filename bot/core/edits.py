@@ -18,6 +18,7 @@ from bot.core.audit import note_edit, note_edit_refusal
 from bot.errors import plain_words
 from bot.people.meanwhile import read_claim
 from bot.people.requesters import editors_of
+from bot.people.terms_of import steps_of, terms_of
 from bot.policy.refusals import RefusalCode
 from bot.ports import Actor, CheckedCall, Clock
 from bot.questions.base import check_decision
@@ -86,9 +87,13 @@ class Edits:
             if changed.decision is not None:
                 why = f"nobody could decide this: {plain_words(changed.decision.reason)}"
                 return await self._refused(approval, actor, RefusalCode.UNDECIDABLE, why)
-            changed = await self.approvals.votes.count_editor(
-                changed, actor, decision, shown=approval.digest
+            is_same = _under_same_ruling(approval, changed)
+            # Who may decide by now made this edit: it is theirs, before escalation begins anew.
+            reached = replace(changed, steps=steps_of(approval) if is_same else 0)
+            counted = await self.approvals.votes.count_editor(
+                reached, actor, decision, shown=approval.digest
             )
+            changed = replace(counted, steps=0)
         kept = await self.approvals.rebind(approval, changed, actor=actor)
         await note_edit(self.storage.audit, approval, kept, kept.ladder_ms or self.clock())
         return kept
@@ -149,6 +154,11 @@ def _approval_of(changed: Approval, call: CheckedCall, *, by: str) -> Decision:
         title=call.title,
         preview=call.preview,
     )
+
+
+def _under_same_ruling(before: Approval, after: Approval) -> bool:
+    """Whether an edit has left the ruling as it was: then the same people decide (2.8)."""
+    return terms_of(before).digest == terms_of(after).digest
 
 
 def _editors(approval: Approval, by: str) -> str:

@@ -260,7 +260,8 @@ class Votes:
         """Count an edit as the vote of who made it, where the rule has a slot for them (2.8).
 
         Args:
-            changed: The approval as it is to be after the edit, without votes.
+            changed: The approval as it is to be after the edit, without votes. Whoever may decide
+                by its steps counts; escalation begins anew afterwards.
             actor: Who edited.
             decision: The approval of the edited call.
             shown: The digest of the call that they were shown, and edited.

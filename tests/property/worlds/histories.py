@@ -204,7 +204,9 @@ class History:
                 self.world.faults.append(f"{who} was refused: {error}")
             return
         if decided.decision != decision or not await self.world.may_decide(seen, who):
-            self.world.faults.append(f"{who} was told that {decision} is recorded: {decided.decision}")
+            self.world.faults.append(
+                f"{who} was told that {decision} is recorded: {decided.decision}"
+            )
         process.spawn(use.follow_up(decided))
 
     async def _withdraw(self, bot: int, approval: Approval, who: str) -> None:
