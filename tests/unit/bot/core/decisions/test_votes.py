@@ -442,3 +442,64 @@ async def test_a_doubt_is_settled_by_as_many_as_the_call(storage: SqliteStorage)
     assert done.status is Status.ANSWERED
     assert json.loads(done.decision.answer_json if done.decision else "")["result"] == "ok"
     assert heir.ran == []
+
+
+async def may_edit(office: Office, by: str) -> str:
+    """The code of the refusal; `yes` when there is none."""
+    try:
+        await office.approvals.check_editor(await office.the_approval(), an_actor(by))
+    except UserFacingError as error:
+        return error.code
+    return "yes"
+
+
+@pytest.mark.parametrize(
+    ("edit", "allowed"),
+    [
+        (True, {ADA, BEN, MIA}),
+        (False, set()),
+        ({"by": ["approvers"]}, {ADA, BEN, MIA}),
+        ({"by": ["requesters"]}, {ROSA}),
+        ({"by": ["leads"]}, {LIA}),
+        ({"by": ["requesters", "leads"]}, {ROSA, LIA}),
+        ({"by": ["approvers", "leads"]}, {ADA, BEN, MIA, LIA}),
+    ],
+)
+async def test_who_may_edit_is_as_the_rule_says(
+    storage: SqliteStorage, edit: object, allowed: set[str]
+) -> None:
+    office = await asked(storage, {**TWO, "edit": edit})
+    answers = {by: await may_edit(office, by) for by in (ADA, BEN, MIA, LIA, ROSA, TOM, GUS)}
+    assert {by for by, answer in answers.items() if answer == "yes"} == allowed
+    assert answers[GUS] in {"guest", "not_editor"}
+    assert answers[TOM] == "not_editor"
+
+
+async def test_an_editor_is_a_person_of_this_workspace(storage: SqliteStorage) -> None:
+    office = await asked(storage, {**TWO, "edit": {"by": ["leads"]}})
+    office.directory.add(LIA, is_guest=True)
+    assert await may_edit(office, LIA) == "guest"
+    office.directory.is_down = True
+    assert await may_edit(office, LIA) == "lookup_failed"
+    office.directory.is_down = False
+    office.directory.add(LIA)
+    assert await may_edit(office, LIA) == "yes"
+
+
+async def test_who_has_edited_may_do_so_again_but_not_approve(storage: SqliteStorage) -> None:
+    rule = {**TWO, "edit": True, "exclude": ["requesters", "editors"]}
+    office = await asked(storage, rule)
+    office.clock.forward(seconds=1)
+    await office.decide(await office.the_approval(), by=ADA, edited={"amount": 7})
+    assert voters(await office.the_approval()) == []
+    assert await may_edit(office, ADA) == "yes"
+    assert await refused(office, ADA) == "own_edit"
+
+
+async def test_a_vote_taken_back_opens_its_stage_again(storage: SqliteStorage) -> None:
+    office = await asked(storage, STAGES)
+    first = await vote(office, ADA)
+    assert first.stage == 1
+    back = await office.approvals.take_back(first.approval_id, an_actor(ADA))
+    assert (back.stage, voters(back)) == (0, [])
+    assert await refused(office, LIA) == "not_your_turn"
