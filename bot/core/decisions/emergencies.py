@@ -11,7 +11,9 @@ import json
 import logging
 import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+
+from cachetools import LRUCache
 
 from bot.core.decisions.votes import Votes
 from bot.errors import ApprovalClosedError, DeliveryError, OutdatedCardError, RefusalError
@@ -30,6 +32,8 @@ MOST_TOLD = 100
 """People who get a direct message each; the channel hears of it in any case."""
 _PATIENCE_S = 5.0
 _TRIES = 5
+_REMEMBERED = 1_000
+"""Emergencies of which this process has told people."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,12 +143,16 @@ class Alarm:
     votes: Callable[[], Votes]
     notices: Notices
     spawn: Spawn
+    _begun: LRUCache[str, bool] = field(default_factory=lambda: LRUCache(_REMEMBERED))
 
     async def __call__(self, approval: Approval) -> None:
         """Tell the channel of the rule, and everybody else who could have decided.
 
         The call does not wait long for this; that somebody could not be told is in the log.
         """
+        if approval.approval_id in self._begun:  # whoever attends to the card comes here, too
+            return
+        self._begun[approval.approval_id] = True
         try:
             told = await self._people(approval)
         except TermsError as error:

@@ -224,6 +224,14 @@ async def test_a_process_that_dies_after_the_decision_tells_people_all_the_same(
     assert await acts(storage) == ["broke_glass", "decided", "started"]
 
 
+async def test_people_are_told_once_by_one_process(storage: SqliteStorage) -> None:
+    counter = await asked(storage)
+    await submitted(counter, MIA, a_form())
+    (approval,) = await storage.approvals.newest_of(THREAD_ID, limit=1)
+    await counter.office.attendance.tell_thread(approval)
+    assert [to for to, _ in counter.office.notices.alerts] == ["C0ALERT", ADA, BEN]
+
+
 async def test_it_runs_though_slack_takes_no_alert(storage: SqliteStorage) -> None:
     counter = await asked(storage)
     counter.office.notices.is_down = True
