@@ -22,6 +22,7 @@ from bot.layout.blocks import (
 )
 from bot.layout.text import clip, clip_mrkdwn, more, own_words, show
 from bot.mrkdwn import date, mention, utc
+from bot.people.progress import progress_of
 from bot.people.requesters import requesters_of
 from bot.redaction.call import has_guess, mask_call, written
 from bot.redaction.mask import REDACTED, mask_text
@@ -190,7 +191,7 @@ def outcome(approval: Approval, decision: Decision | None, words: str) -> list[B
     """Say how it ended: what, who, when, and the reason."""
     if decision is None:
         return [section(f"*{words}*")]
-    by = f" by {mention(decision.by)}" if decision.by else ""
+    by = _deciders_names(approval, decision)
     if approval.status is Status.EXPIRED:
         by = ": nobody answered in time"
     blocks = [section(f"*{words}*{by}, {date(decision.at_ms)}")]
@@ -233,10 +234,24 @@ def spoken_outcome(approval: Approval, words: str) -> str:
     decision = approval.decision
     if decision is None:
         return f"{words}."
-    by = f" by {mention(decision.by)}" if decision.by else ""
+    by = _deciders_names(approval, decision)
     if approval.status is Status.EXPIRED:
         by = " (nobody answered in time)"
     if approval.status is Status.UNDECIDABLE:
         return f"{words}. {own_words(decision.reason, REASON)}"
     reason = clip_mrkdwn(mask_text(decision.reason), 300)
     return f"{words}{by} on {utc(decision.at_ms)}." + (f" Reason: {reason}" if reason else "")
+
+
+def _deciders_names(approval: Approval, decision: Decision) -> str:
+    """Say who decided, and on whose behalf; of others who voted, those that used a handed right."""
+    if not decision.by:
+        return ""
+    handed = {
+        vote.by: f"{mention(vote.by)} for {mention(vote.on_behalf_of)}"
+        for vote in progress_of(approval).votes
+        if vote.on_behalf_of
+    }
+    others = [words for by, words in handed.items() if by != decision.by]
+    names = ", ".join([handed.get(decision.by) or mention(decision.by), *others[:MOST_PEOPLE]])
+    return f" by {names}"

@@ -1,0 +1,169 @@
+"""The parts of a card beside votes: the menu, a claim, questions, the dialog that confirms."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bot.core.decisions.dialog import Exchange, dialog_of, write_dialog
+from bot.layout.action_ids import ActionId
+from bot.layout.blocks import Block, Card
+from bot.people.meanwhile import CardClaim
+from bot.policy.ballot import write_votes
+from bot.sandbox.blockkit.rules import message_errors
+from bot.slack.cards import card_for
+from bot.slack.cards.dialog import MOST_SHOWN, question_message
+from storage.records import Approval, Decision, Status
+from tests.unit.bot.slack.cards.samples import an_approval
+from tests.unit.bot.slack.cards.test_progress import TERMS, a_vote, under
+
+ODD = "*bold* <!channel> :x: <http://e|l> \u202e\u200b" + "long " * 1_000
+
+
+def drawn(approval: Approval) -> Card:
+    card = card_for(approval, approvers_text="")
+    assert message_errors({"text": card.text, "blocks": card.blocks}) == []
+    return card
+
+
+def said(card: Card) -> str:
+    return card.text + json.dumps(card.blocks, ensure_ascii=False)
+
+
+def buttons(card: Card) -> dict[str, Block]:
+    (row,) = [one for one in card.blocks if one["type"] == "actions"]
+    return {one["action_id"]: one for one in row["elements"]}
+
+
+def options(card: Card) -> list[str]:
+    return [one["text"]["text"] for one in buttons(card)[ActionId.MORE]["options"]]
+
+
+def mrkdwn_of(card: Card) -> str:
+    found: list[str] = []
+
+    def walk(value: Any) -> None:
+        if isinstance(value, dict):
+            if value.get("type") == "mrkdwn":
+                found.append(value["text"])
+            for item in value.values():
+                walk(item)
+        elif isinstance(value, list):
+            for item in value:
+                walk(item)
+
+    walk(card.blocks)
+    return "".join(found)
+
+
+def test_the_menu_has_what_decides_nothing() -> None:
+    assert options(drawn(an_approval())) == [
+        *("Approve with a note…", "Ask a question…", "I'm on it", "Snooze…")
+    ]
+    claimed = replace(an_approval(), claim_json=CardClaim().taken("UADA", 1_000).to_text())
+    assert options(drawn(claimed))[2:] == ["Let go", "I'm on it", "Snooze…"]
+    assert "👀 <@UADA> is on it until" in said(drawn(claimed))
+
+
+def test_what_nobody_can_approve_takes_no_note() -> None:
+    assert options(drawn(replace(an_approval(), stuck="nobody is left")))[0] == "Ask a question…"
+
+
+def test_a_claim_that_has_ended_is_not_shown() -> None:
+    ended = CardClaim().taken("UADA", 1_000).ended(2_000)
+    card = drawn(replace(an_approval(), claim_json=ended.to_text()))
+    assert "is on it" not in said(card)
+    assert "Let go" not in options(card)
+
+
+def test_a_question_and_its_answer_stand_on_the_card() -> None:
+    asked = Exchange(by="UADA", text="why now?", at_ms=1_000)
+    card = drawn(replace(an_approval(), dialog_json=write_dialog([asked])))
+    assert "<@UADA> asked" in said(card)
+    assert "Not answered yet" in said(card)
+    answered = asked.answered(by="UROSA", text="because", ts="1.1")
+    card = drawn(replace(an_approval(), dialog_json=write_dialog([answered])))
+    assert "because" in said(card)
+    assert "Not answered yet" not in said(card)
+
+
+def test_a_card_has_the_newest_questions() -> None:
+    many = [Exchange(by="UADA", text=f"question-{n}", at_ms=n) for n in range(MOST_SHOWN + 2)]
+    card = said(drawn(replace(an_approval(), dialog_json=write_dialog(many))))
+    assert "2 earlier questions" in card
+    assert ("question-1" in card, "question-2" in card) == (False, True)
+
+
+def test_words_of_people_are_never_markup() -> None:
+    asked = Exchange(by="UADA", text=ODD, at_ms=1).answered(by="UROSA", text=ODD, ts="1.1")
+    card = drawn(replace(an_approval(), dialog_json=write_dialog([asked])))
+    message = question_message(an_approval(), by="UADA", text=ODD, mentions=["UROSA"], link="")
+    assert message_errors({"text": message.text, "blocks": message.blocks}) == []
+    for shown in (card, message):
+        assert "*bold*" not in mrkdwn_of(shown)
+        assert "<!channel>" not in shown.text
+
+
+def test_a_question_mentions_all_who_asked_for_it() -> None:
+    people = [f"U{number}" for number in range(12)]
+    message = question_message(
+        an_approval(), by="UADA", text="why?", mentions=people, link="https://a.example/p1"
+    )
+    assert "<@U0> <@U1>" in message.text
+    assert "<@U11>" not in message.text
+    assert "<https://a.example/p1|this request>" in message.text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "7",
+        "{}",
+        '["a"]',
+        "[" * 10_000,
+        '[{"by":"U"}]',
+        '[{"by":1,"text":"a","at_ms":1}]',
+        '[{"by":"U","text":"a","at_ms":"1"}]',
+        '[{"by":"U","text":"a","at_ms":1,"more":""}]',
+    ],
+)
+def test_a_damaged_dialog_is_left_out(text: str) -> None:
+    approval = replace(an_approval(), dialog_json=text)
+    assert dialog_of(approval) == ()
+    assert drawn(approval) == drawn(an_approval())
+
+
+def test_an_approval_is_confirmed_where_the_rule_says_so() -> None:
+    confirmed = drawn(under(TERMS.model_copy(update={"confirm": True}), title=ODD))
+    dialog = buttons(confirmed)[ActionId.APPROVE]["confirm"]
+    assert dialog["title"]["text"] == "Approve?"
+    assert {dialog[part]["type"] for part in dialog} == {"plain_text"}
+    assert "confirm" not in buttons(drawn(under(TERMS)))[ActionId.APPROVE]
+
+
+def test_a_form_needs_no_dialog() -> None:
+    terms = TERMS.model_copy(update={"confirm": True, "approve_reason": True})
+    card = drawn(under(terms))
+    approve = buttons(card)[ActionId.APPROVE]
+    assert ("confirm" in approve, approve["text"]["text"]) == (False, "Approve…")
+    assert options(card)[0] == "Ask a question…"
+
+
+def test_a_card_says_on_whose_behalf_it_was_decided() -> None:
+    votes = [replace(a_vote("UTOM"), on_behalf_of="UMIA"), a_vote("UADA")]
+    for by, words in (("UTOM", "by <@UTOM> for <@UMIA>"), ("UADA", "by <@UADA>, <@UTOM> for")):
+        approval = under(TERMS, *votes)
+        decision = Decision(status=Status.APPROVED, by=by, at_ms=5_000, digest=approval.digest)
+        card = drawn(replace(approval, status=Status.APPROVED, decision=decision))
+        assert words in card.text
+        assert words in said(card)
+
+
+def test_a_pending_card_says_on_whose_behalf_a_vote_is() -> None:
+    vote = replace(a_vote("UTOM"), on_behalf_of="UMIA")
+    approval = replace(under(TERMS), votes_json=write_votes([vote]))
+    assert "<@UTOM> approved for <@UMIA>" in said(drawn(approval))
