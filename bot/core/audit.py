@@ -161,10 +161,17 @@ async def note_request(store: AuditStore, approval: Approval) -> None:
 
 
 def request_entry(approval: Approval) -> AuditEntry:
-    """The entry that says what people are asked."""
+    """The entry that says what people are asked; or that nobody is, as nobody could decide it."""
+    act, key, reason = Act.REQUESTED, approval.approval_id, ""
+    if approval.kind is Kind.DOUBT:
+        act = Act.DOUBTED
+    elif approval.decision is not None and approval.status is Status.UNDECIDABLE:
+        # That is its end, too, and on record once.
+        act, key = Act.UNDECIDABLE, _end_key(approval, approval.decision)
+        reason = approval.decision.reason
     return entry_of(
-        Act.DOUBTED if approval.kind is Kind.DOUBT else Act.REQUESTED,
-        key=approval.approval_id,
+        act,
+        key=key,
         at_ms=approval.created_ms,
         about=approval,
         by=approval.requester_id,
@@ -183,6 +190,7 @@ def request_entry(approval: Approval) -> AuditEntry:
         backups=_parsed(approval.backups_json) or "",
         escalates_ms=approval.escalate_ms or "",
         expires_ms=approval.expires_ms,
+        reason=reason,
     )
 
 
@@ -214,7 +222,7 @@ def decision_entry(approval: Approval, decision: Decision) -> AuditEntry:
     After an edit it says once more whose that was: a crash may have kept `note_edit` from it.
     """
     is_edited = bool(approval.edited_by)
-    act, key = _act_of(approval, decision), f"{approval.approval_id}:{decision.at_ms}"
+    act, key = _act_of(approval, decision), _end_key(approval, decision)
     if act is Act.ALLOWED:  # by a rule, which the start would note once more
         arguments = json.loads(approval.arguments_json)
         key = call_key(approval.checkpoint_id, approval.address, arguments)
@@ -252,6 +260,10 @@ def call_key(checkpoint: str, address: str, arguments: Mapping[str, Any]) -> str
     """
     text = canonical_json(dict(arguments)).encode("ascii")
     return f"{checkpoint}:{address}:{hashlib.sha256(text).hexdigest()[:16]}"
+
+
+def _end_key(approval: Approval, decision: Decision) -> str:
+    return f"{approval.approval_id}:{decision.at_ms}"
 
 
 _ENDS = {
