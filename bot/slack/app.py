@@ -262,7 +262,7 @@ def build(
     house = policy and PolicyHouse(
         storage=storage,
         clock=clock,
-        members=GroupMembers(directory),
+        members=GroupMembers(directory, clock),
         in_force=policy,
         grants=GrantUses(grants, tasks.spawn),
     )

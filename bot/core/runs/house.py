@@ -18,6 +18,7 @@ from bot.core.audit import Act, call_key, note
 from bot.core.decisions.grants import agent_at
 from bot.core.runs.granted import GrantUses, NewCall
 from bot.errors import DirectoryError
+from bot.people.census import MOST_MEMBERS
 from bot.people.passes import ThreadPass
 from bot.people.requesters import Requesters
 from bot.policy.judging.asking import AskingError, defaults_of
@@ -25,7 +26,8 @@ from bot.policy.judging.coded import gate_of, strangers, with_code
 from bot.policy.judging.evaluate import Rulebook
 from bot.policy.judging.merge import Permit, Refusal, Verdict
 from bot.policy.judging.world import Members, PolicyQuestion, ToolFacts
-from bot.policy.terms import Group, Terms
+from bot.policy.rotation import on_duty
+from bot.policy.terms import Group, Terms, TermsError
 from bot.ports import Clock, Directory
 from bot.redaction.call import Names
 from storage.base import Storage
@@ -56,22 +58,32 @@ class GroupMembers:
 
     Args:
         directory: Slack's people.
+        clock: The time now: of a rotation, whoever is on duty counts.
     """
 
     directory: Directory
+    clock: Clock
 
     async def __call__(self, group: Group) -> frozenset[str] | None:
-        """The user ids of all its members; None when that is not known, or depends on the time."""
-        if group.rotation is not None or group.here:
+        """The user ids of all its members; None when that is not known.
+
+        Of a channel with more members than decide anywhere nobody says who is in the group, and of
+        the channel of a thread not either: what depends on that is undecided.
+        """
+        if group.here:
             return None
         try:
-            found = await asyncio.gather(
-                *map(self.directory.group_members, group.usergroups),
-                *map(self.directory.channel_members, group.channels),
+            on_duty_now = on_duty(group.rotation, self.clock()) if group.rotation else None
+            found, rooms = await asyncio.gather(
+                asyncio.gather(*map(self.directory.group_members, group.usergroups)),
+                asyncio.gather(*map(self.directory.channel_members, group.channels)),
             )
-        except DirectoryError:
+        except (DirectoryError, TermsError):
             return None
-        return frozenset(group.users).union(*found)
+        if any(len(room) > MOST_MEMBERS for room in rooms):
+            return None
+        duty = [on_duty_now] if on_duty_now else []
+        return frozenset((*group.users, *duty)).union(*found, *rooms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -154,7 +154,7 @@ class Office:
             and PolicyHouse(
                 storage=self.storage,
                 clock=self.clock,
-                members=GroupMembers(self.directory),
+                members=GroupMembers(self.directory, self.clock),
                 in_force=self.policy,
                 grants=GrantUses(self.grants, self.queue.spawn),
             ),

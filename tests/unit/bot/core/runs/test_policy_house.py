@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from agents.policy.base import Allow, Ask, Deny, PolicyCall, Ruling
 from bot.core.runs.house import GroupMembers, PolicyHouse
-from bot.policy.terms import Group, Terms
+from bot.policy.terms import Group, Rotation, Terms
 from storage.records import AuditEntry, Thread
 from storage.sqlite import SqliteStorage
 from tests.support.fakes import FakeClock, FakeDirectory
@@ -39,7 +40,7 @@ def a_house(
     return PolicyHouse(
         storage=storage,
         clock=FakeClock(),
-        members=GroupMembers(directory or FakeDirectory()),
+        members=GroupMembers(directory or FakeDirectory(), FakeClock()),
         in_force=force,
     )
 
@@ -197,7 +198,7 @@ async def test_a_group_is_the_union_of_what_slack_says() -> None:
     directory = FakeDirectory()
     directory.groups["S1"] = frozenset({"U2"})
     directory.channels["C1"] = frozenset({"U3"})
-    members = GroupMembers(directory)
+    members = GroupMembers(directory, FakeClock())
     group = Group(users=("U1",), usergroups=("S1",), channels=("C1",))
     assert await members(group) == frozenset({"U1", "U2", "U3"})
     assert await members(Group(here=True)) is None
@@ -208,6 +209,32 @@ async def test_a_group_is_the_union_of_what_slack_says() -> None:
 
 async def entries(storage: SqliteStorage) -> list[AuditEntry]:
     return list(await storage.audit.of_thread(THREAD, limit=100))
+
+
+async def test_of_a_rotation_whoever_is_on_duty_is_in_the_group() -> None:
+    clock = FakeClock()
+    start = datetime.fromtimestamp(clock() / 1000, UTC).replace(tzinfo=None)
+    duty = Rotation(start=start, every="1d", people=("U1", "U2"), timezone="UTC")
+    members = GroupMembers(FakeDirectory(), clock)
+    group = Group(users=("U3",), rotation=duty)
+    clock.forward(hours=23)
+    assert await members(group) == frozenset({"U1", "U3"})
+    clock.forward(hours=2)
+    assert await members(group) == frozenset({"U2", "U3"})
+    clock.forward(hours=-26)
+    assert await members(group) == frozenset({"U3"})
+    nowhere = duty.model_copy(update={"timezone": "Mars/Olympus"})
+    assert await members(Group(rotation=nowhere)) is None
+
+
+@pytest.mark.parametrize(("size", "is_known"), [(500, True), (501, False)])
+async def test_nobody_knows_who_is_in_a_group_of_a_large_channel(
+    size: int, *, is_known: bool
+) -> None:
+    directory = FakeDirectory()
+    directory.channels["C1"] = frozenset(f"U{number}" for number in range(size))
+    members = GroupMembers(directory, FakeClock())
+    assert (await members(Group(channels=("C1",))) is not None) is is_known
 
 
 async def test_what_a_rule_settles_is_on_record_once(storage: SqliteStorage) -> None:
