@@ -141,6 +141,9 @@ async def test_edit_within_the_rule_or_into_what_is_allowed_runs(opened: Open, a
         await edit(stage, "Ada", await asked(stage), amount)
         await stage.said("All done")
         assert [int(amount)] == RAN
+        noted = [action for action, _ in await acts(stage)]
+        is_allowed = amount == "1"  # nobody had to approve it: the rule is on record, once
+        assert (noted.count("allowed"), noted.count("decided")) == (is_allowed, not is_allowed)
 
 
 async def test_editors_can_be_excluded(opened: Open) -> None:

@@ -53,7 +53,7 @@ def state_of(approval: Approval) -> LadderState:
     since_ms, known = since_of(approval), _state(approval.ladder_json)
     if known is None:
         return LadderState(since_ms=since_ms, digest=approval.digest, stage=approval.stage)
-    if known.since_ms == since_ms:
+    if known.since_ms == since_ms and known.digest == approval.digest:
         return known
     is_back = known.digest == approval.digest and approval.stage < known.stage
     return LadderState(

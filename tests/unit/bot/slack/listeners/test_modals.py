@@ -19,7 +19,7 @@ from tests.unit.bot.counter_stage import (
     is_untouched,
     typed,
 )
-from tests.unit.bot.office import ADA, BEN
+from tests.unit.bot.office import ADA, BEN, THREAD_ID
 
 
 async def test_a_rejection_with_its_reason(counter: Counter) -> None:
@@ -92,6 +92,18 @@ async def test_an_edit_without_its_fields(counter: Counter) -> None:
     assert answer.status == 200
     assert "response_action" in answer.body
     await is_untouched(counter)
+
+
+async def test_values_that_the_tool_does_not_take_are_on_record(counter: Counter) -> None:
+    values = {**typed("argument_0", "Ben"), **typed("argument_1", "many")}
+    form = a_submission(await counter.office.the_approval(), ActionId.EDIT_MODAL, values)
+    answer = await counter.send(form)
+    assert list(json.loads(answer.body)["errors"]) == ["argument_1", "argument_2"]
+    await is_untouched(counter)
+    entries = await counter.office.storage.audit.of_thread(THREAD_ID, limit=10)
+    (refused,) = [one for one in entries if one.action == "edit_refused"]
+    assert refused.detail["code"] == "invalid_arguments"
+    assert "many" not in str(refused.detail)
 
 
 async def test_a_question_is_not_answered_by_nothing(storage: SqliteStorage) -> None:
