@@ -39,7 +39,7 @@ from bot.policy.rotation import on_duty
 from bot.policy.terms import Terms, TermsError
 from bot.ports import Clock, SideMessage
 from storage.base import ApprovalStore, AuditStore
-from storage.records import UNKNOWN_TS, Approval, Status
+from storage.records import UNKNOWN_TS, Approval, Kind, Status
 
 logger = logging.getLogger(__name__)
 
@@ -93,7 +93,7 @@ class Ladder:
         """Complete a new approval before it is put on record: where its cards go, and for whom."""
         if approval.status is not Status.PENDING or not approval.terms_json:
             return approval
-        terms = terms_of(approval)
+        terms = _ladder_terms(approval)
         course = begin(terms, approval.created_ms, deadline_ms=approval.expires_ms)
         place = _place(approval, terms)
         approval = replace(approval, place=place)
@@ -121,7 +121,7 @@ class Ladder:
         What is sent by it is still to be sent.
         """
         try:
-            terms = terms_of(approval)
+            terms = _ladder_terms(approval)
             found = due(terms, course_of(approval, terms), now_ms)
         except TermsError as error:
             logger.warning("no ladder: %s", error, extra={"action": "ladder_failed"})
@@ -146,7 +146,7 @@ class Ladder:
     def next_ms(self, approval: Approval) -> int:
         """When the ladder of a waiting approval goes on; its deadline at the latest."""
         try:
-            terms = terms_of(approval)
+            terms = _ladder_terms(approval)
             return next_moment(terms, course_of(approval, terms), self.clock())
         except TermsError:
             return approval.expires_ms
@@ -353,3 +353,13 @@ def _key(found: Due, now_ms: int) -> str:
 
 def _texts(names: tuple[str, ...]) -> str:
     return json.dumps([*dict.fromkeys(names)], separators=(",", ":"))
+
+
+def _ladder_terms(approval: Approval) -> Terms:
+    """The terms of an approval; people are told once that a call is in doubt (3.12).
+
+    Raises:
+        TermsError: They cannot be read.
+    """
+    terms = terms_of(approval)
+    return terms.model_copy(update={"remind_s": 0}) if approval.kind is Kind.DOUBT else terms
