@@ -659,6 +659,10 @@ class DelegationStore(Protocol):
         """End it early; False when that was done before, or there is none."""
         ...
 
+    async def end_all(self, *, now_ms: int) -> int:
+        """End all that nobody has ended, absences too; return how many."""
+        ...
+
     async def erase(self, *, before_ms: int, limit: int) -> int:
         """Delete some that were over before `before_ms`; return how many."""
         ...

@@ -109,6 +109,7 @@ async def prune(forgetting: Forgetting, older: timedelta, *, do_it: bool, say: S
             say(f"{name}: last active {_day(active_ms)}: {_listed(forecast.counts)}")
     if do_it:
         await forgetting.erase_whispers(before_ms)
+        await forgetting.erase_delegations(before_ms)
         say(f"{_number(done, 'thread')} deleted, {kept} kept.")
     else:
         say(f"{_number(done, 'thread')} would be deleted, {kept} kept. Nothing was deleted.")

@@ -32,12 +32,25 @@ class MongoDelegationStore:
         where = {"_id": delegation_id, "ended_ms": None}
         return await self._collection.update(where, {"$set": {"ended_ms": now_ms}})
 
+    async def end_all(self, *, now_ms: int) -> int:
+        return await _end_all(self._collection, now_ms)
+
     async def erase(self, *, before_ms: int, limit: int) -> int:
         keys = await self._collection.keys({"until_ms": {"$lt": before_ms}}, limit)
         return await self._collection.remove(keys)
 
 
 _PAGE = 100
+
+
+async def _end_all(collection: Collection, now_ms: int) -> int:
+    """End all rights of a collection that nobody has ended, page by page."""
+    ended = 0
+    while keys := await collection.patient.keys({"ended_ms": None}, _PAGE):
+        wheres: list[Filter] = [{"_id": key} for key in keys]
+        await collection.update_each(wheres, {"$set": {"ended_ms": now_ms}})
+        ended += len(keys)
+    return ended
 
 
 class MongoGrantStore:
@@ -83,12 +96,7 @@ class MongoGrantStore:
         return None if changed is None else to_record(GRANTS, changed)
 
     async def end_all(self, *, now_ms: int) -> int:
-        ended = 0
-        while keys := await self._collection.patient.keys({"ended_ms": None}, _PAGE):
-            wheres: list[Filter] = [{"_id": key} for key in keys]
-            await self._collection.update_each(wheres, {"$set": {"ended_ms": now_ms}})
-            ended += len(keys)
-        return ended
+        return await _end_all(self._collection, now_ms)
 
     async def mark_card(self, grant_id: str, *, card_ts: str) -> None:
         await self._collection.update({"_id": grant_id}, {"$set": {"card_ts": card_ts}})

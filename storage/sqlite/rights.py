@@ -22,6 +22,8 @@ _DELEGATION_END = """
 UPDATE delegations SET ended_ms = :now WHERE delegation_id = :id AND ended_ms IS NULL RETURNING 1
 """
 
+_DELEGATION_END_ALL = "UPDATE delegations SET ended_ms = :now WHERE ended_ms IS NULL RETURNING 1"
+
 _DELEGATION_ERASE = """
 DELETE FROM delegations WHERE delegation_id IN (
     SELECT delegation_id FROM delegations WHERE until_ms < :before LIMIT :limit)
@@ -44,6 +46,9 @@ class SqliteDelegationStore:
 
     async def end(self, delegation_id: str, *, now_ms: int) -> bool:
         return await self._database.change(_DELEGATION_END, {"id": delegation_id, "now": now_ms})
+
+    async def end_all(self, *, now_ms: int) -> int:
+        return len(await self._database.fetch(_DELEGATION_END_ALL, {"now": now_ms}))
 
     async def erase(self, *, before_ms: int, limit: int) -> int:
         values = {"before": before_ms, "limit": limit}

@@ -162,6 +162,16 @@ class Forgetting:
             total += erased
         return total
 
+    async def erase_delegations(self, before_ms: int) -> int:
+        """Delete rights that were handed on, and absences, that were over before; return how many.
+
+        The audit keeps that they were.
+        """
+        total = 0
+        while erased := await self.storage.delegations.erase(before_ms=before_ms, limit=PIECE):
+            total += erased
+        return total
+
     async def _is_there(self, thread_id: str) -> bool:
         try:
             await self.storage.threads.get(thread_id)
@@ -259,6 +269,7 @@ class Retention:
             )
         if len(found) < self.most:
             await self.forgetting.erase_whispers(before_ms)
+            await self.forgetting.erase_delegations(before_ms)
             self._after, self._next_ms = (-1, ""), now + milliseconds(self.pause)
 
 

@@ -53,6 +53,7 @@ class Restoring:
         await self.storage.restoring.begin_era(now_ms=now_ms)
         # How often they were used since is not known; and who was to end one may have done so.
         await self.storage.grants.end_all(now_ms=now_ms)
+        await self.storage.delegations.end_all(now_ms=now_ms)
         async for thread in self._unfinished():
             await note(
                 self.storage.audit,

@@ -40,6 +40,15 @@ async def test_delegations_come_in_the_order_in_which_they_were_made(storage: St
     assert [one.delegation_id for one in found] == ["a", "c", "b"]
 
 
+async def test_all_delegations_can_be_ended(storage: Storage) -> None:
+    for number in range(3):
+        await storage.delegations.add(a_delegation(f"d{number}"))
+    await storage.delegations.end("d1", now_ms=2_000)
+    assert await storage.delegations.end_all(now_ms=3_000) == 2
+    assert await storage.delegations.end_all(now_ms=3_000) == 0
+    assert await storage.delegations.current("T1", now_ms=3_000) == []
+
+
 async def test_delegations_that_are_long_over_are_erased(storage: Storage) -> None:
     for number in range(3):
         await storage.delegations.add(a_delegation(f"d{number}", until_ms=1_000 + number))

@@ -16,7 +16,7 @@ from bot.core.work import FORGETTING_LEASE
 from storage.errors import RecordNotFoundError, StoreUnavailableError
 from storage.retention import KEPT
 from storage.sqlite import SqliteStorage
-from tests.contract.builders import a_whisper
+from tests.contract.builders import a_delegation, a_whisper
 from tests.unit.bot.office import ADA, ROOT, THREAD_ID, KilledError, Office, an_incoming
 
 ASK = "<@UBOT> pay Mia the secret sum"
@@ -342,11 +342,13 @@ async def test_i14_what_cannot_be_read_keeps_nothing_else(storage: SqliteStorage
     assert forecast.refusal.startswith("its record cannot be read")
 
 
-async def test_old_private_answers_go_with_the_rest(storage: SqliteStorage) -> None:
+async def test_old_private_answers_and_delegations_go_with_the_rest(storage: SqliteStorage) -> None:
     office = Office(storage, [])
     await storage.whispers.add(a_whisper("old", due_ms=None, created_ms=1, thread_ts=""))
+    await storage.delegations.add(a_delegation(created_ms=1, until_ms=2))
     await retention_of(office).step()
     assert await storage.whispers.add(a_whisper("old"))
+    assert await storage.delegations.add(a_delegation())
 
 
 async def test_a_database_that_is_away_is_asked_again_later(storage: SqliteStorage) -> None:
