@@ -166,7 +166,8 @@ class Asking:
 def under_policy(approval: Approval, info: object, policy: PolicyNow) -> Approval:
     """Note the policy in force on a new approval; what no rule speaks of gets its defaults.
 
-    Calls have terms of their own, or people whom code has named; a question asks everybody.
+    Calls have terms of their own, or people whom code has named, unless people only choose or fill
+    in what they do; a question asks everybody.
 
     Args:
         approval: As its interrupt says.
@@ -174,9 +175,10 @@ def under_policy(approval: Approval, info: object, policy: PolicyNow) -> Approva
         policy: The one in force.
     """
     approval = replace(approval, policy_file=policy.file_hash)
-    if isinstance(info, CallInfo | DoubtInfo) or approval.kind is Kind.QUESTION:
+    is_named = isinstance(info, CallInfo) and bool(info.terms or info.approvers)
+    if is_named or isinstance(info, DoubtInfo) or approval.kind is Kind.QUESTION:
         return approval
-    terms = policy.defaults()
+    terms = policy.defaults(approval.channel_id)
     return under_terms(approval, terms, now_ms=approval.created_ms) if terms else approval
 
 

@@ -26,8 +26,8 @@ class PolicyNow(Protocol):
         """The definitions of its groups; None where there is no policy: what was frozen holds."""
         ...
 
-    def defaults(self) -> str:
-        """The terms of what no rule speaks of, such as a step of a graph, as text.
+    def defaults(self, channel_id: str) -> str:
+        """The terms of what no rule speaks of, such as a step of a graph, in a channel, as text.
 
         Empty where there is no policy, or its defaults name nobody.
         """
@@ -52,7 +52,7 @@ class NoPolicy:
         """There are none."""
         return
 
-    def defaults(self) -> str:
+    def defaults(self, channel_id: str) -> str:  # noqa: ARG002 - a port
         """There are none."""
         return ""
 

@@ -20,7 +20,7 @@ Open = Callable[[str], AbstractAsyncContextManager[tuple[Stage, str]]]
 APPROVE, REJECT, EDIT = "countersign:approve", "countersign:reject", "countersign:edit"
 ANSWER, CHOOSE, ACCEPT = "countersign:answer", "countersign:choose", "countersign:accept"
 RESPOND, IGNORE = "countersign:respond", "countersign:ignore"
-WITHDRAW = "countersign:withdraw"
+WITHDRAW, MORE = "countersign:withdraw", "countersign:more"
 PICK_1, PICK_2 = "countersign:pick_1", "countersign:pick_2"
 
 
@@ -197,7 +197,7 @@ async def test_missing_arguments_of_an_approved_call_are_for_approvers(opened: O
 async def test_human_accepts(opened: Open) -> None:
     async with opened("human_all") as (stage, _):
         card = await stage.card(word=APPROVE)
-        assert buttons(card) == [APPROVE, EDIT, RESPOND, IGNORE, WITHDRAW]
+        assert buttons(card) == [APPROVE, EDIT, RESPOND, IGNORE, WITHDRAW, MORE]
         await stage.click("Ada", card, APPROVE)
         await stage.said("Done")
         assert RAN == [("deploy", "staging")]
@@ -232,7 +232,7 @@ async def test_human_ignores(opened: Open) -> None:
 async def test_human_answers_that_are_not_allowed_are_refused(opened: Open) -> None:
     async with opened("human_strict") as (stage, _):
         card = await stage.card(word=RESPOND)
-        assert buttons(card) == [RESPOND, WITHDRAW]
+        assert buttons(card) == [RESPOND, WITHDRAW, MORE]
         user, sandbox = stage.user("Ada"), stage.sandbox
         payload = sandbox.payload_of_click(user, stage.channel, card["ts"], RESPOND)
         for action_id in (APPROVE, IGNORE, PICK_1, CHOOSE, ACCEPT, ANSWER):
@@ -240,13 +240,13 @@ async def test_human_answers_that_are_not_allowed_are_refused(opened: Open) -> N
             await sandbox.send_interaction(payload)
         await stage.whispered("Ada", "not one that I made")
         assert RAN == []
-        assert buttons(await stage.card(word=RESPOND)) == [RESPOND, WITHDRAW]
+        assert buttons(await stage.card(word=RESPOND)) == [RESPOND, WITHDRAW, MORE]
 
 
 async def test_stage_goes_on(opened: Open) -> None:
     async with opened("staged") as (stage, _):
         card = await stage.card(word="Continue")
-        assert buttons(card) == [APPROVE, REJECT, WITHDRAW]
+        assert buttons(card) == [APPROVE, REJECT, WITHDRAW, MORE]
         await stage.click("Ada", card, APPROVE)
         await stage.said("Done")
         assert RAN == [("deploy", "staging")]
@@ -338,7 +338,7 @@ async def test_graph_asks_for_a_verdict(opened: Open) -> None:
 async def test_graph_goes_on_from_a_breakpoint(opened: Open) -> None:
     async with opened("graph_break") as (stage, _):
         card = await stage.card(word="The graph stopped before “pay”")
-        assert buttons(card) == [APPROVE, REJECT, EDIT, WITHDRAW]
+        assert buttons(card) == [APPROVE, REJECT, EDIT, WITHDRAW, MORE]
         await stage.click("Ada", card, APPROVE)
         await stage.said("Paid 5 in Rome")
         assert RAN == [("pay", 5, "Rome", ["a", "b"])]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -11,10 +11,11 @@ from agents import AgentError
 from agents.gates.rulings import Judgement
 from bot.core.runs.house import InForce
 from bot.people.in_force import NoPolicy, PolicyNow
-from bot.policy.judging.asking import AskingError, defaults_of, group_of
+from bot.policy.judging.asking import AskingError, defaults_of, group_of, terms_of
 from bot.policy.judging.evaluate import DEFAULT
 from bot.policy.judging.world import ToolFacts
-from bot.policy.terms import Group
+from bot.policy.model import PolicyFile
+from bot.policy.terms import Group, Terms
 from storage.records import Approval
 
 JudgeAnew: TypeAlias = Callable[[Approval, dict[str, Any]], Awaitable[Judgement | None]]
@@ -48,13 +49,14 @@ class PolicyOfCards:
         file = self.in_force().rulebook.file
         return {name: group_of(entry, file) for name, entry in file.groups.items()}
 
-    def defaults(self) -> str:
+    def defaults(self, channel_id: str) -> str:
         """See `PolicyNow`; where a form lets people edit, they may."""
-        policy = self.in_force()
-        if policy.is_settings:
-            return ""  # they speak through `Rules`
+        policy, thing = self.in_force(), ToolFacts(name="", gate="review")
+        file = policy.rulebook.file
         try:
-            terms = defaults_of(policy.rulebook.file, ToolFacts(name="", gate="review"))
+            if policy.is_settings:  # their one rule says who decides, and where
+                return next((one.to_text() for one in _asked(file, thing, channel_id)), "")
+            terms = defaults_of(file, thing)
         except AskingError:
             return ""
         return terms.model_copy(update={"rules": (DEFAULT,)}).to_text() if terms.stages else ""
@@ -71,6 +73,14 @@ class PolicyOfCards:
         except (AgentError, ValueError):
             return ""
         return judgement.denied if judgement is not None else ""
+
+
+def _asked(file: PolicyFile, thing: ToolFacts, channel_id: str) -> Iterator[Terms]:
+    """The terms of the rules that ask in a channel, in order."""
+    for rule in file.rules:
+        places, ask = rule.when.channel, rule.then.ask
+        if ask is not None and (not places or channel_id in places):
+            yield terms_of(file, ask, rule.name, thing)
 
 
 def policy_of_cards(in_force: Callable[[], InForce] | None, judge: JudgeAnew) -> PolicyNow:

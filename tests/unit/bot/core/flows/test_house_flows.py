@@ -13,10 +13,11 @@ from agents.graph import END, START, GraphAgent, StateGraph, node_interrupt
 from agents.models import ScriptedModel, Turn, call, say
 from bot.core.asking import under_policy
 from bot.people.terms_of import terms_of
+from bot.policy.terms import Group, Terms
 from storage.records import Kind, Status
 from storage.sqlite import SqliteStorage
 from tests.contract.builders import an_approval
-from tests.support.force import forced
+from tests.support.force import forced, of_settings
 from tests.unit.bot.info_samples import call_fields
 from tests.unit.bot.office import RULES, THREAD_ID, KilledError, Office
 
@@ -129,6 +130,31 @@ async def test_a_step_of_a_graph_that_nobody_may_approve_asks_nobody(
     assert await office.open_approvals() == []
 
 
+async def test_the_settings_say_who_approves_a_step_of_a_graph(storage: SqliteStorage) -> None:
+    force = of_settings(APPROVERS="UADA,UBEN", EXPIRE_AFTER="2h", SELF_APPROVAL="yes")
+    office = Office(storage, [], make_agent=a_step, policy=force, rules=NOBODY)
+    await office.hear("<@UBOT> go")
+    terms = terms_of(await office.the_approval())
+    assert terms.groups == {"approvers": Group(users=("UADA", "UBEN"))}
+    assert (terms.exclude, terms.expires_s) == ((), 7200)
+
+
+async def test_the_settings_name_people_for_steps_in_their_channels_only(
+    storage: SqliteStorage,
+) -> None:
+    force = of_settings(APPROVERS="channel", CHANNELS="C0OPS,C0PAY")
+    cards = Office(storage, [], policy=force).cards
+    assert Terms.from_text(cards.defaults("C0PAY")).groups == {"approvers": Group(here=True)}
+    assert cards.defaults("C0ANY") == ""
+
+
+async def test_the_defaults_say_who_chooses_what_a_call_does(storage: SqliteStorage) -> None:
+    force = forced(groups=GROUPS, defaults={"approve": [{"from": ["sre"]}]})
+    policy = Office(storage, [], policy=force).cards
+    chosen = under_policy(an_approval(terms_json=""), CallInfo(**call_fields()), policy)
+    assert list(terms_of(chosen).requirements) == ["sre"]
+
+
 async def test_people_whom_code_names_are_not_replaced_by_the_defaults(
     storage: SqliteStorage,
 ) -> None:
@@ -136,5 +162,5 @@ async def test_people_whom_code_names_are_not_replaced_by_the_defaults(
     policy = Office(storage, [], policy=force).cards
     approval = an_approval(approvers_json='["UMIA"]', terms_json="")
     doubt = DoubtInfo(tool_name="look", arguments={}, title="Look", call_id="c1")
-    for info in (CallInfo(**call_fields()), doubt):
+    for info in (CallInfo(**call_fields(approvers=("UMIA",))), doubt):
         assert under_policy(approval, info, policy).approvers_json == '["UMIA"]'
