@@ -82,7 +82,7 @@ async def ask(page: Page, stage: Stage, text: str) -> str:
 async def test_approve(page: Page, stage: Stage) -> None:
     thread = await ask(page, stage, "deploy payments 1.4.2 to production")
     await act_as(page, stage, "Ada", thread=thread)
-    await page.locator('[data-action-id="countersign:approve"]').click()
+    await page.locator('[data-testid="thread-pane"] [data-action-id="countersign:approve"]').click()
     pane = page.get_by_test_id("thread-pane")
     await expect(pane).to_contain_text("payments 1.4.2 is live in production")
     await expect(pane).to_contain_text("Approved by @Ada Lind")
@@ -92,7 +92,7 @@ async def test_approve(page: Page, stage: Stage) -> None:
 async def test_reject_with_a_reason(page: Page, stage: Stage) -> None:
     thread = await ask(page, stage, "deploy payments 1.4.2 to production")
     await act_as(page, stage, "Ada", thread=thread)
-    await page.locator('[data-action-id="countersign:reject"]').click()
+    await page.locator('[data-testid="thread-pane"] [data-action-id="countersign:reject"]').click()
     await page.get_by_test_id("modal").locator("textarea").fill("Freeze until Monday")
     await page.get_by_test_id("modal-submit").click()
     pane = page.get_by_test_id("thread-pane")
@@ -104,7 +104,7 @@ async def test_reject_with_a_reason(page: Page, stage: Stage) -> None:
 async def test_edit_with_a_wrong_value_first(page: Page, stage: Stage) -> None:
     thread = await ask(page, stage, "deploy payments 1.4.2 to production")
     await act_as(page, stage, "Ada", thread=thread)
-    await page.locator('[data-action-id="countersign:edit"]').click()
+    await page.locator('[data-testid="thread-pane"] [data-action-id="countersign:edit"]').click()
     modal = page.get_by_test_id("modal")
     await modal.get_by_label("version").fill("1.4.3")
     await modal.get_by_label("replicas").fill("many")
@@ -129,8 +129,10 @@ async def test_a_reply_answers_then_a_card(page: Page, stage: Stage) -> None:
     await reply.press("Enter")
     pane = page.get_by_test_id("thread-pane")
     await expect(pane).to_contain_text("Deploy payments 1.4.2 to production")
-    await expect(page.locator('[data-action-id="countersign:answer"]')).to_have_count(0)
-    await page.locator('[data-action-id="countersign:approve"]').click()
+    await expect(
+        page.locator('[data-testid="thread-pane"] [data-action-id="countersign:answer"]')
+    ).to_have_count(0)
+    await page.locator('[data-testid="thread-pane"] [data-action-id="countersign:approve"]').click()
     await expect(page.get_by_test_id("ephemeral")).to_contain_text("approve your own request")
 
 
@@ -173,7 +175,7 @@ async def test_two_cards_second_decided_first(page: Page, stage: Stage) -> None:
     thread = await ask(page, stage, "deploy payments 1.4.2 and search 2.0.1 to production")
     await stage.card(number=2)
     await act_as(page, stage, "Ben", thread=thread)
-    approve = page.locator('[data-action-id="countersign:approve"]')
+    approve = page.locator('[data-testid="thread-pane"] [data-action-id="countersign:approve"]')
     await expect(approve).to_have_count(2)
     await approve.nth(1).click()
     await expect(approve).to_have_count(1)

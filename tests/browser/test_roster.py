@@ -9,7 +9,7 @@ from tests.support.stage import Stage
 
 __all__ = ["browser", "page", "pytestmark", "stage"]
 
-APPROVE = '[data-action-id="countersign:approve"]'
+APPROVE = '[data-testid="thread-pane"] [data-action-id="countersign:approve"]'
 
 
 async def test_whoever_joins_a_group_may_decide(page: Page, stage: Stage) -> None:

@@ -61,7 +61,7 @@ async def test_a_decision_with_duplicate_events_and_lost_answers(page: Page, sta
     await page.get_by_test_id("trouble-close").click()
     thread = await ask(page, stage, "deploy payments 1.4.2 to production")
     await act_as(page, stage, "Ada", thread=thread)
-    await page.locator('[data-action-id="countersign:approve"]').click()
+    await page.locator('[data-testid="thread-pane"] [data-action-id="countersign:approve"]').click()
     pane = page.get_by_test_id("thread-pane")
     await expect(pane).to_contain_text("payments 1.4.2 is live in production")
     assert len(stage.cards()) == 1
