@@ -60,7 +60,9 @@ ESCALATION_EVENT = "countersign_escalation"
 REMINDER_EVENT = "countersign_reminder"
 QUESTION_EVENT = "countersign_question"
 CARD_EVENTS = {Kind.DOUBT: "countersign_doubt"}
-"""Event types of cards that are no request of their own: of a call that may have run."""
+"""Event types of cards that are no request of their own, but look into a call in doubt."""
+UNDECIDABLE_EVENT = "countersign_undecidable"
+"""Of a message that says what is missing: nobody is asked."""
 LINE_EVENT = "countersign_line"
 PREFIX = "countersign_"
 
@@ -110,7 +112,7 @@ class SlackNotifier:
         self._streaming = Streaming(is_native=streaming)
 
     async def post_card(self, approval: Approval, *, look_first: bool, newest: Newest) -> Approval:
-        event = LINE_EVENT if approval.place else CARD_EVENTS.get(approval.kind, CARD_EVENT)
+        event = _event_of(approval)
         if look_first and (ts := await self._find(approval, event, approval.approval_id)):
             drawn = await self.update_card(approval_at(approval, ts), newest=newest)
             if drawn is not None:
@@ -668,6 +670,13 @@ def suppress_gone() -> Iterator[None]:
 def approval_at(approval: Approval, ts: str) -> Approval:
     """The same approval with its card at another message."""
     return replace(approval, card_ts=ts)
+
+
+def _event_of(approval: Approval) -> str:
+    """The event type of the first message of an approval."""
+    if approval.status is Status.UNDECIDABLE:
+        return UNDECIDABLE_EVENT
+    return LINE_EVENT if approval.place else CARD_EVENTS.get(approval.kind, CARD_EVENT)
 
 
 def _metadata(event: str, record_id: str, **about: object) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from bot.people.named import (
     is_channel,
     is_person,
 )
-from bot.people.terms_of import steps_of, terms_of
+from bot.people.terms_of import steps_of
 from bot.policy.ladder import Due, Notice, begin, due, next_moment, tells_nobody
 from bot.policy.rotation import on_duty
 from bot.policy.terms import Terms, TermsError
@@ -310,7 +310,7 @@ def _remembered(approval: Approval, terms: Terms, found: Due, now_ms: int) -> tu
     known, state = mentioned_of(approval), state_of(approval)
     if not found.announces:
         return known
-    if state.digest == approval.digest and state.stage != approval.stage:
+    if state.digest == approval.digest:
         return ()
     asked = audience_of(terms, asked_groups(terms, approval.stage), now_ms)
     return tuple(one for one in known if one in asked)
