@@ -32,6 +32,8 @@ class Click:
     actor: Actor
     address: str
     """The address that takes answers without a token; empty when there is none."""
+    channel_id: str = ""
+    """Id of the channel of the card; it may be another than that of its thread."""
 
 
 def register(app: AsyncApp, desk: ListenerContext, means: Mapping[str, Press] = NO_MEANS) -> None:
@@ -71,7 +73,9 @@ def click_from(body: dict[str, Any], actor: Actor) -> Click:
         name, about = decode_option(value)
     else:
         about = decode(action.get("value"))
-    return Click(str(name), about, trigger_id, actor, address_of(body))
+    channel = body.get("channel")
+    channel_id = str(channel.get("id") or "") if isinstance(channel, dict) else ""
+    return Click(str(name), about, trigger_id, actor, address_of(body), channel_id)
 
 
 async def _press(desk: ListenerContext, click: Click) -> None:
@@ -86,7 +90,8 @@ async def _press(desk: ListenerContext, click: Click) -> None:
     result = question.press(click.action_id)
     if isinstance(result, DecisionDraft):
         decided = await desk.record(question.approval, result, click.actor)
-        thread_ts = decided.thread_ts
+        is_in_thread = click.channel_id in {"", decided.channel_id}
+        thread_ts = decided.thread_ts if is_in_thread else ""
         desk.spawn(desk.follow_up(decided, address=click.address, thread_ts=thread_ts))
         return
     if click.action_id == ActionId.EDIT:

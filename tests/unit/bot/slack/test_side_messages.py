@@ -1,0 +1,110 @@
+"""Cards beside the first, and nudges, in a stand-in for Slack: posted once, and found again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bot.core.attendance.course import write_beside
+from bot.errors import DeliveryError
+from bot.ports import SideMessage
+from storage.records import UNKNOWN_TS, Approval, Status
+from tests.unit.bot.slack.test_notifier import APPROVAL_ID, Scene, no, reading, scene, yes
+
+__all__ = ["scene"]
+
+REMINDER = SideMessage(key="reminder:5", kind="reminder", ts=UNKNOWN_TS)
+
+
+def card_for_ben(scene: Scene) -> SideMessage:
+    ben = scene.sandbox.user_id("Ben")
+    return SideMessage(key=f"card:{ben}", kind="card", user=ben, ts=UNKNOWN_TS)
+
+
+async def posted(scene: Scene, approval: Approval, *, look_first: bool = False) -> SideMessage:
+    copy, newest = card_for_ben(scene), reading(approval)
+    return await scene.notifier.post_copy(approval, copy, look_first=look_first, newest=newest)
+
+
+async def test_a_card_by_direct_message_has_its_buttons_and_is_redrawn(scene: Scene) -> None:
+    found = await posted(scene, scene.approval)
+    (message,) = scene.sandbox.messages(found.channel)
+    assert found.channel.startswith("D")
+    assert message["ts"] == found.ts
+    assert message["metadata"] == {
+        "event_type": "countersign_card",
+        "event_payload": {"id": APPROVAL_ID, "mentions": [found.user], "key": found.key},
+    }
+    assert "action_id" in str(message["blocks"])
+    decided = replace(scene.approval, status=Status.CANCELLED)
+    assert await scene.notifier.update_copy(found, newest=reading(decided))
+    assert "action_id" not in str(scene.sandbox.messages(found.channel)[0]["blocks"])
+
+
+async def test_a_card_whose_answer_was_lost_is_found_in_the_direct_message(scene: Scene) -> None:
+    scene.sandbox.fail("chat.postMessage", drop=True)
+    with pytest.raises(DeliveryError):
+        await posted(scene, scene.approval)
+    found = await posted(scene, scene.approval, look_first=True)
+    assert [one["ts"] for one in scene.sandbox.messages(found.channel)] == [found.ts]
+
+
+async def test_a_card_that_is_gone_says_so(scene: Scene) -> None:
+    found = await posted(scene, scene.approval)
+    gone = replace(found, ts="1.000001")
+    assert not await scene.notifier.update_copy(gone, newest=reading(scene.approval))
+    scene.sandbox.fail("chat.update", error="is_archived")
+    with pytest.raises(DeliveryError):
+        await scene.notifier.update_copy(found, newest=reading(scene.approval))
+
+
+async def test_a_nudge_stands_below_the_card_and_mentions_people_once(scene: Scene) -> None:
+    ada = scene.sandbox.user_id("Ada")
+    await scene.post_card()
+    message = replace(REMINDER, mentions=(ada,))
+    sent = await scene.notifier.nudge(scene.approval, message, look_first=True, go=yes)
+    assert sent is not None
+    shown = scene.sandbox.messages(scene.thread.channel_id)[-1]
+    assert (shown["thread_ts"], shown["ts"]) == (scene.thread.thread_ts, sent.ts)
+    assert str(shown["blocks"]).count(f"<@{ada}>") == 1
+    again = await scene.notifier.nudge(scene.approval, message, look_first=True, go=no)
+    assert again == sent
+    later = replace(message, key="reminder:6")
+    assert await scene.notifier.nudge(scene.approval, later, look_first=True, go=no) is None
+
+
+async def test_a_nudge_by_direct_message_links_to_the_card_there(scene: Scene) -> None:
+    copy = await posted(scene, scene.approval)
+    approval = replace(scene.approval, cards_json=write_beside([copy]))
+    message = replace(REMINDER, user=copy.user, mentions=(copy.user,))
+    sent = await scene.notifier.nudge(approval, message, look_first=False, go=yes)
+    assert sent is not None
+    assert sent.channel == copy.channel
+    shown = scene.sandbox.messages(copy.channel)[-1]
+    assert copy.channel in str(shown["blocks"])
+
+
+async def test_a_nudge_is_removed_or_says_that_it_is_over(scene: Scene) -> None:
+    sent = await scene.notifier.nudge(scene.approval, REMINDER, look_first=False, go=yes)
+    other = replace(REMINDER, key="escalation:5", kind="escalation")
+    assert sent is not None
+    assert await scene.notifier.nudge(scene.approval, other, look_first=False, go=yes)
+    over = replace(scene.approval, status=Status.CANCELLED)
+    await scene.notifier.close(over, other)  # found by its key
+    await scene.notifier.remove(over, sent)
+    await scene.notifier.remove(over, sent)
+    assert [text.startswith("No decision is needed") for text in scene.texts()] == [True]
+    await scene.notifier.remove(over, replace(REMINDER, key="never"))
+    await scene.notifier.close(over, replace(REMINDER, key="never"))
+    assert len(scene.texts()) == 1
+
+
+async def test_where_the_cards_are_elsewhere_the_thread_has_a_line(scene: Scene) -> None:
+    approval = replace(scene.approval, place="C0X", cards_json=write_beside([card_for_ben(scene)]))
+    await scene.post_card(approval)
+    line = scene.sandbox.messages(scene.thread.channel_id)[-1]
+    assert line["metadata"]["event_type"] == "countersign_line"
+    assert "Withdraw…" in str(line["blocks"])
+    assert "Approve" not in str(line["blocks"])
+    assert scene.sandbox.user_id("Ben") in str(line["blocks"])
