@@ -315,8 +315,8 @@ class Approval:
     messages of its ladder beside the cards, as `cards_json` notes those."""
     ladder_json: str = ""
     """The state of its ladder: a JSON object with `since_ms`, `told` (steps whose people were
-    told), `announced`, `duty_ms`, `noted` (steps that are in the audit), `digest` and `stage`;
-    empty before the first step."""
+    told), `announced`, `duty_ms`, `noted` (steps that are in the audit), `digest`, `stage` and
+    `deserted`; empty before the first step."""
     due_ms: int | None = None
     leased_by: str = ""
     leased_until_ms: int = 0

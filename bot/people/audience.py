@@ -21,11 +21,23 @@ from storage.records import Approval
 MOST_LOOKED_UP = 25
 """People whom one look asks about; with more, all are taken to be able to decide."""
 
-Away = Callable[[Approval], Awaitable[Mapping[str, Collection[str]]]]
+Away = Callable[[Approval], Awaitable[Mapping[str, tuple[str, ...]]]]
 """Finds who is not to be mentioned: by Slack user id, who is mentioned in their place."""
 
 
-async def nobody_away(_: Approval) -> Mapping[str, Collection[str]]:
+def once(away: Away) -> Away:
+    """Read who is away once, for one moment."""
+    known: dict[str, Mapping[str, tuple[str, ...]]] = {}
+
+    async def read(approval: Approval) -> Mapping[str, tuple[str, ...]]:
+        if approval.approval_id not in known:
+            known[approval.approval_id] = await away(approval)
+        return known[approval.approval_id]
+
+    return read
+
+
+async def nobody_away(_: Approval) -> Mapping[str, tuple[str, ...]]:
     """Everybody is there."""
     return {}
 
@@ -112,6 +124,14 @@ class Audience:
                 found[name] = None
         return tuple(found)
 
+    async def is_deserted(self, approval: Approval, terms: Terms) -> bool:
+        """Whether all who could decide now are away, without a delegate (6.3)."""
+        away = await self.away(approval)
+        if not away or not terms.escalate:
+            return False
+        waiting = await self.waiting(approval, terms, steps=0)
+        return bool(waiting.people) and all(away.get(one) == () for one in waiting.people)
+
     async def absent(self, channel_id: str, people: Collection[str]) -> frozenset[str]:
         """Those of some people who are not in a channel; nobody when that is not known."""
         if not people:
@@ -139,6 +159,6 @@ class Audience:
     def _is_any_left(
         members: frozenset[str] | None,
         wanted: frozenset[str],
-        away: Mapping[str, Collection[str]],
+        away: Mapping[str, tuple[str, ...]],
     ) -> bool:
         return members is None or any(one in wanted and one not in away for one in members)

@@ -28,6 +28,7 @@ class LadderState:
         noted: So many steps are in the audit.
         digest: Of what it was about.
         stage: The stage that it was in.
+        deserted: Whether all who could decide are away, without a delegate (6.3).
     """
 
     since_ms: int
@@ -37,6 +38,7 @@ class LadderState:
     noted: int = 0
     digest: str = ""
     stage: int = 0
+    deserted: bool = False
 
     def to_text(self) -> str:
         """Write it for the record."""
@@ -88,6 +90,7 @@ def course_of(approval: Approval, terms: Terms) -> Course:
         snoozes=read_snoozes(approval.snoozes_json),
         duties=rotations_of(terms, groups),
         duty_ms=state.duty_ms,
+        is_deserted=state.deserted,
     )
 
 

@@ -33,7 +33,7 @@ from bot.people.named import (
     is_channel,
     is_person,
 )
-from bot.people.terms_of import steps_of
+from bot.people.terms_of import steps_of, terms_of
 from bot.policy.ladder import Due, Notice, begin, due, next_moment, tells_nobody
 from bot.policy.rotation import on_duty
 from bot.policy.terms import Terms, TermsError
@@ -97,15 +97,20 @@ class Ladder:
         course = begin(terms, approval.created_ms, deadline_ms=approval.expires_ms)
         place = _place(approval, terms)
         approval = replace(approval, place=place)
-        plan = await self._first(approval, terms, is_told=course.is_announced)
+        is_told = course.is_announced
+        deserted = await self.audience.is_deserted(approval, terms)
+        steps = 1 if deserted and is_told else 0
+        plan = await self._first(approval, terms, is_told=is_told, steps=steps)
         messages = plan.messages
         if tells_nobody(terms, course):
             messages = (*messages, _beside(approval, "quiet", "quiet"))
         state = LadderState(
             since_ms=approval.created_ms,
-            announced=course.is_announced,
+            told=steps,
+            announced=is_told,
             duty_ms=approval.created_ms,
             digest=approval.digest,
+            deserted=deserted,
         )
         return replace(
             approval,
@@ -157,9 +162,11 @@ class Ladder:
             steps = range(noted, steps_of(approval))
             await note_steps(self.audit, approval, steps, at_ms=self.clock())
 
-    async def _first(self, approval: Approval, terms: Terms, *, is_told: bool) -> LadderPlan:
+    async def _first(
+        self, approval: Approval, terms: Terms, *, is_told: bool, steps: int
+    ) -> LadderPlan:
         """The cards of a new approval, and whom they are for."""
-        groups = asked_groups(terms, approval.stage)
+        groups = asked_groups(terms, approval.stage, steps)
         names = audience_of(terms, groups, approval.created_ms)
         if approval.place == DM:
             return await self._direct(approval, terms, names) if is_told else NOTHING
@@ -169,7 +176,7 @@ class Ladder:
         people: tuple[str, ...] = ()
         here: tuple[str, ...] = ()
         if is_told and terms.mention:
-            waiting = await self.audience.waiting(approval, terms, steps=0)
+            waiting = await self.audience.waiting(approval, terms, steps=steps)
             left = await self.audience.left(approval, names, waiting, silent=())
             people = _few(tuple(one for one in left if not is_channel(one)))
             absent = await self.audience.absent(place, [one for one in people if is_person(one)])

@@ -24,10 +24,12 @@ from bot.core.audit import note_decision, note_request, vote_entries
 from bot.core.work import ATTENDANCE, CARD_RETRY, LEASE, LOOK_PATIENCE, ClaimedWork
 from bot.errors import REFUSALS, DeliveryError
 from bot.observability.context import about
-from bot.people.audience import Audience
+from bot.people.audience import Audience, once
+from bot.people.handed import absent_of, delegations_of
 from bot.people.in_force import NoPolicy, PolicyNow
 from bot.people.one_look import OneLook
 from bot.people.outlook import Outlook
+from bot.people.terms_of import terms_of
 from bot.ports import Clock, Directory, Notifier
 from storage.base import Storage
 from storage.errors import RecordConflictError
@@ -119,8 +121,24 @@ class Attendance:
             directory: Where people are looked up for it; where they always are when None.
         """
         where = directory or self.directory
-        audience = Audience(directory=where, clock=self.clock, policy=self.policy)
+        audience = Audience(
+            directory=where,
+            clock=self.clock,
+            policy=self.policy,
+            away=once(self._away),
+        )
         return Ladder(self.storage.approvals, self.storage.audit, audience, self.clock)
+
+    async def _away(self, approval: Approval) -> dict[str, tuple[str, ...]]:
+        """Find out who is not to be mentioned, and who is in their place (6.3)."""
+        now = self.clock()
+        records = await self.storage.delegations.current(approval.team_id, now_ms=now)
+        counts = terms_of(approval).delegation
+        handed = delegations_of(records) if counts else ()
+        return {
+            owner: tuple(one.delegate for one in handed if one.owner == owner)
+            for owner in absent_of(records)
+        }
 
     def _steps(self, approval: Approval, directory: Directory) -> Nudges | TermsSteps:
         """The steps by the clock: those of the terms, or the ones from before there were any."""

@@ -14,7 +14,7 @@ from bot.core.story import story
 from bot.errors import DeliveryError
 from bot.people.meanwhile import CardClaim, write_snoozes
 from bot.ports import Person
-from storage.records import Approval, Status
+from storage.records import Approval, DelegationRecord, Status
 from storage.sqlite import SqliteStorage
 from tests.support.force import forced
 from tests.unit.bot.office import ADA, BEN, CHANNEL, ROSA, THREAD_ID, KilledError, Office
@@ -344,3 +344,42 @@ async def _ready(person: Person) -> Person:
 
 def _fields(approval: Approval) -> dict[str, Any]:
     return {name: getattr(approval, name) for name in approval.__slots__}
+
+
+async def test_who_is_away_is_not_mentioned_and_their_delegate_is(storage: SqliteStorage) -> None:
+    office = an_office(storage, {"approve": [{"from": ["security"]}]})
+    for name, delegate in (("d1", ""), ("d2", LIA)):
+        record = DelegationRecord(
+            delegation_id=name,
+            team_id="T1",
+            owner_id=MIA,
+            delegate_id=delegate,
+            group_name="",
+            created_ms=office.clock(),
+            until_ms=office.clock() + 10**8,
+        )
+        await storage.delegations.add(record)
+    await office.hear(ASK)
+    assert mentioned(await office.the_approval()) == [LIA, SAM]
+
+
+async def test_when_all_are_away_the_first_step_comes_at_once(storage: SqliteStorage) -> None:
+    ask = {"approve": [{"from": ["security"]}], "escalate": [{"after": "1h", "add": ["sre"]}]}
+    office = an_office(storage, ask)
+    for who in (MIA, SAM):
+        record = DelegationRecord(
+            delegation_id=who,
+            team_id="T1",
+            owner_id=who,
+            delegate_id="",
+            group_name="",
+            created_ms=office.clock(),
+            until_ms=office.clock() + 10**8,
+        )
+        await storage.delegations.add(record)
+    await office.hear(ASK)
+    await later(office, seconds=1)
+    approval = await office.the_approval()
+    assert (mentioned(approval), approval.steps) == (["S0SRE"], 1)
+    assert told(office) == []
+    assert (await acts(office)).count("escalated") == 1
