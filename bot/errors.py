@@ -194,6 +194,16 @@ class NotRecordedError(UserFacingError):
         )
 
 
+class RunEndedError(BotError):
+    """A request was not decided in time, and its rule ends the whole run then (`cancel_run`)."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Nobody decided a request in time, and its rule ends the whole run then. Ask again if "
+            "it is still needed."
+        )
+
+
 class NobodyError(BotError):
     """Nobody can decide something; str() may be shown, and says what to do. Never raised far.
 

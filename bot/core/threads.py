@@ -33,7 +33,7 @@ from bot.core.outbox import Outbox
 from bot.core.turns import Progress, Turns
 from bot.core.upkeep.comeback import Comeback
 from bot.core.work import LEASE, THREAD_RETRY, ClaimedWork, Hold
-from bot.errors import DeliveryError, DirectoryError
+from bot.errors import DeliveryError, DirectoryError, RunEndedError
 from bot.observability.context import about
 from bot.people.passes import LeftOver, ThreadPass
 from bot.ports import Clock
@@ -205,7 +205,7 @@ class Threads:
                 return await self._retry(thread, error)
             except (StoreUnavailableError, RecordFormatError, CheckpointVersionError):
                 raise  # it is due again: when the lease ends, or when somebody can read it
-            except (AgentError, RecordRefusedError) as error:
+            except (AgentError, RecordRefusedError, RunEndedError) as error:
                 await self._give_up(thread, error)
             except Exception as error:  # noqa: BLE001 (a fault of ours must not stop it for ever)
                 return await self._retry(thread, error)
@@ -338,6 +338,8 @@ def explain(error: Exception) -> str:
             "It has become too large to be kept, or has characters that cannot be kept. Please ask "
             "for less at once."
         )
+    if isinstance(error, RunEndedError):
+        return str(error)
     if not isinstance(error, AgentError):
         return "Something is wrong on my side; the log says what. Please tell whoever runs me."
     return f"What happened: {error}"

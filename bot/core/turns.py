@@ -34,10 +34,11 @@ from bot.core.runs.outcome import has_ended
 from bot.core.runs.voice import SILENT, a_post, post_id
 from bot.core.runs.witness import Witness
 from bot.core.settlement import Settlement
-from bot.errors import DirectoryError
+from bot.errors import DirectoryError, RunEndedError
 from bot.observability.telemetry import NO_TELEMETRY, Telemetry
 from bot.people.passes import ThreadPass
 from bot.people.requesters import Requesters
+from bot.people.terms_of import ends_run
 from bot.ports import Clock, Notifier, Spawn
 from bot.questions.base import asks_people, question_of
 from bot.questions.record import Rules, approval_id_of
@@ -225,6 +226,7 @@ class Turns:
             AgentError: The runtime cannot go on.
             DeliveryError: Slack did not take what had to be shown.
             DirectoryError: Which agent works in this channel could not be found out.
+            RunEndedError: A request has expired whose rule ends the run.
         """
         thread = work.thread
         if work.is_new_turn:  # should somebody have stored its run all the same, ours is refused
@@ -311,8 +313,7 @@ class Turns:
         """Resume with every decision that has not been passed on yet."""
         thread, runner = work.thread, await self.runners(work.thread)
         pending = run.pending()
-        asked = await self._asking.look(work, pending)
-        await self._call_off(thread, asked.gone)
+        asked = await self._looked_up(work, pending)
         decided = asked.decided
         # Where the run was stopped, nobody has to answer: it goes on.
         if not decided and len(asked.infos) == len(pending):
@@ -342,6 +343,20 @@ class Turns:
             await self._settlement.withdraw(decided, unused, error)
             return Progress.AGAIN
         return await self._after(work, segment, asked)
+
+    async def _looked_up(
+        self, work: ThreadPass, pending: Sequence[InterruptContext]
+    ) -> AskedApprovals:
+        """Return the approvals of what waits; settle those that nothing waits for any more.
+
+        Raises:
+            RunEndedError: One of them has expired, and its rule ends the run.
+        """
+        asked = await self._asking.look(work, pending)
+        await self._call_off(work.thread, asked.gone)
+        if any(ends_run(one) for one in asked.decided):
+            raise RunEndedError
+        return asked
 
     async def _call_off(self, thread: Thread, gone: Sequence[Approval]) -> None:
         """Settle what nothing waits for, as far as the run that this process knows tells."""

@@ -126,3 +126,13 @@ def ballot_of(approval: Approval) -> Ballot:
     if not 0 <= ballot.stage < len(ballot.stages):
         raise TermsError("this request waits for a stage that it does not have")
     return ballot
+
+
+def ends_run(approval: Approval) -> bool:
+    """Whether an approval has expired, and the rule that asked ends the whole run then (5.12)."""
+    if approval.status is not Status.EXPIRED or not approval.terms_json:
+        return False
+    try:
+        return terms_of(approval).on_expiry == "cancel_run"
+    except TermsError:
+        return False

@@ -12,6 +12,7 @@ from bot.commands.rehearsal.agents import Script
 from bot.commands.rehearsal.cases import ZONE, Case, CaseError, Data
 from bot.commands.rehearsal.stage import Theatre
 from bot.core.upkeep.pending import PendingRequests
+from bot.errors import RunEndedError
 from bot.layout.action_ids import ActionId
 from bot.sandbox.errors import RefusedError
 from storage.records import Approval, Status
@@ -39,6 +40,7 @@ class Acts:
             name or the text that the case gives.
         threads: Ids of threads, by their names in the case.
         asked_by: Who has written in each of them.
+        ended: Turns whose end was looked at.
         said: What stood in place of the form that was submitted last, as JSON.
     """
 
@@ -48,6 +50,7 @@ class Acts:
     swap_policy: Callable[[object], Awaitable[None]]
     threads: dict[str, str] = field(default_factory=dict)
     asked_by: dict[str, list[str]] = field(default_factory=dict)
+    ended: set[str] = field(default_factory=set)
     current: str = ""
     said: str = ""
     _roots: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -112,6 +115,18 @@ class Acts:
         """Whether the turn of the thread that is played goes on."""
         thread_id = self.threads.get(self.current)
         return bool(thread_id and (await self.stage.storage.threads.get(thread_id)).turn_open)
+
+    async def was_told_of_the_end(self) -> bool:
+        """Whether it is new that the agent will read of a turn that a rule has ended."""
+        thread_id = self.threads.get(self.current)
+        if not thread_id or await self.is_waiting():
+            return False
+        thread = await self.stage.storage.threads.get(thread_id)
+        texts = await self.stage.storage.log.load(thread_id, before_turn=thread.turn + 1)
+        is_told = bool(texts) and str(RunEndedError()) in texts[-1]
+        is_new = is_told and thread.checkpoint_id not in self.ended
+        self.ended.add(thread.checkpoint_id)
+        return is_new
 
     async def the_approval(self) -> Approval:
         """The one that waits, or else the newest.

@@ -102,6 +102,8 @@ class Flow:
             word = ""  # it was decided before
         elif not word and is_decided and "decided" in {one.action for one in entries}:
             word = RAN  # the agent hears of it when its process is back
+        if not word and await self.acts.was_told_of_the_end():
+            word = "expired"
         found: Data = {
             "audit": [one.action for one in entries],
             "messages": self.watcher.messages(only=only),
