@@ -332,7 +332,7 @@ class Play:
         return has_ended and not any(self._is_card(one) and buttons(one) for one in messages)
 
     def _is_card(self, message: dict[str, Any]) -> bool:
-        return (message.get("metadata") or {}).get("event_type") == "countersign_card"
+        return (message.get("metadata") or {}).get("event_type") in CARDS
 
     # ---- what must be true ---------------------------------------------------------------------
 
@@ -431,10 +431,14 @@ class Play:
             self.report.wrong.append(f"{name}: it happened {count} times")
 
     def _check_audit(self, approval: Approval, actions: list[str]) -> None:
-        for wanted in ("requested", "resumed"):
+        asked = "doubted" if approval.kind is Kind.DOUBT else "requested"
+        for wanted in (asked, "resumed"):
             if wanted not in actions:
                 self.report.wrong.append(f"audit of {approval.title!r}: no {wanted} in {actions}")
 
+
+CARDS = {"countersign_card", "countersign_doubt", "countersign_undecidable"}
+"""The event types of messages that show a request, and how it ended."""
 
 TROUBLE: list[dict[str, Any]] = [
     {"effect": "ratelimited", "match": "chat.*", "chance": 0.03, "retry_after": 1},

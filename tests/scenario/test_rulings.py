@@ -223,7 +223,7 @@ async def test_f7_who_may_not_decide_any_more_starts_nothing(opened: Open) -> No
         await decided_while_stopped(stage, card, "Mia", later_ms=61 * 1000)
         # Nobody is left who could be asked anew, and the card of the decision says why it lapsed.
         await stage.card(number=1, word="may not decide it any more")
-        await stage.card(number=2, word="Nobody can decide this")
+        await stage.said("Nobody can decide this")
         assert RAN == []
 
 

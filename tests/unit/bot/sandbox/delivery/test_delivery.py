@@ -212,6 +212,7 @@ async def test_message_of_another_bot_says_so(sandbox: Sandbox) -> None:
 
 
 async def test_command_needs_its_scope(sandbox: Sandbox) -> None:
+    sandbox.scopes.discard("commands")
     async with a_door(sandbox) as door:
         with pytest.raises(RefusedError, match="unknown_command"):
             await sandbox.command(ADA, OPS, "/countersign", "x")
