@@ -187,6 +187,10 @@ def approvers_words(names: Sequence[str]) -> str:
     return ", ".join(MEMBERS if name == CHANNEL else mention(name) for name in names) or "nobody"
 
 
+_BY_VOTES = frozenset({Status.APPROVED, Status.ANSWERED, Status.REJECTED})
+"""The ends that people agree on, each by a vote."""
+
+
 def outcome(approval: Approval, decision: Decision | None, words: str) -> list[Block]:
     """Say how it ended: what, who, when, and the reason."""
     if decision is None:
@@ -244,14 +248,17 @@ def spoken_outcome(approval: Approval, words: str) -> str:
 
 
 def _deciders_names(approval: Approval, decision: Decision) -> str:
-    """Say who decided, and on whose behalf; of others who voted, those that used a handed right."""
+    """Say who decided: whoever did so last, and all others whose votes were for the same."""
     if not decision.by:
         return ""
-    handed = {
+    is_stop = approval.status is Status.REJECTED
+    voters = {
         vote.by: f"{mention(vote.by)} for {mention(vote.on_behalf_of)}"
-        for vote in progress_of(approval).votes
         if vote.on_behalf_of
+        else mention(vote.by)
+        for vote in progress_of(approval).votes
+        if vote.is_stop == is_stop
     }
-    others = [words for by, words in handed.items() if by != decision.by]
-    names = ", ".join([handed.get(decision.by) or mention(decision.by), *others[:MOST_PEOPLE]])
-    return f" by {names}"
+    last = voters.pop(decision.by, mention(decision.by))
+    others = list(voters.values()) if approval.status in _BY_VOTES else []
+    return f" by {', '.join([last, *others[:MOST_PEOPLE]])}"

@@ -167,3 +167,12 @@ def test_a_pending_card_says_on_whose_behalf_a_vote_is() -> None:
     vote = replace(a_vote("UTOM"), on_behalf_of="UMIA")
     approval = replace(under(TERMS), votes_json=write_votes([vote]))
     assert "<@UTOM> approved for <@UMIA>" in said(drawn(approval))
+
+
+def test_a_decided_card_names_all_who_agreed_and_nobody_who_did_not() -> None:
+    votes = [a_vote("UADA"), replace(a_vote("UMIA"), choice="reject"), a_vote("UBEN")]
+    approval = under(TERMS, *votes)
+    decision = Decision(status=Status.APPROVED, by="UBEN", at_ms=5_000, digest=approval.digest)
+    card = drawn(replace(approval, status=Status.APPROVED, decision=decision))
+    assert "by <@UBEN>, <@UADA>," in said(card)
+    assert "UMIA" not in said(card)
