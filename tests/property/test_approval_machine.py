@@ -111,6 +111,26 @@ def test_i6_a_turn_that_ends_twice_leaves_the_next_one_alone() -> None:
     history.end()
 
 
+@pytest.mark.parametrize(("which", "amount"), [(2, 103), (5, 104)], ids=["Ben", "the backup"])
+@pytest.mark.parametrize("seconds", [0, 120], ids=["at once", "after a crash"])
+def test_i13_an_edit_after_the_escalation_is_the_approval_of_who_made_it(
+    which: int, amount: int, seconds: int
+) -> None:
+    history = History()
+    history.somebody_acts("ask", 0, ROSA, 0, pace="", then="go on")
+    history.something_happens("wait", 0, [3], "")
+    history.something_happens("tick", 0, [0], "")
+    history.check()
+    assert [one.escalated_ms for one in history.all] == [history.world.clock()]
+    pace, then = ("", "go on") if not seconds else ("threads", "die")
+    history.somebody_acts("decide", 0, ADA, which, pace=pace, then=then)
+    history.check()
+    assert len(history.world.effects) == (not seconds)
+    history.world.clock.forward(seconds=seconds)
+    history.end()
+    assert [one.amount for one in history.world.effects] == [amount]
+
+
 def goes_on(history: History, bot: int) -> None:
     """A bot does what it was kept from doing."""
     history.run(history.bots[bot].finish())

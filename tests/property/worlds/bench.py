@@ -163,6 +163,15 @@ class World:
     async def look_before(self, effect: Effect) -> None:
         """Say what is wrong with an effect that is about to happen; nothing by default."""
 
+    def look_after(self, write: str, result: Any, options: dict[str, Any]) -> None:
+        """See what a process has just written; nothing by default.
+
+        Args:
+            write: The name of its step.
+            result: What the store gave for it.
+            options: What it was given by name.
+        """
+
 
 class Process:
     """One bot.
@@ -334,7 +343,9 @@ class Stepping:
                 await process.step(point)
             if process.is_dead:
                 raise KilledError
-            return await found(*args, **options)
+            result = await found(*args, **options)
+            process.world.look_after(point, result, options)
+            return result
 
         return use
 

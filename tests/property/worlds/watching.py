@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Any
 
 from storage.records import Approval, Decision, Kind, Status
 from tests.property.worlds.bench import CLEO, Effect, World
@@ -13,7 +14,28 @@ from tests.unit.bot.office import ADA, BEN, ROSA, THREAD_ID
 
 @dataclass
 class Watched(World):
-    """Sees to it that every effect was allowed at the moment at which it happened."""
+    """Sees to it that every effect was allowed at the moment at which it happened.
+
+    Attributes:
+        escalated: Since when the backup people may decide a call, by approval and digest.
+        edited: The digest that an edited call had before, by approval and digest.
+    """
+
+    escalated: dict[tuple[str, str], int] = field(default_factory=dict)
+    edited: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def look_after(self, write: str, result: Any, options: dict[str, Any]) -> None:
+        """See `World`."""
+        if not isinstance(result, Approval):
+            return
+        call = (result.approval_id, result.digest)
+        if write == "approvals.escalate":
+            since_ms = result.escalated_ms or 0
+            if call in self.escalated or not 0 < since_ms <= self.clock():
+                self.faults.append(f"{result} escalates; known: {self.escalated.get(call)}")
+            self.escalated[call] = since_ms
+        if write == "approvals.rebind":
+            self.edited[call] = options["digest"]
 
     async def approvals(self) -> list[Approval]:
         """All of them, oldest first."""
@@ -24,8 +46,15 @@ class Watched(World):
         if approval.kind is Kind.QUESTION:
             return user_id in {ROSA, ADA, BEN}
         if user_id == CLEO:
-            return approval.escalated_ms is not None and CLEO not in self.asked(approval)
+            return self.backup_since(approval) is not None and CLEO not in self.asked(approval)
         return user_id in {ROSA, ADA, BEN} - self.asked(approval)
+
+    def backup_since(self, approval: Approval) -> int | None:
+        """Since when the backup people may decide it; what they edited, since before the edit."""
+        name, digest, decision = approval.approval_id, approval.digest, approval.decision
+        if decision is not None and decision.by == CLEO and decision.arguments_json:
+            digest = self.edited[name, digest]
+        return self.escalated.get((name, digest))
 
     def asked(self, approval: Approval) -> set[str]:
         """Whose words the model had read when it made the call."""
@@ -52,7 +81,7 @@ class Watched(World):
         assert decision is not None
         if not await self.may_decide(asked[0], decision.by):
             self.faults.append(f"{effect} happens, and {decision.by!r} may not approve it")
-        if decision.by == CLEO and decision.at_ms < (asked[0].escalated_ms or 0):
+        if decision.by == CLEO and decision.at_ms < (self.backup_since(asked[0]) or 0):
             self.faults.append(f"{effect} happens, and {CLEO} was not yet asked")
         wanted = json.loads(decision.arguments_json or asked[0].arguments_json)
         if wanted != {"ref": effect.ref, "amount": effect.amount}:
@@ -82,7 +111,6 @@ class Known:
     Attributes:
         decisions: By approval.
         closed: Approvals whose thread was told.
-        escalated: Since when the backup people may decide, by approval.
         jobs: For each job that was acknowledged, its kind.
         deleted: How often somebody deleted a card, by approval.
         was_asleep: Whether a computer was, so long that its leases ended.
@@ -90,7 +118,6 @@ class Known:
 
     decisions: dict[str, Decision] = field(default_factory=dict)
     closed: set[str] = field(default_factory=set)
-    escalated: dict[str, int] = field(default_factory=dict)
     jobs: dict[int, str] = field(default_factory=dict)
     deleted: Counter[str] = field(default_factory=Counter)
     was_asleep: bool = False
