@@ -7,6 +7,7 @@ end everything is at rest and every card shows its record.
 
 from __future__ import annotations
 
+import json
 from random import Random
 
 import pytest
@@ -98,6 +99,17 @@ def test_i4_a_message_that_comes_while_a_turn_begins_twice() -> None:
     goes_on(history, 1)
     history.end()
     assert steps == [["checkpoints.save"], ["checkpoints.save"]]
+
+
+def test_i4_a_message_that_nobody_lived_to_acknowledge_comes_again() -> None:
+    history = History()
+    history.somebody_acts("ask", 0, ROSA, 0, pace="", then="go on")
+    history.check()
+    history.somebody_acts("decide", 0, ADA, 0, pace="", then="go on")
+    history.somebody_acts("ask", 0, ROSA, 0, pace="threads", then="die")
+    history.check()
+    history.end()
+    assert [json.loads(one.arguments_json)["ref"] for one in history.all] == ["job-1", "job-2"]
 
 
 def test_i6_a_turn_that_ends_twice_leaves_the_next_one_alone() -> None:

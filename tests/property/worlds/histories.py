@@ -98,6 +98,7 @@ class History:
         self.bots = [self.world.start(name) for name in ("a", "b")]
         self.known = Known()
         self.sent: list[Incoming] = []
+        self.unheard: dict[Incoming, tuple[int, str]] = {}
         self.all: list[Approval] = []
         self.count = 0
         self.is_broken = False
@@ -165,7 +166,9 @@ class History:
         return f"1800000001.{self.count:06d}"
 
     async def _receive(self, bot: Process, incoming: Incoming, job: int, kind: str) -> None:
+        job, kind = self.unheard.setdefault(incoming, (job, kind))
         thread_id = await bot.office.inbox.receive(incoming)
+        self.unheard.pop(incoming, None)  # it is acknowledged; perhaps it came twice
         if job and incoming.user_id not in {GUS, EVE}:
             self.known.jobs[job] = kind
         if thread_id is not None:
@@ -393,10 +396,19 @@ class History:
             await bot.kill()
         await self.world.storage.close()
 
+    async def _send_again(self) -> None:
+        """Slack sends the events once more that no bot has lived to acknowledge."""
+        for bot in self.bots:
+            await self.world.settle()
+            await bot.finish()
+        for incoming, (job, kind) in list(self.unheard.items()):
+            self.bots[0].spawn(self._receive(self.bots[0], incoming, job, kind))
+
     async def _rest(self) -> None:
         """Nobody does anything any more, and nothing is lame: the bots do what is due."""
         self.world.loop.lag_ms = 0
         self.slack.failing, self.slack.lost = set(), set()
+        await self._send_again()
         for _ in range(300):
             for bot in self.bots:
                 await self.world.settle()
@@ -422,6 +434,7 @@ class History:
 
     async def _check_end(self) -> None:
         storage = self.world.storage
+        assert not self.unheard
         assert await storage.inbox.new(THREAD_ID, limit=9) == []
         assert await storage.posts.unfinished(THREAD_ID) == []
         if self.known.jobs:
