@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from storage.records import Status
 from tests.property.worlds.histories import ACTS, FATES, PACES, THEN, WHO, History
 from tests.unit.bot.office import ADA, ROSA
 
@@ -141,6 +142,21 @@ def test_i13_an_edit_after_the_escalation_is_the_approval_of_who_made_it(
     history.world.clock.forward(seconds=seconds)
     history.end()
     assert [one.amount for one in history.world.effects] == [amount]
+
+
+def test_i2_a_decision_that_could_not_start_in_time_is_asked_anew() -> None:
+    history = History()
+    history.somebody_acts("ask", 0, ROSA, 0, pace="", then="go on")
+    history.check()
+    history.somebody_acts("decide", 0, ADA, 0, pace="threads", then="die")
+    history.world.clock.forward(minutes=16)
+    history.something_happens("tick", 0, [0], "")
+    history.check()
+    assert [one.status for one in history.all] == [Status.APPROVED, Status.PENDING]
+    assert history.world.effects == []
+    history.somebody_acts("decide", 0, ADA, 0, pace="", then="go on")
+    history.end()
+    assert len(history.world.effects) == 1
 
 
 def goes_on(history: History, bot: int) -> None:

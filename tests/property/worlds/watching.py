@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
+from bot.clock import milliseconds
 from storage.records import Approval, Decision, Kind, Status
 from tests.property.worlds.bench import CLEO, Effect, World
-from tests.unit.bot.office import ADA, BEN, ROSA, THREAD_ID
+from tests.unit.bot.office import ADA, BEN, ROSA, RULES, THREAD_ID
 
 
 @dataclass
@@ -74,16 +77,17 @@ class Watched(World):
         """See `World`."""
         about = [one for one in await self.approvals() if is_about(one, effect)]
         asked = [one for one in about if one.kind is Kind.APPROVAL]
-        if [one.status for one in asked] != [Status.APPROVED]:
+        if not asked or asked[-1].status is not Status.APPROVED or not are_asked_anew(asked):
             self.faults.append(f"{effect} happens, and its approvals are {asked}")
             return
-        decision = asked[0].decision
+        last = asked[-1]
+        decision = last.decision
         assert decision is not None
-        if not await self.may_decide(asked[0], decision.by):
+        if not await self.may_decide(last, decision.by):
             self.faults.append(f"{effect} happens, and {decision.by!r} may not approve it")
-        if decision.by == CLEO and decision.at_ms < (self.backup_since(asked[0]) or 0):
+        if decision.by == CLEO and decision.at_ms < (self.backup_since(last) or 0):
             self.faults.append(f"{effect} happens, and {CLEO} was not yet asked")
-        wanted = json.loads(decision.arguments_json or asked[0].arguments_json)
+        wanted = json.loads(decision.arguments_json or last.arguments_json)
         if wanted != {"ref": effect.ref, "amount": effect.amount}:
             self.faults.append(f"{effect} happens, and people approved {wanted}")
         again = [one for one in about if one.kind is Kind.DOUBT and one.status is Status.APPROVED]
@@ -102,6 +106,16 @@ def is_about(approval: Approval, effect: Effect) -> bool:
     """Whether it is about this call."""
     arguments = json.loads(approval.arguments_json)
     return approval.tool == effect.tool and arguments.get("ref") == effect.ref
+
+
+def are_asked_anew(about: Sequence[Approval]) -> bool:
+    """Whether each but the last was approved, and had lapsed when the next one was made (3.11)."""
+    return all(
+        one.status is Status.APPROVED
+        and one.decision is not None
+        and later.created_ms - one.decision.at_ms > milliseconds(RULES.max_age)
+        for one, later in pairwise(about)
+    )
 
 
 @dataclass
