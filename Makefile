@@ -29,7 +29,7 @@ USE_CASES := bot/core/*,bot/people/*,bot/questions/*
 PARTS := agents/* storage/* $(USE_CASES)
 
 # Small among the tests for each change, and large in `make chaos`.
-RACES := tests/scenario/test_races.py tests/scenario/test_races_processes.py
+LARGE := tests/scenario/test_races.py tests/scenario/test_races_processes.py tests/conformance
 
 .PHONY: help demo test test-mongo check bench trace chaos mutants format clean
 
@@ -50,7 +50,8 @@ test: $(VENV)/.dev
 		|| { echo "less than $(COVERED) % of $$part is covered by tests" >&2; exit 1; }; done
 
 test-mongo: $(VENV)/.dev $(if $(filter java,$(SERVER)),.javaserver/.there)
-	COUNTERSIGN_TEST_MONGODB_SERVER=$(SERVER) $(BIN)/pytest -n $(JOBS) --dist worksteal -m mongo $(PATHS)
+	COUNTERSIGN_TEST_MONGODB_SERVER=$(SERVER) $(BIN)/pytest -n $(JOBS) --dist worksteal \
+		--hypothesis-profile $(PROFILE) -m mongo $(PATHS)
 
 # A second server, by other people: mongo-java-server, from Maven Central.
 .javaserver/.there: tests/javaserver/pom.xml
@@ -79,7 +80,7 @@ chaos: $(VENV)/.dev
 	$(BIN)/python -m tests.chaos --seeds $(or $(SEEDS),3) --threads $(or $(THREADS),40)
 	$(BIN)/python -m tests.chaos --seeds $(or $(SEEDS),3) --threads $(or $(THREADS),40) \
 		--database sqlite
-	$(BIN)/python -m pytest --hypothesis-profile thorough $(RACES)
+	$(BIN)/python -m pytest --hypothesis-profile thorough $(LARGE)
 
 mutants: $(VENV)/.mutants
 	$(BIN)/python -m tests.mutants --only '$(ONLY)' --jobs $(JOBS) --sample $(SAMPLE)
