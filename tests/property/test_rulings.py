@@ -137,6 +137,9 @@ tools = st.builds(
 )
 
 
+MANY = settings(max_examples=max(settings().max_examples, 40))
+
+
 def _judge(
     file: PolicyFile, tool: ToolFacts, values: dict[str, Any], code: list[Ruling] | None = None
 ) -> Judged:
@@ -147,7 +150,7 @@ def _judge(
     return asyncio.run(Rulebook(file).judge(question, unknown, code or ()))
 
 
-@settings(max_examples=60)
+@MANY
 @given(files(), tools, arguments)
 def test_undecided_is_as_strict_as_every_world(
     file: PolicyFile, tool: ToolFacts, values: dict[str, Any]
@@ -174,21 +177,21 @@ def verdicts(draw: st.DrawFn, *, stages: bool = True) -> list[Verdict]:
     return result
 
 
-@settings(max_examples=60)
+@MANY
 @given(verdicts())
 def test_what_is_merged_is_as_strict_as_each_part(parts: list[Verdict]) -> None:
     merged = merge(parts)
     assert all(is_at_least(merged, part) for part in parts)
 
 
-@settings(max_examples=40)
+@MANY
 @given(verdicts(stages=False))
 def test_merging_is_associative_without_stages(parts: list[Verdict]) -> None:
     one, two, three = parts
     assert merge([merge([one, two]), three]) == merge([one, merge([two, three])]) == merge(parts)
 
 
-@settings(max_examples=40)
+@MANY
 @given(verdicts())
 def test_with_stages_only_their_borders_depend_on_the_grouping(parts: list[Verdict]) -> None:
     one, two, three = parts
@@ -200,7 +203,7 @@ def test_with_stages_only_their_borders_depend_on_the_grouping(parts: list[Verdi
         assert left.model_dump(exclude=rest) == right.model_dump(exclude=rest)
 
 
-@settings(max_examples=40)
+@MANY
 @given(verdicts())
 def test_names_of_requirements_stay_unique(parts: list[Verdict]) -> None:
     merged = merge(parts)
@@ -229,7 +232,7 @@ rulings = st.one_of(
 )
 
 
-@settings(max_examples=60)
+@MANY
 @given(files(), tools, arguments, st.lists(rulings, max_size=2))
 def test_a_rule_of_code_never_widens(
     file: PolicyFile, tool: ToolFacts, values: dict[str, Any], code: list[Ruling]

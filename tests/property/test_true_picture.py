@@ -52,7 +52,11 @@ values = st.recursive(
 )
 calls = st.dictionaries(names, values, max_size=4)
 declared = st.lists(st.sampled_from(NAMES), max_size=2, unique=True).map(tuple)
-quick = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=150)
+many = settings(
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    max_examples=max(settings().max_examples, 75),
+)
 
 
 def holding(call: dict[str, Any], secret: tuple[str, ...], shown: tuple[str, ...]) -> Approval:
@@ -104,7 +108,7 @@ def plain_words(approval: Approval) -> str:
     return "".join(json.loads(f'"{text}"', strict=False) for text in found)
 
 
-@quick
+@many
 @given(calls, declared, declared)
 def test_what_the_card_hides_makes_approve_impossible_until_it_is_opened(
     call: dict[str, Any], secret: tuple[str, ...], shown: tuple[str, ...]
@@ -129,7 +133,7 @@ def test_what_the_card_hides_makes_approve_impossible_until_it_is_opened(
     assert is_live(changed) is is_live(replace(changed, seen_json="[]"))
 
 
-@quick
+@many
 @given(calls, calls, declared, declared, st.sampled_from([None, *Opened]))
 def test_no_two_calls_look_alike_where_approve_is_live(
     one: dict[str, Any],
@@ -165,7 +169,7 @@ def twins_of(value: Any) -> list[Any]:
         return made
 
 
-@settings(quick, max_examples=60)
+@settings(many, max_examples=max(settings().max_examples, 30))
 @given(values | texts, st.sampled_from(["token", "note", "n" * 90]), st.booleans())
 def test_what_looks_nearly_the_same_is_told_apart(value: Any, name: str, is_nested: bool) -> None:
     def call_of(one: Any) -> dict[str, Any]:
@@ -185,7 +189,7 @@ def pictures_of(call: dict[str, Any]) -> set[str]:
     return {drawn(one) for one in both if is_live(one) and has_approve(one)}
 
 
-@quick
+@many
 @given(texts, st.sampled_from(["token", "note"]))
 def test_a_mask_never_hides_what_a_shell_would_read(text: str, name: str) -> None:
     for part in mask_value(name, text):

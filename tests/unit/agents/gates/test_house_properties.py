@@ -132,7 +132,7 @@ GATES: Mapping[str, Callable[[Tool, tuple[int, int]], Tool]] = {
 FILES = st.tuples(*[st.integers(0, len(RULINGS) - 1)] * 2)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=max(settings().max_examples, 100), deadline=None)
 @given(
     files=st.lists(FILES, min_size=1, max_size=8),
     gate=st.sampled_from(sorted(GATES)),
