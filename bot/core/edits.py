@@ -13,7 +13,9 @@ import json
 from dataclasses import dataclass, replace
 
 from agents.gates.rulings import Judgement
+from bot.clock import milliseconds
 from bot.core.approvals import Approvals
+from bot.core.attendance.course import since_of
 from bot.core.audit import note_edit, note_edit_refusal
 from bot.errors import plain_words
 from bot.people.meanwhile import read_claim
@@ -123,6 +125,7 @@ class Edits:
             changed = rebound(approval, info, self.rules, by=by, now_ms=now)
         else:
             changed = _same_people(approval, call, by=by, now_ms=now)
+            changed = replace(changed, escalate_ms=_escalation_anew(approval, self.rules, now))
         return replace(
             changed,
             policy_file=self.approvals.policy.file_hash,
@@ -157,8 +160,28 @@ def _approval_of(changed: Approval, call: CheckedCall, *, by: str) -> Decision:
 
 
 def _under_same_ruling(before: Approval, after: Approval) -> bool:
-    """Whether an edit has left the ruling as it was: then the same people decide (2.8)."""
-    return terms_of(before).digest == terms_of(after).digest
+    """Whether an edit has left the ruling as it was: then the same people decide (2.8).
+
+    Without terms, the times of a record are no part of its ruling: an edit begins them anew.
+    """
+    first = replace(before, escalate_ms=None)
+    second = replace(after, escalate_ms=None, expires_ms=before.expires_ms)
+    return terms_of(first).digest == terms_of(second).digest
+
+
+def _escalation_anew(approval: Approval, rules: Rules, now_ms: int) -> int | None:
+    """The time at which backup people are asked, counted from an edit (5.11); None for never."""
+    steps = terms_of(approval).escalate
+    moment_ms = approval.escalate_ms or approval.escalated_ms
+    if not steps or (moment_ms is None and not approval.terms_json):
+        return None
+    if approval.terms_json:
+        wait_ms = steps[0].after_s * 1000
+    else:
+        wait_ms = (moment_ms or now_ms) - since_of(approval)
+        if rules.escalate_after is not None:  # it may have been late
+            wait_ms = min(wait_ms, milliseconds(rules.escalate_after))
+    return now_ms + wait_ms if now_ms + wait_ms < approval.expires_ms else None
 
 
 def _editors(approval: Approval, by: str) -> str:

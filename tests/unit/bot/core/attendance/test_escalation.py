@@ -98,6 +98,22 @@ class Diary(FakeNotifier):
         return ts
 
 
+@pytest.mark.parametrize("minutes", [30, 60], ids=["before it", "after it"])
+async def test_an_edit_that_waits_begins_the_escalation_anew(
+    storage: SqliteStorage, minutes: int
+) -> None:
+    office = an_office(storage, rules=replace(LADDER, exclude_editors=True))
+    approval = await asked(office)
+    await tick(office, minutes=minutes)
+    edited = await office.decide(approval, edited={"to": "Bob", "amount": 6}, by=ADA)
+    assert (edited.status, edited.escalated_ms) == (Status.PENDING, None)
+    await tick(office, minutes=59)
+    assert (await office.the_approval()).escalated_ms is None
+    await tick(office, minutes=1)
+    assert (await office.the_approval()).escalated_ms == office.clock()
+    assert len(office.notifier.escalations) == 1 + (minutes == 60)
+
+
 # ---- the ladder ----------------------------------------------------------------------------------
 
 
