@@ -12,7 +12,7 @@ from tests.chaos.play import Play, Setting
 from tests.support.mongo import DRIVERS, MongoServer
 
 POINTS = (
-    "approvals.decide >",
+    "approvals.vote >",
     "chat.postMessage >",
     "tool pay >",
     "checkpoints.append >",
