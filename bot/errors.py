@@ -23,7 +23,7 @@ import re
 from collections.abc import Sequence
 from datetime import timedelta
 
-from bot.mrkdwn import date, mention
+from bot.words.mrkdwn import date, mention
 from storage.records import Approval, Status
 
 

@@ -69,7 +69,7 @@ VIOLATIONS = [
     ("question-layers", "bot.questions.unlisted", NEW),
     ("kinds-of-questions", "bot.core.approvals", "bot.questions.choice"),
     ("kinds-of-questions", "bot.core.decisions.unseen", "bot.questions.drawing"),
-    ("use-cases", "bot.core.approvals", "bot.mrkdwn"),
+    ("use-cases", "bot.core.approvals", "bot.words.mrkdwn"),
     ("use-cases", "bot.core.approvals", "bot.layout.blocks"),
     ("use-cases", "bot.core.turns", "aiohttp"),
     ("agents-pure", "agents.runner", "slack_sdk"),

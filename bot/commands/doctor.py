@@ -25,13 +25,13 @@ from bot.config.settings import Settings
 from bot.config.values import CHANNEL
 from bot.errors import BotError, DirectoryError, InvalidSettingsError, SettingsError
 from bot.main import make_storage
-from bot.mrkdwn import is_person
 from bot.people.census import MOST_MEMBERS
 from bot.policy.reading.lookups import SlackFacts
 from bot.policy.world import world_of
 from bot.ports import Clock
 from bot.slack.calls import slack_fault
 from bot.slack.directory import SlackDirectory
+from bot.words.mrkdwn import is_person
 from storage.base import Storage
 
 TIMEOUT_S = 10

@@ -10,10 +10,10 @@ from bot.clock import system_clock
 from bot.commands.call import Call
 from bot.core.upkeep.pending import PendingQuery, PendingRequests, why_not
 from bot.errors import BotError
-from bot.mrkdwn import utc
 from bot.people.progress import progress_of
 from bot.redaction.active import in_force
 from bot.redaction.mask import mask_text
+from bot.words.mrkdwn import utc
 from storage.records import Approval, Kind
 
 

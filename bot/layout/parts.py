@@ -21,11 +21,11 @@ from bot.layout.blocks import (
     section,
 )
 from bot.layout.text import clip, clip_mrkdwn, more, own_words, show
-from bot.mrkdwn import date, mention, utc
 from bot.people.progress import progress_of
 from bot.people.requesters import requesters_of
 from bot.redaction.call import has_guess, mask_call, written
 from bot.redaction.mask import REDACTED, mask_text
+from bot.words.mrkdwn import date, mention, utc
 from storage.records import Approval, Decision, Kind, Status
 
 WHY = 900

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bot.layout.characters import foreign_letters, is_turned, is_unseen
-from bot.mrkdwn import escape
 from bot.redaction.call import Mask, Words
 from bot.redaction.mask import REDACTED
+from bot.words.mrkdwn import escape
 
 _MARKS_IN_A_ROW = 3
 _BREAKS_IN_A_ROW = 3

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from bot.mrkdwn import mention
 from bot.policy.ballot import Ballot
 from bot.policy.matching import match
 from bot.policy.standing import Rights, Standing
 from bot.policy.terms import Requirement
+from bot.words.mrkdwn import mention
 
 _MOST_NAMED = 5
 

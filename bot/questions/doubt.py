@@ -14,11 +14,11 @@ from bot.layout.arguments import Listed
 from bot.layout.blocks import Block, section
 from bot.layout.modals import MOST_ANSWER, Errors, Values, modal, named, read_text, text_input
 from bot.layout.parts import REASON, asked_by, said, spoken, spoken_title, stuck_words
-from bot.mrkdwn import utc
 from bot.questions.base import Brief, as_object
 from bot.questions.drawing import DecisionDraft, DrawnQuestion, OpenModal, Proposal, register
 from bot.questions.form import AnswerForm, Form, canonical
 from bot.questions.reasons import confirmed
+from bot.words.mrkdwn import utc
 from storage.records import Decision, Kind, Status
 
 RESULT = "result"

@@ -14,8 +14,8 @@ from bot.layout.forms.fields import Field, NotEditable, fields_of
 from bot.layout.forms.parse import place
 from bot.layout.forms.schema import pointer
 from bot.layout.modals import Errors, modal, notice_modal
-from bot.mrkdwn import escape
 from bot.questions.drawing import DrawnQuestion
+from bot.words.mrkdwn import escape
 
 
 class InputsQuestion(DrawnQuestion):

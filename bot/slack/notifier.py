@@ -21,7 +21,6 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.core.work import TEXT_PATIENCE, TURN_PATIENCE
 from bot.errors import DeliveryError
-from bot.mrkdwn import is_person
 from bot.people.access import backup_names
 from bot.ports import Began, Clock, Newest, SideMessage, Stream
 from bot.redaction.mask import mask_text
@@ -50,6 +49,7 @@ from bot.slack.placing import (
 )
 from bot.slack.ratelimit import Pacer, TooSoonError
 from bot.slack.streams import GrowingMessage, NativeStream, Streaming
+from bot.words.mrkdwn import is_person
 from storage.records import UNKNOWN_TS, Approval, Kind, Post, Status, Thread
 
 logger = logging.getLogger(__name__)

@@ -11,9 +11,9 @@ from typing import Any, Protocol
 
 from bot.clock import milliseconds
 from bot.errors import DeliveryError
-from bot.mrkdwn import escape
 from bot.ports import Began, Clock
 from bot.redaction.mask import mask_text
+from bot.words.mrkdwn import escape
 
 logger = logging.getLogger(__name__)
 

@@ -6,11 +6,11 @@ from bot.core.decisions.withdrawals import said_of
 from bot.layout.arguments import Budget, list_changes, read_object
 from bot.layout.blocks import Block, context, line, literal, mrkdwn, quote, rich, section
 from bot.layout.text import clip, show
-from bot.mrkdwn import date, escape, mention
 from bot.people.meanwhile import read_claim
 from bot.questions.form import ask_of
 from bot.redaction.call import NO_NAMES, Names
 from bot.redaction.mask import mask_text
+from bot.words.mrkdwn import date, escape, mention
 from storage.records import Approval
 
 CHANGES = Budget(whole=1_600, value=300)

@@ -37,7 +37,6 @@ from bot.layout.parts import (
     told,
 )
 from bot.layout.text import clip
-from bot.mrkdwn import escape, mention, utc
 from bot.questions.drawing import DrawnQuestion, drawn_question, what_runs
 from bot.questions.form import ask_of
 from bot.redaction.call import mask_call
@@ -48,6 +47,7 @@ from bot.slack.cards.dialog import dialog
 from bot.slack.cards.emergency import why_emergency
 from bot.slack.cards.progress import progress, spoken_progress
 from bot.slack.cards.ran import ran
+from bot.words.mrkdwn import escape, mention, utc
 from storage.records import Approval, Kind, Status
 
 ARGUMENTS = Budget(whole=3_200, value=700)

@@ -10,11 +10,11 @@ from bot.layout.action_ids import ActionId, encode
 from bot.layout.blocks import Card, actions, button, literal, quote, rich, section
 from bot.layout.parts import MEMBERS, approvers_words, spoken_title, title_of
 from bot.layout.text import clip
-from bot.mrkdwn import date, is_person, mention
 from bot.questions.drawing import drawn_question, what_runs
 from bot.slack.cards.approval import approval_card, describe
 from bot.slack.cards.question import describe_question, question_card
 from bot.slack.cards.restored import restored
+from bot.words.mrkdwn import date, is_person, mention
 from storage.records import Approval, Kind, Status
 
 __all__ = [

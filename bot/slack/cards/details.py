@@ -21,10 +21,10 @@ from bot.layout.blocks import (
 )
 from bot.layout.parts import asked_by
 from bot.layout.text import chunks, clip, width
-from bot.mrkdwn import date
 from bot.questions.drawing import drawn_question, what_runs
 from bot.redaction.call import INLINE, Words, mask_call, mask_value, written
 from bot.redaction.mask import mask_text
+from bot.words.mrkdwn import date
 from storage.records import Approval
 
 CHUNK = 2_800

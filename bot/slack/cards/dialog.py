@@ -8,8 +8,8 @@ from bot.core.decisions.dialog import dialog_of
 from bot.layout.blocks import Block, Card, context, line, literal, mrkdwn, quote, rich, section
 from bot.layout.parts import MOST_PEOPLE, title_of
 from bot.layout.text import clip, clip_mrkdwn, show
-from bot.mrkdwn import date, mention
 from bot.redaction.mask import mask_text
+from bot.words.mrkdwn import date, mention
 from storage.records import Approval
 
 MOST_SHOWN = 3

@@ -19,9 +19,9 @@ from bot.layout.modals import (
 )
 from bot.layout.parts import spoken_title, title_of
 from bot.layout.text import clip
-from bot.mrkdwn import mention
 from bot.policy.terms import BreakGlass
 from bot.redaction.mask import mask_text
+from bot.words.mrkdwn import mention
 from storage.records import Approval
 
 WHAT, WHY_NOW, SURE = "what", "why_now", "sure"

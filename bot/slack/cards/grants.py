@@ -24,12 +24,12 @@ from bot.layout.blocks import (
 from bot.layout.modals import MOST_REASON, Errors, Values, modal, named, read_text, text_input
 from bot.layout.parts import title_of
 from bot.layout.text import clip
-from bot.mrkdwn import date, escape, mention, utc
 from bot.people.progress import wants_reason
 from bot.policy.granting import Allowance
 from bot.policy.terms import GrantTerms
 from bot.policy.values import seconds
 from bot.questions.reasons import REASON
+from bot.words.mrkdwn import date, escape, mention, utc
 from storage.records import Approval, Grant
 
 FOR, TIMES = "for", "times"

@@ -6,8 +6,8 @@ from bot.core.decisions.dialog import LONGEST_ASKED
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, plain, section
 from bot.layout.modals import Errors, Values, modal, named, read_text, text_input
-from bot.mrkdwn import date
 from bot.policy.values import seconds
+from bot.words.mrkdwn import date
 from storage.records import Approval
 
 FOR = "for"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bot.layout.blocks import Block, context, literal, mrkdwn, plain, quote, rich
 from bot.layout.text import clip, show
-from bot.mrkdwn import date, mention
 from bot.people.progress import progress_of
 from bot.policy.ballot import CastVote
 from bot.redaction.mask import mask_text
+from bot.words.mrkdwn import date, mention
 from storage.records import Approval
 
 _MOST = 10

@@ -25,9 +25,9 @@ from bot.layout.parts import (
     title_of,
 )
 from bot.layout.text import clip_mrkdwn
-from bot.mrkdwn import mention, utc
 from bot.questions.drawing import DrawnQuestion
 from bot.slack.cards.buttons import choices
+from bot.words.mrkdwn import mention, utc
 from storage.records import Status
 
 

@@ -8,8 +8,8 @@ from bot.core.runs.outcome import RunState, run_of
 from bot.layout.blocks import Block, literal, quote, rich, section
 from bot.layout.parts import Body
 from bot.layout.text import clip_mrkdwn, show
-from bot.mrkdwn import date, utc
 from bot.redaction.mask import REDACTED, mask_text
+from bot.words.mrkdwn import date, utc
 from storage.records import Approval
 
 RESULT = 300

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 
 from bot.layout.blocks import Block, Card, line, literal, preformatted, quote, rich
 from bot.layout.text import chunks, width
-from bot.mrkdwn import escape
 from bot.redaction.mask import mask_text
+from bot.words.mrkdwn import escape
 
 MOST = 3_500
 """Characters of one message, below the limit of chat.update."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.layout.blocks import Card, section
 from bot.layout.parts import spoken
-from bot.mrkdwn import date, utc
+from bot.words.mrkdwn import date, utc
 from storage.records import Approval, Kind, Status
 
 _MAY = {

@@ -13,12 +13,12 @@ from slack_bolt.context.async_context import AsyncBoltContext
 
 from bot.core.decisions.delegating import Delegating
 from bot.errors import InvalidInputError, UserFacingError
-from bot.mrkdwn import date, escape, mention
 from bot.people.until import read_until
 from bot.policy.localtime import zone_of
 from bot.policy.terms import TermsError
 from bot.ports import Actor
 from bot.slack.listeners.context import ListenerContext, actor_of
+from bot.words.mrkdwn import date, escape, mention
 from storage.records import DelegationRecord
 
 COMMAND = "/countersign"

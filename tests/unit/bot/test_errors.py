@@ -20,7 +20,7 @@ from bot.errors import (
     UnknownApprovalError,
     UserFacingError,
 )
-from bot.mrkdwn import date, escape, is_person, mention, utc
+from bot.words.mrkdwn import date, escape, is_person, mention, utc
 from storage.records import Status
 from tests.unit.bot.slack.cards.samples import DECIDED, an_approval, decided
 

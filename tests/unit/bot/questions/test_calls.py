@@ -28,7 +28,7 @@ from bot.questions.form import ask_of, edited_digest, in_order
 from bot.questions.texts import texts_json
 from storage.records import Approval, Kind, Status
 from tests.unit.bot.asked import chosen_digest, filled_digest
-from tests.unit.bot.info_samples import (
+from tests.unit.bot.questions.info_samples import (
     ARGUMENTS,
     BY,
     CALL_CHOICE,

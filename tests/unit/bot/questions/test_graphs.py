@@ -21,7 +21,7 @@ from bot.questions.fields import values_json
 from bot.questions.form import Form, arguments_of, ask_of, edited_digest, in_order
 from bot.questions.texts import texts_json
 from storage.records import Status
-from tests.unit.bot.info_samples import (
+from tests.unit.bot.questions.info_samples import (
     BREAK,
     BY,
     STAGE,

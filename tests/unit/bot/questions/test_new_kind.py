@@ -20,8 +20,8 @@ from storage.records import Approval, Kind, Status
 from storage.sqlite import SqliteStorage
 from tests.scenario.asking import RAN, custom
 from tests.unit.bot.counter_stage import Counter, a_click, a_submission, an_event, typed
-from tests.unit.bot.info_samples import approval_of, decided, forced, is_refused
 from tests.unit.bot.office import ADA, Office
+from tests.unit.bot.questions.info_samples import approval_of, decided, forced, is_refused
 from tests.unit.bot.questions.rating import BEST, MODAL, OTHER, RatingInfo, RatingQuestion
 
 INFO = RatingInfo("the release")

@@ -16,7 +16,7 @@ from bot.questions.feedback import feedback_json
 from bot.questions.form import arguments_of
 from bot.questions.texts import texts_json
 from storage.records import Status
-from tests.unit.bot.info_samples import (
+from tests.unit.bot.questions.info_samples import (
     BY,
     CALL_CHOICE,
     CHOOSE,

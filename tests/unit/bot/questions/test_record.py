@@ -28,7 +28,7 @@ from bot.questions.base import answer_from, asks_people, brief_of, question_of, 
 from bot.questions.form import FORM, AnswerForm, Form, Option, ask_of
 from storage.records import Approval, Kind, Status
 from tests.unit.bot.asked import chosen_digest
-from tests.unit.bot.info_samples import (
+from tests.unit.bot.questions.info_samples import (
     ARGUMENTS,
     BREAK,
     BY,

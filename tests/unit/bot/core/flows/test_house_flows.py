@@ -18,8 +18,8 @@ from storage.records import Kind, Status
 from storage.sqlite import SqliteStorage
 from tests.contract.builders import an_approval
 from tests.support.force import forced, of_settings
-from tests.unit.bot.info_samples import call_fields
 from tests.unit.bot.office import RULES, THREAD_ID, KilledError, Office
+from tests.unit.bot.questions.info_samples import call_fields
 
 NOBODY = replace(RULES, approvers=())
 """The settings beside a policy: they name nobody."""

@@ -1,0 +1,137 @@
+"""The catalogue: every text that people read, by key, in each language that there is.
+
+A language is one JSON file of keys and texts beside this one. English has all keys; another
+language that lacks one is read in English there. Names and numbers are values of a text and are
+never glued to it, so that a translation can place them; a text that counts has a key for each
+plural form (`home.waiting.one`, `home.waiting.other`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+
+ENGLISH = "en"
+_PLACE = re.compile(r"\{([a-z_]+)\}")
+_LANGUAGE = re.compile(r"[a-z]{2,3}")
+_PLURALS = ("one", "other")
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """The texts of one language.
+
+    Args:
+        language: Its code, such as `en`.
+        texts: Texts by key.
+        fallback: The texts where this language has none.
+    """
+
+    language: str
+    texts: Mapping[str, str]
+    fallback: Mapping[str, str] = field(default_factory=dict)
+
+    def text(self, key: str, values: Mapping[str, object]) -> str:
+        """Write a text with its values; see `say`."""
+        found = self._found(key, values.get("n"))
+        missing = sorted(set(_PLACE.findall(found)) - values.keys())
+        if missing:
+            raise KeyError(f"the text {key!r} needs {', '.join(missing)}")
+        return _PLACE.sub(lambda match: str(values[match[1]]), found)
+
+    def has(self, key: str) -> bool:
+        """Whether there is such a text, with plural forms or without."""
+        known = (self.texts, self.fallback)
+        return any(key in one or f"{key}.other" in one for one in known)
+
+    def _found(self, key: str, number: object) -> str:
+        form = plural(self.language, number) if isinstance(number, int) else "other"
+        for texts in (self.texts, self.fallback):
+            for name in (f"{key}.{form}", f"{key}.other", key):
+                if name in texts:
+                    return texts[name]
+        raise KeyError(f"there is no text {key!r} in the catalogue")
+
+
+def say(key: str, /, **values: object) -> str:
+    """Write a text of the catalogue in the language that is spoken here.
+
+    Args:
+        key: The text's key, such as `button.approve`. A key with plural forms is given without
+            them: the value `n` chooses.
+        **values: The values of its places. They are set in as they are: whoever writes mrkdwn
+            escapes them first. A place inside of a value is not filled.
+
+    Returns:
+        The text.
+
+    Raises:
+        KeyError: There is no such text, or a value is missing: a mistake in the program.
+    """
+    return (_spoken.get() or _loaded(ENGLISH)).text(key, values)
+
+
+@contextmanager
+def speaking(language: str | Catalogue) -> Iterator[Catalogue]:
+    """Speak a language in what is written inside of this block.
+
+    Args:
+        language: A locale as Slack names it (`de-DE`), a language (`de`), or a catalogue. One that
+            there is no catalogue for is English.
+
+    Yields:
+        The catalogue.
+    """
+    chosen = language if isinstance(language, Catalogue) else catalogue(language)
+    token = _spoken.set(chosen)
+    try:
+        yield chosen
+    finally:
+        _spoken.reset(token)
+
+
+def catalogue(locale: str) -> Catalogue:
+    """The catalogue of a locale; English where there is none."""
+    language = re.split(r"[-_]", locale.strip().lower(), maxsplit=1)[0]
+    return _loaded(language if _LANGUAGE.fullmatch(language) else ENGLISH)
+
+
+def plural(language: str, number: int) -> str:
+    """The plural form of a number in a language, as CLDR names it.
+
+    Source:
+        https://cldr.unicode.org/index/cldr-spec/plural-rules
+    """
+    if language == ENGLISH:
+        return _PLURALS[0] if number == 1 else _PLURALS[1]
+    # Only where a translation is in use: reading its data takes a while.
+    from babel import Locale  # noqa: PLC0415
+
+    return str(Locale.parse(language).plural_form(number))
+
+
+@cache
+def _loaded(language: str) -> Catalogue:
+    english = _texts(ENGLISH) or {}
+    if language == ENGLISH:
+        return Catalogue(ENGLISH, english)
+    texts = _texts(language)
+    return Catalogue(ENGLISH, english) if texts is None else Catalogue(language, texts, english)
+
+
+def _texts(language: str) -> dict[str, str] | None:
+    """The texts of a language; None where it has no file."""
+    place = resources.files(__package__) / f"{language}.json"
+    if not place.is_file():
+        return None
+    found: dict[str, str] = json.loads(place.read_text(encoding="utf-8"))
+    return found
+
+
+_spoken: ContextVar[Catalogue | None] = ContextVar("spoken", default=None)
