@@ -223,7 +223,8 @@ class CallGate(ABC):
         if isinstance(asked, ToolReturn):
             return Deny(asked.text)
         if isinstance(asked, Deny):
-            return Deny(f"the rules do not allow the call with these arguments: {asked.reason}")
+            why = f"the rules do not allow the call with these arguments: {asked.reason}"
+            return replace(asked, reason=why)
         return asked
 
     async def judge(self, arguments: dict[str, Json]) -> Judgement:
@@ -238,7 +239,8 @@ class CallGate(ABC):
             try:
                 demanded = await demands(self, _changed(state, arguments))
             except DeniedError as error:
-                return Judgement(arguments=arguments, denied=str(error))
+                denied = error.denied
+                return Judgement(arguments=arguments, denied=denied.reason, failed=denied.failed)
         if demanded.left:
             return Judgement(arguments=arguments, info=demanded.left[0][1])
         return Judgement(arguments=arguments, rule=demanded.allow.rule if demanded.allow else "")

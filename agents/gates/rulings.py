@@ -144,16 +144,26 @@ class Judgement:
         info: What people have to be asked about them; None when nobody has to.
         rule: Name of the rule of the house that lets them run then; empty when none has to.
         denied: Why they must not run; empty when they may, or people may let them.
+        failed: Whether they must not only because a policy failed: it may say otherwise later.
     """
 
     arguments: dict[str, Json]
     info: CallInfo | None = None
     rule: str = ""
     denied: str = ""
+    failed: bool = False
 
 
 class DeniedError(Exception):
-    """A gate does not let the call run with these arguments, whoever agrees."""
+    """A gate does not let the call run with these arguments, whoever agrees.
+
+    Attributes:
+        denied: Its ruling.
+    """
+
+    def __init__(self, denied: Deny) -> None:
+        super().__init__(denied.reason)
+        self.denied = denied
 
 
 _around: ContextVar[tuple[Around, ...]] = ContextVar("agents_gates_around", default=())
@@ -230,7 +240,7 @@ async def demands(own: Demanding, state: GateState) -> Demands:
     for gate, before in [(own, state), *((one.gate, one.state) for one in gates_around())]:
         demand = await gate.demand(wanted, before, inside=gate is not bearer)
         if isinstance(demand, Deny):
-            raise DeniedError(demand.reason)
+            raise DeniedError(demand)
         if isinstance(demand, Allow):
             allow = demand if gate is bearer else allow
             continue

@@ -89,10 +89,13 @@ class Deny:
     Attributes:
         reason: Why; the model is told.
         rule: Name of the rule that denies it, for who keeps a record; may be empty.
+        failed: Whether no rule says so: a policy failed, was late, or gave no ruling. The call does
+            not run either way; what waits for people may wait on.
     """
 
     reason: str = ""
     rule: str = ""
+    failed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,16 +234,20 @@ async def in_time(
         async with limit:
             ruling = await judge()
     except Interrupted:
-        return Deny("the policy tried to ask people itself; it has to return `Ask`")
+        return _failed("the policy tried to ask people itself; it has to return `Ask`")
     except Exception as error:  # noqa: BLE001 - whatever it is, the call must not run
         if limit.expired():
-            return Deny(f"the policy did not answer within {time_limit:g} seconds")
+            return _failed(f"the policy did not answer within {time_limit:g} seconds")
         kind = type(error).__name__
         logger.warning("a policy failed with %s; the call of %r is denied", kind, tool)
-        return Deny("the policy failed")
+        return _failed("the policy failed")
     if not isinstance(ruling, Allow | Deny | Ask):
-        return Deny(f"the policy answered with {type(ruling).__name__}, which is no ruling")
+        return _failed(f"the policy answered with {type(ruling).__name__}, which is no ruling")
     return ruling
+
+
+def _failed(reason: str) -> Deny:
+    return Deny(reason, failed=True)
 
 
 @dataclass(frozen=True, slots=True)

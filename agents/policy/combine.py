@@ -96,7 +96,8 @@ def strictest(rulings: Collection[object]) -> Ruling:
         if isinstance(ruling, Ask):
             asks.append(ruling)
         elif not isinstance(ruling, Allow):
-            return Deny(f"a policy answered with {type(ruling).__name__}, which is no ruling")
+            why = f"a policy answered with {type(ruling).__name__}, which is no ruling"
+            return Deny(why, failed=True)
     return _merged(asks) if asks else Allow()
 
 

@@ -123,7 +123,8 @@ class House:
             call.tool,
             time_limit=self.time_limit,
         )
-        return code if isinstance(code, Deny) and not isinstance(ruling, Deny) else ruling
+        is_lost = isinstance(ruling, Deny) and not ruling.failed
+        return code if isinstance(code, Deny) and not is_lost else ruling
 
     async def granted(self, call: PolicyCall, terms: str) -> Allow | None:
         """Use a standing grant for a call about which people would be asked.

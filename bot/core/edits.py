@@ -75,7 +75,8 @@ class Edits:
         await self.approvals.check_editor(approval, actor)
         check_decision(approval, _edit_of(approval, call, by=actor.user_id))
         if judgement is not None and judgement.denied:
-            return await self._refused(approval, actor, RefusalCode.RULE_DENIES, judgement.denied)
+            code = RefusalCode.LOOKUP_FAILED if judgement.failed else RefusalCode.RULE_DENIES
+            return await self._refused(approval, actor, code, judgement.denied)
         changed = self._changed(approval, call, judgement, by=actor.user_id)
         decision = _approval_of(changed, call, by=actor.user_id)
         if judgement is not None and judgement.info is None:  # a rule allows it: nobody is asked

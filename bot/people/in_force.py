@@ -36,8 +36,11 @@ class PolicyNow(Protocol):
     async def denied(self, approval: Approval) -> str:
         """Say why the call of an approval is denied by now; empty when it is not.
 
-        The call is judged as it stands on the card. A failure inside denies nothing that people
-        were asked about: they decide.
+        The call is judged as it stands on the card. A policy that fails denies nothing that people
+        were asked about, and lets nobody approve it: it goes on waiting.
+
+        Raises:
+            DirectoryError: A policy failed, or something could not be looked up.
         """
         ...
 

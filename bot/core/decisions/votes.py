@@ -306,7 +306,7 @@ class Votes:
         everything = groups_of(ballot, steps=steps)
         standing, why = await asyncio.gather(
             self.census.take(approval, ballot.terms, people=people, groups=first),
-            self._denied(approval) if is_denied is None else _nothing(),
+            self._denied(approval, is_stop=is_stop) if is_denied is None else _nothing(),
         )
         attempt = replace(attempt, is_denied=bool(why))
         result = judge_vote(ballot, attempt, standing)
@@ -343,9 +343,21 @@ class Votes:
         votes = tuple(grounded if one == vote else one for one in result.ballot.votes)
         return replace(result, vote=grounded, ballot=replace(result.ballot, votes=votes))
 
-    async def _denied(self, approval: Approval) -> str:
-        """Why the call is denied by now; what may have run already, people still look into."""
-        return await self.policy.denied(approval) if approval.kind is Kind.APPROVAL else ""
+    async def _denied(self, approval: Approval, *, is_stop: bool) -> str:
+        """Why the call is denied by now; what may have run already, people still look into.
+
+        Raises:
+            DirectoryError: That is not known. Who stops it need not know.
+        """
+        if approval.kind is not Kind.APPROVAL:
+            return ""
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                return await self.policy.denied(approval)
+        except (DirectoryError, TimeoutError) as error:
+            if is_stop:
+                return ""
+            raise DirectoryError("the policy in force") from error
 
     async def _record(self, poll: Poll, decision: Decision) -> Approval:
         """Write what became of a vote; of one that was refused, only that others are gone."""

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from agents import AgentError
 from agents.gates.rulings import Judgement
 from bot.core.runs.house import InForce
+from bot.errors import DirectoryError
 from bot.people.in_force import NoPolicy, PolicyNow
 from bot.policy.judging.asking import AskingError, defaults_of, group_of, terms_of
 from bot.policy.judging.evaluate import DEFAULT
@@ -64,7 +65,7 @@ class PolicyOfCards:
     async def denied(self, approval: Approval) -> str:
         """Judge the call anew if the policy is another than that by which people were asked.
 
-        Where that fails, people decide: before the call starts, it is judged once more.
+        Where there is no call to judge, people decide: before it starts, it is judged once more.
         """
         if not approval.tool or approval.policy_file == self.file_hash:
             return ""
@@ -72,6 +73,8 @@ class PolicyOfCards:
             judgement = await self.judge(approval, json.loads(approval.arguments_json))
         except (AgentError, ValueError):
             return ""
+        if judgement is not None and judgement.failed:
+            raise DirectoryError("a policy failed")
         return judgement.denied if judgement is not None else ""
 
 

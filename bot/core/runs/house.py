@@ -228,7 +228,7 @@ def _ruling(
         case Permit(names=names):
             return Allow(rule=" + ".join(names), terms=_doubt_terms(rulebook, tool, names))
         case Refusal(names=names):
-            return Deny(verdict.reason, rule=" + ".join(names))
+            return Deny(verdict.reason, rule=" + ".join(names), failed=verdict.failed)
         case Terms():
             return Ask(
                 kind="approval" if verdict.edit == "no" else "review",

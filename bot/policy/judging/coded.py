@@ -143,8 +143,9 @@ def _refusal(ruling: object) -> Refusal | None:
         return None
     if not isinstance(ruling, Deny):
         why = f"a policy answered with {type(ruling).__name__}, which is no ruling"
-        return Refusal((CODE.rstrip(":"),), (why,))
-    return Refusal((code_name(ruling.rule) if ruling.rule else CODE.rstrip(":"),), (ruling.reason,))
+        return Refusal((CODE.rstrip(":"),), (why,), failed=True)
+    name = code_name(ruling.rule) if ruling.rule else CODE.rstrip(":")
+    return Refusal((name,), (ruling.reason,), failed=ruling.failed)
 
 
 def _is_gate(ask: Ask) -> bool:

@@ -47,10 +47,12 @@ class Refusal:
     Attributes:
         names: Of the rules that deny it; of code with `code:`.
         reasons: Why, one for each rule.
+        failed: Whether no rule says so, but a policy of code that failed.
     """
 
     names: tuple[str, ...]
     reasons: tuple[str, ...]
+    failed: bool = False
 
     @property
     def reason(self) -> str:
@@ -79,6 +81,7 @@ def merge(verdicts: Iterable[Verdict]) -> Verdict:
         return Refusal(
             tuple(name for one in refusals for name in one.names),
             tuple(reason for one in refusals for reason in one.reasons),
+            failed=all(one.failed for one in refusals),
         )
     asks = [one for one in all_of if isinstance(one, Terms)]
     if not asks:

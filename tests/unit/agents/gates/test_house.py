@@ -35,7 +35,7 @@ from agents.graph import END, START, MessagesState, StateGraph, ToolsNode, tools
 from agents.graph.agent import GraphAgent
 from agents.models import Turn, call, say
 from agents.policy import Allow, AllowList, Ask, Deny, PolicyCall, Ruling
-from agents.policy.house import current_house
+from agents.policy.house import House, current_house
 from agents.tools.base import Tool
 from agents.workflows.agenttool import AgentTool
 from tests.unit.agents.gates.test_votes import ByAmount
@@ -139,6 +139,16 @@ async def test_what_code_denies_stays_denied_whatever_the_house_says() -> None:
     await world(guard(pay, ByAmount({5: Deny("not today")})), house).run()
     assert pay.calls == []
     assert house.acts == ["deny pay "]
+
+
+async def test_what_code_denies_is_no_failure_when_the_house_fails() -> None:
+    def fail(_: PolicyCall) -> Ruling:
+        raise RuntimeError
+
+    guarded = House(TestHouse(fail), guard=lambda tool, _: tool)
+    call = PolicyCall(tool="pay", arguments={})
+    says = [await guarded.ruling(call, code, inside=False) for code in (Deny("no"), Allow())]
+    assert says == [Deny("no"), Deny("the policy failed", failed=True)]
 
 
 async def test_a_gate_inside_asks_for_itself_and_other_people() -> None:

@@ -70,12 +70,13 @@ async def test_each_refusal_says_why() -> None:
         async def evaluate(self, call: PolicyCall) -> Ruling:
             raise Interrupted(Point(id="i", address=Address()))
 
-    denied = Deny("the policy tried to ask people itself; it has to return `Ask`")
+    denied = Deny("the policy tried to ask people itself; it has to return `Ask`", failed=True)
     assert await ruling_of(Asks(), CALL) == denied
     assert await AllowList([]).evaluate(CALL) == Deny("the tool is not on the list")
     assert await BlockList(["pay"]).evaluate(CALL) == Deny("the tool is blocked")
     wrong: Any = "yes"
-    assert strictest([wrong]) == Deny("a policy answered with str, which is no ruling")
+    unclear = Deny("a policy answered with str, which is no ruling", failed=True)
+    assert strictest([wrong]) == unclear
 
 
 @pytest.mark.parametrize(("policy", "what"), [(AllowList, "allow-list"), (BlockList, "block-list")])

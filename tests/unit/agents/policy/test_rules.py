@@ -76,6 +76,7 @@ async def test_what_is_no_ruling_denies(answer: object, reason: str) -> None:
     ruling = await ruling_of(Says(answer), a_call())
     assert isinstance(ruling, Deny)
     assert reason in ruling.reason
+    assert ruling.failed
     assert "secret" not in ruling.reason
 
 
@@ -86,7 +87,7 @@ async def test_slow_policy_denies() -> None:
             return Allow()
 
     ruling = await ruling_of(Slow(), a_call(), time_limit=0)
-    assert ruling == Deny("the policy did not answer within 0 seconds")
+    assert ruling == Deny("the policy did not answer within 0 seconds", failed=True)
 
 
 async def test_policy_that_is_not_async_denies() -> None:
@@ -94,7 +95,8 @@ async def test_policy_that_is_not_async_denies() -> None:
         def evaluate(self, call: PolicyCall) -> Ruling:
             return Allow()
 
-    assert await ruling_of(Plain(), a_call()) == Deny("the policy failed")  # type: ignore[arg-type]
+    ruling = await ruling_of(Plain(), a_call())  # type: ignore[arg-type]
+    assert ruling == Deny("the policy failed", failed=True)
 
 
 async def test_cancelled_run_is_not_a_denial() -> None:

@@ -179,6 +179,18 @@ async def test_denied_is_told_and_nothing_changes(room: Room) -> None:
     assert (await room.office.the_approval()).revision == before.revision
 
 
+async def test_a_policy_that_fails_is_no_rule_that_denies(room: Room) -> None:
+    before = await room.ask()
+    call = CheckedCall(arguments={"amount": 7})
+    for failed in (True, False):
+        room.office.clock.forward(seconds=1)
+        judgement = Judgement(arguments=call.arguments, denied="no", failed=failed)
+        assert await room.edits.edit(before, call, judgement, actor=an_actor(ADA)) == "no"
+    found = await story(room.office.storage, approval_id=before.approval_id)
+    codes = [one.detail["code"] for one in found if one.action == "edit_refused"]
+    assert codes == ["lookup_failed", "rule_denies"]
+
+
 async def test_what_nobody_could_decide_is_refused(room: Room) -> None:
     before = await room.ask()
     told = await room.edit(before, 600)

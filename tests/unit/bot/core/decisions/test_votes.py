@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
 from agents.models import call, say
+from bot.core.decisions import votes
+from bot.core.runs.cards import PolicyOfCards
 from bot.core.story import story
 from bot.errors import (
     ApprovalClosedError,
@@ -21,11 +23,12 @@ from bot.errors import (
 )
 from bot.people.census import MOST_MEMBERS
 from bot.policy.ballot import read_votes
+from bot.policy.judging.evaluate import Judged, Rulebook
 from bot.questions.form import canonical
 from storage.errors import RecordFormatError
 from storage.records import Approval, Decision, Status
 from storage.sqlite import SqliteStorage
-from tests.support.force import forced
+from tests.support.force import Forced, forced
 from tests.unit.bot.office import ADA, BEN, GUS, ROSA, THREAD_ID, KilledError, Office, an_actor
 
 MIA, CLEO, LIA, TOM = "UMIA", "UCLEO", "ULIA", "UTOM"
@@ -372,10 +375,7 @@ async def test_a_rule_that_denies_by_now_ends_it(storage: SqliteStorage) -> None
     office = await asked(storage, TWO)
     await vote(office, ADA)
     denying = forced(default={"deny": "Not any more."}, groups=GROUPS)
-    denying.file_hash = "f2"
-    office.policy = denying
-    for name in ("cards", "approvals", "attendance", "runner"):
-        office.__dict__.pop(name, None)
+    under(office, denying)
     approval = await office.the_approval()
     assert await refused(office, BEN) == "rule_denies"
     await office.queue.run()
@@ -387,6 +387,66 @@ async def test_a_rule_that_denies_by_now_ends_it(storage: SqliteStorage) -> None
     told = [act for act in await acts(office) if act in {"voted", "refused", "denied", "started"}]
     assert told == ["voted", "refused", "denied"]
     assert "Not any more." in str(office.model.inputs[-1])
+
+
+class Failing(Rulebook):
+    """Rules that cannot be asked now."""
+
+    async def judge(self, *_: Any, **__: Any) -> Judged:
+        raise RuntimeError("no memory")
+
+
+@dataclass(frozen=True)
+class Hanging(PolicyOfCards):
+    """A policy in force that does not answer."""
+
+    async def denied(self, approval: Approval) -> str:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+def under(office: Office, policy: Forced) -> None:
+    """Let another policy be in force from now on."""
+    policy.file_hash = "f2"
+    office.policy = policy
+    for name in ("cards", "approvals", "attendance", "runner"):
+        office.__dict__.pop(name, None)
+
+
+async def test_a_policy_that_fails_lets_a_card_wait_on(storage: SqliteStorage) -> None:
+    office = await asked(storage, TWO)
+    await vote(office, ADA)
+    good = forced(default={"ask": TWO}, groups=GROUPS)
+    under(office, Forced(Failing(good.rulebook.file)))
+    assert await refused(office, BEN) == "lookup_failed"
+    await office.queue.run()
+    waiting = await office.the_approval()
+    assert (waiting.status, voters(waiting)) == (Status.PENDING, [ADA])
+    under(office, good)
+    await vote(office, BEN)
+    assert (await vote(office, MIA)).status is Status.APPROVED
+    assert len(office.ran) == 1
+
+
+async def test_a_policy_that_fails_keeps_nobody_from_stopping(storage: SqliteStorage) -> None:
+    office = await asked(storage, TWO)
+    file = forced(default={"ask": TWO}, groups=GROUPS).rulebook.file
+    under(office, Forced(Failing(file)))
+    assert (await vote(office, BEN, Status.REJECTED)).status is Status.REJECTED
+
+
+async def test_a_policy_that_does_not_answer_keeps_nobody_from_stopping(
+    storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(votes, "PATIENCE_S", 0.01)
+    office = await asked(storage, TWO)
+    cards = office.cards
+    assert isinstance(cards, PolicyOfCards)
+    office.__dict__["cards"] = Hanging(in_force=cards.in_force, judge=cards.judge)
+    for name in ("approvals", "attendance"):
+        office.__dict__.pop(name, None)
+    assert await refused(office, ADA) == "lookup_failed"
+    assert (await vote(office, BEN, Status.REJECTED)).status is Status.REJECTED
 
 
 async def test_a_masked_call_is_opened_before_it_is_approved(storage: SqliteStorage) -> None:

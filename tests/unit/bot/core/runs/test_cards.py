@@ -11,6 +11,7 @@ import pytest
 from agents import AgentError
 from agents.gates.rulings import Judgement
 from bot.core.runs.cards import PolicyOfCards, policy_of_cards
+from bot.errors import DirectoryError
 from bot.people.in_force import NoPolicy
 from storage.records import Approval
 from tests.contract.builders import an_approval
@@ -39,6 +40,12 @@ async def test_a_call_that_another_policy_denies_is_denied() -> None:
     judging = Judging(Judgement(arguments={}, denied="Not any more."))
     assert await PolicyOfCards(in_force=POLICY, judge=judging).denied(CARD) == "Not any more."
     assert judging.asked == [{"amount": 5}]
+
+
+async def test_a_policy_that_fails_denies_nothing_and_lets_nobody_approve() -> None:
+    judging = Judging(Judgement(arguments={}, denied="the policy failed", failed=True))
+    with pytest.raises(DirectoryError):
+        await PolicyOfCards(in_force=POLICY, judge=judging).denied(CARD)
 
 
 @pytest.mark.parametrize(

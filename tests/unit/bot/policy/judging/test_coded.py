@@ -202,3 +202,20 @@ async def test_ids_that_are_nobodys_are_named_and_count_for_nobody() -> None:
     assert judged.undecidable == "nobody has the id U-OPS, ada"
     assert isinstance(judged.ruling, Terms)
     assert judged.ruling.groups["code:eyes"].users == ("U0MIA",)
+
+
+@pytest.mark.parametrize(
+    ("code", "default", "failed"),
+    [
+        ([Deny("late", failed=True)], None, True),
+        ([Deny("late", failed=True)], {"deny": "never"}, False),
+        ([Deny("late", failed=True), Deny("never")], None, False),
+        ([Deny("never")], None, False),
+    ],
+)
+async def test_a_rule_that_denies_is_heard_beside_a_failure(
+    code: list[Ruling], default: Any, failed: bool
+) -> None:
+    ruling = (await judge(*code, default=default)).ruling
+    assert isinstance(ruling, Refusal)
+    assert ruling.failed is failed
