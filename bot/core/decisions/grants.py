@@ -64,7 +64,8 @@ class Grants:
         decision = approval.decision
         if approval.status is not Status.APPROVED or decision is None:
             return "it waits for other people, too"
-        if not approval.terms_json or approval.kind is not Kind.APPROVAL:
+        is_call = approval.kind is Kind.APPROVAL and bool(approval.tool)
+        if not approval.terms_json or not is_call:
             return "there are no standing grants for this"
         limits = limits_of(Terms.from_text(approval.terms_json))
         if limits is None or not has_approved(approval, decision.by):

@@ -61,7 +61,8 @@ def override_modal(approval: Approval, glass: BreakGlass) -> Block:
 def read_reasons(values: Values) -> Reasons:
     """Read the form; what was not sent is empty."""
     ticked = read_state(values, SURE).get("selected_options")
-    chosen = [one.get("value") for one in ticked] if isinstance(ticked, list) else []
+    found = ticked if isinstance(ticked, list) else []
+    chosen = [one.get("value") for one in found if isinstance(one, dict)]
     return Reasons(
         what=read_text(values, WHAT), why_now=read_text(values, WHY_NOW), is_sure=_YES in chosen
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bot.core.approvals import Approvals
+from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId, Reference
 from bot.layout.modals import Errors, Values, read_text
 from bot.people.terms_of import terms_of
@@ -12,6 +12,7 @@ from bot.policy.ballot import APPROVE
 from bot.policy.granting import limits_of
 from bot.policy.terms import GrantTerms, TermsError
 from bot.ports import Actor
+from bot.questions.drawing import DrawnQuestion
 from bot.questions.reasons import REASON
 from bot.slack.cards.grants import grant_modal, read_allowance
 from bot.slack.listeners.context import FormNotice, ListenerContext, Press, Submit
@@ -20,8 +21,9 @@ from storage.records import Approval, Grant, Kind
 
 async def open_grant(desk: ListenerContext, about: Reference, actor: Actor, trigger: str) -> None:
     """Open the form that approves, and allows later calls, too."""
-    approval = (await desk.question(about, actor, what="this button")).approval
-    await _check(desk.approvals, approval, actor)
+    approval = (await _question(desk, about, actor, what="this button")).approval
+    await desk.approvals.check(approval, actor, choice=APPROVE)
+    await desk.approvals.check_seen(approval, actor.user_id)
     await desk.open_view(trigger, grant_modal(approval, _limits(approval)))
 
 
@@ -29,7 +31,7 @@ async def submit_grant(
     desk: ListenerContext, about: Reference, actor: Actor, values: Values
 ) -> Errors | FormNotice:
     """Approve; and give the grant, where the rule lets the person."""
-    question = await desk.question(about, actor, what="this form")
+    question = await _question(desk, about, actor, what="this form")
     allowance = read_allowance(values)
     if isinstance(allowance, dict):
         return allowance
@@ -51,11 +53,18 @@ async def revoke(desk: ListenerContext, about: Reference, actor: Actor, _: str) 
     desk.spawn(desk.grants.show_later(ended.grant_id))
 
 
-async def _check(approvals: Approvals, approval: Approval, actor: Actor) -> None:
-    if approval.kind is Kind.QUESTION:
-        return  # what is recorded is checked
-    await approvals.check(approval, actor, choice=APPROVE)
-    await approvals.check_seen(approval, actor.user_id)
+async def _question(
+    desk: ListenerContext, about: Reference, actor: Actor, *, what: str
+) -> DrawnQuestion:
+    """Read a call that waits for approval; nothing else is ever allowed for a while.
+
+    Raises:
+        UserFacingError: It is something else, has changed, or has ended.
+    """
+    question = await desk.question(about, actor, what=what)
+    if question.approval.kind is not Kind.APPROVAL or not question.approval.tool:
+        raise InvalidInputError(what)
+    return question
 
 
 def _limits(approval: Approval) -> GrantTerms | None:

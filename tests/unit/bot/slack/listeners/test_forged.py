@@ -1,0 +1,178 @@
+"""Every button and every form, pressed and sent by who may not, about everything that can wait."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from agents.models import Turn, call, say
+from bot.layout.action_ids import IN_MENU, ActionId, encode, encode_option
+from storage.records import Approval, Status
+from storage.sqlite import SqliteStorage
+from tests.support.force import Forced, forced
+from tests.unit.bot.counter_stage import Counter, a_click, a_submission, typed
+from tests.unit.bot.office import ADA, BEN, GUS, ROSA, THREAD_ID, KilledError, Office
+
+TOM, APP, FAR, GONE = "UTOM", "UAPP", "UFAR", "UGONE"
+STRANGERS = (TOM, GUS, APP, FAR, GONE, "UNOBODY")
+PAY: Turn = call("pay", {"to": "Mia", "amount": 5}, id="c1")
+LOOK: Turn = call("look", {"what": "a"}, id="c1")
+QUESTION: Turn = call("ask_people", {"questions": ["Which one?"]}, id="c1")
+FORMS = tuple(one for one in ActionId if one.endswith("_modal"))
+BUTTONS = tuple(one for one in ActionId if one not in FORMS)
+ASKED: dict[str, tuple[str, ...]] = {
+    ActionId.GRANT_MODAL: ("for", "times"),
+    ActionId.SNOOZE_MODAL: ("for",),
+    ActionId.ASK_BACK_MODAL: ("question",),
+    ActionId.OVERRIDE_MODAL: ("what", "why_now", "sure"),
+    ActionId.BATCH_MODAL: ("cards0",),
+    ActionId.ANSWER_MODAL: ("answer0",),
+    ActionId.EDIT_MODAL: ("for",),
+}
+"""What forms ask for."""
+WAITING = pytest.mark.parametrize(
+    "turn", [PAY, LOOK, QUESTION, None], ids=["gated", "ruled", "question", "doubt"]
+)
+WRONG: tuple[Any, ...] = (None, 7, float("nan"), -1, True, "", [], [5], [None], {}, {"value": 1})
+
+
+def everything_goes() -> Forced:
+    """A policy by which people can do all that there is, and of whom some never count."""
+    ask = {
+        "approve": [{"from": ["sre"]}],
+        "exclude": ["requesters", "editors"],
+        "edit": "yes",
+        "grants": {"max_time": "2h", "max_uses": 5, "vary": ["what"]},
+        "break_glass": {"by": ["sre"], "alert": "C0ALERT"},
+    }
+    groups = {"sre": {"users": [ADA, BEN, GUS, APP, FAR, GONE]}}
+    asks = {"name": "asks", "when": {"tool": "ask_people"}, "then": "allow"}
+    return forced(asks, default={"ask": ask}, groups=groups)
+
+
+def an_office(storage: SqliteStorage, *turns: Turn, **more: Any) -> Office:
+    office = Office(storage, [*turns, say("done")], policy=everything_goes(), **more)
+    office.directory.add(TOM)
+    office.directory.add(APP, is_bot=True)
+    office.directory.add(FAR, is_external=True)
+    office.directory.add(GONE, is_deleted=True)
+    return office
+
+
+async def a_counter(storage: SqliteStorage, turn: Turn | None) -> Counter:
+    """Something waits: a call, a question, or (for None) a call of which nobody knows the end."""
+    office = an_office(storage, turn or PAY, dies_in_tools=turn is None)
+    await office.hear("<@UBOT> do it")
+    if turn is None:
+        with pytest.raises(KilledError):
+            await office.decide(await office.the_approval(), by=ADA)
+        office.queue.drop()
+        office = an_office(storage, clock=office.clock, owner="heir")
+        office.clock.forward(minutes=1)
+        await office.sweep.tick()
+        await office.queue.run()
+    return Counter.on(office)
+
+
+def values_of(approval: Approval) -> dict[str, Any]:
+    """All that any of our forms asks for, filled in well."""
+    state = {"value": encode(approval.approval_id, approval.digest)}
+    ticked = {"type": "checkboxes", "selected_options": [{"value": "yes"}]}
+    return {
+        **typed("for", "30m"),
+        **typed("times", "2"),
+        **typed("reason", "it is fine"),
+        **typed("question", "why now?"),
+        **typed("what", "the database is down"),
+        **typed("why_now", "nobody else is awake"),
+        **typed("answer", "the second"),
+        **typed("answer0", "the second"),
+        "sure": {ActionId.VALUE: ticked},
+        "cards0": {ActionId.VALUE: {**ticked, "selected_options": [state]}},
+    }
+
+
+def all_payloads(approval: Approval, user_id: str) -> list[dict[str, Any]]:
+    clicks = [a_click(approval, button, user_id) for button in BUTTONS]
+    for one in IN_MENU:
+        option = {"value": encode_option(one, approval.approval_id, approval.digest)}
+        click = a_click(approval, ActionId.MORE, user_id)
+        click["actions"] = [{"action_id": ActionId.MORE, "selected_option": option}]
+        clicks.append(click)
+    forms = [a_submission(approval, one, values_of(approval), user_id) for one in FORMS]
+    return [*clicks, *forms]
+
+
+async def in_peace(counter: Counter, before: Approval) -> None:
+    """Nothing has happened to a record, but that people may have read its details."""
+    office = counter.office
+    after = await office.storage.approvals.get(before.approval_id)
+    assert replace(after, seen_json=before.seen_json) == before
+    assert office.ran == []
+    assert list(await office.storage.grants.current(THREAD_ID, now_ms=0)) == []
+
+
+@WAITING
+@pytest.mark.parametrize("user_id", STRANGERS)
+async def test_who_has_no_right_does_nothing(
+    storage: SqliteStorage, turn: Turn | None, user_id: str
+) -> None:
+    counter = await a_counter(storage, turn)
+    before = await counter.office.the_approval()
+    for payload in all_payloads(before, user_id):
+        counter.office.clock.forward(seconds=0.001)
+        answer = await counter.send(payload)
+        assert answer.status == 200
+        assert "went wrong" not in answer.body
+    await in_peace(counter, before)
+    assert not any("went wrong" in text for _, text in counter.office.notifier.whispers)
+    forms = {view["callback_id"] for view in counter.views.opened}
+    assert forms <= {ActionId.DETAILS_MODAL, ActionId.NOTICE_MODAL}
+
+
+async def test_a_foreign_workspace_does_nothing(storage: SqliteStorage) -> None:
+    counter = await a_counter(storage, LOOK)
+    before = await counter.office.the_approval()
+    for payload in all_payloads(before, ADA):
+        counter.office.clock.forward(seconds=0.001)
+        payload["team"], payload["user"] = {"id": "T2"}, {"id": ADA, "team_id": "T2"}
+        await counter.send(payload)
+    await in_peace(counter, before)
+
+
+@pytest.mark.parametrize("user_id", [ADA, BEN, ROSA])
+async def test_nothing_moves_what_is_decided(storage: SqliteStorage, user_id: str) -> None:
+    counter = await a_counter(storage, LOOK)
+    before = await counter.office.the_approval()
+    await counter.office.decide(before, Status.REJECTED, by=ADA)
+    closed = await storage.approvals.get(before.approval_id)
+    for payload in all_payloads(before, user_id):
+        counter.office.clock.forward(seconds=1)
+        await counter.send(payload)
+    after = await storage.approvals.get(before.approval_id)
+    assert (after.status, after.decision, after.votes_json) == (
+        Status.REJECTED,
+        closed.decision,
+        closed.votes_json,
+    )
+    assert counter.office.ran == []
+
+
+@WAITING
+async def test_no_value_is_taken_for_another(storage: SqliteStorage, turn: Turn | None) -> None:
+    """Whoever may decide sends values of the wrong kind: no form fails, or runs anything."""
+    counter = await a_counter(storage, turn)
+    before = await counter.office.the_approval()
+    for form, names in ASKED.items():
+        for block_id, wrong in itertools.product(names, WRONG):
+            for state in (wrong, {"value": wrong, "selected_options": wrong}):
+                counter.office.clock.forward(seconds=0.001)
+                values = {**values_of(before), block_id: {ActionId.VALUE: state}}
+                sent = a_submission(before, form, values, ADA)
+                assert "went wrong" not in (await counter.send(sent)).body
+    after = await storage.approvals.get(before.approval_id)
+    assert (after.status, after.votes_json) == (before.status, before.votes_json)
+    assert counter.office.ran == []
