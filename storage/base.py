@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from agents.core.checkpoint import AmendingStore, MessageLog
+from storage.lists import ListStore
 from storage.records import (
     Approval,
     ApprovalHead,
@@ -785,6 +786,11 @@ class Storage(Protocol):
     @property
     def grants(self) -> GrantStore:
         """Standing grants."""
+        ...
+
+    @property
+    def lists(self) -> ListStore:
+        """The lists that people are shown."""
         ...
 
     @property

@@ -13,3 +13,11 @@ def used(grant: Grant, call: str) -> str | None:
     if call in uses:
         return grant.uses_json
     return json.dumps([*uses, call]) if len(uses) < grant.max_uses else None
+
+
+def is_used_up(grant: Grant) -> bool:
+    """Whether a grant lets nothing more run, however long it lasts; true of one that is damaged."""
+    try:
+        return len(json.loads(grant.uses_json)) >= grant.max_uses
+    except (TypeError, ValueError):
+        return True

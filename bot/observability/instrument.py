@@ -382,6 +382,7 @@ class MeteredStorage:
         self.whispers = storage.whispers
         self.delegations = storage.delegations
         self.grants = storage.grants
+        self.lists = storage.lists
         self.retention = storage.retention
         self.trail = storage.trail
         self.restoring = storage.restoring

@@ -94,6 +94,7 @@ class MongoApprovalStore:
         changes = {
             "status": decision.status.value,
             "decision": decision_text(decision),
+            "decided_by": decision.by,
             "due_ms": decision.at_ms,
         }
         update: Update = {"$set": changes, "$inc": {"revision": 1}, "$unset": {"remind_ms": ""}}
@@ -111,6 +112,7 @@ class MongoApprovalStore:
         row = APPROVALS.encode(changed)
         for name in (*VOTED, *RESTARTED) if restarts else VOTED:
             put(update, name, row[name])
+        update["$set"]["decided_by"] = _decider(changed)
         if changed.status is not Status.PENDING:
             update["$set"].pop("remind_ms", None)
             put(update, "remind_ms", None)
@@ -124,6 +126,7 @@ class MongoApprovalStore:
         row = APPROVALS.encode(changed)
         for name in REBOUND:
             put(update, name, row[name])
+        update["$set"]["decided_by"] = _decider(changed)
         rebound = await self._changed(where, put(update, "escalated_ms", None))
         return rebound or await self._conflict(changed.approval_id)
 
@@ -137,6 +140,7 @@ class MongoApprovalStore:
         changes = {
             "status": decision.status.value,
             "decision": decision_text(decision),
+            "decided_by": decision.by,
             "due_ms": decision.at_ms,
         }
         update: Update = {"$set": changes, "$inc": {"revision": 1}}
@@ -368,6 +372,11 @@ class MongoApprovalStore:
     async def _changed(self, where: Filter, update: Update) -> Approval | None:
         changed = await self._collection.update_and_get(where, update)
         return None if changed is None else to_record(APPROVALS, changed)
+
+
+def _decider(approval: Approval) -> str:
+    """The person in `decided_by`, the only field that serves no record: lists are found by it."""
+    return approval.decision.by if approval.decision is not None else ""
 
 
 def _open(approval_id: str, now_ms: int) -> Filter:

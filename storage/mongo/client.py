@@ -33,6 +33,11 @@ INDEXES: Mapping[str, Sequence[Sequence[str]]] = {
     "approvals": [
         ["due_ms"],
         ["status"],
+        ["status", "expires_ms"],
+        ["requester_id"],
+        ["requester_id", "created_ms"],
+        ["decided_by"],
+        ["decided_by", "created_ms"],
         ["thread_id"],
         ["thread_id", "created_ms", "position"],
         ["thread_id", "open", "created_ms", "position"],
@@ -42,7 +47,13 @@ INDEXES: Mapping[str, Sequence[Sequence[str]]] = {
     "posts": [["thread_id"], ["thread_id", "posted", "created_ms"]],
     "whispers": [["due_ms"], ["channel_id", "thread_ts"], ["created_ms"]],
     "delegations": [["team_id"], ["team_id", "until_ms"], ["until_ms"]],
-    "grants": [["thread_id"], ["thread_id", "until_ms"], ["ended_ms"]],
+    "grants": [
+        ["thread_id"],
+        ["thread_id", "until_ms"],
+        ["ended_ms"],
+        ["team_id"],
+        ["team_id", "until_ms"],
+    ],
     "audit": [
         ["thread_id"],
         ["thread_id", "at_ms"],

@@ -14,10 +14,11 @@ from storage.mongo.client import INDEXES, Client, Driver
 from storage.mongo.collection import Collection
 from storage.mongo.inbox import MongoInboxStore
 from storage.mongo.log import MongoMessageLog
+from storage.mongo.people.lists import MongoListStore
+from storage.mongo.people.rights import MongoDelegationStore, MongoGrantStore
 from storage.mongo.posts import MongoPostStore
 from storage.mongo.restoring import MongoRestoreStore
 from storage.mongo.retention import MongoRetentionStore
-from storage.mongo.rights import MongoDelegationStore, MongoGrantStore
 from storage.mongo.selftest import check_kind, self_test
 from storage.mongo.threads import MongoThreadStore
 from storage.mongo.whispers import MongoWhisperStore
@@ -62,6 +63,7 @@ class MongoStorage:
         self.whispers = MongoWhisperStore(Collection(client, "whispers"))
         self.delegations = MongoDelegationStore(Collection(client, "delegations"))
         self.grants = MongoGrantStore(Collection(client, "grants"))
+        self.lists = MongoListStore(Collection(client, "approvals"), Collection(client, "grants"))
         self.audit = MongoAuditStore(Collection(client, "audit"), seal)
         self.trail = MongoTrailStore(
             Collection(client, "audit"), Collection(client, "chains"), seal

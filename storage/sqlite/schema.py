@@ -138,6 +138,13 @@ CREATE INDEX IF NOT EXISTS approvals_undelivered
 CREATE INDEX IF NOT EXISTS approvals_open
     ON approvals (thread_id, created_ms, position) WHERE open = 1;
 CREATE INDEX IF NOT EXISTS approvals_pending ON approvals (open) WHERE status = 'pending';
+CREATE INDEX IF NOT EXISTS approvals_deadline
+    ON approvals (expires_ms, approval_id) WHERE status = 'pending';
+CREATE INDEX IF NOT EXISTS approvals_decider
+    ON approvals (json_extract(decision, '$.by'), created_ms)
+    WHERE decision IS NOT NULL AND json_valid(decision);
+CREATE INDEX IF NOT EXISTS approvals_requester
+    ON approvals (requester_id, created_ms) WHERE status <> 'pending';
 
 CREATE TABLE IF NOT EXISTS posts (
     post_id TEXT NOT NULL PRIMARY KEY,
@@ -211,6 +218,7 @@ CREATE TABLE IF NOT EXISTS grants (
     card_ts TEXT NOT NULL
 );
 CREATE INDEX IF NOT EXISTS grants_thread ON grants (thread_id, until_ms);
+CREATE INDEX IF NOT EXISTS grants_team ON grants (team_id, until_ms) WHERE ended_ms IS NULL;
 
 CREATE TABLE IF NOT EXISTS audit (
     entry_id TEXT NOT NULL PRIMARY KEY,
@@ -464,6 +472,13 @@ CREATE INDEX whispers_due
     ON whispers (due_ms, leased_until_ms, v, aside_by) WHERE due_ms IS NOT NULL;
 CREATE INDEX IF NOT EXISTS whispers_leased ON whispers (leased_until_ms) WHERE leased_until_ms > 0;
 CREATE INDEX IF NOT EXISTS approvals_pending ON approvals (open) WHERE status = 'pending';
+CREATE INDEX IF NOT EXISTS approvals_deadline
+    ON approvals (expires_ms, approval_id) WHERE status = 'pending';
+CREATE INDEX IF NOT EXISTS approvals_decider
+    ON approvals (json_extract(decision, '$.by'), created_ms)
+    WHERE decision IS NOT NULL AND json_valid(decision);
+CREATE INDEX IF NOT EXISTS approvals_requester
+    ON approvals (requester_id, created_ms) WHERE status <> 'pending';
 CREATE TABLE IF NOT EXISTS delegations (
     delegation_id TEXT NOT NULL PRIMARY KEY,
     v INTEGER NOT NULL,
@@ -499,6 +514,7 @@ CREATE TABLE IF NOT EXISTS grants (
     card_ts TEXT NOT NULL
 );
 CREATE INDEX IF NOT EXISTS grants_thread ON grants (thread_id, until_ms);
+CREATE INDEX IF NOT EXISTS grants_team ON grants (team_id, until_ms) WHERE ended_ms IS NULL;
 CREATE TRIGGER IF NOT EXISTS checkpoints_closed AFTER UPDATE OF status ON checkpoints
 WHEN NEW.status = 'closed'
 BEGIN

@@ -18,10 +18,11 @@ from storage.sqlite.database import Database
 from storage.sqlite.inbox import SqliteInboxStore
 from storage.sqlite.leases import break_sql, forget_sql
 from storage.sqlite.log import SqliteMessageLog
+from storage.sqlite.people.lists import SqliteListStore
+from storage.sqlite.people.rights import SqliteDelegationStore, SqliteGrantStore
 from storage.sqlite.posts import SqlitePostStore
 from storage.sqlite.restoring import SqliteRestoreStore
 from storage.sqlite.retention import SqliteRetentionStore
-from storage.sqlite.rights import SqliteDelegationStore, SqliteGrantStore
 from storage.sqlite.threads import SqliteThreadStore
 from storage.sqlite.whispers import SqliteWhisperStore
 
@@ -52,6 +53,7 @@ class SqliteStorage:
         self.whispers = SqliteWhisperStore(self._database)
         self.delegations = SqliteDelegationStore(self._database)
         self.grants = SqliteGrantStore(self._database)
+        self.lists = SqliteListStore(self._database)
         self.audit = SqliteAuditStore(self._database)
         self.trail = SqliteTrailStore(self._database, seal)
         self.retention = SqliteRetentionStore(self._database)

@@ -1,0 +1,1 @@
+"""Rights of people, and lists that they are shown, in the embedded database."""

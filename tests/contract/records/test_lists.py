@@ -1,0 +1,155 @@
+"""The lists that people are shown: in order, bounded, and by an index; on each database."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from storage.base import Storage
+from storage.records import Approval, Status
+from storage.sqlite import SqliteStorage
+from storage.sqlite.people import lists
+from tests.contract.builders import DIGEST, a_decision, a_grant, an_approval
+
+
+def numbered(number: int, **changes: object) -> Approval:
+    fields: dict[str, object] = {"approval_id": f"apr_{number:03}", "position": number, **changes}
+    return an_approval(**fields)
+
+
+async def decide(storage: Storage, approval_id: str, by: str, at_ms: int = 2_000) -> None:
+    decision = a_decision(by=by, at_ms=at_ms)
+    await storage.approvals.decide(approval_id, decision, digest=DIGEST)
+
+
+async def test_what_waits_comes_by_its_deadline(storage: Storage) -> None:
+    times = {1: 9_000, 2: 7_000, 3: 8_000, 4: 7_000}
+    for number, expires_ms in times.items():
+        await storage.approvals.add(numbered(number, expires_ms=expires_ms))
+
+    found = await storage.lists.waiting(now_ms=1_000, limit=9)
+
+    assert [one.approval_id for one in found] == ["apr_002", "apr_004", "apr_003", "apr_001"]
+
+
+async def test_what_waits_comes_page_by_page_and_once(storage: Storage) -> None:
+    for number in range(7):
+        await storage.approvals.add(numbered(number, expires_ms=9_000 + number // 3))
+    seen: list[str] = []
+    after = (0, "")
+    while page := await storage.lists.waiting(now_ms=1_000, limit=2, after=after):
+        assert len(page) <= 2
+        seen += [one.approval_id for one in page]
+        after = (page[-1].expires_ms, page[-1].approval_id)
+
+    assert seen == [f"apr_{number:03}" for number in range(7)]
+
+
+async def test_what_is_decided_or_past_its_deadline_does_not_wait(storage: Storage) -> None:
+    for number, expires_ms in enumerate((9_000, 9_000, 3_000)):
+        await storage.approvals.add(numbered(number, expires_ms=expires_ms))
+    await decide(storage, "apr_000", "U2")
+
+    found = await storage.lists.waiting(now_ms=3_000, limit=9)
+
+    assert [one.approval_id for one in found] == ["apr_001"]
+
+
+async def test_what_ended_is_of_who_decided_it_and_of_who_asked(storage: Storage) -> None:
+    for number, (asked, made_ms) in enumerate([("U1", 10), ("U9", 20), ("U9", 30), ("U1", 40)]):
+        await storage.approvals.add(numbered(number, requester_id=asked, created_ms=made_ms))
+    await decide(storage, "apr_000", "U2")  # asked for by U1
+    await decide(storage, "apr_001", "U1")  # decided by U1
+    await decide(storage, "apr_002", "U2")  # no business of U1
+    # the last one of U1 still waits
+
+    found = await storage.lists.ended_of("U1", limit=9)
+
+    assert [one.approval_id for one in found] == ["apr_001", "apr_000"]
+    assert [one.approval_id for one in await storage.lists.ended_of("U1", limit=1)] == ["apr_001"]
+    assert await storage.lists.ended_of("U1", limit=0) == []
+    assert await storage.lists.ended_of("U5", limit=9) == []
+
+
+async def test_who_asked_and_decided_reads_it_once(storage: Storage) -> None:
+    await storage.approvals.add(numbered(1))
+    await decide(storage, "apr_001", "U1")
+    assert len(await storage.lists.ended_of("U1", limit=9)) == 1
+
+
+async def test_each_way_to_decide_names_who_did(storage: Storage) -> None:
+    waiting = numbered(1, votes_json="[]")
+    await storage.approvals.add(waiting)
+    voted = replace(waiting, status=Status.APPROVED, decision=a_decision(by="U7"))
+    await storage.approvals.vote(voted, revision=1, now_ms=2_000)
+    edited = numbered(2)
+    await storage.approvals.add(edited)
+    bound = replace(edited, status=Status.APPROVED, decision=a_decision(by="U7"))
+    await storage.approvals.rebind(bound, digest=DIGEST, now_ms=2_000)
+    await storage.approvals.add(numbered(3))
+    await decide(storage, "apr_003", "U7")
+
+    found = await storage.lists.ended_of("U7", limit=9)
+
+    assert {one.approval_id for one in found} == {"apr_001", "apr_002", "apr_003"}
+
+
+async def test_a_vote_that_decides_nothing_ends_nothing(storage: Storage) -> None:
+    waiting = numbered(1)
+    await storage.approvals.add(waiting)
+    await storage.approvals.vote(waiting, revision=1, now_ms=2_000)
+    assert await storage.lists.ended_of("U1", limit=9) == []
+
+
+async def test_requests_are_found_by_the_beginning_of_their_ids(storage: Storage) -> None:
+    for name in ("apr_0a1", "apr_0a2", "apr_0b1"):
+        await storage.approvals.add(an_approval(approval_id=name))
+
+    found = await storage.lists.named("apr_0a", limit=9)
+
+    assert [one.approval_id for one in found] == ["apr_0a1", "apr_0a2"]
+    assert len(await storage.lists.named("apr_0a", limit=1)) == 1
+    assert await storage.lists.named("apr_.", limit=9) == []
+
+
+async def test_grants_that_last_are_those_of_the_workspace(storage: Storage) -> None:
+    fields: dict[str, dict[str, Any]] = {
+        "late": {"created_ms": 3},
+        "early": {"created_ms": 2},
+        "over": {"until_ms": 1_000},
+        "elsewhere": {"team_id": "T2"},
+        "used": {"uses_json": '["a", "b"]'},
+        "ended": {},
+    }
+    for name, changes in fields.items():
+        await storage.grants.add(a_grant(name, **changes))
+    await storage.grants.end("ended", by="U1", now_ms=1_000)
+
+    found = await storage.lists.grants("T1", now_ms=1_000, limit=9)
+
+    assert [one.grant_id for one in found] == ["early", "late"]
+    assert len(await storage.lists.grants("T1", now_ms=1_000, limit=1)) <= 1
+
+
+_LISTS = {
+    "waiting": ("approvals_deadline",),
+    "ended_of": ("approvals_decider", "approvals_requester"),
+    "named": ("sqlite_autoindex_approvals_1",),
+    "grants": ("grants_team",),
+}
+
+
+@pytest.mark.parametrize("name", _LISTS)
+async def test_each_list_is_read_by_an_index(name: str) -> None:
+    storage = SqliteStorage(None)
+    await storage.open()
+    names = ("now", "limit", "expires_ms", "id", "user", "prefix", "team")
+    sql = getattr(lists, f"_{name.upper()}")
+    rows = await storage._database.fetch(f"EXPLAIN QUERY PLAN {sql}", dict.fromkeys(names, 1))
+    await storage.close()
+
+    plan = " ".join(str(row["detail"]) for row in rows)
+
+    assert all(index in plan for index in _LISTS[name]), plan
+    assert "SCAN approvals" not in plan
+    assert "SCAN grants" not in plan
