@@ -28,19 +28,28 @@ def glass_of(approval: Approval) -> BreakGlass | None:
 async def why_not_break(census: Census, approval: Approval, actor: Actor) -> RefusalCode | None:
     """Why somebody may not; None when they may. Whoever asked for the call may, too.
 
+    A group that the rule leaves out stays out: it is named for who its people are, and not for
+    their part in this call.
+
     Raises:
         DirectoryError: It could not be looked up.
     """
     glass, terms = glass_of(approval), terms_of(approval)
     groups = glass.groups if glass is not None else ()
-    standing = await census.take(approval, terms, people=[actor], groups=groups)
+    barred = Rights(terms, Standing(people={}, members={})).excluded
+    standing = await census.take(approval, terms, people=[actor], groups={*groups, *barred})
     problem = standing.people.get(actor.user_id)
     if problem is not None:
         return RefusalCode(problem.value)
     is_among = standing.is_among(groups, actor.user_id)
     if actor.user_id not in standing.people or is_among is None:
         raise DirectoryError("an emergency")
-    return _bar(terms, standing, actor.user_id) if is_among else RefusalCode.NOT_APPROVER
+    if not is_among:
+        return RefusalCode.NOT_APPROVER
+    is_barred = standing.is_among(barred, actor.user_id)
+    if is_barred is None:
+        raise DirectoryError("an emergency")
+    return RefusalCode.EXCLUDED if is_barred else _bar(terms, standing, actor.user_id)
 
 
 async def has_lost_glass(census: Census, approval: Approval, user_id: str) -> bool:

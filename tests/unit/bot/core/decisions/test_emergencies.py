@@ -10,6 +10,7 @@ import pytest
 from agents.models import Turn, call, say
 from bot.core.decisions.emergencies import Reasons
 from bot.core.story import story
+from bot.errors import DirectoryError
 from bot.layout.action_ids import ActionId
 from bot.slack.cards import card_for
 from storage.base import Storage
@@ -161,6 +162,47 @@ async def test_a_denial_in_force_cannot_be_overridden(storage: SqliteStorage) ->
 async def test_what_cannot_be_looked_up_lets_nothing_run(storage: SqliteStorage) -> None:
     counter = await asked(storage)
     counter.office.directory.is_down = True
+    await submitted(counter, MIA, a_form())
+    assert counter.office.ran == []
+    assert (await counter.office.the_approval()).status is Status.PENDING
+
+
+def without_contractors() -> Forced:
+    """A policy that leaves out a group, of which somebody is on call."""
+    ask = {
+        "approve": [{"from": ["sre"]}],
+        "exclude": ["requesters", "contractors"],
+        "break_glass": {"by": ["oncall"], "alert": "C0ALERT"},
+    }
+    groups = {
+        "sre": {"users": [ADA, BEN]},
+        "oncall": {"users": [MIA, ROSA]},
+        "contractors": {"usergroups": ["S0CONTRACT"]},
+    }
+    return forced(default={"ask": ask}, groups=groups)
+
+
+async def test_who_is_left_out_by_the_rule_has_no_emergencies(storage: SqliteStorage) -> None:
+    counter = await asked(storage, without_contractors())
+    people = counter.office.directory
+    people.groups["S0CONTRACT"] = frozenset({MIA})
+    await counter.send(a_click(await counter.office.the_approval(), ActionId.OVERRIDE, MIA))
+    await submitted(counter, MIA, a_form())
+    assert (counter.views.opened, counter.office.ran) == ([], [])
+    assert "leaves you out" in counter.told(MIA)
+    people.groups["S0CONTRACT"] = frozenset()
+    await submitted(counter, MIA, a_form())
+    assert counter.office.ran == [("look", "a")]
+
+
+async def test_whether_somebody_is_left_out_has_to_be_known(storage: SqliteStorage) -> None:
+    counter = await asked(storage, without_contractors())
+    people = counter.office.directory
+
+    async def is_down(group_id: str) -> frozenset[str]:
+        raise DirectoryError(group_id)
+
+    people.group_members = is_down  # type: ignore[method-assign]
     await submitted(counter, MIA, a_form())
     assert counter.office.ran == []
     assert (await counter.office.the_approval()).status is Status.PENDING
