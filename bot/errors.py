@@ -7,6 +7,7 @@ BotError
         NotApproverError        this person may not do this
             NotSeenError        they have not opened what the card does not show
             RefusalError        a vote or an edit that does not count, by the specification
+                StrangerError   they have no say in it; others have
         ApprovalClosedError     somebody, or the clock, decided first
         OutdatedCardError       what was shown is not what is on record
         UnknownApprovalError    no such approval in this workspace
@@ -23,8 +24,13 @@ import re
 from collections.abc import Sequence
 from datetime import timedelta
 
+from bot.words.catalog import say
 from bot.words.mrkdwn import date, mention
 from storage.records import Approval, Status
+
+_CHANNEL = re.compile(r"[CG][A-Z0-9]{1,30}")
+_MOST_NAMED = 5
+_MEMBERS = "the members of"
 
 
 class BotError(Exception):
@@ -115,6 +121,26 @@ class RefusalError(NotApproverError):
         self.args = (f"Nothing was done. {words} {detail}".rstrip(),)
         self.code = code
         self.detail = detail
+
+
+class StrangerError(RefusalError):
+    """Somebody has no say in what waits; they hear who has."""
+
+    def __init__(self, code: str, words: str, *, deciders: Sequence[str]) -> None:
+        """Word it.
+
+        Args:
+            code: The reason, as the audit names it.
+            words: For where nobody is named.
+            deciders: Ids of people, user groups and channels, or names of groups.
+        """
+        names = [_decider(one) for one in deciders[:_MOST_NAMED]]
+        if len(deciders) > _MOST_NAMED:
+            names.append(f"{len(deciders) - _MOST_NAMED} more")
+        who = " or ".join(part for part in (", ".join(names[:-1]), *names[-1:]) if part)
+        if who.startswith(_MEMBERS):
+            who = who[:1].upper() + who[1:]
+        super().__init__(code, say("refuse.not_approver", who=who) if who else words)
 
 
 class ApprovalClosedError(UserFacingError):
@@ -250,6 +276,10 @@ _REMEDY = (
 def plain_words(text: str) -> str:
     """The text of a `NobodyError` where mentions are not drawn, such as below a field of a form."""
     return _TAG.sub(r"\1", text)
+
+
+def _decider(who: str) -> str:
+    return f"{_MEMBERS} <#{who}>" if _CHANNEL.fullmatch(who) else mention(who)
 
 
 def _name(who: str) -> str:

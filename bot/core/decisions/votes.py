@@ -13,9 +13,11 @@ from bot.errors import (
     NotSeenError,
     OutdatedCardError,
     RefusalError,
+    StrangerError,
     UserFacingError,
 )
 from bot.people.census import PATIENCE_S, Census
+from bot.people.deciders import deciders_of
 from bot.people.glass import has_lost_glass
 from bot.people.in_force import PolicyNow
 from bot.people.meanwhile import read_claim
@@ -406,6 +408,9 @@ class Votes:
             case RefusalCode.NOT_SEEN:
                 unseen = self.unseen(poll.approval, actor.user_id)
                 return unseen or OutdatedCardError(poll.approval.approval_id)
+            case RefusalCode.NOT_APPROVER:
+                who = deciders_of(poll.approval, self.clock())
+                return StrangerError(refusal.value, refusal.words, deciders=who)
             case _:
                 return _refused(refusal, detail=poll.why_denied)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,9 +20,11 @@ from bot.errors import (
     InvalidInputError,
     NotSeenError,
     OutdatedCardError,
+    StrangerError,
     UserFacingError,
 )
 from bot.people.census import MOST_MEMBERS
+from bot.people.deciders import deciders_of
 from bot.policy.ballot import read_votes
 from bot.policy.judging.evaluate import Judged, Rulebook
 from bot.questions.form import canonical
@@ -31,7 +34,7 @@ from storage.sqlite import SqliteStorage
 from tests.support.force import Forced, forced
 from tests.unit.bot.office import ADA, BEN, GUS, ROSA, THREAD_ID, KilledError, Office, an_actor
 
-MIA, CLEO, LIA, TOM = "UMIA", "UCLEO", "ULIA", "UTOM"
+MIA, CLEO, LIA, TOM, GRETA = "UMIA", "UCLEO", "ULIA", "UTOM", "UGRETA"
 ASK = "<@UBOT> pay Mia"
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 GROUPS = {
@@ -39,6 +42,7 @@ GROUPS = {
     "security": {"users": [MIA]},
     "leads": {"users": [LIA]},
     "room": {"channels": ["C0ROOM"]},
+    "few": {"users": [ROSA, ADA]},
 }
 TWO: dict[str, Any] = {"approve": [{"from": ["sre"], "count": 2}, {"from": ["security"]}]}
 STAGES: dict[str, Any] = {
@@ -54,7 +58,7 @@ def an_office(storage: SqliteStorage, ask: dict[str, Any], **changes: Any) -> Of
     policy = forced(default={"ask": ask}, groups=GROUPS)
     changes = {"turns_of_model": [PAY, say("Paid.")], **changes}
     office = Office(storage, policy=policy, **changes)
-    for user_id in (MIA, CLEO, LIA, TOM):
+    for user_id in (MIA, CLEO, LIA, TOM, GRETA):
         office.directory.add(user_id)
     office.directory.groups["S0SRE"] = frozenset({ADA, BEN, CLEO})
     office.directory.channels["C0ROOM"] = frozenset({TOM})
@@ -387,6 +391,37 @@ async def test_a_rule_that_denies_by_now_ends_it(storage: SqliteStorage) -> None
     told = [act for act in await acts(office) if act in {"voted", "refused", "denied", "started"}]
     assert told == ["voted", "refused", "denied"]
     assert "Not any more." in str(office.model.inputs[-1])
+
+
+@pytest.mark.parametrize(
+    ("ask", "who"),
+    [
+        (TWO, f"<!subteam^S0SRE> or <@{MIA}> can decide."),
+        ({**TWO, "mention": "no"}, "sre or security can decide."),
+        (STAGES, "<!subteam^S0SRE> can decide."),
+        ({"approve": [{"from": ["room"]}]}, "The members of <#C0ROOM> can decide."),
+        ({"approve": [{"from": ["few"]}]}, f"<@{ADA}> can decide."),
+        ({"approve": [{"from": ["few"]}], "exclude": []}, f"<@{ROSA}> or <@{ADA}> can decide."),
+    ],
+    ids=["people", "not pinged", "first stage", "channel", "not who asked", "also who asked"],
+)
+async def test_who_has_no_say_hears_who_has(
+    storage: SqliteStorage, ask: dict[str, Any], who: str
+) -> None:
+    office = await asked(storage, ask)
+    with pytest.raises(StrangerError) as error:
+        await office.decide(await office.the_approval(), by=GRETA)
+    assert str(error.value) == f"Nothing was done. You're not an approver for this. {who}"
+    assert not {BEN, CLEO, TOM} & set(re.findall(r"U[A-Z]+", str(error.value)))
+
+
+async def test_who_has_no_say_hears_of_backups_from_their_step_on(storage: SqliteStorage) -> None:
+    late = {"approve": [{"from": ["few"]}], "escalate": [{"after": "1h", "add": ["leads"]}]}
+    office = await asked(storage, late)
+    approval = await office.the_approval()
+    assert LIA not in deciders_of(approval, office.clock())
+    assert LIA in deciders_of(replace(approval, steps=1), office.clock())
+    assert deciders_of(replace(approval, terms_json="{"), office.clock()) == ()
 
 
 class Failing(Rulebook):

@@ -1,0 +1,57 @@
+"""Whoever can decide, as somebody may read who cannot: no more than what the card says."""
+
+from __future__ import annotations
+
+from bot.config.values import CHANNEL
+from bot.people.access import decider_names
+from bot.people.named import HERE, asked_groups, audience_of, is_person
+from bot.people.requesters import editors_of
+from bot.people.terms_of import all_requesters, ballot_of, steps_of
+from bot.policy.ballot import Ballot
+from bot.policy.standing import EDITORS, REQUESTERS
+from bot.policy.terms import TermsError
+from storage.records import Approval
+
+_CODE = "code:"
+
+
+def deciders_of(approval: Approval, at_ms: int) -> tuple[str, ...]:
+    """Name who can decide now: ids of people, user groups and channels, or names of groups.
+
+    Nobody is looked up: of a user group, whoever can read its handle finds its members. Where the
+    rule mentions nobody, only the names of its groups are told. Who is left out is not named.
+
+    Args:
+        approval: What waits.
+        at_ms: Of a rotation, whoever is on duty then.
+    """
+    if not approval.terms_json:
+        return _named(approval, decider_names(approval), frozenset())
+    try:
+        ballot = ballot_of(approval)
+        groups = _groups(ballot, steps_of(approval))
+        if not ballot.terms.mention:
+            return tuple(name.removeprefix(_CODE) for name in groups)
+        names = tuple(audience_of(ballot.terms, groups, at_ms))
+    except TermsError:
+        return ()
+    return _named(approval, names, _left_out(approval, ballot.terms.exclude))
+
+
+def _groups(ballot: Ballot, steps: int) -> tuple[str, ...]:
+    """The groups that are asked; of a doubt, those of all stages."""
+    terms = ballot.terms
+    stages = range(len(terms.stages)) if ballot.is_doubt else [ballot.stage]
+    found = (name for stage in stages for name in asked_groups(terms, stage, steps))
+    return tuple(dict.fromkeys(found))
+
+
+def _left_out(approval: Approval, exclude: tuple[str, ...]) -> frozenset[str]:
+    requesters = all_requesters(approval) if REQUESTERS in exclude else frozenset()
+    return requesters | (frozenset(editors_of(approval)) if EDITORS in exclude else frozenset())
+
+
+def _named(approval: Approval, names: tuple[str, ...], out: frozenset[str]) -> tuple[str, ...]:
+    here = {HERE: approval.channel_id, CHANNEL: approval.channel_id}
+    kept = (name for name in names if not (is_person(name) and name in out))
+    return tuple(dict.fromkeys(here.get(name, name) for name in kept))
