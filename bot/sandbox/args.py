@@ -94,7 +94,7 @@ class Args:
             return None
         try:
             return json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise RefusedError(refusal) from None
 
 

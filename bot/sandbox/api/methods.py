@@ -249,7 +249,7 @@ async def _arguments(request: web.Request) -> dict[str, Any]:
     if request.content_type == "application/json":
         try:
             body = json.loads(await request.text() or "{}")
-        except ValueError:
+        except (ValueError, RecursionError):
             raise RefusedError("invalid_json") from None
         if not isinstance(body, dict):
             raise RefusedError("json_not_object")

@@ -55,7 +55,7 @@ class ResponseUrls:
         """One HTTP request to such an address."""
         try:
             body = json.loads(await request.text())
-        except ValueError:
+        except (ValueError, RecursionError):
             body = None
         try:
             self.use(request.match_info["secret"], body)

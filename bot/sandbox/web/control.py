@@ -7,6 +7,7 @@ only, and no other site's page.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
@@ -22,6 +23,8 @@ Act = Callable[[Payload], Payload | None]
 """Does what was asked for, and gives the rest of the answer."""
 
 _FAREWELLS: Final = ("warning", "refresh_requested", "link_disabled")
+_MOST: Final = 1e15
+"""The largest number that anything here takes."""
 _TOKEN_ERRORS: Final = ("token_revoked", "invalid_auth", "account_inactive")
 
 
@@ -214,12 +217,20 @@ def _waiting(act: Callable[[Payload], Awaitable[Payload | None]]) -> Handler:
 async def _body(request: web.Request) -> Payload:
     text = await request.text()
     try:
-        body = json.loads(text or "{}")
-    except ValueError:
+        body = json.loads(text or "{}", parse_float=_finite, parse_constant=_finite)
+    except (ValueError, RecursionError):
         raise RefusedError("invalid_json") from None
     if not isinstance(body, dict):
         raise RefusedError("json_not_object")
     return body
+
+
+def _finite(text: str) -> float:
+    """Read a number; JSON has neither infinity nor what is no number."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number
 
 
 def _text(body: Mapping[str, Any], name: str) -> str:
@@ -238,6 +249,6 @@ def _flag(body: Mapping[str, Any], name: str, *, default: bool | None = None) ->
 
 def _number(body: Mapping[str, Any], name: str, default: float | None = None) -> float:
     value = body.get(name, default)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
-        raise RefusedError("invalid_arguments", [f"{name} must be a number of at least 0"])
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= _MOST:
+        raise RefusedError("invalid_arguments", [f"{name} must be a number from 0 to {_MOST:g}"])
     return value

@@ -143,7 +143,7 @@ def _doing(act: Act) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
 def _checked(text: str) -> Payload:
     try:
         body = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise RefusedError("invalid_json") from None
     if not isinstance(body, dict) or not _are_values(body.get("values")):
         raise RefusedError("invalid_arguments")

@@ -85,6 +85,16 @@ async def test_all_rules_are_removed(web: aiohttp.ClientSession, sandbox: Sandbo
         ("group", {"user": ADA, "member": True}, "invalid_arguments"),
         ("time", {"seconds": 60}, "no_time_skip"),
         ("time", {"seconds": -1}, "invalid_arguments"),
+        ("time", {"seconds": float("nan")}, "invalid_json"),
+        ("time", {"seconds": float("inf")}, "invalid_json"),
+        ("time", {"seconds": float("-inf")}, "invalid_json"),
+        ("time", {"seconds": 10**400}, "invalid_arguments"),
+        ("cut", {"number": float("inf")}, "invalid_json"),
+        ("spread", {"seed": float("nan")}, "invalid_json"),
+        ("disconnect", {"grace": float("inf")}, "invalid_json"),
+        ("disconnect", {"grace": 10**400}, "invalid_arguments"),
+        ("limits", {"method": "chat.update", "most": 1, "seconds": 10**30}, "invalid_arguments"),
+        ("faults", {"effect": "cut", "after": float("nan")}, "invalid_json"),
         ("person", {"user": "U0NOBODY01", "deactivated": True}, "user_not_found"),
         ("limits", {"method": "chat.update", "most": True}, "invalid_arguments"),
     ],
@@ -96,7 +106,15 @@ async def test_nonsense_is_refused(
     assert sandbox.troubles == 0
 
 
-@pytest.mark.parametrize(("text", "error"), [("{", "invalid_json"), ("[]", "json_not_object")])
+ODD_BODIES = [
+    ("{", "invalid_json"),
+    ("[]", "json_not_object"),
+    ('{"seconds": 1e999}', "invalid_json"),
+    ("[" * 100_000, "invalid_json"),
+]
+
+
+@pytest.mark.parametrize(("text", "error"), ODD_BODIES)
 async def test_odd_bodies_are_refused(web: aiohttp.ClientSession, text: str, error: str) -> None:
     headers = {"Content-Type": "application/json"}
     async with web.post("/control/calm", data=text, headers=headers) as response:
