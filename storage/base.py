@@ -554,12 +554,14 @@ class ApprovalStore(Protocol):
         now_ms: int,
         failed: bool = False,
         drawn: DrawnCard | None = None,
+        sign: str | None = None,
     ) -> bool:
         """Give the lease back.
 
         `due_ms` becomes the given value when `revision` still is what the caller saw; otherwise
         `now_ms`, as there is something new to show. `attempts` becomes one higher when `failed`,
-        else 0. With `drawn`, the same write records what `mark_card` would of that card.
+        else 0. With `drawn`, the same write records what `mark_card` would of that card; with
+        `sign`, the sign that the root of the thread has now.
 
         Returns:
             True when the given value was taken; False when there is more to do now, or the lease

@@ -254,6 +254,8 @@ APPROVALS = Codec(
         "place",
         "messages_json",
         "ladder_json",
+        "why_said",
+        "sign",
     ),
 )
 HEADS = Codec("approval", ApprovalHead, key="approval_id")

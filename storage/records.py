@@ -317,6 +317,11 @@ class Approval:
     """The state of its ladder: a JSON object with `since_ms`, `told` (steps whose people were
     told), `announced`, `duty_ms`, `noted` (steps that are in the audit), `digest`, `stage` and
     `deserted`; empty before the first step."""
+    why_said: bool = False
+    """Whether the agent's text in the thread, right above the card, says why."""
+    sign: str = ""
+    """The sign at the root of the thread, as `bot.core.attendance.signs` names it: that something
+    waits, from the moment when it is made, or how it ended; empty where there is none."""
     due_ms: int | None = None
     leased_by: str = ""
     leased_until_ms: int = 0

@@ -153,6 +153,7 @@ class Asking:
             requesters = await self.requesters.of_call(work, str(context.address))
         origin = Asked(thread=thread, requesters=requesters)
         approval = approval_from(context, origin, self.rules, position=position, now_ms=now_ms)
+        approval = replace(approval, why_said=_holds(work.said, approval.why))
         look = OneLook(self.approvals.access.directory)
         outlook = replace(self.approvals.outlook(self.rules.channels), directory=look)
         approval = under_policy(approval, context.info, self.approvals.policy)
@@ -180,6 +181,12 @@ def under_policy(approval: Approval, info: object, policy: PolicyNow) -> Approva
         return approval
     terms = policy.defaults(approval.channel_id)
     return under_terms(approval, terms, now_ms=approval.created_ms) if terms else approval
+
+
+def _holds(text: str, words: str) -> bool:
+    """Whether a text holds certain words, however its lines are broken."""
+    wanted = " ".join(words.split())
+    return bool(wanted) and wanted in " ".join(text.split())
 
 
 def _has_news(one: Approval | ApprovalHead, waiting: Collection[str]) -> bool:

@@ -277,6 +277,7 @@ class Turns:
             log=(work.thread.thread_id, turn),
         )
         segment = await self._follower.follow(work.thread, events)
+        work.said = segment.voice.newest
         if segment.contexts is not None:
             new = await self._asking.request(work, segment.contexts, known=())
             return _waits(segment.contexts, new)
@@ -303,6 +304,7 @@ class Turns:
         await self.witness.watch(run.checkpoint_id)
         events = runner.recover(run.checkpoint_id, run=run)
         segment = await self._follower.follow(work.thread, events)
+        work.said = segment.voice.newest
         if segment.contexts is not None:
             opened = await self.storage.approvals.open_of(work.thread.thread_id)
             known = {one.interrupt_id for one in opened}
@@ -374,6 +376,7 @@ class Turns:
         the release of its lease knows that.
         """
         contexts = segment.contexts or ()
+        work.said = segment.voice.newest
         gone = [approval_id_of(one) for one in asked.known - {context.id for context in contexts}]
         read = {one.approval_id: one for one in (*asked.decided, *segment.watched)}
         unread = [name for name in gone if name not in read]

@@ -315,6 +315,7 @@ class MeteredApprovals:
         now_ms: int,
         failed: bool = False,
         drawn: DrawnCard | None = None,
+        sign: str | None = None,
     ) -> bool:
         """See `ApprovalStore.release`."""
         if failed:
@@ -327,6 +328,7 @@ class MeteredApprovals:
             now_ms=now_ms,
             failed=failed,
             drawn=drawn,
+            sign=sign,
         )
         if is_done and drawn is not None:
             self._activity.drawn(approval_id, drawn.revision)

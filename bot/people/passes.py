@@ -38,6 +38,7 @@ class ThreadPass:
         messages: What the open turn began with; None when that was not read.
         running: See `LeftOver`; as this pass leaves it.
         has_ended_turn: Whether the turn is over, and the release of the lease is to say so.
+        said: The agent's newest text of this pass: it stands right above what is shown next.
     """
 
     thread: Thread
@@ -47,6 +48,7 @@ class ThreadPass:
     messages: Sequence[Message] | None = None
     running: tuple[Approval, ...] | None = None
     has_ended_turn: bool = False
+    said: str = ""
 
     def __post_init__(self) -> None:
         if self.left is not None:

@@ -465,7 +465,8 @@ class SlackNotifier:
         return card_for(approval, approvers_text=approvers_text(approval))
 
     def _copy(self, approval: Approval) -> Card:
-        return card_for(approval, approvers_text=approvers_text(approval))
+        alone = replace(approval, why_said=False)  # the agent's text is not beside it
+        return card_for(alone, approvers_text=approvers_text(approval))
 
     async def _replace(self, thread: Thread, ts: str, card: Card, record_id: str) -> bool:
         """Put a text into a message, which may still be growing; False when it is gone."""

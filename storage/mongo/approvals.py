@@ -355,13 +355,14 @@ class MongoApprovalStore:
         now_ms: int,
         failed: bool = False,
         drawn: DrawnCard | None = None,
+        sign: str | None = None,
     ) -> bool:
         holder = leases.held(approval_id, fence)
         unchanged = {**holder, "revision": revision}
-        update = _given_back(due_ms, drawn, failed=failed)
+        update = _given_back(due_ms, drawn, sign, failed=failed)
         if await self._collection.update(unchanged, update):
             return True
-        await self._collection.update(holder, _given_back(now_ms, drawn, failed=failed))
+        await self._collection.update(holder, _given_back(now_ms, drawn, sign, failed=failed))
         return False
 
     async def _conflict(self, approval_id: str) -> Approval:
@@ -406,8 +407,12 @@ def _card(card_ts: str | None, drawn_revision: int | None) -> dict[str, object]:
     return changes
 
 
-def _given_back(due_ms: int | None, drawn: DrawnCard | None, *, failed: bool) -> Update:
+def _given_back(
+    due_ms: int | None, drawn: DrawnCard | None, sign: str | None, *, failed: bool
+) -> Update:
     update = leases.given_back(due_ms)
+    if sign is not None:
+        update["$set"]["sign"] = sign
     if drawn is not None:
         update["$set"].update(_card(drawn.card_ts, drawn.revision))
     if failed:

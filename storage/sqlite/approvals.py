@@ -230,7 +230,8 @@ SET leased_by = '', leased_until_ms = 0,
     card_ts = coalesce(:card_ts, card_ts),
     post_tried = CASE WHEN :card_ts IS NULL THEN post_tried ELSE :card_ts <> '' END,
     drawn_revision = coalesce(:drawn_revision, drawn_revision),
-    undeliverable = CASE WHEN :drawn_revision IS NULL THEN undeliverable ELSE '' END
+    undeliverable = CASE WHEN :drawn_revision IS NULL THEN undeliverable ELSE '' END,
+    sign = coalesce(:sign, sign)
 WHERE approval_id = :id AND {HELD}
 RETURNING revision
 """  # noqa: S608
@@ -515,6 +516,7 @@ class SqliteApprovalStore:
         now_ms: int,
         failed: bool = False,
         drawn: DrawnCard | None = None,
+        sign: str | None = None,
     ) -> bool:
         values = {
             "id": approval_id,
@@ -525,6 +527,7 @@ class SqliteApprovalStore:
             "failed": failed,
             "card_ts": drawn and drawn.card_ts,
             "drawn_revision": drawn and drawn.revision,
+            "sign": sign,
         }
         rows = await self._database.fetch(_RELEASE, values)
         return bool(rows) and rows[0]["revision"] == revision

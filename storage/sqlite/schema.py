@@ -120,6 +120,8 @@ CREATE TABLE IF NOT EXISTS approvals (
     place TEXT NOT NULL,
     messages_json TEXT NOT NULL,
     ladder_json TEXT NOT NULL,
+    why_said INTEGER NOT NULL,
+    sign TEXT NOT NULL,
     due_ms INTEGER,
     leased_by TEXT NOT NULL,
     leased_until_ms INTEGER NOT NULL,
@@ -443,6 +445,8 @@ ALTER TABLE approvals ADD COLUMN cards_json TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE approvals ADD COLUMN place TEXT NOT NULL DEFAULT '';
 ALTER TABLE approvals ADD COLUMN messages_json TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE approvals ADD COLUMN ladder_json TEXT NOT NULL DEFAULT '';
+ALTER TABLE approvals ADD COLUMN why_said INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE approvals ADD COLUMN sign TEXT NOT NULL DEFAULT '';
 CREATE INDEX IF NOT EXISTS approvals_turn ON approvals (checkpoint_id);
 CREATE INDEX IF NOT EXISTS approvals_undelivered
     ON approvals (undeliverable) WHERE undeliverable != '';

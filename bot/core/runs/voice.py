@@ -24,6 +24,7 @@ class Voice:
         outbox: Says whole texts.
         clock: The time now.
         has_spoken: Whether anything was said.
+        newest: The text that was said last.
     """
 
     thread: Thread
@@ -32,6 +33,7 @@ class Voice:
     outbox: Outbox
     clock: Clock
     has_spoken: bool = False
+    newest: str = ""
     _streams: dict[str, Stream | None] = field(default_factory=dict)
 
     async def grow(self, delta: TextDelta) -> None:
@@ -52,7 +54,7 @@ class Voice:
         """
         stream = self._streams.pop(event.key, None)
         if event.text.strip():
-            self.has_spoken = True
+            self.has_spoken, self.newest = True, event.text
             await self.outbox.say(self.thread, self._post(event.key, event.text), stream=stream)
 
     async def break_silence(self) -> None:

@@ -96,7 +96,7 @@ def describe(approval: Approval) -> Body:
     question = drawn_question(approval)
     parts = (
         Listed(hidden=title_hidden(approval), masked=REDACTED in title_of(approval)),
-        said("Why, in the agent's own words", approval.why, WHY),
+        said("Why, in the agent's own words", "" if approval.why_said else approval.why, WHY),
         said("Why you are asked", question.ask.reason, REASON),
         told(_happening(approval), approval.preview, PREVIEW),
         _arguments(question),

@@ -65,7 +65,7 @@ def describe_question(question: DrawnQuestion) -> Body:
     approval = question.approval
     parts = (
         Listed(hidden=title_hidden(approval)),
-        said("Why, in the agent's own words", approval.why, WHY),
+        said("Why, in the agent's own words", "" if approval.why_said else approval.why, WHY),
         *question.content(),
     )
     return replace(body(parts), guessed=bool(guesses(approval)))

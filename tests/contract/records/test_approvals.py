@@ -419,6 +419,24 @@ async def test_a_release_may_leave_nothing_due(storage: Storage) -> None:
     assert (await storage.approvals.get(APPROVAL_ID)).due_ms is None
 
 
+async def test_a_release_keeps_the_sign_at_the_root(storage: Storage) -> None:
+    approval = await claimed(storage, sign="waits", why_said=True)
+    assert (approval.sign, approval.why_said) == ("waits", True)
+    give_back = storage.approvals.release
+
+    assert not await give_back(
+        APPROVAL_ID, fence=approval.fence, revision=7, due_ms=None, now_ms=1_100, sign="approved"
+    )
+    assert (await storage.approvals.get(APPROVAL_ID)).sign == "approved"
+    second = await storage.approvals.claim(APPROVAL_ID, owner="b", now_ms=1_500, until_ms=2_000)
+    assert second is not None
+    assert not await give_back(
+        APPROVAL_ID, fence=approval.fence, revision=1, due_ms=None, now_ms=1_600, sign="late"
+    )
+    assert await give_back(APPROVAL_ID, fence=second.fence, revision=1, due_ms=None, now_ms=1_600)
+    assert (await storage.approvals.get(APPROVAL_ID)).sign == "approved"
+
+
 async def test_a_decision_during_the_lease_is_drawn(storage: Storage) -> None:
     approval = await claimed(storage)
     await storage.approvals.decide(APPROVAL_ID, a_decision(at_ms=1_050), digest=DIGEST)

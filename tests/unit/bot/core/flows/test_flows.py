@@ -34,6 +34,7 @@ from tests.unit.bot.office import (
 )
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
+PAY_BEN = call("pay", {"to": "Ben", "amount": 7}, id="c2")
 ASK = f"<@{'UBOT'}> pay Mia"
 
 
@@ -753,3 +754,13 @@ async def test_an_approval_that_was_closed_too_early_still_ends_its_interrupt(
     await office.threads.work(THREAD_ID)
     assert office.ran == []
     assert office.shown()[-1] == "It was cancelled."
+
+
+async def test_a_why_that_was_just_said_is_marked_so(storage: SqliteStorage) -> None:
+    office = Office(storage, [[say("Rosa wants Mia paid."), PAY], [PAY_BEN], say("Done.")])
+    await office.hear(ASK)
+    first = await office.the_approval()
+    assert (first.why, first.why_said) == ("Rosa wants Mia paid.", True)
+    await office.decide(first)
+    second = await office.the_approval()
+    assert (second.why, second.why_said) == ("", False)

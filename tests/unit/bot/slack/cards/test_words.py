@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -365,3 +366,10 @@ def test_quotes_join_and_an_empty_one_is_left_out() -> None:
 )
 def test_marks_take_no_time(text: str) -> None:
     assert reply_cards(text)
+
+
+def test_the_why_that_stands_right_above_is_not_said_again() -> None:
+    said = an_approval(why="Rosa wants it live.", why_said=True)
+    assert "Rosa wants it live." not in shown(card_for(said, approvers_text="").blocks)
+    unsaid = replace(said, why_said=False)
+    assert "Rosa wants it live." in shown(card_for(unsaid, approvers_text="").blocks)
