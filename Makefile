@@ -5,7 +5,7 @@
 # make bench   the benchmarks; QUICK=1 smaller ones
 # make trace   the way of one click through our files, from the payload to the tool's first line
 # make mutants  small wrong changes in what decides, which tests must notice; ONLY=agents/gates
-# make chaos   bots that die, a Slack that misbehaves, people who click; SEEDS=20 THREADS=200
+# make chaos   bots that die, a Slack that misbehaves, people who click and vote; SEEDS=20 THREADS=200
 #
 # The set-up happens by itself in .venv, and again when pyproject.toml or constraints.txt change.
 
@@ -79,6 +79,9 @@ trace: $(VENV)/.dev
 chaos: $(VENV)/.dev
 	$(BIN)/python -m tests.chaos --seeds $(or $(SEEDS),3) --threads $(or $(THREADS),40)
 	$(BIN)/python -m tests.chaos --seeds $(or $(SEEDS),3) --threads $(or $(THREADS),40) \
+		--database sqlite
+	$(BIN)/python -m tests.chaos --votes --seeds $(or $(SEEDS),3) --threads $(or $(THREADS),40)
+	$(BIN)/python -m tests.chaos --votes --seeds $(or $(SEEDS),3) --threads $(or $(THREADS),40) \
 		--database sqlite
 	$(BIN)/python -m pytest --hypothesis-profile thorough $(LARGE)
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from storage.mongo import MongoStorage
 from storage.sqlite import SqliteStorage
+from tests.chaos.council import Council
 from tests.chaos.play import Play, Readable, Report, Setting
 from tests.support.mongo import DRIVERS, spawn_mongo_server
 
@@ -60,6 +61,37 @@ COMMON = (
     "tool restart >",
 )
 """Where bots die when no list of points is there yet."""
+VOTES = (
+    "approvals.annotate <",
+    "approvals.annotate >",
+    "approvals.climb <",
+    "approvals.climb >",
+    "approvals.mark_beside <",
+    "approvals.mark_beside >",
+    "approvals.vote <",
+    "approvals.vote >",
+    "audit.append >",
+    "audit.append_all <",
+    "audit.append_all >",
+    "chat.postMessage <",
+    "chat.postMessage >",
+    "chat.update >",
+    "checkpoints.append >",
+    "delegations.add >",
+    "delegations.end >",
+    "grants.add <",
+    "grants.add >",
+    "grants.mark_card <",
+    "grants.mark_card >",
+    "grants.use <",
+    "grants.use >",
+    "threads.wake <",
+    "tool fetch <",
+    "tool fetch >",
+    "trail.seal <",
+    "trail.seal >",
+)
+"""Where they die first when people vote under a policy."""
 
 
 async def play(arguments: argparse.Namespace, seed: int, points: tuple[str, ...]) -> Report:
@@ -80,7 +112,7 @@ async def play(arguments: argparse.Namespace, seed: int, points: tuple[str, ...]
             trouble=not arguments.calm,
             expire_s=40 + arguments.threads // 4,  # people need their time
         )
-        playing = Play(setting)
+        playing = Council(setting) if arguments.votes else Play(setting)
         await playing.run()
         storage = make_storage()
         await storage.open()
@@ -125,16 +157,18 @@ async def main() -> int:
         "--drivers", nargs="+", choices=DRIVERS, default=DRIVERS, help="the bots take turns"
     )
     parser.add_argument("--every-point", action="store_true", help="die at each known point once")
+    parser.add_argument("--votes", action="store_true", help="people vote under a policy")
     parser.add_argument("--calm", action="store_true", help="Slack behaves")
     parser.add_argument("--keep", action="store_true", help="show the logs of a bad run")
     arguments = parser.parse_args()
     wrong = 0
     print(
-        "| seed | database | threads | seconds | deaths | approvals | effects | in doubt | wrong |"
+        "| seed | database | threads | seconds | deaths | approvals | votes | effects | by grant "
+        "| in doubt | wrong |"
     )
-    print("|---|---|---|---|---|---|---|---|---|", flush=True)
+    print("|---|---|---|---|---|---|---|---|---|---|---|", flush=True)
     for seed in range(arguments.first, arguments.first + arguments.seeds):
-        points = tuple(sorted(set(SEEN) | set(COMMON)))
+        points = tuple(sorted(set(SEEN) | set(VOTES if arguments.votes else COMMON)))
         if not arguments.every_point:
             points = points[seed % 4 :: 4]
         report = await play(arguments, seed, points)
@@ -142,8 +176,8 @@ async def main() -> int:
         told = ", ".join(f"{count} {name}" for name, count in sorted(report.approvals.items()))
         print(
             f"| {seed} | {arguments.database} | {arguments.threads} | {report.seconds:.0f} "
-            f"| {report.deaths.total()} | {told} | {report.effects} | {report.doubts} "
-            f"| {len(report.wrong)} |",
+            f"| {report.deaths.total()} | {told} | {report.votes} | {report.effects} "
+            f"| {report.by_grant} | {report.doubts} | {len(report.wrong)} |",
             flush=True,
         )
         for line in report.wrong:

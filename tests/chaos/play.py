@@ -8,7 +8,7 @@ import multiprocessing
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.context import ForkServerProcess
@@ -21,7 +21,7 @@ from bot.sandbox.workspace.records import SlackChannel
 from storage.base import Storage
 from storage.errors import RecordNotFoundError
 from storage.mongo import Driver
-from storage.records import Approval, Kind, Status
+from storage.records import Approval, AuditEntry, Kind, Status
 from tests.chaos import process
 from tests.chaos.agent import EFFECTS, effects
 from tests.support.ports import free_port
@@ -88,7 +88,8 @@ class Report:
     approvals: Counter[str] = field(default_factory=Counter)
     effects: int = 0
     doubts: int = 0
-    faults: int = 0
+    votes: int = 0
+    by_grant: int = 0
     wrong: list[str] = field(default_factory=list)
     """Everything that must not be; empty at the end of a good run."""
 
@@ -129,9 +130,7 @@ class Play:
             if self.setting.trouble:
                 self._make_trouble()
             async with asyncio.timeout(PATIENCE_S + 2 * self.setting.threads):
-                await asyncio.gather(
-                    self._ask(), self._decide("Ada", 0), self._decide("Ben", 1), self._keep_alive()
-                )
+                await asyncio.gather(self._ask(), *self._people(), self._keep_alive())
                 await self._come_to_rest()
         except TimeoutError:
             open_jobs = [n for n in range(self.setting.threads) if not self._is_done(n)]
@@ -152,6 +151,10 @@ class Play:
             ts = await self.sandbox.say(rosa, channel, f"@countersign please do job {number}")
             self.jobs[number] = (channel, ts)
             await asyncio.sleep(self.random.uniform(0, 0.1))  # people do not ask all at once
+
+    def _people(self) -> list[Coroutine[Any, Any, None]]:
+        """All who decide."""
+        return [self._decide("Ada", 0), self._decide("Ben", 1)]
 
     async def _decide(self, name: str, first: int) -> None:
         """Go round every other channel, over and over."""
@@ -244,7 +247,7 @@ class Play:
         if wish in {REJECT, EDIT, RAN}:
             await self.sandbox.until(lambda: bool(self.sandbox.open_views(user)), timeout=3)
             view = self.sandbox.open_views(user)[-1]
-            await self.sandbox.submit(user, view, _filled(view, wish))
+            await self.sandbox.submit(user, view, filled(view, wish))
             for left in self.sandbox.open_views(user):
                 await self.sandbox.close_view(user, left, everything=True)
         elif self.random.random() < 0.3:  # and once more, to be sure
@@ -275,6 +278,18 @@ class Play:
         drivers = self.setting.drivers
         return {"COUNTERSIGN_MONGO_DRIVER": drivers[number % len(drivers)]} if drivers else {}
 
+    def _rules(self) -> dict[str, str]:
+        """What runs, and who decides about it."""
+        return {
+            "COUNTERSIGN_AGENT": "tests.chaos.agent:build",
+            "COUNTERSIGN_APPROVERS": "channel",
+            "COUNTERSIGN_CHANNELS": ",".join(self.sandbox.channel_ids),
+            "COUNTERSIGN_REMIND_AFTER": f"{self.setting.expire_s // 2}s",
+            "COUNTERSIGN_ESCALATE_AFTER": f"{self.setting.expire_s * 3 // 4}s",
+            "COUNTERSIGN_ESCALATE_TO": self.sandbox.user_id("Ada"),
+            "COUNTERSIGN_EXPIRE_AFTER": f"{self.setting.expire_s}s",
+        }
+
     def _start_bot(self) -> ForkServerProcess:
         point = self.points.pop(0) if self.points else ""
         plan = {
@@ -286,15 +301,9 @@ class Play:
             "SLACK_BOT_TOKEN": BOT_TOKEN,
             "SLACK_APP_TOKEN": APP_TOKEN,
             "SLACK_API_URL": self.sandbox.api_url,
-            "COUNTERSIGN_APPROVERS": "channel",
-            "COUNTERSIGN_CHANNELS": ",".join(self.sandbox.channel_ids),
-            "COUNTERSIGN_AGENT": "tests.chaos.agent:build",
             "COUNTERSIGN_PORT": str(free_port()),
-            "COUNTERSIGN_REMIND_AFTER": f"{self.setting.expire_s // 2}s",
-            "COUNTERSIGN_ESCALATE_AFTER": f"{self.setting.expire_s * 3 // 4}s",
-            "COUNTERSIGN_ESCALATE_TO": self.sandbox.user_id("Ada"),
-            "COUNTERSIGN_EXPIRE_AFTER": f"{self.setting.expire_s}s",
             "COUNTERSIGN_LOG": "warning",
+            **self._rules(),
             EFFECTS: str(self.file),
             process.PLAN: json.dumps(plan),
             **self.setting.database,
@@ -355,6 +364,7 @@ class Play:
                 if a.kind is Kind.DOUBT
                 and "give_up" in (a.decision.answer_json if a.decision else "")
             }
+            allowed |= await self._check_rules(storage, approvals, audit)
             for approval in approvals:
                 self.report.approvals[str(approval.status)] += 1
                 self.report.doubts += approval.kind is Kind.DOUBT
@@ -369,6 +379,12 @@ class Play:
             if ref not in allowed:
                 self.report.wrong.append(f"{tool} {ref} happened, and nobody was asked")
         return self.report
+
+    async def _check_rules(
+        self, storage: Storage, approvals: Sequence[Approval], audit: Sequence[AuditEntry]
+    ) -> set[str]:
+        """Look into what a policy brings about in a thread; return what it let run unasked."""
+        return set()
 
     def _check_thread(self, number: int, thread: Any) -> None:
         if thread.turn_open or thread.due_ms is not None:
@@ -475,7 +491,7 @@ def _ref(approval: Approval) -> str:
     return found[0] if found else ""
 
 
-def _filled(view: dict[str, Any], wish: str) -> dict[str, Any]:
+def filled(view: dict[str, Any], wish: str) -> dict[str, Any]:
     """What people write into a modal."""
     values: dict[str, Any] = {}
     for block in view["blocks"]:
@@ -486,7 +502,7 @@ def _filled(view: dict[str, Any], wish: str) -> dict[str, Any]:
         if wish == EDIT and label.startswith("amount"):
             value = str(int(value or 0) + 1)
         elif wish != EDIT:
-            value = "because"
+            value = value or "because"
         values[block["block_id"]] = {
             element["action_id"]: {"type": element["type"], "value": value}
         }

@@ -33,7 +33,7 @@ READS = frozenset(
         "of_thread",
         "of_turn",
     }
-    | {"named", "resting", "left", "heads", "open_links", "page", "unsealed"}
+    | {"current", "named", "resting", "left", "heads", "open_links", "page", "unsealed"}
 )
 """A process that dies there has done nothing since the point before."""
 STORES = (
@@ -44,6 +44,8 @@ STORES = (
     "approvals",
     "posts",
     "whispers",
+    "delegations",
+    "grants",
     "audit",
     "trail",
     "retention",

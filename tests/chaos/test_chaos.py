@@ -8,6 +8,7 @@ import pytest
 
 from storage.mongo import MongoStorage
 from storage.sqlite import SqliteStorage
+from tests.chaos.council import Council
 from tests.chaos.play import Play, Setting
 from tests.support.mongo import DRIVERS, MongoServer
 
@@ -17,6 +18,8 @@ POINTS = (
     "tool pay >",
     "checkpoints.append >",
 )
+
+AT_VOTES = ("approvals.vote >", "grants.add >")
 
 
 async def test_sqlite_one_process(tmp_path: Path) -> None:
@@ -64,3 +67,28 @@ async def test_mongodb_three_processes(tmp_path: Path, mongo_server: MongoServer
     await storage.close()
     assert report.wrong == []
     assert report.deaths.total() >= 3
+
+
+async def test_no_vote_is_lost_or_counted_twice(tmp_path: Path) -> None:
+    directory = tmp_path / "data"
+    setting = Setting(
+        directory=tmp_path,
+        database={"COUNTERSIGN_DATA_DIR": str(directory)},
+        open_storage=lambda: SqliteStorage(directory),
+        threads=4,
+        processes=1,
+        points=AT_VOTES,
+        kills=0,
+        trouble=False,  # else it depends on luck how often a grant is used
+        seed=13,
+    )
+    play = Council(setting)
+    await play.run()
+    storage = SqliteStorage(directory)
+    await storage.open()
+    report = await play.check(storage)
+    await storage.close()
+    assert report.wrong == []
+    assert report.deaths.total() >= 2
+    assert report.votes >= 6
+    assert report.by_grant >= 1

@@ -1,0 +1,311 @@
+"""The chaos test with a policy: a quorum, two stages, another channel, a standing grant.
+
+Several people vote at once, through several bots, press twice, change their minds, claim, edit
+and hand their right on, while bots die. An independent count says what must have come of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Coroutine, Sequence
+from contextlib import suppress
+from typing import Any
+
+from bot.sandbox.workspace.records import SlackChannel, SlackUser, UserGroup
+from storage.base import Storage
+from storage.records import Approval, AuditEntry, Kind
+from tests.chaos.play import (
+    AGAIN,
+    APPROVE,
+    EDIT,
+    GIVE_UP,
+    RAN,
+    REJECT,
+    Play,
+    buttons_that_act,
+    filled,
+)
+from tests.chaos.tally import Press, Seats, Tally
+from tests.support.stage import buttons
+
+COURT, GROUP = "C0COURT", "S0CHAOSOPS"
+GRANT, TAKE_BACK, MORE = "countersign:grant", "countersign:take_back", "countersign:more"
+USES = 2
+AGAIN_S = 3.0
+"""How long people look at a card that did not change."""
+POLICY = """\
+version: 1
+timezone: Europe/Berlin
+groups:
+  ops: {{usergroups: [{group}]}}
+  leads: {{users: [{leads}]}}
+defaults:
+  approve: [{{from: [ops]}}]
+  expires: {expire}s
+  remind: {{after: 5s, times: 3}}
+rules:
+  - name: quorum
+    when: {{tool: pay}}
+    then:
+      ask:
+        approve: [{{from: [ops], count: 2}}]
+        reject: {{count: 2}}
+        escalate: [{{after: 8s, add: [leads]}}]
+  - name: stages
+    when: {{tool: refund}}
+    then:
+      ask:
+        edit: "yes"
+        stages:
+          - {{name: first, approve: [{{from: [ops]}}]}}
+          - {{name: second, approve: [{{from: [leads]}}]}}
+  - name: routed
+    when: {{tool: restart}}
+    then: {{ask: {{route: {{channel: {court}}}}}}}
+  - name: granted
+    when: {{tool: fetch}}
+    then: {{ask: {{grants: {{max_time: 1h, max_uses: {uses}, vary: [ref]}}}}}}
+default: {{ask: {{}}}}
+"""
+
+
+class Council(Play):
+    """One run with a policy."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.presses: list[Press] = []
+        self._looked: dict[tuple[str, str, str], float] = {}
+        self._voted: dict[tuple[str, str], str] = {}
+        workspace = self.sandbox.workspace
+        for name in ("Cal", "Lea"):
+            made = SlackUser(
+                id=f"U0{name.upper()}CHAOS",
+                name=name.lower(),
+                real_name=name,
+                team_id=workspace.team_id,
+            )
+            workspace.people[made.id] = made
+        user = self.sandbox.user_id
+        self.ops = [user("Ada"), user("Ben"), "U0CALCHAOS"]
+        self.leads = [user("Mia"), "U0LEACHAOS"]
+        group = UserGroup(id=GROUP, handle="chaos-ops", name="Ops", members=[*self.ops])
+        workspace.groups[GROUP] = group
+
+    @property
+    def seats(self) -> dict[str, Seats]:
+        """The rules once more, in other words."""
+        ops, leads = frozenset(self.ops), frozenset(self.leads)
+        both = ops | leads
+        return {
+            "pay": Seats(slots=(both, both), rejections=2, later=leads, later_ms=8_000),
+            "refund": Seats(slots=(ops, leads)),
+            "restart": Seats(slots=(ops,)),
+            "fetch": Seats(slots=(ops,)),
+        }
+
+    def _rules(self) -> dict[str, str]:
+        path = self.setting.directory / "policy.yaml"
+        path.write_text(
+            POLICY.format(
+                group=GROUP,
+                leads=", ".join(self.leads),
+                court=COURT,
+                uses=USES,
+                expire=max(60, self.setting.expire_s),
+            )
+        )
+        return {
+            "COUNTERSIGN_AGENT": "tests.chaos.council_agent:build",
+            "COUNTERSIGN_POLICY": str(path),
+        }
+
+    def _make_channels(self) -> None:
+        """Leads are not where the agent works: their cards come by direct message."""
+        super()._make_channels()
+        channels, bot = self.sandbox.workspace.channels, self.sandbox.user_id("countersign")
+        for channel_id in self.channels:
+            channels[channel_id].members.append("U0CALCHAOS")
+            channels[channel_id].members.append(self.leads[1])
+        court = SlackChannel(id=COURT, name="court")
+        court.members.extend([*self.ops, *self.leads, bot])
+        channels[COURT] = court
+
+    # ---- who plays ----------------------------------------------------------------------------
+
+    def _people(self) -> list[Coroutine[Any, Any, None]]:
+        return [self._sit(user) for user in (*self.ops, *self.leads)] + [self._hand_over()]
+
+    async def _sit(self, user: str) -> None:
+        """Look at all cards that one can see, over and over."""
+        while not self._all_done():
+            mine = self.sandbox.dm_id(user)
+            for channel in [COURT, mine, *self.channels]:
+                if user not in self.sandbox.workspace.channels[channel].members:
+                    continue
+                for message in self.sandbox.messages(channel):
+                    if self._is_card(message) and buttons_that_act(message):
+                        await self._consider(user, channel, message)
+            await asyncio.sleep(0.1)  # people look now and then
+
+    async def _hand_over(self) -> None:
+        """Lea lends her right to Mia, and is away now and then; Mia has the same right anyway."""
+        while not self._all_done():
+            for text in (
+                "delegate <@{}> until 23:59",
+                "away until 23:59",
+                "delegate off",
+                "away off",
+            ):
+                words = text.format(self.leads[0])
+                await self._try(
+                    self.sandbox.command(self.leads[1], self.channels[0], "/countersign", words)
+                )
+                await asyncio.sleep(0.5)  # in the course of the day
+
+    async def _consider(self, user: str, channel: str, card: dict[str, Any]) -> None:
+        """Do what somebody does who sees a card."""
+        key = (user, card["ts"], str(card["blocks"]))
+        if time.monotonic() - self._looked.get(key, -1e9) < AGAIN_S:
+            return
+        is_again = key in self._looked
+        self._looked[key] = time.monotonic()
+        if self.random.random() < 0.1:
+            await self._try(self._press_as("U0GUSGUEST", channel, card, buttons_that_act(card)[0]))
+        action = self._mind(user, card, is_again=is_again)
+        if not action:
+            return
+        presses = [self._press_as(user, channel, card, action)]
+        if action in {APPROVE, REJECT} and self.random.random() < 0.3:  # a double click
+            presses.append(self._press_as(user, channel, card, action))
+        if self.random.random() < 0.1:
+            presses.append(self._claim(user, channel, card))
+        await asyncio.gather(*(self._try(one) for one in presses))
+
+    async def _try(self, press: Coroutine[Any, Any, None]) -> None:
+        with suppress(Exception):  # the app did not answer, or the card is gone: they look again
+            async with asyncio.timeout(8):
+                await press
+
+    def _mind(self, user: str, card: dict[str, Any], *, is_again: bool) -> str:
+        """What somebody makes of a card."""
+        ids, known = buttons(card), _id_of(card)
+        if AGAIN in ids:
+            return self._doubt_wish(card)
+        voted = self._voted.get((user, known), "")
+        if voted and not is_again:
+            chance = self.random.random()
+            if TAKE_BACK in ids and chance < 0.1:
+                return TAKE_BACK
+            return REJECT if chance > 0.95 and REJECT in ids else ""
+        if GRANT in ids and not is_again:
+            return GRANT  # the quickest would else approve this call alone
+        weights = [70, 15, 6, 15] if not is_again else [90, 5, 0, 0]
+        wish = self.random.choices([APPROVE, EDIT, REJECT, ""], weights=weights)[0]
+        return wish if wish in ids or not wish else APPROVE
+
+    async def _press_as(self, user: str, channel: str, card: dict[str, Any], action: str) -> None:
+        """Press a button, and fill in the form behind it; note what is a vote."""
+        known = _id_of(card)
+        if action in {APPROVE, AGAIN}:
+            press = self._pressing(user, known, action)
+            await self.sandbox.click(user, channel, card["ts"], action)
+            self._answered(press)
+        elif action in {REJECT, EDIT, GRANT, RAN}:
+            await self.sandbox.click(user, channel, card["ts"], action)
+            await self.sandbox.until(lambda: bool(self.sandbox.open_views(user)), timeout=3)
+            view = self.sandbox.open_views(user)[-1]
+            about = re.search(r"apr_[0-9a-f]{32}", str(view.get("private_metadata")))
+            press = self._pressing(user, about[0] if about else known, _of_view(view))
+            reply = await self.sandbox.submit(user, view, filled(view, action))
+            if reply.get("ok") and not reply.get("errors"):
+                self._answered(press)
+            for left in self.sandbox.open_views(user):
+                await self.sandbox.close_view(user, left, everything=True)
+        else:
+            await self.sandbox.click(user, channel, card["ts"], action)
+            self._voted.pop((user, known), None)
+
+    async def _claim(self, user: str, channel: str, card: dict[str, Any]) -> None:
+        claim = re.search(r"countersign:claim=[^']+", str(card["blocks"]))
+        if claim:
+            await self.sandbox.click(
+                user, channel, card["ts"], MORE, selected_option={"value": claim[0]}
+            )
+
+    def _pressing(self, user: str, approval_id: str, action: str) -> Press:
+        choice = "reject" if action in {REJECT, GIVE_UP} else "approve"
+        now = time.time_ns() // 1_000_000
+        press = Press(by=user, approval_id=approval_id, choice=choice, began_ms=now)
+        self.presses.append(press)
+        return press
+
+    def _answered(self, press: Press) -> None:
+        press.ended_ms, press.is_answered = time.time_ns() // 1_000_000, True
+        self._voted[press.by, press.approval_id] = press.choice
+
+    def _is_done(self, number: int) -> bool:
+        return super()._is_done(number) and not any(
+            buttons_that_act(one)
+            for one in self.sandbox.messages(COURT)
+            if self._is_card(one) and f"job-{number}-" in str(one["blocks"])
+        )
+
+    # ---- what must be true ---------------------------------------------------------------------
+
+    async def _check_rules(
+        self, storage: Storage, approvals: Sequence[Approval], audit: Sequence[AuditEntry]
+    ) -> set[str]:
+        late = {
+            user: [
+                int(float(one["ts"]) * 1000)
+                for one in self.sandbox.ephemerals(user)
+                if "could not record" in one["text"]
+            ]
+            for user in (*self.ops, *self.leads)
+        }
+        tally = Tally(seats=self.seats, presses=self.presses, notices=late)
+        tally.count(approvals, audit)
+        grants = []
+        for approval in approvals:
+            if any(
+                one.action == "granted" and one.approval_id == approval.approval_id for one in audit
+            ):
+                name = f"{approval.thread_id}:grant:{approval.approval_id}"
+                grants.append(await storage.grants.get(name))
+        by_grant = tally.count_grants(grants, audit)
+        self.report.votes += sum(one.action == "voted" for one in audit)
+        self.report.by_grant += len(by_grant)
+        self.report.wrong.extend(tally.wrong)
+        return by_grant
+
+    def _check_card(self, channel: str, ts: str, approval: Approval) -> None:
+        """The thread has one card, or one line; so has each other place, without buttons."""
+        if not approval.place:
+            super()._check_card(channel, ts, approval)
+        for place, channel_row in self.sandbox.workspace.channels.items():
+            if place == channel and not approval.place:
+                continue
+            found = [
+                one
+                for one in self.sandbox.messages(channel_row.id)
+                if self._is_card(one) and _id_of(one) == approval.approval_id
+            ]
+            if any(buttons_that_act(one) for one in found):
+                self.report.wrong.append(f"card of {approval.title!r} in {place}: it has buttons")
+            if len(found) > 1:
+                self.report.wrong.append(
+                    f"card of {approval.title!r} in {place}: there are {len(found)}"
+                )
+            if place == approval.place and not found and approval.kind is Kind.APPROVAL:
+                self.report.wrong.append(f"card of {approval.title!r}: none in {place}")
+
+
+def _id_of(card: dict[str, Any]) -> str:
+    return str(card["metadata"]["event_payload"]["id"])
+
+
+def _of_view(view: dict[str, Any]) -> str:
+    return REJECT if "reject" in str(view.get("callback_id")) else APPROVE

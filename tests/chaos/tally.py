@@ -1,0 +1,185 @@
+"""An independent count of votes: from the audit and from what people pressed, not by our ballot."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import permutations
+from typing import Any
+
+from storage.records import Approval, AuditEntry, Grant, Kind, Status
+
+AWHILE_MS = 200
+"""Clocks are read by one process before another one."""
+PATIENCE_MS = 2_400
+"""Who waits for less is told what became of it; later, that nothing may have been recorded."""
+
+
+@dataclass(kw_only=True)
+class Press:
+    """A press of a button, or of a form, that is a vote.
+
+    Attributes:
+        by: Who.
+        approval_id: On which card.
+        choice: `approve` or `reject`.
+        began_ms: When.
+        ended_ms: When it was answered.
+        is_answered: Whether the app acknowledged it.
+    """
+
+    by: str
+    approval_id: str
+    choice: str
+    began_ms: int
+    ended_ms: int = 0
+    is_answered: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seats:
+    """The people that a rule needs, in plain words: one set for each slot, of a stage each.
+
+    Attributes:
+        slots: Who may fill each slot.
+        rejections: So many people end it by their no.
+        later: Who of these may agree only some time after the request.
+        later_ms: How long after it.
+    """
+
+    slots: tuple[frozenset[str], ...]
+    rejections: int = 1
+    later: frozenset[str] = frozenset()
+    later_ms: int = 0
+
+
+@dataclass(kw_only=True)
+class Tally:
+    """The count.
+
+    Args:
+        seats: The rule of each tool.
+        presses: All votes that people meant to cast.
+        notices: When somebody was told that nothing was recorded in time, by person.
+    """
+
+    seats: Mapping[str, Seats]
+    presses: Sequence[Press]
+    notices: Mapping[str, Sequence[int]]
+    wrong: list[str] = field(default_factory=list)
+
+    def count(self, approvals: Sequence[Approval], audit: Sequence[AuditEntry]) -> None:
+        """Count the votes of one thread."""
+        for approval in approvals:
+            if approval.kind is Kind.APPROVAL:
+                about = [one for one in audit if one.approval_id == approval.approval_id]
+                self._check_votes(approval, about)
+                self._check_end(approval, _standing(approval, about))
+
+    def _check_votes(self, approval: Approval, about: Sequence[AuditEntry]) -> None:
+        """No press lost, none counted twice, and no vote of nobody's."""
+        name = f"votes on {approval.title!r}"
+        voted = [one for one in about if one.action == "voted"]
+        for payload, count in Counter(one.detail.get("payload") for one in voted).items():
+            if count > 1:
+                self.wrong.append(f"{name}: one click was counted {count} times: {payload}")
+        presses = [one for one in self.presses if one.approval_id == approval.approval_id]
+        for press in presses:
+            is_told = any(_follows(press, at) for at in self.notices.get(press.by, ()))
+            is_kept = is_told or any(_answers(press, one) for one in about)
+            if press.is_answered and not is_kept:
+                acts = [(one.action, one.actor_id, one.at_ms) for one in about]
+                self.wrong.append(f"{name}: lost {press}: {acts}")
+        seats = self.seats[approval.tool]
+        for vote in voted:
+            choice = vote.detail["choice"]
+            is_early = vote.at_ms < approval.created_ms + seats.later_ms
+            if choice == "approve" and vote.actor_id in seats.later and is_early:
+                self.wrong.append(f"{name}: {vote.actor_id} was not asked yet")
+            mine = [one for one in presses if (one.by, one.choice) == (vote.actor_id, choice)]
+            if not any(_within(one, vote.at_ms) for one in mine):
+                self.wrong.append(f"{name}: {vote.actor_id} never pressed {choice}: {vote.at_ms}")
+
+    def _check_end(self, approval: Approval, standing: Mapping[tuple[str, int], str]) -> None:
+        """Decided by just the votes that its rule needs, and by those that the record has."""
+        name, seats = f"end of {approval.title!r}", self.seats[approval.tool]
+        kept = {(one["by"], one["at_ms"]): one["choice"] for one in json.loads(approval.votes_json)}
+        if kept != dict(standing):
+            self.wrong.append(f"{name}: the record has {kept}, the audit {dict(standing)}")
+        by = {choice: _people(standing, choice) for choice in ("approve", "reject")}
+        if any(len(people) != len({*people}) for people in by.values()):
+            self.wrong.append(f"{name}: somebody voted twice: {dict(standing)}")
+        is_full = _fills(by["approve"], seats.slots)
+        if (approval.status is Status.APPROVED) != is_full:
+            self.wrong.append(f"{name}: {approval.status} by {dict(standing)}")
+        if (approval.status is Status.REJECTED) != (len(by["reject"]) >= seats.rejections):
+            self.wrong.append(f"{name}: {approval.status} by {dict(standing)}")
+        if len(by["approve"]) > len(seats.slots):
+            self.wrong.append(f"{name}: more votes than it needs: {dict(standing)}")
+
+    def count_grants(self, grants: Sequence[Grant], audit: Sequence[AuditEntry]) -> set[str]:
+        """Count the uses of grants; return the references of what ran by one."""
+        used = [one for one in audit if one.action == "grant_used"]
+        uses = Counter(str(one.detail["grant"]) for one in used)
+        for grant in grants:
+            kept = len(json.loads(grant.uses_json))
+            if uses[grant.grant_id] > min(kept, grant.max_uses) or kept > grant.max_uses:
+                self.wrong.append(
+                    f"{grant.grant_id}: {uses[grant.grant_id]} uses, {kept} of {grant.max_uses}"
+                )
+        unknown = set(uses) - {one.grant_id for one in grants}
+        if unknown:
+            self.wrong.append(f"used and never given: {unknown}")
+        return {_argument(one, "ref") for one in used}
+
+
+def _standing(approval: Approval, about: Sequence[AuditEntry]) -> dict[tuple[str, int], str]:
+    """The votes that stand at the end: by person and time."""
+    digest = approval.digest
+    gone = {
+        (one.actor_id, int(one.entry_id.split(":")[2]))
+        for one in about
+        if one.action in {"taken_back", "vote_dropped"}
+    }
+    newest: dict[str, tuple[int, str]] = {}
+    for one in sorted(about, key=lambda one: one.at_ms):
+        if one.action == "voted" and one.detail["digest"] == digest:
+            newest[one.actor_id] = (one.at_ms, str(one.detail["choice"]))
+    votes = {(by, at): choice for by, (at, choice) in newest.items()}
+    return {key: choice for key, choice in votes.items() if key not in gone}
+
+
+def _people(standing: Mapping[tuple[str, int], str], choice: str) -> list[str]:
+    return [by for (by, _), said in standing.items() if said == choice]
+
+
+def _fills(people: Sequence[str], slots: Sequence[frozenset[str]]) -> bool:
+    """Whether different people can be found for all slots, in whatever order."""
+    return any(
+        all(person in slot for person, slot in zip(order, slots, strict=True))
+        for order in permutations(people, len(slots))
+    )
+
+
+def _answers(press: Press, entry: AuditEntry) -> bool:
+    """Whether an entry says what became of a press."""
+    is_ours = entry.actor_id == press.by and _within(press, entry.at_ms)
+    return is_ours and entry.action in {"voted", "refused", "edit_refused", "edited"}
+
+
+def _follows(press: Press, at_ms: int) -> bool:
+    """Whether a private answer may be about a press: it comes when Slack takes it."""
+    is_late = press.ended_ms - press.began_ms >= PATIENCE_MS
+    return is_late and press.ended_ms - AWHILE_MS <= at_ms <= press.ended_ms + 60_000
+
+
+def _within(press: Press, at_ms: int) -> bool:
+    end_ms = press.ended_ms or press.began_ms + 10_000
+    return press.began_ms - AWHILE_MS <= at_ms <= end_ms + AWHILE_MS
+
+
+def _argument(entry: AuditEntry, name: str) -> str:
+    arguments: Any = entry.detail.get("arguments")
+    return str(arguments[name])
