@@ -43,6 +43,21 @@ JUST_DECIDED = timedelta(seconds=5)
 """After a decision: whoever clicks then has not seen the card that is being drawn."""
 
 
+_NOT_THEIRS = frozenset(
+    {
+        RefusalCode.NOT_APPROVER,
+        RefusalCode.EXCLUDED,
+        RefusalCode.OWN_REQUEST,
+        RefusalCode.OWN_EDIT,
+        RefusalCode.DEACTIVATED,
+        RefusalCode.GUEST,
+        RefusalCode.EXTERNAL,
+        RefusalCode.USED_UP,
+    }
+)
+"""Refusals of a person who may have been the last that was left."""
+
+
 @dataclass(frozen=True, slots=True)
 class Approvals:
     """The approvals: all that people do with them.
@@ -267,6 +282,8 @@ class Approvals:
             await note_refusal(self.storage.audit, approval, at_ms, by=by, error=error)
             if error.code == RefusalCode.RULE_DENIES and isinstance(error, RefusalError):
                 await self._deny(approval, error.detail)
+            if error.code in _NOT_THEIRS:
+                await self.attendance.look_soon(approval)
             raise
 
     async def _deny(self, approval: Approval, why: str) -> None:

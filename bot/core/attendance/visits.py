@@ -106,6 +106,8 @@ class Attendance:
     alarm: Callable[[Approval], Awaitable[None]] = _nobody
     _flights: dict[str, _Flight] = field(default_factory=dict)
     _noted: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
+    _looked: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
+    _to_look: LRUCache[str, bool] = field(default_factory=lambda: LRUCache(_REMEMBERED))
 
     @property
     def _drawing(self) -> Drawing:
@@ -215,6 +217,17 @@ class Attendance:
         """Draw a card once more, whatever it shows."""
         if await self.storage.approvals.redraw(approval_id, now_ms=self.clock()):
             await self.attend(approval_id)
+
+    async def look_soon(self, approval: Approval) -> None:
+        """Have it found out whether anybody can still decide: a vote was refused.
+
+        It is looked at once in a while, however many are refused.
+        """
+        now, name = self.clock(), approval.approval_id
+        since_ms = now - self._looked.get(name, 0)
+        if approval.status is Status.PENDING and since_ms >= milliseconds(LOOK_AGAIN):
+            self._looked[name], self._to_look[name] = now, True
+            await self.storage.approvals.redraw(name, now_ms=now)
 
     async def catch_up(self) -> None:
         """Draw the cards that Slack refused together with the app: it may let it in now.
@@ -361,12 +374,16 @@ class Attendance:
     async def _look_ahead(
         self, approval: Approval, visit: Visit, look: Directory, now: int
     ) -> Approval:
-        """Find out whether anybody can decide: at each step of the ladder, and while it is stuck.
+        """Find out whether anybody can decide: at steps, when a vote was refused, and while stuck.
 
         A look-up that fails, or takes long, changes nothing.
+
+        Source:
+            policies.md, 4.7.
         """
         is_step = self._steps(approval, look).is_step(approval, visit, now)
-        if approval.kind is Kind.QUESTION or not (is_step or approval.stuck):
+        is_asked = self._to_look.pop(approval.approval_id, False)
+        if approval.kind is Kind.QUESTION or not (is_step or is_asked or approval.stuck):
             return approval
         try:
             async with asyncio.timeout(LOOK_PATIENCE.total_seconds()):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -221,8 +222,27 @@ async def test_who_may_not_decide_gets_no_form_and_submits_none(storage: SqliteS
             (await counter.send(a_submission(approval, modal, values, TOM))).body
         )
 
-    assert await storage.approvals.get(approval.approval_id) == approval
+    kept = await storage.approvals.get(approval.approval_id)
+    assert replace(kept, revision=approval.revision, due_ms=approval.due_ms) == approval
     assert await codes(counter) == ["not_approver"] * 6
+
+
+async def test_a_refused_vote_finds_out_that_nobody_is_left_once_a_minute(
+    storage: SqliteStorage,
+) -> None:
+    counter, approval = await a_counter(storage)
+    office = counter.office
+    office.directory.groups["S0SRE"] = frozenset()
+    assert not approval.stuck
+
+    await press(counter, ActionId.APPROVE, TOM)
+    await office.sweep.tick()
+    await office.queue.run()
+
+    stuck = await storage.approvals.get(approval.approval_id)
+    assert stuck.stuck
+    await press(counter, ActionId.APPROVE, TOM)
+    assert (await storage.approvals.get(approval.approval_id)).revision == stuck.revision
 
 
 async def ask_back(counter: Counter, text: str = "why now?", by: str = ADA) -> Approval:
