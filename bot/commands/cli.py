@@ -39,15 +39,8 @@ def main(
         environ = os.environ  # noqa: TID251 - the way in; all the rest gets it as an argument
     arguments = parse(argv)
     call = Call(arguments=arguments, environ=environ, run_bot=run_bot, say=say or _say)
-    command = import_module(f"bot.commands.{arguments.command}")
     try:
-        asyncio.run(command.execute(call))
-    except (FaultyPolicyError, InvalidSettingsError, SettingsError) as error:
-        return _complain(error, WRONG_SETTINGS)
-    except StoreUnavailableError as error:
-        return _complain(f"the database cannot be used: {error.detail}", FAILED)
-    except (BotError, StorageError) as error:
-        return _complain(error, FAILED)
+        return asyncio.run(carry_out(call, _complain))
     except BrokenPipeError:
         # Whoever read the output has enough, as `head` has. Python would complain once more when
         # it flushes at its end.
@@ -55,6 +48,30 @@ def main(
         return FAILED
     except KeyboardInterrupt:  # before the command listens to signals itself
         return 0
+
+
+async def carry_out(call: Call, complain: Callable[[str], object]) -> int:
+    """Execute a command.
+
+    Args:
+        call: The command.
+        complain: Shows the person at the terminal what is wrong.
+
+    Returns:
+        The exit code.
+    """
+    command = import_module(f"bot.commands.{call.arguments.command}")
+    try:
+        await command.execute(call)
+    except (FaultyPolicyError, InvalidSettingsError, SettingsError) as error:
+        complain(str(error))
+        return WRONG_SETTINGS
+    except StoreUnavailableError as error:
+        complain(f"the database cannot be used: {error.detail}")
+        return FAILED
+    except (BotError, StorageError) as error:
+        complain(str(error))
+        return FAILED
     return 0
 
 
@@ -63,6 +80,5 @@ def _say(text: str) -> None:
     sys.stdout.flush()
 
 
-def _complain(error: Exception | str, code: int) -> int:
-    sys.stderr.write(f"{error}\n")
-    return code
+def _complain(text: str) -> None:
+    sys.stderr.write(f"{text}\n")

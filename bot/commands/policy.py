@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 
 from bot.clock import system_clock
@@ -25,18 +26,34 @@ _NO_TOKEN = "set it to the bot token, or say --offline"  # noqa: S105 - no secre
 _ANY_TOKENS = {"SLACK_BOT_TOKEN": "xoxb-none", "SLACK_APP_TOKEN": "xapp-none"}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RehearsedCall(Call):
+    """A call in a made-up world.
+
+    Attributes:
+        world: Its tools and agents.
+        slack: Who answers there about ids.
+    """
+
+    world: PolicyWorld
+    slack: SlackFacts
+
+
 async def execute(call: Call) -> None:
     """Run the command."""
     await _ACTIONS[call.arguments.action](call)
 
 
 async def _check(call: Call) -> None:
-    path, world = Path(call.arguments.file), load_world(call.environ)
+    path = Path(call.arguments.file)
+    rehearsed = call if isinstance(call, RehearsedCall) else None
+    world = rehearsed.world if rehearsed else load_world(call.environ)
     if call.arguments.offline:
         await check_file(path, world, None, call.say)
         return
-    async with _slack(call.environ) as slack:
-        await check_file(path, world, slack, call.say)
+    slack = nullcontext(rehearsed.slack) if rehearsed else _slack(call.environ)
+    async with slack as facts:
+        await check_file(path, world, facts, call.say)
 
 
 async def _schema(call: Call) -> None:

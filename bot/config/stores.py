@@ -77,6 +77,22 @@ async def _closing(storage: Storage) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
+async def opened(directory: Path) -> AsyncIterator[Storage]:
+    """Open the embedded database of a folder, made where there is none; closed with the block.
+
+    Args:
+        directory: The data directory.
+
+    Raises:
+        StoreUnavailableError: Another process has it, or it cannot be used.
+    """
+    storage = make_storage(directory, uri="", driver="motor")
+    await storage.open()
+    async with _closing(storage):
+        yield storage
+
+
+@asynccontextmanager
 async def open_to_read(
     directory: Path, *, uri: str, driver: str, seal: Seal = NO_KEY
 ) -> AsyncIterator[Storage]:

@@ -48,7 +48,7 @@ def plain(name: str) -> Data:
 
 def cases() -> list[Case]:
     policies = {name: plain(name) for name in RECIPES}
-    return [replace(case, policies=policies) for case in FILE.cases()]
+    return replace(FILE, policies=policies).cases()
 
 
 def test_each_heading_has_its_policy_and_its_cases() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -71,14 +71,14 @@ class Case:
         kind: `check`, `explain`, `flow`, `settings`, `cli`, `audit` or `append`.
         data: All that is written there.
         world: In which it plays.
-        policies: The named policies of the file.
+        file: The file that it is in.
     """
 
     id: str
     kind: str
     data: Mapping[str, Any] = field(repr=False)
     world: World = field(repr=False)
-    policies: Mapping[str, Data] = field(repr=False)
+    file: CaseFile = field(repr=False)
 
     @property
     def policy(self) -> Data:
@@ -97,9 +97,9 @@ class Case:
         """
         if isinstance(given, dict):
             return given
-        if given not in self.policies:
+        if given not in self.file.policies:
             raise CaseError(f"case {self.id}: there is no policy {given!r} in the file of cases")
-        return self.policies[str(given)]
+        return self.file.policies[str(given)]
 
     @property
     def start_ms(self) -> int:
@@ -131,7 +131,22 @@ class CaseFile:
         Raises:
             CaseError: One has not the form of a case.
         """
-        return [_case(one, self.world, self.policies, policy) for one in self.entries]
+        return [_case(one, self, policy) for one in self.entries]
+
+    def case(self, name: str) -> Case:
+        """A case by its id.
+
+        Raises:
+            CaseError: There is none of that id, or it has not the form of a case.
+        """
+        for one in self.entries:
+            if isinstance(one, dict) and one.get("id") == name:
+                return _case(one, self, None)
+        raise CaseError(f"there is no case {name!r} in the file of cases")
+
+    def with_entries(self, entries: list[Any]) -> CaseFile:
+        """The same file with other cases."""
+        return replace(self, entries=entries)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,7 +230,7 @@ _Plain.yaml_implicit_resolvers = {
 }
 
 
-def _case(data: Any, world: World, policies: Mapping[str, Data], policy: Data | None) -> Case:
+def _case(data: Any, file: CaseFile, policy: Data | None) -> Case:
     if not isinstance(data, dict) or not {"id", "kind"} <= data.keys():
         raise CaseError("a case needs an `id` and a `kind`")
     if policy is not None and data["kind"] in {"flow", "explain"}:
@@ -224,8 +239,8 @@ def _case(data: Any, world: World, policies: Mapping[str, Data], policy: Data | 
         id=str(data["id"]),
         kind=str(data["kind"]),
         data=data,
-        world=world.changed(data.get("world") or {}),
-        policies=policies,
+        world=file.world.changed(data.get("world") or {}),
+        file=file,
     )
 
 

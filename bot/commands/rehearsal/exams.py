@@ -38,11 +38,12 @@ from storage.chain import Head, Seal, Verifier
 PATIENCE_S = 60
 """The longest that one case may take, in real seconds."""
 _Rehearse = Callable[[Case, Storage], Awaitable[list[Difference]]]
+_Play = Callable[[Case], Awaitable[dict[str, object]]]
 _TOKENS = {"SLACK_BOT_TOKEN": "xoxb-case", "SLACK_APP_TOKEN": "xapp-case"}
 
 
 def is_played(case: Case) -> bool:
-    """Whether a case is of a kind that is about a policy, or the audit; others are not played."""
+    """Whether a case is of a kind that is known."""
     return case.kind in _KINDS
 
 
@@ -165,12 +166,24 @@ async def _audit(case: Case) -> list[Difference]:
     return _compare(case, {"ok": False, "at": verdict.fault.at, "fault": verdict.fault.wrong})
 
 
+async def _line(case: Case) -> list[Difference]:
+    play: _Play = import_module("bot.commands.rehearsal.lines").play_line  # see `_flow`
+    return _compare(case, await play(case))
+
+
+async def _append(case: Case) -> list[Difference]:
+    play: _Play = import_module("bot.commands.rehearsal.appends").play_append  # see `_flow`
+    return _compare(case, await play(case))
+
+
 _KINDS: Mapping[str, Callable[[Case], Awaitable[list[Difference]]]] = {
     "check": _check,
     "explain": _explain,
     "flow": _flow,
     "settings": _settings,
     "audit": _audit,
+    "append": _append,
+    "cli": _line,
 }
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from agents import Agent
@@ -76,12 +76,19 @@ class PolicyFileOnStage:
         return check(data, self.world, demo=self.is_demo)
 
 
-async def rehearse(case: Case, storage: Storage) -> list[Difference]:
+async def perform(case: Case, timeline: Sequence[Data], storage: Storage) -> None:
+    """Play other events in the world of a flow, whatever comes of them; see `rehearse`."""
+    data = {**case.data, "timeline": [{**one, "expect": None} for one in timeline]}
+    await rehearse(replace(case, data=data), storage, is_judged=False)
+
+
+async def rehearse(case: Case, storage: Storage, *, is_judged: bool = True) -> list[Difference]:
     """Play a flow; return what was not as it expects.
 
     Args:
         case: A flow.
         storage: Open and empty.
+        is_judged: Whether it ends at the first event that does not go as expected.
 
     Raises:
         CaseError: The case cannot be played as it is written.
@@ -107,7 +114,10 @@ async def rehearse(case: Case, storage: Storage) -> list[Difference]:
     acts = Acts(case=case, stage=theatre, script=script, swap_policy=swap)
     flow = Flow(case=case, acts=acts, watcher=Watcher(theatre, case.start_ms), script=script)
     try:
-        return await flow.play()
+        differences = await flow.play(is_judged=is_judged)
+        if not is_judged:
+            await theatre.tick()  # what the last event made due
+        return differences
     finally:
         await theatre.settle()
 
