@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from bot.core.audit import Act, note
+from bot.core.decisions.votes import begun_anew
 from bot.ports import Clock
 from storage.base import Storage
 from storage.records import Approval, Status, Thread
@@ -118,10 +119,14 @@ def asked_anew(approval: Approval, *, to_ms: int, now_ms: int) -> Approval:
     if remind_ms is None:
         remind_ms = approval.created_ms + (approval.expires_ms - approval.created_ms) // 2
     remind_ms += later
-    return replace(
+    waiting = replace(
         approval,
         status=Status.PENDING,
         decision=None,
+        # Votes may have been taken back since, and who has claimed it may have let it go.
+        votes_json="[]",
+        stage=0,
+        claim_json="",
         open=True,
         restored_to_ms=to_ms,
         run_json="",
@@ -140,6 +145,7 @@ def asked_anew(approval: Approval, *, to_ms: int, now_ms: int) -> Approval:
         leased_until_ms=0,
         fence=approval.fence + 1,
     )
+    return begun_anew(waiting, now_ms) if approval.terms_json else waiting
 
 
 def cut_text(to_ms: int) -> str:

@@ -18,6 +18,7 @@ from bot.slack.cards import card_for
 from storage.errors import StoreUnavailableError
 from storage.records import Approval, Decision, DelegationRecord, Status
 from storage.sqlite import SqliteStorage, back_up, restoring
+from tests.support.force import Forced, forced
 from tests.support.stage import buttons
 from tests.unit.bot.office import (
     ADA,
@@ -49,11 +50,15 @@ class Drill:
         self.script = script
         self.storages: list[SqliteStorage] = []
 
-    async def start(self, *script: object, before: Office | None = None) -> Office:
+    async def start(
+        self, *script: object, before: Office | None = None, policy: Forced | None = None
+    ) -> Office:
         storage = SqliteStorage(self.directory)
         await storage.open()
         self.storages.append(storage)
-        kept = {} if before is None else {"clock": before.clock, "notifier": before.notifier}
+        kept: dict[str, object] = {} if policy is None else {"policy": policy}
+        if before is not None:
+            kept = {name: getattr(before, name) for name in ("clock", "notifier", "policy")}
         era = str(await storage.restoring.era() or "")
         return Office(storage, script or self.script, era=era, **kept)  # type: ignore[arg-type]
 
@@ -168,6 +173,47 @@ async def test_i5_what_was_approved_and_not_passed_on_in_the_copy_is_asked_again
     entries = await story(office.storage, approval_id=approval.approval_id)
     (restored,) = (one for one in entries if one.action == "restored")
     assert (restored.detail["was"], restored.detail["decided_by"]) == ("approved", ADA)
+    assert again.votes_json == "[]"
+    await office.decide(again, by=ADA)
+    assert office.ran == [("pay", ("Mia", 5, "card"))]
+
+
+TWO_STAGES = {
+    "stages": [
+        {"name": "first", "approve": [{"from": ["sre"]}]},
+        {"name": "second", "approve": [{"from": ["lead"]}]},
+    ],
+    "escalate": [{"after": "1h", "add": ["backup"], "for": ["sre"]}],
+    "remind": "10h",
+}
+
+
+async def test_i1_votes_and_steps_from_before_a_restore_count_no_more(drill: Drill) -> None:
+    """Who had voted may have taken it back since, and who was asked since is not known."""
+    groups = {"sre": {"users": [ADA]}, "lead": {"users": [BEN]}, "backup": {"users": ["UMIA"]}}
+    office = await drill.start(policy=forced(default={"ask": TWO_STAGES}, groups=groups))
+    office.directory.add("UMIA")
+    await office.hear(ASK)
+    office.clock.forward(hours=2)
+    await look(office)  # the backups are asked
+    before = await office.the_approval()
+    voted = await office.decide(before, by=ADA)
+    assert (before.steps, voted.stage) == (1, 1)
+    await drill.make_copy()
+    office = await drill.go_back(office, say("Paid."))
+    office.directory.add("UMIA")
+    await look(office)
+
+    again = await office.the_approval()
+    since = again.ladder_ms or again.created_ms
+    assert (again.votes_json, again.stage, again.steps, since) == ("[]", 0, 0, office.clock())
+    assert again.escalate_ms == office.clock() + 3_600_000
+    assert again.expires_ms > again.escalate_ms
+    with pytest.raises(NotApproverError):
+        await office.decide(again, by=BEN)
+    await office.decide(again, by=ADA)
+    await office.decide(await office.the_approval(), by=BEN)
+    assert office.ran == [("pay", ("Mia", 5, "card"))]
 
 
 async def test_i5_a_turn_that_ran_when_the_copy_was_made_is_ended(drill: Drill) -> None:
