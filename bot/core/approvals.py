@@ -7,14 +7,14 @@ repeated without harm, and the scheduler repeats what a crash left open.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 from bot.clock import milliseconds
 from bot.core.attendance.visits import Attendance
-from bot.core.audit import note_gone, note_opened, note_refusal, note_taken_back
+from bot.core.audit import NO_VOTES, note_gone, note_opened, note_refusal, note_taken_back
 from bot.core.decisions.emergencies import Emergencies, Reasons
 from bot.core.decisions.unseen import Opened, guesses, has_opened, is_yes, with_opened
 from bot.core.decisions.votes import Votes
@@ -31,8 +31,8 @@ from bot.people.access import Access
 from bot.people.census import Census
 from bot.people.in_force import NoPolicy, PolicyNow
 from bot.people.outlook import Outlook
-from bot.policy.ballot import REJECT
-from bot.policy.refusals import RefusalCode, VoteResult
+from bot.policy.ballot import REJECT, CastVote
+from bot.policy.refusals import RefusalCode
 from bot.ports import Actor, Clock
 from bot.questions.base import check_decision
 from storage.base import Storage
@@ -245,6 +245,7 @@ class Approvals:
         """
         async with self.noting(approval, actor):
             self._check_seen(approval, actor.user_id)
+            await self._note_gone(approval, ())  # the edit voids them
             try:
                 return await self.storage.approvals.rebind(
                     changed, digest=approval.digest, now_ms=self.clock()
@@ -301,9 +302,9 @@ class Approvals:
             )
             await self.attendance.tell_thread(denied)
 
-    async def _note_gone(self, approval: Approval, result: VoteResult) -> None:
-        votes = (*result.dropped, *result.void)
-        await note_gone(self.storage.audit, approval, self.clock(), votes=votes)
+    async def _note_gone(self, approval: Approval, votes: Sequence[CastVote]) -> None:
+        if votes or approval.votes_json != NO_VOTES:
+            await note_gone(self.storage.audit, approval, self.clock(), votes=votes)
 
     async def check_seen(self, approval: Approval, user_id: str) -> None:
         """Refuse who has not opened what the card of an approval does not show.

@@ -113,7 +113,8 @@ class Emergencies:
             emergency_json=json.dumps(texts),
         )
         for _ in range(_TRIES):
-            # Nobody's vote has decided it: those that there were are on record.
+            # Nobody's vote has decided it; who took one may have died before that was on record.
+            await self.votes.gone(approval, ())
             changed = replace(
                 approval, status=Status.APPROVED, decision=decision, votes_json="[]", claim_json=""
             )

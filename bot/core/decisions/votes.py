@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from bot.errors import (
@@ -22,7 +22,15 @@ from bot.people.glass import has_lost_glass
 from bot.people.in_force import PolicyNow
 from bot.people.meanwhile import read_claim
 from bot.people.terms_of import ballot_of, groups_of, is_allowed_by_rule
-from bot.policy.ballot import APPROVE, REJECT, STOPS, Ballot, CastVote, write_votes
+from bot.policy.ballot import (
+    APPROVE,
+    REJECT,
+    STOPS,
+    Ballot,
+    CastVote,
+    read_votes,
+    write_votes,
+)
 from bot.policy.refusals import Attempt, RefusalCode, VoteResult, judge_take_back, judge_vote
 from bot.policy.standing import REQUESTERS, Exclusion, Grounds, Rights, Standing
 from bot.policy.terms import Terms, TermsError
@@ -51,8 +59,9 @@ _NOTHING_AGAINST = frozenset(
 _MAYBE = frozenset({RefusalCode.NOT_APPROVER, RefusalCode.LOOKUP_FAILED})
 """Refusals of which groups that were not looked up at first may know more."""
 
-Gone = Callable[[Approval, VoteResult], Awaitable[None]]
-"""Told of votes that do not count any more, before they are removed."""
+Gone = Callable[[Approval, Sequence[CastVote]], Awaitable[None]]
+"""Told, before votes are removed from a record, of the record and of those that do not count any
+more; those that their givers replace are not among them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -370,9 +379,9 @@ class Votes:
 
     async def _write(self, poll: Poll, decision: Decision | None) -> Approval:
         approval, result = poll.approval, poll.result
-        if result.dropped or result.void:
-            await self.gone(approval, result)
-        changed = _with_result(poll, decision)
+        changed, gone = _with_result(poll, decision), (*result.dropped, *result.void)
+        if gone or _loses_votes(approval, changed):
+            await self.gone(approval, gone)
         now, restarts = self.clock(), changed.stage != approval.stage
         if restarts:
             changed = begun_anew(changed, now)
@@ -522,6 +531,11 @@ def _with_result(poll: Poll, decision: Decision | None) -> Approval:
         decision=replace(decision, reason=reason),
         remind_ms=None,
     )
+
+
+def _loses_votes(approval: Approval, changed: Approval) -> bool:
+    """Whether a vote is removed, or replaced: only the audit knows of it then."""
+    return bool({*read_votes(approval.votes_json)} - {*read_votes(changed.votes_json)})
 
 
 async def _nothing() -> str:

@@ -12,6 +12,7 @@ import pytest
 
 from agents.models import call, say
 from bot.core.decisions import votes
+from bot.core.decisions.emergencies import Reasons
 from bot.core.runs.cards import PolicyOfCards
 from bot.core.story import story
 from bot.errors import (
@@ -149,6 +150,33 @@ async def test_a_vote_that_nobody_noted_is_on_record_before_it_is_gone(
         ("voted", by) for by in (ADA, BEN, MIA, CLEO)
     ]
     assert {("taken_back", ADA), ("vote_dropped", BEN), ("edited", CLEO)} <= {*found}
+
+
+@pytest.mark.parametrize("removes", ["edit", "other vote", "emergency", "taken back"])
+async def test_a_vote_that_nobody_noted_outlives_who_dies_right_after_its_removal(
+    storage: SqliteStorage, removes: str
+) -> None:
+    """Both die before they come to the audit: who took the vote, and who removed it."""
+    glass = {"by": ["leads"], "alert": "C0ALERT"}
+    office = await asked(storage, {**TWO, "reject": {"count": 2}, "break_glass": glass})
+    approval = await office.the_approval()
+    yes = Decision(status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest=approval.digest)
+    voted = await office.approvals.decide(approval, yes, an_actor(ADA))
+    office.clock.forward(seconds=1)
+    match removes:
+        case "edit":
+            changed = replace(voted, votes_json="[]", digest="0" * 64, edited_by=CLEO)
+            await office.approvals.rebind(voted, changed, actor=an_actor(CLEO))
+        case "other vote":
+            no = replace(yes, status=Status.REJECTED, at_ms=office.clock())
+            await office.approvals.decide(voted, no, an_actor(ADA))
+        case "emergency":
+            reasons = Reasons(what="it is all down", why_now="nobody is awake", is_sure=True)
+            await office.approvals.break_glass(voted, an_actor(LIA), reasons)
+        case _:
+            await office.approvals.votes.take_back(voted, an_actor(ADA))
+    found = [(one.action, one.actor_id) for one in await story(storage, thread_id=THREAD_ID)]
+    assert ("voted", ADA) in found
 
 
 async def test_nobody_is_counted_twice_or_for_nothing(storage: SqliteStorage) -> None:
