@@ -16,7 +16,7 @@ from bot.people.requesters import editors_of
 from bot.people.terms_of import all_requesters
 from bot.policy.rotation import on_duty
 from bot.policy.standing import Delegation, Problem, Standing
-from bot.policy.terms import Group, Terms
+from bot.policy.terms import Group, Terms, TermsError
 from bot.ports import Actor, Clock, Directory, Person
 from storage.base import DelegationStore
 from storage.records import Approval
@@ -205,7 +205,10 @@ class _View:
 
     def members(self, group: Group, found: _Found) -> frozenset[str] | None:
         """The people of a group; None when a part of it could not be looked up."""
-        on_duty_now = on_duty(group.rotation, self.at_ms) if group.rotation else None
+        try:
+            on_duty_now = on_duty(group.rotation, self.at_ms) if group.rotation else None
+        except TermsError:  # its zone is not known on this machine
+            return None
         parts = [frozenset(group.users), frozenset([on_duty_now] if on_duty_now else [])]
         for name in group.usergroups:
             if name not in found.usergroups:

@@ -29,11 +29,15 @@ def zone_of(name: str) -> ZoneInfo:
 def to_ms(local: datetime, zone: ZoneInfo) -> int:
     """The moment of a local time, in milliseconds since the epoch.
 
-    One that does not exist is the first after it; one that exists twice is the first (1.6).
+    One that does not exist is the first after it; one that exists twice is the first (1.6). On the
+    first and the last day that there are, which stand for always, zones do not matter.
     """
-    moment = local.replace(tzinfo=zone, fold=0).astimezone(UTC)
-    if moment.astimezone(zone).replace(tzinfo=None, fold=0) != local:
-        moment = _after_gap(local, zone)
+    try:
+        moment = local.replace(tzinfo=zone, fold=0).astimezone(UTC)
+        if moment.astimezone(zone).replace(tzinfo=None, fold=0) != local:
+            moment = _after_gap(local, zone)
+    except OverflowError:
+        moment = local.replace(tzinfo=UTC)
     return (moment - _EPOCH) // _MS
 
 

@@ -66,6 +66,12 @@ async def test_of_a_rotation_only_who_is_on_duty_at_the_click_counts() -> None:
     assert sorted(map(sorted, found)) == [[ADA], [BEN]]
 
 
+async def test_of_a_zone_that_is_not_known_here_nobody_knows_who_is_on_duty() -> None:
+    lost = DUTY.model_copy(update={"timezone": "Mars/Olympus"})
+    standing = await taken(a_card({"duty": Group(rotation=lost)}), FakeDirectory())
+    assert not standing.knows(groups=["duty"])
+
+
 async def test_here_are_members_of_then_who_still_are() -> None:
     directory = FakeDirectory(channels={ROOM: frozenset({ADA, MIA})})
     card = a_card({"all": Group(here=True)}, members_json=json.dumps({ROOM: [ADA, BEN]}))

@@ -54,6 +54,13 @@ def test_a_time_is_of_the_clock_on_the_wall_of_who_typed_it() -> None:
     assert read("fri 18:00", zone=ZoneInfo("America/New_York")) == "Sat 2026-11-28 00:00"
 
 
+@pytest.mark.parametrize("text", ["0001-01-01 0:00", "9999-12-31 23:59"])
+@pytest.mark.parametrize("zone", ["America/New_York", "Pacific/Kiritimati"])
+def test_the_ends_of_time_can_be_read(text: str, zone: str) -> None:
+    at_ms = read_until(text.split(), now_ms=MONDAY, zone=ZoneInfo(zone))
+    assert (at_ms < MONDAY) is text.startswith("0")
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

@@ -18,6 +18,7 @@ def rotation(
     every: str = "1w",
     people: tuple[str, ...] = ("ADA", "BEN"),
     overrides: tuple[tuple[str, str, str], ...] = (),
+    zone: str = "Europe/Berlin",
 ) -> Rotation:
     rows = [{"start": first, "until": last, "user": who} for first, last, who in overrides]
     return Rotation.model_validate(
@@ -26,7 +27,7 @@ def rotation(
             "every": every,
             "people": people,
             "overrides": rows,
-            "timezone": "Europe/Berlin",
+            "timezone": zone,
         }
     )
 
@@ -171,3 +172,19 @@ def test_an_unknown_zone_tells_nothing() -> None:
     duty = rotation().model_copy(update={"timezone": "Mars/Base"})
     with pytest.raises(TermsError, match="Mars/Base"):
         on_duty(duty, 0)
+
+
+@pytest.mark.parametrize("zone", ["America/New_York", "Pacific/Kiritimati", "Etc/UTC"])
+def test_for_ever_is_no_fault(zone: str) -> None:
+    ever = ("0001-01-01T00:00", "9999-12-31T23:59")
+    now = at("2026-11-22T10:00")
+    always = rotation(start=ever[0], overrides=((*ever, "MIA"),), zone=zone)
+    assert (on_duty(always, now), next_handover(always, after_ms=now, before_ms=2 * now)) == (
+        "MIA",
+        None,
+    )
+    never = rotation(start=ever[1], zone=zone)
+    assert (on_duty(never, now), next_handover(never, after_ms=now, before_ms=2 * now)) == (
+        None,
+        None,
+    )
