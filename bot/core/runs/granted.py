@@ -17,11 +17,12 @@ from bot.core.decisions.grants import (
     uses_of,
 )
 from bot.errors import DeliveryError, DirectoryError
+from bot.policy.ballot import read_votes
 from bot.policy.granting import fixed_part, limits_of
 from bot.policy.terms import GrantTerms, Terms
 from bot.ports import Spawn
 from storage.errors import RecordNotFoundError
-from storage.records import Grant
+from storage.records import Approval, Grant
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +72,7 @@ class GrantUses:
             return None
         store, now = self.grants.storage.grants, self.grants.clock()
         for grant in await store.current(new.thread_id, now_ms=now):
-            if not _covers(grant, new, limits) or not await self._counts(grant):
+            if not _covers(grant, new, limits) or not await self._counts(grant, new):
                 continue
             used = await self._used(grant, new.key)
             if used is not None:
@@ -79,12 +80,15 @@ class GrantUses:
                 return used
         return None
 
-    async def _counts(self, grant: Grant) -> bool:
-        """Whether who gave it could still do so, and everybody can see it."""
+    async def _counts(self, grant: Grant, new: NewCall) -> bool:
+        """Whether who gave it could still do so, and everybody can see it.
+
+        Whoever lent their right for it is one person with its giver: neither asks for the call.
+        """
         storage = self.grants.storage
         try:
             approval = await storage.approvals.get(grant.approval_id)
-            if not has_approved(approval, grant.granter_id):
+            if not has_approved(approval, grant.granter_id) or _is_own(approval, new):
                 return False
             if await self.grants.votes().gone_since(approval):
                 return False
@@ -115,6 +119,12 @@ class GrantUses:
         return None
 
 
+def _is_own(approval: Approval, new: NewCall) -> bool:
+    """Whether a call was asked for by somebody by whose right an approval was given."""
+    votes = read_votes(approval.votes_json)
+    return not frozenset(new.requesters).isdisjoint(one for vote in votes for one in vote.persons)
+
+
 def _covers(grant: Grant, new: NewCall, limits: GrantTerms) -> bool:
     """Whether a grant is about a call; see `Grant`."""
     call = new.call
@@ -128,5 +138,4 @@ def _covers(grant: Grant, new: NewCall, limits: GrantTerms) -> bool:
     if not (has_uses and is_same and requesters and requesters <= given_by):
         return False
     arguments = fixed_part(canonical_json(dict(call.arguments)), limits.vary)
-    is_own = grant.granter_id in requesters
-    return not is_own and arguments == grant.arguments_json
+    return arguments == grant.arguments_json

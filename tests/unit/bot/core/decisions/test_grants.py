@@ -14,7 +14,7 @@ from bot.core.upkeep.restoring import Restoring
 from bot.layout.action_ids import ActionId
 from bot.slack.cards import card_for
 from storage.base import Storage
-from storage.records import Approval, AuditEntry, Grant, Status
+from storage.records import Approval, AuditEntry, DelegationRecord, Grant, Status
 from storage.sqlite import SqliteStorage
 from tests.support.force import Forced, forced
 from tests.unit.bot.counter_stage import Counter, Proxy, a_click, a_submission, typed
@@ -232,6 +232,34 @@ async def test_other_requesters_are_not_covered_nor_the_granters_own_words(
     await granted(office)
     await again(office, by=TOM)
     assert office.ran == [("look", "a")]
+
+
+async def test_who_lent_their_right_for_it_is_not_covered(storage: SqliteStorage) -> None:
+    """BEN has no right of his own; he gives the grant in the place of ADA, who is asked for it."""
+    policy = forced(
+        default={"ask": {"approve": [{"from": ["few"]}], "exclude": [], "grants": LIMITS}},
+        groups={"few": {"users": [ADA]}},
+    )
+    office = an_office(storage, looks("a", "b"), policy)
+    await storage.delegations.add(
+        DelegationRecord(
+            delegation_id="dlg_1",
+            team_id="T1",
+            owner_id=ADA,
+            delegate_id=BEN,
+            group_name="",
+            created_ms=office.clock(),
+            until_ms=office.clock() + 3_600_000,
+        )
+    )
+    counter = Counter.on(office)
+    await office.hear("<@UBOT> look", user_id=ADA)
+    approval = await office.the_approval()
+    await counter.send(a_submission(approval, ActionId.GRANT_MODAL, a_form("1h", "2"), BEN))
+    assert (await the_grant(office)).granter_id == BEN
+    await again(office, by=ADA)
+    assert office.ran == [("look", "a")]
+    assert (await office.the_approval()).arguments_json == '{"what":"b"}'
 
 
 async def test_other_arguments_are_not_covered(storage: SqliteStorage) -> None:
