@@ -14,7 +14,9 @@ from bot.slack.http import web_app
 
 ROOT = Path(__file__).parent.parent
 DEPLOY = ROOT / "deploy"
-FILES = sorted(path for path in DEPLOY.rglob("*") if path.is_file())
+FILES = sorted(
+    path for path in [*DEPLOY.rglob("*"), *(ROOT / "examples").rglob("*.*")] if path.is_file()
+)
 
 
 def _kubernetes() -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ from importlib import import_module
 
 from bot.commands.call import Call
 from bot.commands.parser import parse
+from bot.config.secretfiles import secret_files
 from bot.errors import BotError, FaultyPolicyError, InvalidSettingsError, SettingsError
 from storage.errors import StorageError, StoreUnavailableError
 
@@ -62,6 +63,8 @@ async def carry_out(call: Call, complain: Callable[[str], object]) -> int:
     """
     command = import_module(f"bot.commands.{call.arguments.command}")
     try:
+        # Into the environment itself: libraries of models, and tools, look for their keys there.
+        call.environ.update(secret_files(call.environ))
         await command.execute(call)
     except (FaultyPolicyError, InvalidSettingsError, SettingsError) as error:
         complain(str(error))

@@ -218,6 +218,11 @@ class Settings(BaseModel):
         alias="COUNTERSIGN_RETENTION",
         description="How long a thread is kept after its end, such as `90d`. Unset: for ever.",
     )
+    secret_files: Annotated[Mapping[str, SecretStr], BeforeValidator(values.secrets_dir)] = Field(
+        default={},
+        alias="COUNTERSIGN_SECRETS_DIR",
+        description="A directory of secrets: each file is named as its variable, and masked.",
+    )
     log: Annotated[Log, BeforeValidator(values.log)] = Field(
         default=Log(),
         alias="COUNTERSIGN_LOG",
@@ -350,8 +355,9 @@ class Settings(BaseModel):
 
     def secrets(self) -> tuple[str, ...]:
         """All secret values, so that the log can mask them wherever they turn up."""
-        held = (self.slack_bot_token, self.slack_app_token, self.slack_signing_secret)
+        ours = (self.slack_bot_token, self.slack_app_token, self.slack_signing_secret)
         keys = self.audit_key.get_secret_value().split() if self.audit_key is not None else []
+        held = (*ours, *self.secret_files.values())
         found = [secret.get_secret_value() for secret in held if secret is not None] + keys
         if self.mongodb_uri is not None:
             uri = self.mongodb_uri.get_secret_value()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -14,7 +14,9 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from pydantic_core import PydanticCustomError
 
 from bot.config.durations import LONGEST_RETENTION, parse_duration
+from bot.config.secretfiles import read_secrets
 from bot.config.stores import KEY_REMEDY, seal_of
+from bot.errors import SettingsError
 from bot.redaction.rules import MaskRules, RuleError, read_rules
 
 CHANNEL = "channel"
@@ -186,6 +188,16 @@ def data_dir(value: str | Path) -> str | Path:
 def optional_path(value: str | Path | None) -> str | Path | None:
     """Read a path that may be left out."""
     return None if value is None else data_dir(value)
+
+
+def secrets_dir(value: str | Mapping[str, str]) -> Mapping[str, str]:
+    """Read the files of a directory of secrets, each by the name of its variable."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return read_secrets(Path(value))
+    except SettingsError as error:
+        refuse(error.fault, error.remedy)
 
 
 def port(value: str | int) -> int:

@@ -92,10 +92,12 @@ async def test_a_tool_calls_an_api_with_a_secret_and_is_tested(
 def test_the_agent_of_the_image_is_found_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As the variables of the Dockerfile do, with the agent of the README."""
+    """As the variables of both Dockerfiles do, with the agent of the README."""
     readme = (ROOT / "README.md").read_text("utf-8")
     (agent,) = [one for one in FENCE.findall(readme) if "def build(" in one]
-    path, name = re.findall(r"PYTHONPATH=(\S+) COUNTERSIGN_AGENT=(\S+)", block("in Docker"))[0]
+    base = (ROOT / "deploy" / "Dockerfile").read_text("utf-8")
+    (path,) = re.findall(r"PYTHONPATH=(\S+)", base)
+    (name,) = re.findall(r"COUNTERSIGN_AGENT=(\S+)", block("in Docker"))
     assert f"COPY wifi.py {path}/" in block("in Docker")
     (tmp_path / "wifi.py").write_text(agent)
     monkeypatch.syspath_prepend(str(tmp_path))

@@ -1,0 +1,79 @@
+"""Secrets in files: one file a variable, as Docker, Kubernetes and systemd hand them over."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from bot.errors import SettingsError
+
+DIRECTORY = "COUNTERSIGN_SECRETS_DIR"
+"""The variable that names the directory."""
+
+LARGEST = 65_536
+"""The most bytes of one secret."""
+
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
+
+
+def secret_files(environ: Mapping[str, str]) -> dict[str, str]:
+    """Read the variables that are in files.
+
+    Args:
+        environ: The variables of the process; one of them names the directory.
+
+    Returns:
+        The contents by the names of their files, without spaces around them; empty when no
+        directory is named.
+
+    Raises:
+        SettingsError: The directory or a file cannot be used, or a variable has another value in
+            the environment.
+    """
+    directory = environ.get(DIRECTORY, "").strip()
+    found = read_secrets(Path(directory)) if directory else {}
+    for name, text in found.items():
+        if environ.get(name, text).strip() != text:
+            raise SettingsError(
+                name, f"it is set, and {directory} has another value for it", "keep one of the two"
+            )
+    return found
+
+
+def read_secrets(directory: Path) -> dict[str, str]:
+    """Read the files of a directory whose names are variables; others are passed over.
+
+    Raises:
+        SettingsError: The directory or a file cannot be used; the values are not told.
+    """
+    try:
+        paths = sorted(path for path in directory.iterdir() if _VARIABLE.fullmatch(path.name))
+    except OSError as error:
+        fault = f"{directory} cannot be listed ({error.strerror})"
+        raise SettingsError(DIRECTORY, fault, "name a directory that this user may read") from error
+    if not paths:
+        raise SettingsError(
+            DIRECTORY,
+            f"{directory} has no file with the name of a variable",
+            "name each file as its variable is called, such as SLACK_BOT_TOKEN",
+        )
+    return {path.name: _secret(path) for path in paths}
+
+
+def _secret(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST + 1)
+    except OSError as error:
+        fault = f"{path} cannot be read ({error.strerror})"
+        remedy = "let this user read it: with Docker Compose, mode 0444 in a directory of mode 0700"
+        raise SettingsError(DIRECTORY, fault, remedy) from error
+    try:
+        text = data.decode().strip()
+    except UnicodeDecodeError:
+        text = ""
+    if not text or "\0" in text or len(data) > LARGEST:
+        fault = f"{path} is empty, longer than {LARGEST} bytes, or no text"
+        raise SettingsError(DIRECTORY, fault, "write the value into it, or delete it")
+    return text
