@@ -286,6 +286,37 @@ class Notifier(Protocol):
         ...
 
 
+class RootSigns(Protocol):
+    """Shows on the first message of a thread that something waits in it, or how it ended.
+
+    Raises `DeliveryError` when Slack does not take it now; what it never will is no error.
+    """
+
+    async def put(
+        self,
+        approval: Approval,
+        sign: str,
+        *,
+        was: str = "",
+        look_first: bool = False,
+        again: bool = False,
+    ) -> None:
+        """Show a sign; that it stands there is fine.
+
+        Args:
+            approval: Whose.
+            sign: A name of `bot.core.attendance.signs`.
+            was: The sign that this approval had; one that told of its end goes.
+            look_first: Whether an earlier try may have shown it.
+            again: Whether it is that of others, taken off too early.
+        """
+        ...
+
+    async def take(self, approval: Approval, sign: str, *, keep: str = "") -> None:
+        """Take a sign off; that there is none is fine. One that looks like `keep` stays."""
+        ...
+
+
 class Notices(Protocol):
     """Shows what is no card. Raises `DeliveryError` when Slack refuses or does not answer."""
 

@@ -22,6 +22,8 @@ METHOD_SCOPES: Mapping[str, tuple[str, ...]] = {
     "conversations.members": ("channels:read", "groups:read", "im:read"),
     "conversations.open": ("im:write",),
     "conversations.replies": ("channels:history", "groups:history", "im:history"),
+    "reactions.add": ("reactions:write",),
+    "reactions.remove": ("reactions:write",),
     "usergroups.users.list": ("usergroups:read",),
     "users.info": ("users:read",),
     "views.open": (),

@@ -19,6 +19,7 @@ from agents import Agent, Runner
 from agents.gates.rulings import Judgement
 from bot.clock import steady_clock
 from bot.core.approvals import Approvals
+from bot.core.attendance.signs import Signs
 from bot.core.attendance.visits import Attendance
 from bot.core.catalog import Catalog
 from bot.core.decisions.emergencies import Alarm
@@ -52,6 +53,7 @@ from bot.slack.listeners import ListenerContext, register
 from bot.slack.notices import SlackNotices
 from bot.slack.notifier import SlackNotifier
 from bot.slack.ratelimit import SLACK_LIMITS, Limits, Pacer
+from bot.slack.signs import SlackRootSigns
 from storage.base import Storage
 from storage.records import Approval
 
@@ -228,6 +230,7 @@ def build(
         remind_after=rules.remind_after,
         policy=cards,
         alarm=Alarm(lambda: approvals.votes, notices, tasks.spawn),
+        signs=Signs(storage.approvals, SlackRootSigns(notifier), clock),
     )
     approvals = Approvals(
         storage=storage,

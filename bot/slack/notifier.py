@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -67,6 +67,9 @@ LINE_EVENT = "countersign_line"
 PREFIX = "countersign_"
 
 NO_PATIENCE = timedelta(0)
+OPTIONAL = frozenset({"reactions.add", "reactions.remove"})
+"""Methods that the app can do without."""
+_WITHOUT = frozenset({"missing_scope", "not_allowed_token_type"})
 
 Arguments = dict[str, Any]
 
@@ -367,6 +370,30 @@ class SlackNotifier:
             logger.info("no link: %s", error, extra={"action": "link_failed"})
             return ""
 
+    async def try_call(
+        self, method: str, channel_id: str, arguments: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Call a method that the app can do without.
+
+        That its scope is missing does not mean that Slack refuses the app.
+
+        Raises:
+            DeliveryError: Slack refused, or did not answer, or the turn is too far away.
+        """
+
+        async def ready() -> Arguments:
+            return dict(arguments)
+
+        return await self._send(method, channel_id, ready, patience=NO_PATIENCE, tries=1)
+
+    async def find(self, place: Spot, event: str, record_id: str) -> str:
+        """The `ts` of a message of ours; empty when there is none.
+
+        Raises:
+            DeliveryError: Slack refused, or did not answer.
+        """
+        return await self._find(place, event, record_id)
+
     async def say(self, thread: Thread, post: Post, *, look_first: bool) -> str:
         ts = post.ts
         first, *rest = reply_cards(post.text)
@@ -645,7 +672,8 @@ class SlackNotifier:
                 retry_after=retry_after(error),
                 took_no_effect=took_no_effect(error),
             )
-            self._is_refused = self._is_refused or fault.is_refusal
+            is_optional = method in OPTIONAL and fault.reason in _WITHOUT
+            self._is_refused = self._is_refused or (fault.is_refusal and not is_optional)
             raise fault from error
         except AttributeError as error:  # slack_sdk stumbles over answers that are not JSON
             raise DeliveryError(method, "an answer that is not JSON") from error

@@ -62,6 +62,8 @@ SLACK_LIMITS: Limits = {
     "conversations.history": (_TIER_3,),
     "conversations.open": (_TIER_3,),
     "conversations.replies": (_TIER_3,),
+    "reactions.add": (_TIER_3,),
+    "reactions.remove": (_TIER_2,),
 }
 """Slack's limits for one app in one workspace. Methods that are not here are not paced."""
 

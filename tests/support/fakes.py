@@ -103,6 +103,55 @@ class FakeNotices:
 
 
 @dataclass
+class FakeRootSigns:
+    """Notes the signs at the roots of threads.
+
+    Attributes:
+        shown: The signs, by thread.
+        done: What was done, in order: `+waits` puts it on, `-waits` takes it off.
+        fault: What the next call fails with.
+        meanwhile: Runs once, as soon as a sign was taken off.
+    """
+
+    shown: dict[str, list[str]] = field(default_factory=dict)
+    done: list[str] = field(default_factory=list)
+    fault: DeliveryError | None = None
+    meanwhile: Callable[[], Awaitable[None]] | None = None
+
+    async def put(
+        self,
+        approval: Approval,
+        sign: str,
+        *,
+        was: str = "",
+        look_first: bool = False,
+        again: bool = False,
+    ) -> None:
+        self._fail()
+        signs = self.shown.setdefault(approval.thread_id, [])
+        if was in signs and was != "waits":
+            signs.remove(was)
+        self.done.append(f"+{sign}{' again' if again else ''}{' looked' if look_first else ''}")
+        if sign not in signs:
+            signs.append(sign)
+
+    async def take(self, approval: Approval, sign: str, *, keep: str = "") -> None:
+        self._fail()
+        signs = self.shown.setdefault(approval.thread_id, [])
+        if sign in signs and sign != keep:
+            signs.remove(sign)
+            self.done.append(f"-{sign}")
+        meanwhile, self.meanwhile = self.meanwhile, None
+        if meanwhile is not None:
+            await meanwhile()
+
+    def _fail(self) -> None:
+        fault, self.fault = self.fault, None
+        if fault is not None:
+            raise fault
+
+
+@dataclass
 class FakeStream:
     """A growing text that notes its pieces."""
 

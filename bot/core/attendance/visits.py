@@ -20,6 +20,7 @@ from bot.core.attendance.ladder import Ladder
 from bot.core.attendance.messages import Messages, TermsSteps
 from bot.core.attendance.questions import BackQuestions
 from bot.core.attendance.reminders import Nudges
+from bot.core.attendance.signs import SHARED, WAITS, Signs
 from bot.core.audit import note_decision, note_request, vote_entries
 from bot.core.work import ATTENDANCE, CARD_RETRY, LEASE, LOOK_PATIENCE, ClaimedWork
 from bot.errors import REFUSALS, DeliveryError
@@ -58,12 +59,14 @@ class _Outcome:
         due_ms: When it needs attention again; None when it does not.
         failed: Whether that is because of a fault.
         drawn: The card as it was drawn, when that is not on record yet.
+        sign: The sign at the root of the thread, when that is not on record yet.
     """
 
     seen: Approval
     due_ms: int | None
     failed: bool = False
     drawn: DrawnCard | None = None
+    sign: str | None = None
 
 
 @dataclass(slots=True)
@@ -93,6 +96,7 @@ class Attendance:
         remind_after: From one reminder to the next, where there are no terms; doubled each time.
         policy: The policy in force.
         alarm: Tells people that somebody let a call run without them.
+        signs: Shows at the root of threads that something waits; None shows nothing.
     """
 
     storage: Storage
@@ -104,6 +108,7 @@ class Attendance:
     remind_after: timedelta
     policy: PolicyNow = field(default_factory=NoPolicy)
     alarm: Callable[[Approval], Awaitable[None]] = _nobody
+    signs: Signs | None = None
     _flights: dict[str, _Flight] = field(default_factory=dict)
     _noted: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
     _looked: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
@@ -159,11 +164,15 @@ class Attendance:
         stores = self.storage.approvals, self.storage.audit
         return Nudges(*stores, self.notifier, self.clock, self.remind_after)
 
-    def born(self, approval: Approval) -> Approval:
+    def born(self, approval: Approval, *, is_shared: bool = False) -> Approval:
         """Give a new approval, before it is put on record, a lease of this process to draw it.
 
         So no claim is needed; and as its post is taken for begun, it is looked for when this
         process dies.
+
+        Args:
+            approval: The record.
+            is_shared: Whether another process may be at work in its thread.
         """
         until_ms = self.clock() + milliseconds(LEASE)
         return replace(
@@ -173,6 +182,7 @@ class Attendance:
             due_ms=until_ms,
             fence=1,
             post_tried=True,
+            sign="" if self.signs is None else SHARED if is_shared else WAITS,
         )
 
     async def request(self, approvals: Sequence[Approval]) -> None:
@@ -308,6 +318,7 @@ class Attendance:
             now_ms=self.clock(),
             failed=outcome.failed,
             drawn=outcome.drawn,
+            sign=outcome.sign,
         )
         if not is_done and self.clock() >= approval.leased_until_ms - milliseconds(
             LEASE - ATTENDANCE
@@ -360,9 +371,17 @@ class Attendance:
             due_ms = await steps.see_to(approval, visit, now)
             if due_ms is not None and approval.stuck:
                 due_ms = min(due_ms, now + milliseconds(LOOK_AGAIN))
-            return _Outcome(approval, due_ms, drawn=drawn)
+            return await self._with_sign(_Outcome(approval, due_ms, drawn=drawn), visit)
         except DeliveryError as error:
             return self._later(approval, error)
+
+    async def _with_sign(self, outcome: _Outcome, visit: Visit) -> _Outcome:
+        """See to the sign at the root of the thread, last of all."""
+        if self.signs is None:
+            return outcome
+        sign, again_ms = await self.signs.see_to(outcome.seen, visit)
+        times = [at_ms for at_ms in (outcome.due_ms, again_ms) if at_ms is not None]
+        return replace(outcome, sign=sign, due_ms=min(times, default=None))
 
     async def _make_up(self, approval: Approval, visit: Visit) -> None:
         """Put on record what somebody may have died before: that it was asked, and who voted."""

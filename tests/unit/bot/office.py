@@ -21,6 +21,7 @@ from agents.gates.rulings import Judgement
 from agents.models import Turn
 from agents.tools.base import Tool
 from bot.core.approvals import Approvals
+from bot.core.attendance.signs import Signs
 from bot.core.attendance.visits import Attendance
 from bot.core.decisions.emergencies import Alarm
 from bot.core.decisions.grants import Grants
@@ -44,7 +45,14 @@ from bot.questions.record import Rules
 from bot.slack.cards.choose import is_folded
 from storage.base import Storage
 from storage.records import Approval, Decision, Kind, Status, Thread
-from tests.support.fakes import FakeClock, FakeDirectory, FakeNotices, FakeNotifier, Queue
+from tests.support.fakes import (
+    FakeClock,
+    FakeDirectory,
+    FakeNotices,
+    FakeNotifier,
+    FakeRootSigns,
+    Queue,
+)
 
 BOT = "UBOT"
 ROSA, ADA, BEN, GUS = "UROSA", "UADA", "UBEN", "UGUS"
@@ -93,6 +101,7 @@ class Office:
     clock: FakeClock = field(default_factory=FakeClock)
     notifier: FakeNotifier = field(default_factory=FakeNotifier)
     notices: FakeNotices = field(default_factory=FakeNotices)
+    roots: FakeRootSigns = field(default_factory=FakeRootSigns)
     directory: FakeDirectory = field(default_factory=FakeDirectory)
     queue: Queue = field(default_factory=Queue)
     ran: list[tuple[str, object]] = field(default_factory=list)
@@ -183,6 +192,7 @@ class Office:
             remind_after=self.rules.remind_after,
             policy=self.cards,
             alarm=Alarm(lambda: self.approvals.votes, self.notices, self.queue.spawn),
+            signs=Signs(self.storage.approvals, self.roots, self.clock),
         )
 
     @cached_property

@@ -1,0 +1,195 @@
+"""The sign at the root of a thread: that something waits in it, and how it ended.
+
+The sign of an approval is on its record before anybody sees it: a new one says that it waits from
+its birth. What a crash left open is done again, which does no harm. Signs help; nothing waits for
+them, and nothing fails by them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from cachetools import LRUCache
+
+from bot.clock import milliseconds
+from bot.core.attendance.held import Visit
+from bot.core.runs.outcome import RunState, run_of
+from bot.errors import DeliveryError
+from bot.ports import Clock, RootSigns
+from storage.base import ApprovalStore
+from storage.records import Approval, Kind, Status
+
+logger = logging.getLogger(__name__)
+
+WAITS = "waits"
+SHARED = "waits, shared"
+"""It waits, and another process may just be taking that off: it is put on once more, later."""
+_WAITING = frozenset({WAITS, SHARED})
+SIGN_PATIENCE = timedelta(seconds=1.5)
+"""The part of an attendance that a sign may take."""
+LATER = timedelta(seconds=5)
+"""A sign that Slack does not take now is tried again after this."""
+_REMEMBERED = 1_000
+"""Threads of which this process knows which signs it has put on."""
+_OLDER = 10
+"""Approvals of a thread whose signs may still be on its root."""
+_ENDS: Mapping[Status, str] = {
+    Status.REJECTED: "rejected",
+    Status.EXPIRED: "expired",
+    Status.WITHDRAWN: "withdrawn",
+    Status.SUPERSEDED: "replaced",
+    Status.UNDECIDABLE: "nobody",
+    Status.DENIED: "rejected",
+}
+_RUNS: Mapping[RunState, str] = {
+    RunState.RAN: "ran",
+    RunState.FAILED: "failed",
+    RunState.DOUBT: "doubt",
+    RunState.STOPPED: "cancelled",
+}
+
+
+def sign_of(approval: Approval) -> str:
+    """The name of the sign that an approval has now."""
+    if approval.status is Status.PENDING:
+        return WAITS
+    if approval.status not in {Status.APPROVED, Status.ANSWERED}:
+        return _ENDS.get(approval.status, "cancelled")
+    run = run_of(approval)
+    if run is not None and run.state in _RUNS:
+        return _RUNS[run.state]
+    if approval.kind is Kind.DOUBT:
+        return "cancelled" if _is_left(approval) else "answered"
+    return "approved" if approval.status is Status.APPROVED else "answered"
+
+
+def _is_left(approval: Approval) -> bool:
+    """Whether somebody said of a call in doubt that it is not to run again, and has not run."""
+    text = approval.decision.answer_json if approval.decision else ""
+    found = json.loads(text) if text else {}
+    return isinstance(found, dict) and found.get("choice") == "give_up"
+
+
+@dataclass(slots=True)
+class _Root:
+    """The root of a thread, as far as this process knows.
+
+    Attributes:
+        lock: Held while its signs are changed.
+        waiting: Ids of approvals whose waiting it has shown.
+        ends: Signs of ends, each with the turn that it is of; None before that was looked up.
+    """
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    waiting: set[str] = field(default_factory=set)
+    ends: set[tuple[str, str]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Signs:
+    """Keeps the roots of threads true, under the leases of approvals.
+
+    Args:
+        approvals: Where the records are.
+        roots: Shows the signs.
+        clock: The time now.
+    """
+
+    approvals: ApprovalStore
+    roots: RootSigns
+    clock: Clock
+    _known: LRUCache[str, _Root] = field(default_factory=lambda: LRUCache(_REMEMBERED))
+
+    async def see_to(self, approval: Approval, visit: Visit) -> tuple[str | None, int | None]:
+        """Bring the root to what the record says.
+
+        Returns:
+            The sign that is to be put on record, None where it stands there; and when to try again,
+            None when that is not needed.
+        """
+        try:
+            async with asyncio.timeout(SIGN_PATIENCE.total_seconds()):
+                return await self._change(approval, visit)
+        except (DeliveryError, TimeoutError) as error:
+            logger.info("no sign: %s", error, extra={"action": "sign_failed"})
+            return None, self.clock() + milliseconds(LATER)
+
+    async def _change(self, approval: Approval, visit: Visit) -> tuple[str | None, int | None]:
+        now, was = sign_of(approval), approval.sign
+        if now == was and approval.approval_id in self._root(approval).waiting:
+            return None, None
+        if not was or now == was != WAITS:
+            return None, None
+        root = self._root(approval)
+        async with root.lock:
+            if now == WAITS:
+                return await self._wait(approval, root, visit)
+            shown = WAITS if was in _WAITING else was
+            await self.roots.put(approval, now, was=shown, look_first=True)
+            if was in _WAITING:
+                await self._lift(approval, root)
+            await self._forget_older(approval, root, now)
+        return now, None
+
+    def _root(self, approval: Approval) -> _Root:
+        found: _Root = self._known.setdefault(approval.thread_id, _Root())
+        return found
+
+    async def _wait(
+        self, approval: Approval, root: _Root, visit: Visit
+    ) -> tuple[str | None, int | None]:
+        await self.roots.put(approval, WAITS, look_first=not visit.is_born)
+        root.waiting.add(approval.approval_id)
+        if approval.sign == WAITS:
+            return None, None
+        if visit.is_born:
+            return None, self.clock() + milliseconds(LATER)
+        return WAITS, None
+
+    async def _lift(self, approval: Approval, root: _Root) -> None:
+        """Take off that something waits, unless something else does.
+
+        Where another process may have asked something, that is looked up afterwards: what was asked
+        meanwhile is seen, or puts its sign on later.
+        """
+        is_ours = approval.sign == WAITS and approval.approval_id in root.waiting
+        root.waiting.discard(approval.approval_id)
+        is_alone = is_ours and not root.waiting
+        if root.waiting and await self._others_wait(approval):
+            return
+        root.waiting.clear()
+        await self.roots.take(approval, WAITS)
+        if not is_alone and await self._others_wait(approval):
+            await self.roots.put(approval, WAITS, again=True)
+
+    async def _others_wait(self, approval: Approval) -> bool:
+        heads = await self.approvals.heads_of(approval.thread_id)
+        return any(
+            one.status is Status.PENDING and one.approval_id != approval.approval_id
+            for one in heads
+        )
+
+    async def _forget_older(self, approval: Approval, root: _Root, now: str) -> None:
+        """Take off how earlier turns ended; all ends of one turn stand beside each other."""
+        if root.ends is None:
+            root.ends = await self._older(approval)
+        for turn, sign in sorted(root.ends):
+            if turn != approval.checkpoint_id:
+                await self.roots.take(approval, sign, keep=now)
+        mine = {one for one in root.ends if one[0] == approval.checkpoint_id}
+        root.ends = {*mine, (approval.checkpoint_id, now)}
+
+    async def _older(self, approval: Approval) -> set[tuple[str, str]]:
+        if approval.checkpoint_id.endswith("#1"):
+            return set()  # the first turn of its thread
+        found = await self.approvals.newest_of(approval.thread_id, limit=_OLDER)
+        return {
+            (one.checkpoint_id, one.sign)
+            for one in found
+            if one.sign not in {"", WAITS} and one.approval_id != approval.approval_id
+        }
