@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.errors import InvalidInputError, NotSeenError, RefusalError, UserFacingError
 from bot.people.batching import common_ruling
 from bot.policy.refusals import RefusalCode
 from bot.ports import Clock
 from storage.base import ApprovalStore
-from storage.records import Approval
+from storage.records import Approval, Status
 
 MOST_CARDS = 30
 """Cards of one batch; the others wait for the next."""
@@ -92,13 +92,20 @@ class Batches:
         kept = {one.approval_id for one in [first, *others][:MOST_CARDS]}
         return [one for one in found if one.approval_id in kept]
 
-    def check(self, approval: Approval) -> None:
-        """Refuse a card that can only be decided by itself, whatever a form says.
+    def check(self, approval: Approval, first: Approval) -> None:
+        """Refuse a card that does not belong to a batch, whatever a form says.
+
+        Args:
+            approval: The card.
+            first: The card whose form it is; by now it may be decided.
 
         Raises:
-            RefusalError: It can.
+            RefusalError: It is to be decided by itself, or is of another turn or ruling.
         """
-        if not common_ruling(approval):
+        waiting = replace(first, status=Status.PENDING, stuck="")
+        ruling = common_ruling(approval)
+        is_one_turn = approval.checkpoint_id == first.checkpoint_id
+        if not ruling or not is_one_turn or ruling != common_ruling(waiting):
             raise _not_in_batch()
 
     async def vote(self, chosen: Sequence[Chosen], cast: Cast) -> Ballots:

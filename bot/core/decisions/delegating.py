@@ -128,7 +128,7 @@ class Delegating:
         if new.group_name:
             known = self.policy.groups()
             if known is None or new.group_name not in known:
-                words = f"There is no group “{new.group_name}” in the policy."
+                words = "The policy has no group of that name."
                 raise RefusalError(RefusalCode.BAD_DELEGATE.value, words)
         _check_time(new.until_ms, self.clock())
         people: dict[str, Problem | None] = {}

@@ -27,15 +27,16 @@ async def open_batch(desk: ListenerContext, about: Reference, actor: Actor, trig
 
 
 async def submit_batch(
-    desk: ListenerContext, _: Reference, actor: Actor, values: Values
+    desk: ListenerContext, about: Reference, actor: Actor, values: Values
 ) -> Errors | FormNotice:
     """Vote for each card that is ticked; name those that dropped out."""
     batches, reason = _batches(desk), read_text(values, REASON)
+    first = await desk.storage.approvals.get(about.approval_id)
 
     async def cast(card: Chosen) -> Approval:
-        about = Reference(approval_id=card.approval_id, shown=card.shown)
-        question = await desk.question(about, actor, what="this form")
-        batches.check(question.approval)
+        one = Reference(approval_id=card.approval_id, shown=card.shown)
+        question = await desk.question(one, actor, what="this form")
+        batches.check(question.approval, first)
         draft = replace(question.draft(), reason=reason)
         return await desk.record(question.approval, draft, actor)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -133,6 +134,27 @@ async def test_another_ruling_is_not_in_it(storage: SqliteStorage) -> None:
     counter, cards = await asked(storage, "a", "b", "c", force=force)
     await counter.send(a_click(cards[2], ActionId.BATCH))
     assert offered(counter) == [cards[0].approval_id, cards[2].approval_id]
+    answer = await submitted(counter, cards[2], ticked(*cards))  # a form of one's own making
+    assert "2 approved. Left out" in answer
+    assert (await states(storage))["b"] is Status.PENDING
+
+
+async def test_a_card_of_another_turn_is_not_in_it(storage: SqliteStorage) -> None:
+    counter, cards = await asked(storage, "a", "b")
+    other = replace(cards[0], checkpoint_id="T1:C1:1.1#1")
+    batches = Batches(storage.approvals, counter.office.clock, counter.office.approvals.unseen)
+    batches.check(cards[1], cards[0])
+    with pytest.raises(RefusalError):
+        batches.check(cards[1], other)
+
+
+async def test_the_form_of_a_card_that_is_decided_meanwhile_counts_for_others(
+    storage: SqliteStorage,
+) -> None:
+    counter, cards = await asked(storage, "a", "b")
+    await counter.office.decide(cards[0], Status.REJECTED, by=BEN)
+    assert "1 approved. Left out" in await submitted(counter, cards[0], ticked(*cards))
+    assert await states(storage) == {"a": Status.REJECTED, "b": Status.APPROVED}
 
 
 async def test_a_form_has_no_more_than_it_can_have(storage: SqliteStorage) -> None:
