@@ -5,6 +5,7 @@ Nothing here decides anything: at each click it is read anew who may use whose r
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import uuid4
@@ -22,6 +23,7 @@ from bot.ports import Actor, Clock, Person
 from storage.base import Storage
 from storage.records import DelegationRecord
 
+_GROUP = re.compile("[a-z0-9-]{1,40}", re.ASCII)
 AWAY = ""
 """The delegate of an absence: nobody."""
 
@@ -128,7 +130,9 @@ class Delegating:
         if new.group_name:
             known = self.policy.groups()
             if known is None or new.group_name not in known:
-                words = "The policy has no group of that name."
+                is_name = _GROUP.fullmatch(new.group_name)  # of other texts, none may be markup
+                name = f" “{new.group_name}”" if is_name else " of that name"
+                words = f"There is no group{name} in the policy."
                 raise RefusalError(RefusalCode.BAD_DELEGATE.value, words)
         _check_time(new.until_ms, self.clock())
         people: dict[str, Problem | None] = {}
