@@ -8,109 +8,28 @@ what the code prints; code without one prints nothing.
 from __future__ import annotations
 
 import ast
-import contextlib
 import importlib
 import inspect
-import io
 import pkgutil
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from types import CodeType, ModuleType
-from typing import cast
+from types import ModuleType
 
 import pytest
 
 import agents
 from agents import AgentError
+from tests.pages.blocks import Block, Section, chapters, read_sections
 
 PAGE = Path(__file__).parents[2] / "docs" / "runtime.md"
 LONGEST = 25
 """How many lines a block may have: more than that, nobody follows."""
-_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
-
-@dataclass(frozen=True)
-class Block:
-    """A piece of code, and what the page says that it prints."""
-
-    line: int
-    code: str
-    printed: str | None
-
-    def compiled(self) -> CodeType:
-        """Code whose lines have the numbers of the page."""
-        text = "\n" * (self.line - 1) + self.code
-        flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-        return cast("CodeType", compile(text, str(PAGE), "exec", flags=flags, dont_inherit=True))
-
-    async def run(self, module: ModuleType) -> str:
-        """Run it in a module; give back what it prints."""
-        out = io.StringIO()
-        with contextlib.redirect_stdout(out):
-            coroutine = eval(self.compiled(), vars(module))  # noqa: S307 - our own page
-            if coroutine is not None:
-                await coroutine
-        return out.getvalue()
-
-
-@dataclass(frozen=True)
-class Section:
-    """What stands below one heading."""
-
-    title: str
-    text: str
-    blocks: tuple[Block, ...]
-
-    @property
-    def is_continued(self) -> bool:
-        return self.text.lstrip().startswith("*Continued.*")
-
-
-def read_sections() -> list[Section]:
-    page = PAGE.read_text(encoding="utf-8")
-    # Headings are looked for outside of code, where a comment begins with a hash as well.
-    bare = _FENCE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), page)
-    starts = [*re.finditer(r"^##+ (.*)$", bare, re.MULTILINE)]
-    ends = [*(found.start() for found in starts[1:]), len(page)]
-    return [
-        Section(found[1], page[found.end() : end], _blocks(page, found.end(), end))
-        for found, end in zip(starts, ends, strict=True)
-    ]
-
-
-def _blocks(page: str, start: int, end: int) -> tuple[Block, ...]:
-    fences = list(_FENCE.finditer(page, start, end))
-    found = []
-    for at, fence in enumerate(fences):
-        if fence[1] != "python":
-            continue
-        following = fences[at + 1] if at + 1 < len(fences) else None
-        is_output = (
-            following is not None
-            and following[1] == "text"
-            and not page[fence.end() : following.start()].strip()
-        )
-        printed = following[2] if following is not None and is_output else None
-        found.append(Block(page.count("\n", 0, fence.start(2)) + 1, fence[2], printed))
-    return tuple(found)
-
-
-SECTIONS = read_sections()
+SECTIONS = read_sections(PAGE)
 HELPERS = SECTIONS[0]
-
-
-def chapters() -> list[list[Section]]:
-    """Sections that share what they define, in order."""
-    found: list[list[Section]] = []
-    for section in SECTIONS[1:]:
-        if section.is_continued:
-            found[-1].append(section)
-        elif section.blocks:
-            found.append([section])
-    return found
 
 
 @pytest.fixture
@@ -122,7 +41,7 @@ def module() -> Iterator[ModuleType]:
     del sys.modules[made.__name__]
 
 
-@pytest.mark.parametrize("chapter", chapters(), ids=lambda sections: sections[0].title)
+@pytest.mark.parametrize("chapter", chapters(SECTIONS[1:]), ids=lambda sections: sections[0].title)
 async def test_the_code_runs_and_prints_what_the_guide_says(
     chapter: list[Section], module: ModuleType
 ) -> None:
@@ -143,10 +62,12 @@ def test_blocks_are_short_and_end_with_what_they_print() -> None:
 
 
 async def test_another_output_would_be_noticed(module: ModuleType) -> None:
-    block = Block(line=3, code="import asyncio\nawait asyncio.sleep(0)\nprint(1)\n", printed="2\n")
+    block = Block(
+        PAGE, line=3, code="import asyncio\nawait asyncio.sleep(0)\nprint(1)\n", printed="2\n"
+    )
     assert await block.run(module) == "1\n"
     with pytest.raises(NameError) as caught:
-        await Block(line=7, code="x = 1\nunknown\n", printed=None).run(module)
+        await Block(PAGE, line=7, code="x = 1\nunknown\n", printed=None).run(module)
     assert caught.traceback[-1].lineno == 7  # counted from 0: line 8 of the page
 
 

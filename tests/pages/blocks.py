@@ -1,0 +1,94 @@
+"""Reads the code of a page, with what it prints, and runs it."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import cast
+
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A piece of code, and what the page says that it prints."""
+
+    page: Path
+    line: int
+    code: str
+    printed: str | None
+
+    def compiled(self) -> CodeType:
+        """Code whose lines have the numbers of the page."""
+        text = "\n" * (self.line - 1) + self.code
+        flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        return cast(
+            "CodeType", compile(text, str(self.page), "exec", flags=flags, dont_inherit=True)
+        )
+
+    async def run(self, module: ModuleType) -> str:
+        """Run it in a module; give back what it prints."""
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            coroutine = eval(self.compiled(), vars(module))  # noqa: S307 - our own page
+            if coroutine is not None:
+                await coroutine
+        return out.getvalue()
+
+
+@dataclass(frozen=True)
+class Section:
+    """What stands below one heading."""
+
+    title: str
+    text: str
+    blocks: tuple[Block, ...]
+
+    @property
+    def is_continued(self) -> bool:
+        return self.text.lstrip().startswith("*Continued.*")
+
+
+def read_sections(path: Path) -> list[Section]:
+    page = path.read_text(encoding="utf-8")
+    # Headings are looked for outside of code, where a comment begins with a hash as well.
+    bare = _FENCE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), page)
+    starts = [*re.finditer(r"^##+ (.*)$", bare, re.MULTILINE)]
+    ends = [*(found.start() for found in starts[1:]), len(page)]
+    return [
+        Section(found[1], page[found.end() : end], _blocks(path, page, found.end(), end))
+        for found, end in zip(starts, ends, strict=True)
+    ]
+
+
+def _blocks(path: Path, page: str, start: int, end: int) -> tuple[Block, ...]:
+    fences = list(_FENCE.finditer(page, start, end))
+    found = []
+    for at, fence in enumerate(fences):
+        if fence[1] != "python":
+            continue
+        following = fences[at + 1] if at + 1 < len(fences) else None
+        is_output = (
+            following is not None
+            and following[1] == "text"
+            and not page[fence.end() : following.start()].strip()
+        )
+        printed = following[2] if following is not None and is_output else None
+        found.append(Block(path, page.count("\n", 0, fence.start(2)) + 1, fence[2], printed))
+    return tuple(found)
+
+
+def chapters(sections: list[Section]) -> list[list[Section]]:
+    """Sections that share what they define, in order."""
+    found: list[list[Section]] = []
+    for section in sections:
+        if section.is_continued:
+            found[-1].append(section)
+        elif section.blocks:
+            found.append([section])
+    return found
