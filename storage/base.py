@@ -694,7 +694,9 @@ class GrantStore(Protocol):
         """
         ...
 
-    async def use(self, grant: Grant, *, call: str, now_ms: int) -> Grant | None:
+    async def use(
+        self, grant: Grant, *, call: str, now_ms: int, due_ms: int | None = None
+    ) -> Grant | None:
         """Use it for a call: one conditional write.
 
         It is made when the stored grant has just the uses that the given one has, fewer than it may
@@ -704,22 +706,49 @@ class GrantStore(Protocol):
             grant: As read.
             call: Names the call; one that the grant was used for before needs no other use.
             now_ms: The time now.
+            due_ms: When its message is drawn, unless somebody does so before.
 
         Returns:
             The grant as stored; None when it cannot be used, or has changed since it was read.
         """
         ...
 
-    async def end(self, grant_id: str, *, by: str, now_ms: int) -> Grant | None:
-        """End it: nothing more starts by it. None when it was ended before, or there is none."""
+    async def end(
+        self, grant_id: str, *, by: str, now_ms: int, due_ms: int | None = None
+    ) -> Grant | None:
+        """End it: nothing more starts by it. None when it was ended before, or there is none.
+
+        `due_ms` as in `use`.
+        """
         ...
 
     async def end_all(self, *, now_ms: int) -> int:
-        """End all: the database went back to a copy, and their uses are not known any more."""
+        """End all: the database went back to a copy, and their uses are not known any more.
+
+        Their messages are due at once.
+        """
         ...
 
-    async def mark_card(self, grant_id: str, *, card_ts: str) -> None:
-        """Remember the message that shows it."""
+    async def mark_card(self, drawn: Grant, *, due_ms: int | None) -> None:
+        """Remember the message that shows it, and when it is drawn again.
+
+        Args:
+            drawn: As the message `card_ts` shows it. When it was used or ended since, its `due_ms`
+                stays as it is.
+            due_ms: None when nothing of it will change any more.
+        """
+        ...
+
+    async def due(self, *, now_ms: int, limit: int) -> Sequence[Grant]:
+        """Grants with `due_ms <= now_ms`, earliest first; without those that cannot be read."""
+        ...
+
+    async def take(self, grant: Grant, *, until_ms: int) -> bool:
+        """Move `due_ms`, which serves as a lease: one conditional write.
+
+        Returns:
+            False, and nothing written, when it is not that of the given grant any more.
+        """
         ...
 
 

@@ -445,6 +445,8 @@ class Grant:
     ended_by: str = ""
     card_ts: str = ""
     """`ts` of the message that shows it; empty until it is posted."""
+    due_ms: int | None = None
+    """When its message has to be drawn again; None when it shows for good how it ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from datetime import timedelta
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from bot.core.approvals import Approvals
+from bot.core.decisions.grants import Grants
 from bot.core.outbox import Outbox
 from bot.core.tasks import Tasks
 from bot.core.threads import Threads
@@ -52,6 +53,7 @@ class Sweep:
         spawn: Starts the work.
         retention: Forgets what is too old; None keeps all.
         sealer: Seals the audit; None where somebody else does.
+        grants: Draws the messages of standing grants; None where there are none.
     """
 
     storage: Storage
@@ -62,6 +64,7 @@ class Sweep:
     spawn: Spawn
     retention: Retention | None = None
     sealer: Sealer | None = None
+    grants: Grants | None = None
 
     async def seal(self) -> None:
         """Seal what has come into the audit."""
@@ -84,6 +87,9 @@ class Sweep:
         whispers = await self.storage.whispers.due(now_ms=now, limit=BATCH)
         for ephemeral in whispers:
             self.spawn(self.outbox.tell(ephemeral.whisper_id))
+        if self.grants is not None:
+            for grant in await self.storage.grants.due(now_ms=now, limit=BATCH):
+                self.spawn(self.grants.attend(grant))
         if self.retention is not None:
             self.spawn(self.retention.step())
         return len(approvals) + len(threads) + len(whispers)

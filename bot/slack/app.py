@@ -339,6 +339,7 @@ def build(
         spawn=tasks.spawn,
         retention=_retention(storage, process),
         sealer=Sealer(trail=storage.trail, clock=clock, owner=owner),
+        grants=grants,
     )
     return Countersign(
         bolt=bolt,

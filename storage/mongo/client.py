@@ -53,6 +53,7 @@ INDEXES: Mapping[str, Sequence[Sequence[str]]] = {
         ["ended_ms"],
         ["team_id"],
         ["team_id", "until_ms"],
+        ["due_ms"],
     ],
     "audit": [
         ["thread_id"],

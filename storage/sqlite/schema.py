@@ -217,9 +217,11 @@ CREATE TABLE IF NOT EXISTS grants (
     uses_json TEXT NOT NULL,
     ended_ms INTEGER,
     ended_by TEXT NOT NULL,
-    card_ts TEXT NOT NULL
+    card_ts TEXT NOT NULL,
+    due_ms INTEGER
 );
 CREATE INDEX IF NOT EXISTS grants_thread ON grants (thread_id, until_ms);
+CREATE INDEX IF NOT EXISTS grants_due ON grants (due_ms) WHERE due_ms IS NOT NULL;
 CREATE INDEX IF NOT EXISTS grants_team ON grants (team_id, until_ms) WHERE ended_ms IS NULL;
 
 CREATE TABLE IF NOT EXISTS audit (
@@ -333,9 +335,11 @@ CREATE TABLE IF NOT EXISTS grants (
     uses_json TEXT NOT NULL,
     ended_ms INTEGER,
     ended_by TEXT NOT NULL,
-    card_ts TEXT NOT NULL
+    card_ts TEXT NOT NULL,
+    due_ms INTEGER
 );
 CREATE INDEX IF NOT EXISTS grants_thread ON grants (thread_id, until_ms);
+CREATE INDEX IF NOT EXISTS grants_due ON grants (due_ms) WHERE due_ms IS NOT NULL;
 CREATE TRIGGER IF NOT EXISTS checkpoints_closed AFTER UPDATE OF status ON checkpoints
 WHEN NEW.status = 'closed'
 BEGIN
@@ -515,9 +519,11 @@ CREATE TABLE IF NOT EXISTS grants (
     uses_json TEXT NOT NULL,
     ended_ms INTEGER,
     ended_by TEXT NOT NULL,
-    card_ts TEXT NOT NULL
+    card_ts TEXT NOT NULL,
+    due_ms INTEGER
 );
 CREATE INDEX IF NOT EXISTS grants_thread ON grants (thread_id, until_ms);
+CREATE INDEX IF NOT EXISTS grants_due ON grants (due_ms) WHERE due_ms IS NOT NULL;
 CREATE INDEX IF NOT EXISTS grants_team ON grants (team_id, until_ms) WHERE ended_ms IS NULL;
 CREATE TRIGGER IF NOT EXISTS checkpoints_closed AFTER UPDATE OF status ON checkpoints
 WHEN NEW.status = 'closed'

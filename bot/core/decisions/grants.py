@@ -11,9 +11,11 @@ import json
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from weakref import WeakValueDictionary
 
 from agents.core.address import Address
+from bot.clock import milliseconds
 from bot.core.audit import Act, entry_of, note, note_decision, note_refusal
 from bot.core.decisions.votes import Votes
 from bot.errors import DeliveryError, UnknownApprovalError, UserFacingError
@@ -31,6 +33,11 @@ from storage.records import Approval, AuditEntry, Grant, Kind, Status
 logger = logging.getLogger(__name__)
 
 BEYOND = "beyond the rule's limits"
+DRAWN_AFTER = timedelta(seconds=15)
+"""Who changes a grant draws its message, too; after that time, anybody does."""
+DRAW_AGAIN = timedelta(minutes=1)
+GIVE_UP_AFTER = timedelta(days=1)
+"""A message that Slack has not taken for so long after the end shows the buttons for ever."""
 _TRIES = 5
 
 
@@ -100,7 +107,9 @@ class Grants:
             raise UnknownApprovalError from error
         await self._check(approval, grant, actor)
         now = self.clock()
-        ended = await self.storage.grants.end(grant.grant_id, by=actor.user_id, now_ms=now)
+        ended = await self.storage.grants.end(
+            grant.grant_id, by=actor.user_id, now_ms=now, due_ms=self.drawn_ms(now)
+        )
         if ended is None:
             return await self.storage.grants.get(grant.grant_id)
         await note(
@@ -144,20 +153,37 @@ class Grants:
             grant = await self.storage.grants.get(grant_id)
             approval = await self.storage.approvals.get(grant.approval_id)
             for _ in range(_TRIES):
-                card_ts = await self.notices.show_grant(grant, approval, now_ms=self.clock())
-                if card_ts != grant.card_ts:
-                    await self.storage.grants.mark_card(grant_id, card_ts=card_ts)
+                now = self.clock()
+                card_ts = await self.notices.show_grant(grant, approval, now_ms=now)
                 shown = replace(grant, card_ts=card_ts)
+                due_ms = None if is_over(grant, now) else grant.until_ms
+                await self.storage.grants.mark_card(shown, due_ms=due_ms)
                 grant = await self.storage.grants.get(grant_id)
-                if grant == shown:  # else somebody used it, or ended it, meanwhile
+                if grant.due_ms == due_ms:  # else somebody used it, or ended it, meanwhile
                     break
         return grant
 
+    async def attend(self, grant: Grant) -> None:
+        """Draw a message that is due: it shows a use, or the end, that nobody has drawn yet.
+
+        Args:
+            grant: As found due.
+        """
+        now = self.clock()
+        if now >= grant.until_ms + milliseconds(GIVE_UP_AFTER):
+            await self.storage.grants.mark_card(grant, due_ms=None)
+        elif await self.storage.grants.take(grant, until_ms=now + milliseconds(DRAW_AGAIN)):
+            await self.show_later(grant.grant_id)
+
+    def drawn_ms(self, now_ms: int) -> int:
+        """When a change is drawn by others, if who made it has died before."""
+        return now_ms + milliseconds(DRAWN_AFTER)
+
     async def show_later(self, grant_id: str) -> None:
-        """Do what `show` does; a message that cannot be drawn now is drawn at the next use."""
+        """Do what `show` does; a message that cannot be drawn now is due again."""
         try:
             await self.show(grant_id)
-        except DeliveryError as error:
+        except (DeliveryError, RecordNotFoundError) as error:
             logger.warning("a grant is not shown: %s", error, extra={"action": "grant_not_shown"})
 
 
@@ -200,6 +226,7 @@ def a_grant(approval: Approval, vary: tuple[str, ...], allowance: Allowance) -> 
         created_ms=decision.at_ms,
         until_ms=decision.at_ms + allowance.for_s * 1_000,
         max_uses=allowance.uses,
+        due_ms=decision.at_ms + milliseconds(DRAWN_AFTER),
     )
 
 
@@ -221,6 +248,12 @@ def granted_entry(grant: Grant, approval: Approval) -> AuditEntry:
         until_ms=grant.until_ms,
         max_uses=grant.max_uses,
     )
+
+
+def is_over(grant: Grant, now_ms: int) -> bool:
+    """Whether nothing starts by it any more: it was ended, used up, or its time is over."""
+    is_used_up = len(uses_of(grant)) >= grant.max_uses
+    return grant.ended_ms is not None or is_used_up or now_ms >= grant.until_ms
 
 
 def uses_of(grant: Grant) -> list[str]:

@@ -109,7 +109,9 @@ class GrantUses:
         """Use it; others may use it at the same moment."""
         store, clock = self.grants.storage.grants, self.grants.clock
         for _ in range(_TRIES):
-            used = await store.use(grant, call=key, now_ms=clock())
+            now = clock()
+            due_ms = self.grants.drawn_ms(now)
+            used = await store.use(grant, call=key, now_ms=now, due_ms=due_ms)
             if used is not None:
                 return used
             newest = await store.get(grant.grant_id)

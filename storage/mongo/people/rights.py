@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from storage.codec import DELEGATIONS, GRANTS
 from storage.errors import RecordNotFoundError
 from storage.mongo.collection import Collection
-from storage.mongo.documents import Filter, legible, to_document, to_record
+from storage.mongo.documents import Filter, legible, put, to_document, to_record
 from storage.records import DelegationRecord, Grant
 from storage.uses import used
 
@@ -43,14 +43,19 @@ class MongoDelegationStore:
 _PAGE = 100
 
 
-async def _end_all(collection: Collection, now_ms: int) -> int:
+async def _end_all(collection: Collection, now_ms: int, **more: int) -> int:
     """End all rights of a collection that nobody has ended, page by page."""
     ended = 0
     while keys := await collection.patient.keys({"ended_ms": None}, _PAGE):
         wheres: list[Filter] = [{"_id": key} for key in keys]
-        await collection.update_each(wheres, {"$set": {"ended_ms": now_ms}})
+        await collection.update_each(wheres, {"$set": {"ended_ms": now_ms, **more}})
         ended += len(keys)
     return ended
+
+
+def _due(due_ms: int | None) -> dict[str, int]:
+    """The change of a due time; no change when it is None."""
+    return {} if due_ms is None else {"due_ms": due_ms}
 
 
 class MongoGrantStore:
@@ -75,7 +80,9 @@ class MongoGrantStore:
         )
         return legible(GRANTS, found)
 
-    async def use(self, grant: Grant, *, call: str, now_ms: int) -> Grant | None:
+    async def use(
+        self, grant: Grant, *, call: str, now_ms: int, due_ms: int | None = None
+    ) -> Grant | None:
         uses = used(grant, call)
         if uses is None:
             return None
@@ -85,18 +92,37 @@ class MongoGrantStore:
             "ended_ms": None,
             "until_ms": {"$gt": now_ms},
         }
-        changed = await self._collection.update_and_get(where, {"$set": {"uses_json": uses}})
+        changes = {"uses_json": uses, **_due(due_ms)}
+        changed = await self._collection.update_and_get(where, {"$set": changes})
         return None if changed is None else to_record(GRANTS, changed)
 
-    async def end(self, grant_id: str, *, by: str, now_ms: int) -> Grant | None:
+    async def end(
+        self, grant_id: str, *, by: str, now_ms: int, due_ms: int | None = None
+    ) -> Grant | None:
         changed = await self._collection.update_and_get(
             {"_id": grant_id, "ended_ms": None},
-            {"$set": {"ended_ms": now_ms, "ended_by": by}},
+            {"$set": {"ended_ms": now_ms, "ended_by": by, **_due(due_ms)}},
         )
         return None if changed is None else to_record(GRANTS, changed)
 
     async def end_all(self, *, now_ms: int) -> int:
-        return await _end_all(self._collection, now_ms)
+        return await _end_all(self._collection, now_ms, **_due(now_ms))
 
-    async def mark_card(self, grant_id: str, *, card_ts: str) -> None:
-        await self._collection.update({"_id": grant_id}, {"$set": {"card_ts": card_ts}})
+    async def mark_card(self, drawn: Grant, *, due_ms: int | None) -> None:
+        card = {"card_ts": drawn.card_ts}
+        changes = put({"$set": {**card}}, "due_ms", due_ms)
+        as_drawn: Filter = {
+            "_id": drawn.grant_id,
+            "uses_json": drawn.uses_json,
+            "ended_ms": drawn.ended_ms,
+        }
+        if not await self._collection.update(as_drawn, changes):
+            await self._collection.update({"_id": drawn.grant_id}, {"$set": card})
+
+    async def due(self, *, now_ms: int, limit: int) -> Sequence[Grant]:
+        where: Filter = {"due_ms": {"$lte": now_ms}}
+        return legible(GRANTS, await self._collection.find(where, [("due_ms", 1)], limit=limit))
+
+    async def take(self, grant: Grant, *, until_ms: int) -> bool:
+        where: Filter = {"_id": grant.grant_id, "due_ms": grant.due_ms}
+        return await self._collection.update(where, {"$set": {"due_ms": until_ms}})

@@ -65,19 +65,29 @@ ORDER BY created_ms, grant_id
 """
 
 _USE = """
-UPDATE grants SET uses_json = :uses
+UPDATE grants SET uses_json = :uses, due_ms = coalesce(:due, due_ms)
 WHERE grant_id = :id AND uses_json = :before AND ended_ms IS NULL AND until_ms > :now
 RETURNING *
 """
 
 _END = """
-UPDATE grants SET ended_ms = :now, ended_by = :by
+UPDATE grants SET ended_ms = :now, ended_by = :by, due_ms = coalesce(:due, due_ms)
 WHERE grant_id = :id AND ended_ms IS NULL RETURNING *
 """
 
-_END_ALL = "UPDATE grants SET ended_ms = :now WHERE ended_ms IS NULL RETURNING 1"
+_END_ALL = """
+UPDATE grants SET ended_ms = :now, due_ms = :now WHERE ended_ms IS NULL RETURNING 1
+"""
 
-_MARK = "UPDATE grants SET card_ts = :ts WHERE grant_id = :id"
+_MARK = """
+UPDATE grants SET card_ts = :ts,
+    due_ms = CASE WHEN uses_json = :uses AND ended_ms IS :ended THEN :due ELSE due_ms END
+WHERE grant_id = :id
+"""
+
+_DUE = "SELECT * FROM grants WHERE due_ms <= :now ORDER BY due_ms LIMIT :limit"
+
+_TAKE = "UPDATE grants SET due_ms = :until WHERE grant_id = :id AND due_ms = :was RETURNING 1"
 
 
 class SqliteGrantStore:
@@ -99,7 +109,9 @@ class SqliteGrantStore:
         rows = await self._database.read(_CURRENT, {"thread": thread_id, "now": now_ms})
         return legible(GRANTS, rows)
 
-    async def use(self, grant: Grant, *, call: str, now_ms: int) -> Grant | None:
+    async def use(
+        self, grant: Grant, *, call: str, now_ms: int, due_ms: int | None = None
+    ) -> Grant | None:
         uses = used(grant, call)
         if uses is None:
             return None
@@ -108,16 +120,34 @@ class SqliteGrantStore:
             "uses": uses,
             "before": grant.uses_json,
             "now": now_ms,
+            "due": due_ms,
         }
         rows = await self._database.fetch(_USE, values)
         return GRANTS.decode(rows[0]) if rows else None
 
-    async def end(self, grant_id: str, *, by: str, now_ms: int) -> Grant | None:
-        rows = await self._database.fetch(_END, {"id": grant_id, "by": by, "now": now_ms})
+    async def end(
+        self, grant_id: str, *, by: str, now_ms: int, due_ms: int | None = None
+    ) -> Grant | None:
+        values = {"id": grant_id, "by": by, "now": now_ms, "due": due_ms}
+        rows = await self._database.fetch(_END, values)
         return GRANTS.decode(rows[0]) if rows else None
 
     async def end_all(self, *, now_ms: int) -> int:
         return len(await self._database.fetch(_END_ALL, {"now": now_ms}))
 
-    async def mark_card(self, grant_id: str, *, card_ts: str) -> None:
-        await self._database.fetch(_MARK, {"id": grant_id, "ts": card_ts})
+    async def mark_card(self, drawn: Grant, *, due_ms: int | None) -> None:
+        values = {
+            "id": drawn.grant_id,
+            "ts": drawn.card_ts,
+            "uses": drawn.uses_json,
+            "ended": drawn.ended_ms,
+            "due": due_ms,
+        }
+        await self._database.fetch(_MARK, values)
+
+    async def due(self, *, now_ms: int, limit: int) -> Sequence[Grant]:
+        return legible(GRANTS, await self._database.read(_DUE, {"now": now_ms, "limit": limit}))
+
+    async def take(self, grant: Grant, *, until_ms: int) -> bool:
+        values = {"id": grant.grant_id, "was": grant.due_ms, "until": until_ms}
+        return await self._database.change(_TAKE, values)

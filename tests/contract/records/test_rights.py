@@ -131,6 +131,39 @@ async def test_all_grants_end_at_once(storage: Storage) -> None:
 
 async def test_the_message_of_a_grant_is_remembered(storage: Storage) -> None:
     await storage.grants.add(a_grant())
-    await storage.grants.mark_card(GRANT, card_ts="1.1")
+    await storage.grants.mark_card(a_grant(card_ts="1.1"), due_ms=9_000)
     found: Grant = await storage.grants.get(GRANT)
-    assert found.card_ts == "1.1"
+    assert (found.card_ts, found.due_ms) == ("1.1", 9_000)
+    await storage.grants.mark_card(found, due_ms=None)
+    assert (await storage.grants.get(GRANT)).due_ms is None
+
+
+async def test_a_message_that_shows_less_than_happened_stays_due(storage: Storage) -> None:
+    await storage.grants.add(a_grant())
+    used = await storage.grants.use(a_grant(), call="one", now_ms=2_000, due_ms=2_015)
+    await storage.grants.mark_card(a_grant(card_ts="1.1"), due_ms=9_000)
+    assert used == a_grant(uses_json='["one"]', due_ms=2_015)
+    assert await storage.grants.get(GRANT) == a_grant(
+        uses_json='["one"]', due_ms=2_015, card_ts="1.1"
+    )
+    ended = await storage.grants.end(GRANT, by="U5", now_ms=2_020, due_ms=2_035)
+    assert ended is not None
+    await storage.grants.mark_card(used, due_ms=9_000)
+    assert (await storage.grants.get(GRANT)).due_ms == 2_035
+
+
+async def test_of_those_who_take_a_due_message_one_draws_it(storage: Storage) -> None:
+    for name, due_ms in [("a", 3_000), ("b", 2_000), ("c", None), ("d", 3_001)]:
+        await storage.grants.add(a_grant(f"{THREAD_ID}:grant:{name}", due_ms=due_ms))
+    found = await storage.grants.due(now_ms=3_000, limit=9)
+    assert [one.grant_id[-1] for one in found] == ["b", "a"]
+    assert len(await storage.grants.due(now_ms=3_000, limit=1)) == 1
+    taken = await asyncio.gather(*(storage.grants.take(found[0], until_ms=5_000) for _ in range(3)))
+    assert sorted(taken) == [False, False, True]
+    assert await storage.grants.due(now_ms=3_000, limit=9) == [found[1]]
+
+
+async def test_grants_that_all_end_are_drawn_at_once(storage: Storage) -> None:
+    await storage.grants.add(a_grant(due_ms=9_000))
+    await storage.grants.end_all(now_ms=3_000)
+    assert [one.grant_id for one in await storage.grants.due(now_ms=3_000, limit=9)] == [GRANT]

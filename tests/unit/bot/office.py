@@ -260,6 +260,7 @@ class Office:
             outbox=self.outbox,
             clock=self.clock,
             spawn=self.queue.spawn,
+            grants=self.grants,
         )
 
     def _attend(self, approval_id: str) -> None:

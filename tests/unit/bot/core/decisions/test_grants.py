@@ -13,6 +13,7 @@ from bot.core.story import story
 from bot.core.upkeep.restoring import Restoring
 from bot.layout.action_ids import ActionId
 from bot.slack.cards import card_for
+from bot.slack.cards.grants import grant_card
 from storage.base import Storage
 from storage.records import Approval, AuditEntry, DelegationRecord, Grant, Status
 from storage.sqlite import SqliteStorage
@@ -357,3 +358,56 @@ async def test_after_a_restore_of_the_database_nothing_is_granted(storage: Sqlit
     await granted(office)
     await Restoring(storage=storage, clock=office.clock).mark()
     assert await storage.grants.current(THREAD_ID, now_ms=0) == []
+
+
+async def test_the_message_loses_its_button_when_the_time_is_over(storage: SqliteStorage) -> None:
+    office = an_office(storage, looks("a"))
+    _, approval = await granted(office)
+    grant = await the_grant(office)
+    assert (grant.due_ms, len(office.notices.shown)) == (grant.until_ms, 1)
+    office.clock.forward(hours=2)
+    await office.sweep.tick()
+    await office.queue.run()
+    assert len(office.notices.shown) == 2
+    over = grant_card(office.notices.grants[grant.grant_id], approval, now_ms=office.clock())
+    assert "Its time is over" in over.text
+    assert ActionId.REVOKE not in json.dumps(over.blocks)
+    assert (await storage.grants.get(grant.grant_id)).due_ms is None
+    await office.sweep.tick()
+    await office.queue.run()
+    assert len(office.notices.shown) == 2
+
+
+async def test_a_message_that_nobody_drew_is_drawn_by_another_process(
+    storage: SqliteStorage,
+) -> None:
+    """Whoever gave it, used it up, or ended it may have died right after that."""
+    office = an_office(storage, looks("a", "b"))
+    _, approval = await granted(office, times="1")
+    office.notices.is_down = True
+    await again(office)
+    office.queue.drop()
+    after = an_office(storage, looks("c"), clock=office.clock, owner="after")
+    after.clock.forward(minutes=2)
+    await after.sweep.tick()
+    await after.queue.run()
+    kept = await storage.grants.get(grant_id_of(approval))
+    assert (len(uses_of(kept)), kept.due_ms) == (1, None)
+    assert after.notices.grants[kept.grant_id].uses_json == kept.uses_json
+
+
+async def test_slack_is_not_asked_for_ever_to_show_what_is_over(storage: SqliteStorage) -> None:
+    office = an_office(storage, looks("a"))
+    _, approval = await granted(office)
+    office.notices.is_down = True
+    tries = 0
+    for _ in range(3):
+        office.clock.forward(hours=2)
+        await office.sweep.tick()
+        await office.queue.run()
+        tries += (await storage.grants.get(grant_id_of(approval))).due_ms is not None
+    assert tries == 3
+    office.clock.forward(hours=24)
+    await office.sweep.tick()
+    await office.queue.run()
+    assert (await storage.grants.get(grant_id_of(approval))).due_ms is None
