@@ -55,6 +55,8 @@ class Person:
         is_external: From another organisation (Slack Connect).
         is_deleted: Deactivated.
         timezone: Name of the zone that they have chosen; empty when Slack does not say.
+        locale: Their language and region, such as `de-DE`; empty when Slack does not say.
+        is_admin: An admin or owner of the workspace.
     """
 
     user_id: str
@@ -65,6 +67,8 @@ class Person:
     is_external: bool = False
     is_deleted: bool = False
     timezone: str = ""
+    locale: str = ""
+    is_admin: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,7 @@ METHOD_SCOPES: Mapping[str, tuple[str, ...]] = {
     "usergroups.users.list": ("usergroups:read",),
     "users.info": ("users:read",),
     "views.open": (),
+    "views.publish": (),
 }
 """The methods that the bot calls, each with the scopes for the places where it works.
 
@@ -35,12 +36,13 @@ Source:
 """
 
 EVENT_SCOPES: Mapping[str, str] = {
+    "app_home_opened": "",
     "app_mention": "app_mentions:read",
     "message.channels": "channels:history",
     "message.groups": "groups:history",
     "message.im": "im:history",
 }
-"""The events that the bot subscribes to, each with the scope that Slack asks for.
+"""The events that the bot subscribes to, each with the scope that Slack asks for, if it does.
 
 Source:
     https://docs.slack.dev/reference/events
@@ -60,7 +62,8 @@ def manifest_text() -> str:
 def needed_scopes() -> frozenset[str]:
     """The scopes of everything that the bot calls and listens to."""
     called = (scope for scopes in METHOD_SCOPES.values() for scope in scopes)
-    return frozenset(called) | frozenset(EVENT_SCOPES.values()) | {"commands"}
+    heard = (scope for scope in EVENT_SCOPES.values() if scope)
+    return frozenset(called) | frozenset(heard) | {"commands"}
 
 
 def read_manifest(text: str) -> Manifest:
@@ -120,14 +123,20 @@ def _check_looks(manifest: Manifest) -> Iterator[str]:
         yield "display_information.background_color must look like #2d3748"
     if not _at(manifest, "features", "bot_user", "display_name"):
         yield "features.bot_user.display_name is missing: people could not mention the bot"
+    yield from _check_home(manifest)
+    for view in ("assistant_view", "agent_view"):
+        if _at(manifest, "features", view) is not None:
+            yield f"features.{view} is not used: it would change how direct messages work"
+
+
+def _check_home(manifest: Manifest) -> Iterator[str]:
     home = ("features", "app_home")
     if _at(manifest, *home, "messages_tab_enabled") is not True:
         yield "features.app_home.messages_tab_enabled must be true for direct messages"
     if _at(manifest, *home, "messages_tab_read_only_enabled") is not False:
         yield "features.app_home.messages_tab_read_only_enabled must be false for direct messages"
-    for view in ("assistant_view", "agent_view"):
-        if _at(manifest, "features", view) is not None:
-            yield f"features.{view} is not used: it would change how direct messages work"
+    if _at(manifest, *home, "home_tab_enabled") is not True:
+        yield "features.app_home.home_tab_enabled must be true: each person's list is there"
 
 
 def _check_scopes(manifest: Manifest) -> Iterator[str]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
@@ -54,6 +55,7 @@ class Sweep:
         retention: Forgets what is too old; None keeps all.
         sealer: Seals the audit; None where somebody else does.
         grants: Draws the messages of standing grants; None where there are none.
+        lists: Brings lists that people look at up to date; None where there are none.
     """
 
     storage: Storage
@@ -65,6 +67,7 @@ class Sweep:
     retention: Retention | None = None
     sealer: Sealer | None = None
     grants: Grants | None = None
+    lists: Callable[[], Coroutine[Any, Any, None]] | None = None
 
     async def seal(self) -> None:
         """Seal what has come into the audit."""
@@ -92,6 +95,8 @@ class Sweep:
                 self.spawn(self.grants.attend(grant))
         if self.retention is not None:
             self.spawn(self.retention.step())
+        if self.lists is not None:
+            self.spawn(self.lists())
         return len(approvals) + len(threads) + len(whispers)
 
 

@@ -24,6 +24,7 @@ from bot.core.attendance.visits import Attendance
 from bot.core.catalog import Catalog
 from bot.core.decisions.emergencies import Alarm
 from bot.core.decisions.grants import Grants
+from bot.core.decisions.overview import Overviews
 from bot.core.edits import Edits
 from bot.core.inbox import ThreadInbox
 from bot.core.outbox import Outbox
@@ -47,7 +48,8 @@ from bot.policy.force import PolicyInForce
 from bot.ports import Clock
 from bot.questions.record import Rules
 from bot.slack.cards.choose import is_folded
-from bot.slack.directory import SlackDirectory
+from bot.slack.directory import RecentDirectory, SlackDirectory
+from bot.slack.home.homes import Composer, Homes
 from bot.slack.http import Answering
 from bot.slack.listeners import ListenerContext, register
 from bot.slack.notices import SlackNotices
@@ -231,6 +233,7 @@ def build(
         policy=cards,
         alarm=Alarm(lambda: approvals.votes, notices, tasks.spawn),
         signs=Signs(storage.approvals, SlackRootSigns(notifier), clock),
+        visited=lambda: homes.changed(),  # noqa: PLW0108 - they are made later
     )
     approvals = Approvals(
         storage=storage,
@@ -308,6 +311,19 @@ def build(
         storage=storage, inbox=inbox, turns=turns, outbox=outbox, clock=clock, owner=owner
     )
 
+    recent = RecentDirectory(directory, clock)
+    homes = Homes(
+        Composer(
+            overviews=Overviews(storage=storage, directory=recent, policy=cards, clock=clock),
+            channel_name=directory.channel_name,
+            unseen=lambda approval, user_id: approvals.unseen(approval, user_id) is not None,
+            team_id=slack.identity.team_id,
+            has_slack=lambda: not notifier.is_refused,
+        ),
+        quick,
+        tasks.spawn,
+    )
+
     async def catch_up() -> None:
         await attendance.catch_up()
         for thread_id in await threads.catch_up():
@@ -324,6 +340,7 @@ def build(
         edits=Edits(storage, approvals, rules, clock),
         grants=grants,
         outbox=outbox,
+        homes=homes,
         client=quick,
         clock=clock,
         spawn=tasks.spawn,
@@ -340,6 +357,7 @@ def build(
         retention=_retention(storage, process),
         sealer=Sealer(trail=storage.trail, clock=clock, owner=owner),
         grants=grants,
+        lists=homes.refresh,
     )
     return Countersign(
         bolt=bolt,

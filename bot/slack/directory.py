@@ -16,7 +16,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.clock import milliseconds
 from bot.core.work import LOOKUP_PATIENCE
 from bot.errors import DirectoryError
-from bot.ports import Clock, Person
+from bot.ports import Clock, Directory, Person
 from bot.slack.calls import may_pass, retry_after, slack_fault
 
 T = TypeVar("T")
@@ -126,7 +126,8 @@ class SlackDirectory:
 
     async def _load_person(self, user_id: str) -> Person:
         try:
-            answer = await self._call("users.info", {"user": user_id})
+            wanted = {"user": user_id, "include_locale": "true"}
+            answer = await self._call("users.info", wanted)
         except DirectoryError as error:
             if error.detail.endswith(_UNKNOWN):  # will never be known: nobody of ours
                 return Person(user_id=user_id, team_id="", name=user_id, is_external=True)
@@ -148,6 +149,8 @@ class SlackDirectory:
             is_external=bool(user.get("is_stranger")) or not is_home,
             is_deleted=bool(user.get("deleted")),
             timezone=str(user.get("tz") or ""),
+            locale=str(user.get("locale") or ""),
+            is_admin=bool(user.get("is_admin") or user.get("is_owner")),
         )
 
     async def _load_members(self, channel_id: str) -> frozenset[str]:
@@ -199,6 +202,33 @@ class SlackDirectory:
         if not isinstance(data, dict):
             raise DirectoryError(f"{method}: an answer that is not JSON")
         return data
+
+
+class RecentDirectory:
+    """A directory as it was in the last minute: for lists that people are shown, never to decide.
+
+    Args:
+        directory: Is asked when nothing is known, or what is known is too old.
+        clock: The time now.
+    """
+
+    def __init__(self, directory: Directory, clock: Clock) -> None:
+        self._directory = directory
+        self._people: Fresh[Person] = Fresh(clock)
+        self._channels: Fresh[frozenset[str]] = Fresh(clock)
+        self._groups: Fresh[frozenset[str]] = Fresh(clock)
+
+    async def person(self, user_id: str) -> Person:
+        return await self._people.get(user_id, self._directory.person)
+
+    async def writer(self, user_id: str) -> Person:
+        return await self.person(user_id)
+
+    async def channel_members(self, channel_id: str) -> frozenset[str]:
+        return await self._channels.get(channel_id, self._directory.channel_members)
+
+    async def group_members(self, group_id: str) -> frozenset[str]:
+        return await self._groups.get(group_id, self._directory.group_members)
 
 
 @contextmanager

@@ -46,6 +46,10 @@ _REMEMBERED = 1_000
 """Decisions of which this process knows that they are in the audit; others go in once more."""
 
 
+def _nothing() -> None:
+    """Nobody looks at it."""
+
+
 async def _nobody(_: Approval) -> None:
     """There is nobody to be told."""
 
@@ -97,6 +101,7 @@ class Attendance:
         policy: The policy in force.
         alarm: Tells people that somebody let a call run without them.
         signs: Shows at the root of threads that something waits; None shows nothing.
+        visited: Told that something about an approval may have changed.
     """
 
     storage: Storage
@@ -109,6 +114,7 @@ class Attendance:
     policy: PolicyNow = field(default_factory=NoPolicy)
     alarm: Callable[[Approval], Awaitable[None]] = _nobody
     signs: Signs | None = None
+    visited: Callable[[], None] = _nothing
     _flights: dict[str, _Flight] = field(default_factory=dict)
     _noted: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
     _looked: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
@@ -320,6 +326,7 @@ class Attendance:
             drawn=outcome.drawn,
             sign=outcome.sign,
         )
+        self.visited()
         if not is_done and self.clock() >= approval.leased_until_ms - milliseconds(
             LEASE - ATTENDANCE
         ):

@@ -12,12 +12,13 @@ from bot.slack.listeners import (
     errors,
     events,
     grants,
+    home,
     means,
     views,
 )
 from bot.slack.listeners.context import CheckCall, Judge, ListenerContext
 
-EVENTS = ("app_mention", "message")
+EVENTS = ("app_home_opened", "app_mention", "message")
 """The events that the app subscribes to; manifest.yml names the same (`message.*` by place)."""
 
 __all__ = ["EVENTS", "CheckCall", "Judge", "ListenerContext", "register"]
@@ -28,6 +29,7 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
 
     They are few and dispatch by themselves: with many, Bolt asks each one at every payload.
     """
+    home.register(app, desk)
     events.register(app, desk)
     actions.register(
         app, desk, {**grants.CLICKS, **emergencies.CLICKS, **means.CLICKS, **batches.CLICKS}

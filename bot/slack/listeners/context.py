@@ -30,6 +30,7 @@ from bot.layout.modals import Errors, Values
 from bot.ports import Actor, CheckedCall, Clock, Spawn
 from bot.questions.drawing import DecisionDraft, DrawnQuestion, drawn_question
 from bot.slack.calls import slack_fault
+from bot.slack.home.homes import Homes
 from storage.base import Storage
 from storage.records import Approval, Decision
 
@@ -77,6 +78,7 @@ class ListenerContext:
         edits: What becomes of an edited call.
         grants: Standing grants.
         outbox: Private answers.
+        homes: The open Homes, and the lists that people ask for.
         client: Opens modals; never waits long.
         clock: The time now.
         spawn: Starts work that outlives the payload.
@@ -91,6 +93,7 @@ class ListenerContext:
     edits: Edits
     grants: Grants
     outbox: Outbox
+    homes: Homes
     client: AsyncWebClient
     clock: Clock
     spawn: Spawn

@@ -39,6 +39,7 @@ from tests.property.worlds.bench import PEOPLE as USUAL, READS, STORES, mark
 from tests.property.worlds.ledger import Ledger, Shown
 from tests.property.worlds.rulebook import DAN, FAY, Payment, wrapped
 from tests.support.fakes import FakeNotifier
+from tests.unit.bot.counter_stage import homes_of
 from tests.unit.bot.layout.forms_stage import submitted
 from tests.unit.bot.office import RULES, KilledError, Office
 
@@ -212,6 +213,7 @@ class Hall:
             edits=Edits(office.storage, office.approvals, self._rules, office.clock),
             grants=office.grants,
             outbox=office.outbox,
+            homes=homes_of(office, cast(AsyncWebClient, self.bolt)),
             client=cast(AsyncWebClient, self.bolt),
             clock=office.clock,
             spawn=office.queue.spawn,

@@ -18,10 +18,12 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agents.gates.rulings import Judgement
 from agents.models import Turn, call, say
+from bot.core.decisions.overview import Overviews
 from bot.core.edits import Edits
 from bot.layout.action_ids import encode
 from bot.ports import CheckedCall
 from bot.slack.app import Identity, Slack, _bolt
+from bot.slack.home.homes import Composer, Homes
 from bot.slack.listeners import CheckCall, Judge, ListenerContext, register
 from storage.base import Storage
 from storage.records import Approval, Status
@@ -40,12 +42,22 @@ class Views:
     """Opens modals; fails when told to."""
 
     opened: list[dict[str, Any]] = field(default_factory=list)
+    published: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    posted: list[dict[str, Any]] = field(default_factory=list)
     failing: bool = False
 
     async def views_open(self, *, trigger_id: str, view: dict[str, Any]) -> None:
         if self.failing:
             raise TimeoutError
         self.opened.append(view)
+
+    async def views_publish(self, *, user_id: str, view: dict[str, Any]) -> None:
+        if self.failing:
+            raise TimeoutError
+        self.published.append((user_id, view))
+
+    async def chat_postMessage(self, **message: Any) -> None:  # noqa: N802 - its name in the SDK
+        self.posted.append(message)
 
 
 @dataclass
@@ -69,6 +81,28 @@ async def _not_known(_: Approval, __: dict[str, Any]) -> Judgement | None:
     return None
 
 
+def homes_of(office: Office, client: AsyncWebClient) -> Homes:
+    """Homes without a cache: what a test changes shows at once."""
+
+    async def channel_name(channel_id: str) -> str:
+        return "" if channel_id.startswith("D") else channel_id.lower()
+
+    overviews = Overviews(
+        storage=office.storage,
+        directory=office.directory,
+        policy=office.cards,
+        clock=office.clock,
+    )
+    composer = Composer(
+        overviews=overviews,
+        channel_name=channel_name,
+        unseen=lambda approval, user_id: office.approvals.unseen(approval, user_id) is not None,
+        team_id="T1",
+        has_slack=lambda: True,
+    )
+    return Homes(composer, client, office.queue.spawn)
+
+
 @dataclass
 class Counter:
     """The listeners on top of an office."""
@@ -76,6 +110,7 @@ class Counter:
     office: Office
     bolt: AsyncApp
     views: Views
+    desk: ListenerContext
 
     @classmethod
     def on(
@@ -92,6 +127,7 @@ class Counter:
             edits=Edits(office.storage, office.approvals, RULES, office.clock),
             grants=office.grants,
             outbox=office.outbox,
+            homes=homes_of(office, cast(AsyncWebClient, views)),
             client=cast(AsyncWebClient, views),
             clock=office.clock,
             spawn=office.queue.spawn,
@@ -105,7 +141,7 @@ class Counter:
             )
         )
         register(bolt, desk)
-        return cls(office, bolt, views)
+        return cls(office, bolt, views, desk)
 
     async def send(self, payload: object) -> BoltResponse:
         """Send a payload as Slack does; the work that follows is done."""

@@ -71,7 +71,7 @@ def test_the_listed_methods_are_the_ones_that_the_bot_calls() -> None:
 
 
 def test_each_event_has_its_scope_among_the_needed_ones() -> None:
-    assert set(EVENT_SCOPES.values()) <= needed_scopes()
+    assert set(EVENT_SCOPES.values()) - {""} <= needed_scopes()
 
 
 def remove_scope(name: str) -> Change:
@@ -107,7 +107,10 @@ EVENTS_PATH = ("settings", "event_subscriptions")
         (put(None, "oauth_config"), "lacks app_mentions:read, "),
         (put("chat:write", "oauth_config", "scopes", "bot"), "lacks app_mentions:read, "),
         (put(["chat:write"], "oauth_config", "scopes", "user"), "never acts as a person"),
-        (put([], *EVENTS_PATH, "bot_events"), "lacks app_mention, message.channels"),
+        (
+            put([], *EVENTS_PATH, "bot_events"),
+            "lacks app_home_opened, app_mention, message.channels",
+        ),
         (put(["message.im"], *EVENTS_PATH, "user_events"), "user_events must be empty"),
         (
             lambda manifest: manifest["settings"]["event_subscriptions"]["bot_events"].append("x"),
@@ -120,6 +123,7 @@ EVENTS_PATH = ("settings", "event_subscriptions")
         (put("#12", "display_information", "background_color"), "must look like"),
         (put(None, "features", "bot_user"), "could not mention the bot"),
         (put(False, *HOME, "messages_tab_enabled"), "messages_tab_enabled must be true"),
+        (put(False, *HOME, "home_tab_enabled"), "home_tab_enabled must be true"),
         (put(True, *HOME, "messages_tab_read_only_enabled"), "read_only_enabled must be false"),
         (put(None, "features", "slash_commands"), "slash_commands lacks /countersign"),
         (

@@ -1,0 +1,243 @@
+"""Overviews: all that a person has to do with, for their Home and for the commands.
+
+Nothing here decides. Lists are bounded; of what is longer, it is said that there is more.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from bot.clock import steady_clock
+from bot.errors import DirectoryError
+from bot.people.access import Access
+from bot.people.in_force import PolicyNow
+from bot.people.progress import progress_of
+from bot.people.requesters import is_requester
+from bot.people.waiting import Waits
+from bot.ports import Actor, Clock, Directory, Person
+from storage.base import Storage
+from storage.errors import RecordFormatError, RecordNotFoundError, StorageError
+from storage.records import Approval, DelegationRecord, Grant, Status
+
+PAGE = 100
+MOST_LOOKED = 500
+"""Pending approvals that are looked through for one person, those that expire first."""
+MOST_WAITING = 100
+MOST_ENDED = 20
+MOST_GRANTS = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vitals:
+    """How the bot is, for admins.
+
+    Attributes:
+        database_ms: How long the database took for a sign of life; None when it gave none.
+        has_slack: Whether Slack takes the bot's calls.
+        pending: What waits for people.
+        first_ms: When the first of that expires; 0 when nothing waits.
+        unreadable: Records that this release cannot read.
+    """
+
+    database_ms: int | None
+    has_slack: bool
+    pending: int = 0
+    first_ms: int = 0
+    unreadable: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenGrant:
+    """A standing grant, and what it was given with.
+
+    Attributes:
+        grant: The grant.
+        approval: None when that was deleted.
+    """
+
+    grant: Grant
+    approval: Approval | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    """All that one person has to do with, as of one moment.
+
+    Attributes:
+        person: Whose it is.
+        at_ms: The moment.
+        waiting: What they could decide, or answer for somebody else; the earliest deadline first.
+        mine: What they asked for, and waits.
+        ended: What they decided or had asked for; the newest first.
+        is_partial: Whether more waits than was looked through.
+        grants: Grants that they gave, or that let calls run which they ask for.
+        handed: Their right, as they have handed it on.
+        away_ms: Until when they are not mentioned; 0 when they are here.
+        vitals: For admins alone.
+    """
+
+    person: Person
+    at_ms: int
+    waiting: tuple[Approval, ...] = ()
+    mine: tuple[Approval, ...] = ()
+    ended: tuple[Approval, ...] = ()
+    is_partial: bool = False
+    grants: tuple[GivenGrant, ...] = ()
+    handed: tuple[DelegationRecord, ...] = ()
+    away_ms: int = 0
+    vitals: Vitals | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overviews:
+    """Makes overviews.
+
+    Attributes:
+        storage: Where records are kept.
+        directory: Where people are looked up; what it says may be a minute old.
+        policy: The policy in force.
+        clock: The time now.
+    """
+
+    storage: Storage
+    directory: Directory
+    policy: PolicyNow
+    clock: Clock
+
+    async def check(self, actor: Actor, *, team_id: str) -> Person:
+        """Refuse who has no say here: apps, guests, strangers; return who it is.
+
+        Raises:
+            NotApproverError: With the reason.
+            DirectoryError: It could not be looked up.
+        """
+        return await Access(self.directory).check_person(actor, team_id=team_id)
+
+    async def of(self, actor: Actor, *, team_id: str) -> Overview:
+        """Make the overview of somebody, without vitals.
+
+        Raises:
+            NotApproverError: They have no say here.
+            DirectoryError: Who they are could not be looked up.
+            StorageError: The database did not answer.
+        """
+        person = await self.check(actor, team_id=team_id)
+        now = self.clock()
+        waiting, mine, is_partial = await self._pending(actor, team_id, now)
+        rights = await self.storage.delegations.current(team_id, now_ms=now)
+        own = [one for one in rights if one.owner_id == actor.user_id]
+        return Overview(
+            person=person,
+            at_ms=now,
+            waiting=tuple(waiting),
+            mine=tuple(mine),
+            ended=tuple(await self.ended(actor)),
+            is_partial=is_partial,
+            grants=tuple(await self.grants(actor, team_id=team_id)),
+            handed=tuple(one for one in own if one.delegate_id),
+            away_ms=max((one.until_ms for one in own if not one.delegate_id), default=0),
+        )
+
+    async def ended(self, actor: Actor, *, limit: int = MOST_ENDED) -> Sequence[Approval]:
+        """Return what ended of all that somebody decided or had asked for, the newest first."""
+        found = await self.storage.lists.ended_of(actor.user_id, limit=limit)
+        return sorted(found, key=_ended_ms, reverse=True)
+
+    async def grants(self, actor: Actor, *, team_id: str) -> list[GivenGrant]:
+        """List the grants that concern somebody; their numbers are those of the commands."""
+        found = await self.storage.lists.grants(team_id, now_ms=self.clock(), limit=MOST_GRANTS)
+        own = [one for one in found if _concerns(one, actor.user_id)]
+        given = await self._given([one.approval_id for one in own])
+        return [GivenGrant(grant=one, approval=given.get(one.approval_id)) for one in own]
+
+    async def vitals(self, *, has_slack: bool) -> Vitals:
+        """Find out how the bot is. A database that does not answer is one of the things to say."""
+        begin = steady_clock()
+        now = self.clock()
+        try:
+            await self.storage.ping()
+            database_ms = round(steady_clock() - begin)
+            pending = await self.storage.approvals.count_pending()
+            first = await self.storage.lists.waiting(now_ms=now, limit=1)
+            unreadable = await self.storage.count_unreadable(now_ms=now)
+        except StorageError:
+            return Vitals(database_ms=None, has_slack=has_slack)
+        return Vitals(
+            database_ms=database_ms,
+            has_slack=has_slack,
+            pending=pending,
+            first_ms=first[0].expires_ms if first else 0,
+            unreadable=unreadable,
+        )
+
+    async def named(self, prefix: str, actor: Actor, *, team_id: str) -> list[Approval]:
+        """Find the requests whose ids begin so, as far as somebody may see them.
+
+        Those are who asked, who decided or voted, who could decide, and the members of the channel.
+        """
+        await self.check(actor, team_id=team_id)
+        look = await self._waits().look(actor, team_id)
+        found = await self.storage.lists.named(prefix, limit=PAGE)
+        return [one for one in found if await self._may_see(one, actor, look.waits)]
+
+    async def _may_see(
+        self, approval: Approval, actor: Actor, waits: Callable[[Approval], Awaitable[bool]]
+    ) -> bool:
+        if _took_part(approval, actor.user_id):
+            return True
+        if approval.status is Status.PENDING and await waits(approval):
+            return True
+        with suppress(DirectoryError):
+            return actor.user_id in await self.directory.channel_members(approval.channel_id)
+        return False
+
+    async def _pending(
+        self, actor: Actor, team_id: str, now: int
+    ) -> tuple[list[Approval], list[Approval], bool]:
+        """Look through what waits: theirs to decide, their own, and whether there is more."""
+        look = await self._waits().look(actor, team_id)
+        waiting: list[Approval] = []
+        mine: list[Approval] = []
+        after, looked = (0, ""), 0
+        while looked < MOST_LOOKED and len(waiting) < MOST_WAITING:
+            page = await self.storage.lists.waiting(now_ms=now, limit=PAGE, after=after)
+            mine += [one for one in page if is_requester(one, actor.user_id)]
+            waiting += await look.among(page)
+            if len(page) < PAGE:
+                return waiting, mine, False
+            looked += len(page)
+            after = (page[-1].expires_ms, page[-1].approval_id)
+        return waiting, mine, True
+
+    async def _given(self, approval_ids: Sequence[str]) -> dict[str, Approval]:
+        """Read what grants were given with; one that was deleted since is not there."""
+        if not approval_ids:
+            return {}
+        with suppress(RecordNotFoundError, RecordFormatError):
+            found = await self.storage.approvals.get_all(list(dict.fromkeys(approval_ids)))
+            return {one.approval_id: one for one in found}
+        given: dict[str, Approval] = {}
+        for name in approval_ids:
+            with suppress(RecordNotFoundError, RecordFormatError):
+                given[name] = await self.storage.approvals.get(name)
+        return given
+
+    def _waits(self) -> Waits:
+        return Waits(self.directory, self.policy, self.clock, self.storage.delegations)
+
+
+def _ended_ms(approval: Approval) -> int:
+    return approval.decision.at_ms if approval.decision is not None else approval.created_ms
+
+
+def _concerns(grant: Grant, user_id: str) -> bool:
+    return user_id == grant.granter_id or user_id in json.loads(grant.requesters_json)
+
+
+def _took_part(approval: Approval, user_id: str) -> bool:
+    decided = approval.decision.by if approval.decision is not None else ""
+    voters = {vote.by for vote in progress_of(approval).votes}
+    return user_id in {decided, *voters} or is_requester(approval, user_id)

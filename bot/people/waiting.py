@@ -1,0 +1,140 @@
+"""Finds out what waits for one person, to list it for them; nobody decides by it.
+
+It is judged as a vote of theirs would be, so that a list holds nothing that they may not decide.
+Look-ups may be a minute old here: at the click everything is looked up anew.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from bot.errors import DirectoryError
+from bot.people.census import Census, is_direct, problem_of
+from bot.people.handed import delegations_of
+from bot.people.in_force import PolicyNow
+from bot.people.requesters import editors_of, is_requester
+from bot.people.terms_of import all_requesters, ballot_of, groups_of
+from bot.policy.ballot import AGAIN, APPROVE, Ballot
+from bot.policy.refusals import Attempt, judge_vote
+from bot.policy.standing import Delegation, Standing
+from bot.policy.terms import TermsError
+from bot.ports import Actor, Clock, Directory
+from storage.base import DelegationStore
+from storage.records import Approval, Kind
+
+_ANY_REASON = "…"
+"""Stands for the reason that they may give later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """Chooses what a person could decide now.
+
+    Args:
+        directory: Where people are looked up; what it says may be a minute old.
+        policy: The policy in force.
+        clock: The time now.
+        delegations: Where rights that people handed on are kept.
+    """
+
+    directory: Directory
+    policy: PolicyNow
+    clock: Clock
+    delegations: DelegationStore
+
+    async def look(self, actor: Actor, team_id: str) -> WaitingLook:
+        """Begin to look through what waits.
+
+        Raises:
+            StorageError: The delegations could not be read.
+        """
+        now = self.clock()
+        handed = delegations_of(await self.delegations.current(team_id, now_ms=now))
+        census = Census(self.directory, self.policy, self.clock)
+        return WaitingLook(self.directory, census, actor, handed, now)
+
+
+@dataclass(slots=True)
+class WaitingLook:
+    """One look: groups are looked up once for all that ask the same people.
+
+    Attributes:
+        directory: Where people are looked up.
+        census: Looks them up.
+        actor: Whose list it is.
+        handed: All rights that were handed on.
+        now_ms: The time.
+    """
+
+    directory: Directory
+    census: Census
+    actor: Actor
+    handed: Sequence[Delegation]
+    now_ms: int
+    _known: dict[tuple[object, ...], Standing] = field(default_factory=dict)
+
+    async def among(self, approvals: Iterable[Approval]) -> list[Approval]:
+        """Return those of some pending approvals that wait for this person, in their order."""
+        return [one for one in approvals if await self.waits(one)]
+
+    async def waits(self, approval: Approval) -> bool:
+        """Whether they could decide it now, or answer it; not if that could not be looked up.
+
+        The question of somebody who asked stands among their own requests.
+        """
+        if approval.kind is Kind.QUESTION:
+            return await self._may_answer(approval)
+        try:
+            ballot = ballot_of(approval)
+        except TermsError:
+            return False
+        attempt = Attempt(
+            by=self.actor.user_id,
+            choice=AGAIN if ballot.is_doubt else APPROVE,
+            at_ms=self.now_ms,
+            digest=ballot.digest,
+            note=_ANY_REASON,
+        )
+        return judge_vote(ballot, attempt, await self._standing(approval, ballot)).refusal is None
+
+    async def _may_answer(self, approval: Approval) -> bool:
+        by = self.actor.user_id
+        if is_requester(approval, by) or is_direct(approval):
+            return False
+        try:
+            person = await self.directory.person(by)
+            if problem_of(person, self.actor, approval.team_id) is not None:
+                return False
+            return by in await self.directory.channel_members(approval.channel_id)
+        except DirectoryError:
+            return False
+
+    async def _standing(self, approval: Approval, ballot: Ballot) -> Standing:
+        """The people of one approval; most are the same as of the one before."""
+        groups = groups_of(ballot, is_begun=True)
+        voters = {one for vote in ballot.votes for one in vote.persons} - {self.actor.user_id}
+        who = (approval.terms_json, approval.approvers_json, approval.backups_json)
+        where = (approval.team_id, approval.channel_id, approval.members_json)
+        key = (*who, *where, groups, frozenset(voters), ballot.stage)
+        standing = self._known.get(key)
+        if standing is None:
+            people = [self.actor, *(Actor(user_id=one, team_id="") for one in sorted(voters))]
+            standing = self._known[key] = await self.census.take(
+                approval,
+                ballot.terms,
+                people=people,
+                groups=groups,
+                handed=self.handed if ballot.terms.delegation else (),
+            )
+        return replace(
+            standing,
+            requesters=all_requesters(approval),
+            editors=frozenset(editors_of(approval)),
+            counted=frozenset(_names(approval.counted_json)),
+        )
+
+
+def _names(text: str) -> list[str]:
+    return [] if text == "[]" else [str(one) for one in json.loads(text)]

@@ -1,0 +1,246 @@
+"""One block an item: what it is about, its deadline, its risk, who asked; and one button.
+
+Titles and names are untrusted: they stand in plain text alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from bot.core.decisions.grants import uses_of
+from bot.core.decisions.overview import GivenGrant
+from bot.errors import DirectoryError
+from bot.layout.action_ids import ActionId, encode
+from bot.layout.blocks import Block, button, plain
+from bot.layout.parts import title_of
+from bot.layout.text import clip
+from bot.people.meanwhile import read_claim
+from bot.people.progress import progress_of
+from bot.people.terms_of import terms_of
+from bot.policy.terms import TermsError
+from bot.ports import Directory
+from bot.questions.drawing import drawn_question
+from bot.slack.home.times import TimeReader
+from bot.words import say
+from storage.records import Approval, Kind, Status
+
+_TITLE = 200
+_NAME = 60
+_SEPARATOR = " · "
+_RISKS = {"high": "🔺", "critical": "🛑"}
+_ENDS: Mapping[Status, tuple[str, str]] = {
+    Status.APPROVED: ("✅", "home.approved"),
+    Status.ANSWERED: ("✅", "home.answered"),
+    Status.REJECTED: ("⛔", "home.rejected"),
+    Status.EXPIRED: ("⏰", "home.expired"),
+    Status.WITHDRAWN: ("↩️", "home.withdrawn"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownNames:
+    """The names of people and channels, as somebody reads them; ids where they are not known.
+
+    Attributes:
+        people: By Slack user id.
+        channels: By id, with `#`; empty for a direct message.
+    """
+
+    people: Mapping[str, str]
+    channels: Mapping[str, str]
+
+    def person(self, user_id: str) -> str:
+        """The name of somebody."""
+        return clip(self.people.get(user_id, user_id), _NAME)
+
+    def channel(self, channel_id: str) -> str:
+        """The name of a channel; empty for a direct message."""
+        return clip(self.channels.get(channel_id, channel_id), _NAME)
+
+
+async def names_of(
+    approvals: Iterable[Approval],
+    directory: Directory,
+    channel_name: Callable[[str], Awaitable[str]],
+    *,
+    people: Iterable[str] = (),
+    places: Iterable[str] = (),
+) -> ShownNames:
+    """Look up the names that items need.
+
+    Args:
+        approvals: The items.
+        directory: Where people are looked up; what it says may be a minute old.
+        channel_name: The name of a channel, without `#`.
+        people: Slack user ids of others who are named.
+        places: Ids of other channels that are named.
+    """
+    shown = list(approvals)
+    known: dict[str, str] = {}
+    channels: dict[str, str] = {}
+
+    async def person(user_id: str) -> None:
+        with suppress(DirectoryError):
+            known[user_id] = (await directory.person(user_id)).name
+
+    async def channel(channel_id: str) -> None:
+        with suppress(DirectoryError):
+            name = await channel_name(channel_id)
+            channels[channel_id] = f"#{name}" if name else ""
+
+    named = {*people, *(one for approval in shown for one in _people(approval))} - {""}
+    where = {*places, *(approval.channel_id for approval in shown)}
+    await asyncio.gather(*map(person, sorted(named)), *map(channel, sorted(where)))
+    return ShownNames(people=known, channels=channels)
+
+
+def waiting_item(approval: Approval, names: ShownNames, reader: TimeReader) -> Block:
+    """An item that waits for its reader."""
+    parts = [reader.moment(approval.expires_ms), _risk(approval), _asked_by(approval, names)]
+    claim = read_claim(approval.claim_json)
+    if claim.holds(reader.now_ms):
+        parts.append(f"👀 {say('status.claimed', who=names.person(claim.by))}")
+    return item(approval, parts, *_way(approval))
+
+
+def own_item(approval: Approval, names: ShownNames, reader: TimeReader) -> Block:
+    """An item that its reader asked for, and that waits."""
+    if approval.kind is Kind.QUESTION:
+        progress, way = f"💬 {say('home.needs_answer')}", _way(approval)
+    else:
+        progress, way = f"⏳ {_progress(approval)}", (say("button.open"), ActionId.DETAILS)
+    place = names.channel(approval.channel_id)
+    return item(approval, [reader.moment(approval.expires_ms), progress, place], *way)
+
+
+def ended_item(approval: Approval, names: ShownNames, reader: TimeReader, *, by: str) -> Block:
+    """An item that has ended."""
+    words = ended_words(approval, names, reader, by=by)
+    return item(approval, [words], say("button.open"), ActionId.DETAILS)
+
+
+def ended_words(approval: Approval, names: ShownNames, reader: TimeReader, *, by: str) -> str:
+    """How an item ended: a sign, the word, who, and when.
+
+    Args:
+        approval: The item.
+        names: Of people.
+        reader: Who reads it.
+        by: Slack user id of the reader.
+    """
+    decision = approval.decision
+    sign, key = _ENDS.get(approval.status, ("⏹️", "home.ended"))
+    when = reader.moment(decision.at_ms) if decision is not None else ""
+    who = decision.by if decision is not None else ""
+    name = say("home.you") if who == by else names.person(who)
+    values = {"home.expired": {"when": when}, "home.ended": {"when": when}}
+    return f"{sign} {say(key, **values.get(key, {'who': name, 'when': when}))}"
+
+
+def grant_item(given: GivenGrant, reader: TimeReader, number: int | None = None) -> Block:
+    """A standing grant; its button ends it.
+
+    Args:
+        given: The grant.
+        reader: Who reads it.
+        number: Its number in the list; None without.
+    """
+    grant = given.grant
+    title = title_of(given.approval) if given.approval is not None else grant.tool
+    lead = f"{number}. " if number is not None else ""
+    words = say(
+        "home.grant",
+        used=len(uses_of(grant)),
+        of=grant.max_uses,
+        when=reader.moment(grant.until_ms),
+    )
+    block: Block = {
+        "type": "section",
+        "text": plain(f"{lead}{clip(title, _TITLE)}\n🔑 {words}"),
+    }
+    if given.approval is not None:
+        value = encode(grant.approval_id, grant.ruling)
+        end = button(say("button.stop"), ActionId.REVOKE, value, of=title)
+        end["confirm"] = {
+            "title": plain(say("confirm.stop_title")),
+            "text": plain(say("confirm.stop_text")),
+            "confirm": plain(say("button.stop").removesuffix("…")),
+            "deny": plain(say("confirm.no")),
+        }
+        block["accessory"] = end
+    return block
+
+
+def item(approval: Approval, parts: Iterable[str], label: str, action: str) -> Block:
+    """A section with the title, the small print, and one button."""
+    title = title_of(approval)
+    small = _SEPARATOR.join(part for part in parts if part)
+    value = encode(approval.approval_id, approval.digest)
+    return {
+        "type": "section",
+        "text": plain(f"{clip(title, _TITLE)}\n{small}"),
+        "accessory": button(label, action, value, of=title),
+    }
+
+
+def is_risky(approval: Approval) -> bool:
+    """Whether an item is of high or critical risk."""
+    return _risk_of(approval) in _RISKS
+
+
+def _risk_of(approval: Approval) -> str:
+    if approval.kind is not Kind.APPROVAL:
+        return ""
+    try:
+        return terms_of(approval).risk
+    except TermsError:
+        return ""
+
+
+def _risk(approval: Approval) -> str:
+    risk = _risk_of(approval)
+    if risk == "low":
+        return say("risk.low")
+    if risk not in _RISKS:
+        return ""
+    words = say("risk.critical" if risk == "critical" else "risk.high")
+    return f"{_RISKS[risk]} {words}"
+
+
+def _asked_by(approval: Approval, names: ShownNames) -> str:
+    who, place = names.person(approval.requester_id), names.channel(approval.channel_id)
+    return say("home.asked_in", who=who, channel=place) if place else who
+
+
+def _progress(approval: Approval) -> str:
+    found = progress_of(approval)
+    if found.is_plain or not found.tallies:
+        return say("status.doubt" if approval.kind is Kind.DOUBT else "status.needs_approval")
+    have, need = (sum(values) for values in zip(*_counts(approval), strict=True))
+    return say("status.votes", have=have, need=need)
+
+
+def _counts(approval: Approval) -> list[tuple[int, int]]:
+    return [(one.have, one.need) for one in progress_of(approval).tallies]
+
+
+def _way(approval: Approval) -> tuple[str, str]:
+    """The label and the action of what an item's reader does with it.
+
+    A question opens its own form; all else, and what is answered by a button alone, opens what
+    shows everything.
+    """
+    if approval.kind is Kind.QUESTION:
+        for found in drawn_question(approval).yes():
+            label = found.get("text", {}).get("text", "")
+            if found.get("type") == "button" and label.endswith("…"):
+                return label, found["action_id"]
+    return say("button.review"), ActionId.DETAILS
+
+
+def _people(approval: Approval) -> list[str]:
+    decided = approval.decision.by if approval.decision is not None else ""
+    return [approval.requester_id, decided, read_claim(approval.claim_json).by]

@@ -1,0 +1,91 @@
+"""The choice of what a person's Home shows: kept in the view itself, and nowhere else."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+PAGE = 20
+"""Items of one page."""
+_FILTER = re.compile(r"(channel:[CDG][A-Z0-9]{1,30}|risk|today)?")
+_MOST_START = 10_000
+
+
+class Shown(StrEnum):
+    """The list that Home shows first."""
+
+    WAITING = "waiting"
+    MINE = "mine"
+    DECIDED = "decided"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HomeState:
+    """The choice of one person.
+
+    Attributes:
+        show: Which list.
+        only: `channel:` and an id, `risk`, `today`, or nothing for all.
+        start: The first item of the page, from 0.
+    """
+
+    show: Shown = Shown.WAITING
+    only: str = ""
+    start: int = 0
+
+    def to_text(self) -> str:
+        """Write it for the private metadata of the view."""
+        values = {"show": self.show.value, "only": self.only, "start": self.start}
+        return json.dumps(values, separators=(",", ":"))
+
+    @classmethod
+    def from_text(cls, text: object) -> HomeState:
+        """Read it; what makes no sense is as at the beginning: it decides nothing."""
+        try:
+            found = json.loads(text) if isinstance(text, str) else {}
+            return cls(
+                show=Shown(found["show"]), only=_only(found["only"]), start=_start(found["start"])
+            )
+        except (ValueError, KeyError, TypeError, RecursionError):
+            return cls()
+
+    def turned(self, by: int) -> HomeState:
+        """Another page."""
+        return replace(self, start=min(max(self.start + by, 0), _MOST_START))
+
+    def chosen(self, name: str, value: Any) -> HomeState:
+        """Another list, or another filter, from its first page.
+
+        Args:
+            name: `show` or `only`.
+            value: The value of the option.
+        """
+        try:
+            if name == "show":
+                return HomeState(show=Shown(value))
+            return HomeState(show=self.show, only=_only(value))
+        except (ValueError, TypeError):
+            return self
+
+
+def state_of(view: Mapping[str, Any]) -> HomeState:
+    """Read the choice of a view as it comes back from Slack."""
+    return HomeState.from_text(view.get("private_metadata"))
+
+
+def _only(value: object) -> str:
+    if value == "all":
+        return ""
+    if not isinstance(value, str) or not _FILTER.fullmatch(value):
+        raise ValueError(value)
+    return value
+
+
+def _start(value: object) -> int:
+    if type(value) is not int:
+        raise TypeError(value)
+    return min(max(value, 0), _MOST_START) // PAGE * PAGE

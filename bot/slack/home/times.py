@@ -1,0 +1,106 @@
+"""Times as one person reads them: in their zone and in the manner of their language, as text.
+
+Home and private answers belong to one reader, so that no token of Slack's is needed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from babel import Locale, UnknownLocaleError
+from babel.dates import format_date, format_time
+
+from bot.policy.localtime import zone_of
+from bot.policy.terms import TermsError
+from bot.ports import Person
+from bot.words import say
+
+_ENGLISH = "en_US"
+_UTC = "Etc/UTC"
+_LAST_MS = 253_402_300_799_000 - 86_400_000  # the end of the year 9999, in any zone
+
+
+@dataclass(frozen=True, slots=True)
+class TimeReader:
+    """Somebody who reads times.
+
+    Attributes:
+        zone: Their zone.
+        locale: Their language and region.
+        now_ms: The time at which they read.
+    """
+
+    zone: ZoneInfo
+    locale: Locale
+    now_ms: int
+
+    @classmethod
+    def of(cls, person: Person, now_ms: int, *, zone: str = "") -> TimeReader:
+        """The reader that a person is; what Slack does not say is taken from `zone`, or is UTC.
+
+        Args:
+            person: Who.
+            now_ms: The time now.
+            zone: Name of the zone of people without one, such as that of the policy.
+        """
+        return cls(zone_for(person, zone), _locale(person.locale), now_ms)
+
+    def moment(self, at_ms: int) -> str:
+        """A moment, such as “Today 10:00 AM”, “Tomorrow 10:00 AM”, or “Fri, Nov 27, 10:00 AM”."""
+        local, clock = self._local(at_ms), self.clock(at_ms)
+        match (local.date() - self._local(self.now_ms).date()).days:
+            case 0:
+                return say("home.today", time=clock)
+            case 1:
+                return say("home.tomorrow", time=clock)
+            case -1:
+                return say("home.yesterday", time=clock)
+            case days:
+                near = abs(days) < 300
+                pattern = "EEE, MMM d" if near else "MMM d, y"
+                day = _skeleton(local, pattern, self.locale)
+                return say("home.on_day", day=day, time=clock)
+
+    def clock(self, at_ms: int) -> str:
+        """The time of day, such as “10:00 AM”."""
+        return _plain(format_time(self._local(at_ms), "short", locale=self.locale))
+
+    def is_today(self, at_ms: int) -> bool:
+        """Whether a moment is on the reader's day."""
+        return self._local(at_ms).date() == self._local(self.now_ms).date()
+
+    def _local(self, at_ms: int) -> datetime:
+        moment = datetime.fromtimestamp(0, tz=UTC) + timedelta(
+            milliseconds=min(max(at_ms, 86_400_000), _LAST_MS)
+        )
+        return moment.astimezone(self.zone).replace(tzinfo=None)
+
+
+def zone_for(person: Person, zone: str = "") -> ZoneInfo:
+    """The zone of a person, as Slack knows it; else the given one, else UTC."""
+    for name in (person.timezone, zone):
+        try:
+            return zone_of(name)
+        except TermsError:
+            continue
+    return zone_of(_UTC)
+
+
+def _skeleton(local: datetime, english: str, locale: Locale) -> str:
+    if locale.language == "en":
+        return format_date(local, english, locale=locale)
+    return _plain(format_date(local, "medium", locale=locale))
+
+
+def _locale(name: str) -> Locale:
+    try:
+        return Locale.parse(name.replace("-", "_"))
+    except (ValueError, TypeError, UnknownLocaleError):
+        return Locale.parse(_ENGLISH)
+
+
+def _plain(text: str) -> str:
+    """Write it with usual spaces: some locales have others before AM, which fonts may lack."""
+    return text.replace("\N{NARROW NO-BREAK SPACE}", " ").replace("\N{NO-BREAK SPACE}", " ")

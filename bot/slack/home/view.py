@@ -1,0 +1,361 @@
+"""The Home of one person, drawn: what waits, what they asked for, what ended, their settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from bot.core.decisions.overview import Overview, Vitals
+from bot.layout.action_ids import ActionId
+from bot.layout.blocks import Block, actions, button, context, header, line, literal, plain, rich
+from bot.layout.parts import title_of
+from bot.layout.text import clip
+from bot.slack.home.items import (
+    ShownNames,
+    ended_item,
+    ended_words,
+    grant_item,
+    is_risky,
+    own_item,
+    waiting_item,
+)
+from bot.slack.home.state import PAGE, HomeState, Shown
+from bot.slack.home.times import TimeReader
+from bot.words import say
+from storage.records import Approval
+
+CALLBACK = "countersign:home"
+SHOW, ONLY = "countersign:home_show", "countersign:home_only"
+NEXT, BACK = "countersign:home_next", "countersign:home_back"
+ALL_MINE, ALL_ENDED = "countersign:home_mine", "countersign:home_decided"
+TEST = "countersign:home_test"
+AWAY, BACK_HERE = "countersign:home_away", "countersign:home_here"
+_MOST_CHANNELS = 50
+_MOST_BESIDE = 5
+_MOST_ENDED = 10
+_MOST_GRANTS = 5
+_OPTION = 70
+_TITLE = 150
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HomePage:
+    """All that a Home is drawn of.
+
+    Attributes:
+        overview: What its reader has to do with.
+        state: What they chose to see.
+        names: Of people and channels.
+        reader: How they read times.
+        batch: The encoded reference of a card that can be decided with others; empty for none.
+        version: Of the program, for admins.
+    """
+
+    overview: Overview
+    state: HomeState
+    names: ShownNames
+    reader: TimeReader
+    batch: str = ""
+    version: str = ""
+
+    @property
+    def listed(self) -> Sequence[Approval]:
+        """The items of the list that was chosen."""
+        overview, show = self.overview, self.state.show
+        if show is Shown.DECIDED:
+            return overview.ended
+        found = overview.mine if show is Shown.MINE else overview.waiting
+        return [one for one in found if fits(one, self.state.only, self.reader)]
+
+    @property
+    def start(self) -> int:
+        """The first item of the page that there is."""
+        return min(self.state.start, max(len(self.listed) - 1, 0) // PAGE * PAGE)
+
+    @property
+    def page(self) -> Sequence[Approval]:
+        """The items of the page."""
+        return self.listed[self.start : self.start + PAGE]
+
+
+def fits(approval: Approval, only: str, reader: TimeReader) -> bool:
+    """Whether a filter leaves an item in."""
+    if only == "risk":
+        return is_risky(approval)
+    if only == "today":
+        return reader.is_today(approval.expires_ms)
+    return not only or only == f"channel:{approval.channel_id}"
+
+
+def shown_of(overview: Overview, state: HomeState, reader: TimeReader) -> list[Approval]:
+    """The items whose people and channels are named on a Home."""
+    nobody = ShownNames(people={}, channels={})
+    page = HomePage(overview=overview, state=state, names=nobody, reader=reader)
+    return [*page.page, *overview.mine[:_MOST_BESIDE], *overview.ended[:_MOST_ENDED]]
+
+
+def places_of(overview: Overview, state: HomeState) -> list[str]:
+    """Ids of the channels that its filter offers."""
+    found = overview.mine if state.show is Shown.MINE else overview.waiting
+    return [*dict.fromkeys(one.channel_id for one in found)][:_MOST_CHANNELS]
+
+
+def home_view(home: HomePage) -> Block:
+    """Draw it, in the language that is spoken here."""
+    return {
+        "type": "home",
+        "callback_id": CALLBACK,
+        "private_metadata": home.state.to_text(),
+        "blocks": [*_list(home), *_beside(home)],
+    }
+
+
+def closed_view(words: str) -> Block:
+    """The Home of somebody who has no say here.
+
+    Args:
+        words: Why.
+    """
+    blocks = [{"type": "section", "text": plain(clip(words, 500))}]
+    return {"type": "home", "callback_id": CALLBACK, "blocks": blocks}
+
+
+def list_blocks(home: HomePage) -> list[Block]:
+    """The first page of what waits, for a form and for private answers."""
+    return [waiting_item(one, home.names, home.reader) for one in home.page]
+
+
+def _list(home: HomePage) -> list[Block]:
+    if home.state.show is Shown.WAITING and not home.overview.waiting:
+        return _empty(home)
+    blocks = [header(_heading(home)), *_lead(home), _choices(home)]
+    if not home.page:
+        blocks.append(_words(_nothing(home)))
+    blocks += [_item(home, one) for one in home.page]
+    return [*blocks, *_turning(home)]
+
+
+def _heading(home: HomePage) -> str:
+    match home.state.show:
+        case Shown.WAITING:
+            return say("home.waiting", n=len(home.overview.waiting))
+        case Shown.MINE:
+            return say("home.mine")
+        case Shown.DECIDED:
+            return say("home.decided")
+
+
+def _lead(home: HomePage) -> list[Block]:
+    """The most urgent in words, where there is more than a page."""
+    waiting = home.overview.waiting
+    blocks = []
+    if home.state.show is Shown.WAITING and len(waiting) > PAGE:
+        when = home.reader.moment(waiting[0].expires_ms)
+        risky = sum(is_risky(one) for one in waiting)
+        blocks.append(context(plain(say("home.first", when=when, n=risky))))
+    if home.overview.is_partial and home.state.show is not Shown.DECIDED:
+        blocks.append(context(plain(say("home.partial"))))
+    return blocks
+
+
+def _empty(home: HomePage) -> list[Block]:
+    """One sentence, and the ways to what there may be."""
+    buttons = [
+        _plain_button(say("home.requested_by_me"), ALL_MINE),
+        _plain_button(say("home.show_decided"), ALL_ENDED),
+        _plain_button(say("home.test"), TEST),
+    ]
+    blocks = [header(say("home.empty")), _words(say("home.empty_help")), actions(*buttons)]
+    return [*blocks, *_lead(home)]
+
+
+def _nothing(home: HomePage) -> str:
+    if home.state.show is Shown.DECIDED:
+        return say("home.nothing_decided")
+    if home.state.only:
+        return say("home.nothing_fits")
+    is_own = home.state.show is Shown.MINE
+    return say("home.nothing_mine") if is_own else say("home.empty_help")
+
+
+def _item(home: HomePage, approval: Approval) -> Block:
+    match home.state.show:
+        case Shown.WAITING:
+            return waiting_item(approval, home.names, home.reader)
+        case Shown.MINE:
+            return own_item(approval, home.names, home.reader)
+        case Shown.DECIDED:
+            by = home.overview.person.user_id
+            return ended_item(approval, home.names, home.reader, by=by)
+
+
+def _choices(home: HomePage) -> Block:
+    """The choice of a list and of a filter, and the form for several."""
+    overview = home.overview
+    lists = [
+        (say("home.show_waiting", n=len(overview.waiting)), Shown.WAITING.value),
+        (say("home.show_mine", n=len(overview.mine)), Shown.MINE.value),
+        (say("home.show_decided"), Shown.DECIDED.value),
+    ]
+    options = [_option(*one) for one in lists]
+    chosen = next(one for one in options if one["value"] == home.state.show.value)
+    elements: list[Block] = [
+        {
+            "type": "static_select",
+            "action_id": SHOW,
+            "options": options,
+            "initial_option": chosen,
+        }
+    ]
+    if home.state.show is not Shown.DECIDED:
+        elements.append(_filter(home))
+    if home.batch and home.state.show is Shown.WAITING:
+        label = say("button.choose_several")
+        elements.append(button(label, ActionId.BATCH, home.batch, of=_heading(home)))
+    return actions(*elements)
+
+
+def _filter(home: HomePage) -> Block:
+    channels = [
+        _option(home.names.channel(one) or say("home.direct"), f"channel:{one}")
+        for one in places_of(home.overview, home.state)
+    ]
+    groups: list[tuple[str, list[Block]]] = [
+        (say("home.filter"), [_option(say("home.filter_all"), "all")]),
+        (say("home.filter_channel"), channels),
+        (say("home.filter_risk"), [_option(say("home.high_and_critical"), "risk")]),
+        (say("home.filter_expires"), [_option(say("home.expires_today"), "today")]),
+    ]
+    select: Block = {
+        "type": "static_select",
+        "action_id": ONLY,
+        "placeholder": plain(say("home.filter")),
+        "option_groups": [
+            {"label": plain(label), "options": options} for label, options in groups if options
+        ],
+    }
+    options = [one for _, some in groups for one in some]
+    for one in options:
+        if home.state.only and one["value"] == home.state.only:
+            select["initial_option"] = one
+    return select
+
+
+def _turning(home: HomePage) -> list[Block]:
+    """The way to other pages; nothing where there is one alone."""
+    listed, start = home.listed, home.start
+    if len(listed) <= PAGE:
+        return []
+    last = min(start + PAGE, len(listed))
+    words = say("home.range", **{"from": start + 1, "to": last, "all": len(listed)})
+    buttons = []
+    if start:
+        buttons.append(_plain_button(say("button.back20"), BACK))
+    if last < len(listed):
+        buttons.append(_plain_button(say("button.next20"), NEXT))
+    return [context(plain(words)), actions(*buttons)]
+
+
+def _beside(home: HomePage) -> list[Block]:
+    """The other lists and the settings, in short, below what waits."""
+    if home.state.show is not Shown.WAITING or len(home.listed) > PAGE:
+        return []
+    return [*_own(home), *_ended(home), *_settings(home), *_health(home)]
+
+
+def _own(home: HomePage) -> Iterable[Block]:
+    mine = home.overview.mine
+    if mine:
+        yield _divider()
+        yield header(say("home.mine"))
+        yield from (own_item(one, home.names, home.reader) for one in mine[:_MOST_BESIDE])
+    if len(mine) > _MOST_BESIDE:
+        yield actions(_plain_button(say("button.show_more"), ALL_MINE))
+
+
+def _ended(home: HomePage) -> Iterable[Block]:
+    ended, by = home.overview.ended, home.overview.person.user_id
+    if not ended:
+        return
+    yield _divider()
+    yield header(say("home.decided"))
+    lines = []
+    for one in ended[:_MOST_ENDED]:
+        sign, _, words = ended_words(one, home.names, home.reader, by=by).partition(" ")
+        title = clip(title_of(one), _TITLE)
+        lines.append(line(literal(f"{sign} {title}. {words}")))
+    yield rich(*lines)
+    if len(ended) > _MOST_ENDED:
+        yield actions(_plain_button(say("button.show_more"), ALL_ENDED))
+
+
+def _settings(home: HomePage) -> Iterable[Block]:
+    overview = home.overview
+    yield _divider()
+    yield header(say("home.settings"))
+    yield _away(home)
+    for given in overview.grants[:_MOST_GRANTS]:
+        yield grant_item(given, home.reader)
+
+
+def _away(home: HomePage) -> Block:
+    """Whether its reader is here, and who decides for them."""
+    overview = home.overview
+    is_away = overview.away_ms > overview.at_ms
+    when = home.reader.moment(overview.away_ms)
+    first = say("home.away_until", when=when) if is_away else say("home.here")
+    second = say("home.away_set")
+    if overview.handed:
+        one = overview.handed[0]
+        until = home.reader.moment(one.until_ms)
+        second = say("home.decides", who=home.names.person(one.delegate_id), when=until)
+    is_set = is_away or bool(overview.handed)
+    way = (say("button.back_here"), BACK_HERE) if is_set else (say("button.set"), AWAY)
+    return {
+        "type": "section",
+        "text": plain(f"🌴 {first}\n{second}"),
+        "accessory": _plain_button(*way),
+    }
+
+
+def _health(home: HomePage) -> Iterable[Block]:
+    vitals = home.overview.vitals
+    if vitals is None:
+        return
+    yield _divider()
+    yield header(say("home.health"))
+    yield {"type": "section", "text": plain("\n".join(health_lines(vitals, home.reader)))}
+    yield context(plain(say("home.admins", version=home.version)))
+
+
+def health_lines(vitals: Vitals, reader: TimeReader) -> list[str]:
+    """How the bot is: one line for each part of it."""
+    good, bad = "✅", "⚠️"
+    lines = [
+        f"{good} {say('home.slack_good')}" if vitals.has_slack else f"{bad} {say('home.slack_bad')}"
+    ]
+    if vitals.database_ms is None:
+        return [*lines, f"{bad} {say('home.database_bad')}"]
+    lines.append(f"{good} {say('home.database_good', ms=vitals.database_ms)}")
+    lines.append(f"{good} {say('home.pending', n=vitals.pending)}")
+    if vitals.first_ms:
+        lines[-1] += f" {say('home.pending_first', when=reader.moment(vitals.first_ms))}"
+    if vitals.unreadable:
+        lines.append(f"{bad} {say('home.unreadable', n=vitals.unreadable)}")
+    return lines
+
+
+def _words(text: str) -> Block:
+    return {"type": "section", "text": plain(text)}
+
+
+def _divider() -> Block:
+    return {"type": "divider"}
+
+
+def _option(label: str, value: str) -> Block:
+    return {"text": plain(clip(label, _OPTION)), "value": value}
+
+
+def _plain_button(label: str, action: str) -> Block:
+    return {"type": "button", "action_id": action, "text": plain(label)}

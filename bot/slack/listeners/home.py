@@ -1,0 +1,167 @@
+"""The Home of each person: opened, turned over, filtered; and what is set there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from aiohttp import ClientError
+from slack_bolt.async_app import AsyncApp
+from slack_bolt.context.ack.async_ack import AsyncAck
+from slack_bolt.context.async_context import AsyncBoltContext
+from slack_sdk.errors import SlackClientError
+
+from bot.core.decisions.delegating import Delegating
+from bot.errors import DeliveryError, InvalidInputError, UserFacingError
+from bot.layout.inputs import Values
+from bot.ports import Actor
+from bot.slack.calls import slack_fault
+from bot.slack.home import view
+from bot.slack.home.settings import (
+    AWAY_FORM,
+    TEST_NO,
+    TEST_YES,
+    UNTIL,
+    away_form,
+    read_away,
+    test_card,
+)
+from bot.slack.home.state import PAGE, HomeState, Shown, state_of
+from bot.slack.home.times import zone_for
+from bot.slack.listeners.context import ListenerContext, actor_of, address_of
+from bot.words import say
+
+OPENED = "app_home_opened"
+_OURS = re.compile(r"^countersign:home_")
+
+
+def register(app: AsyncApp, desk: ListenerContext) -> None:
+    """Bind one listener for the event, one for all that is clicked in Home, one for its form."""
+
+    @app.event(OPENED)
+    async def on_opened(
+        body: dict[str, Any], event: dict[str, Any], context: AsyncBoltContext
+    ) -> None:
+        actor, found = actor_of(context, body), event.get("view")
+        if event.get("tab") != "home" or not actor.user_id:
+            return
+        state = state_of(found) if isinstance(found, dict) else HomeState()
+        desk.spawn(desk.homes.opened(actor, state))
+
+    @app.action(_OURS)
+    async def on_click(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
+        await desk.in_time(_click(desk, body, actor_of(context, body)))
+        await ack()
+
+    @app.view(AWAY_FORM)
+    async def on_away(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
+        errors = await desk.in_time(_go_away(desk, body, actor_of(context, body)))
+        if errors:
+            await ack(response_action="errors", errors=errors)
+        else:
+            await ack()
+
+
+async def _click(desk: ListenerContext, body: Mapping[str, Any], actor: Actor) -> None:
+    action, found = _action(body), body.get("view")
+    name = action.get("action_id")
+    match name:
+        case view.TEST:
+            await _send_test(desk, actor)
+        case _ if name in {TEST_YES, TEST_NO}:
+            await desk.outbox.respond(address_of(body), say("message.tested"))
+        case view.AWAY:
+            await desk.open_view(str(body.get("trigger_id")), away_form())
+        case view.BACK_HERE:
+            await _come_back(desk, actor)
+        case _:
+            state = state_of(found) if isinstance(found, dict) else HomeState()
+            desk.spawn(desk.homes.show(actor, _turned(state, action)))
+
+
+def _turned(state: HomeState, action: Mapping[str, Any]) -> HomeState:
+    """The choice after a click.
+
+    Raises:
+        InvalidInputError: It is none that our Home has.
+    """
+    option = action.get("selected_option")
+    value = option.get("value") if isinstance(option, dict) else None
+    match action.get("action_id"):
+        case view.SHOW:
+            return state.chosen("show", value)
+        case view.ONLY:
+            return state.chosen("only", value)
+        case view.NEXT:
+            return state.turned(PAGE)
+        case view.BACK:
+            return state.turned(-PAGE)
+        case view.ALL_MINE:
+            return HomeState(show=Shown.MINE)
+        case view.ALL_ENDED:
+            return HomeState(show=Shown.DECIDED)
+        case _:
+            raise InvalidInputError("this button")
+
+
+def _action(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = body.get("actions")
+    action = found[0] if isinstance(found, list) and found else None
+    if not isinstance(action, dict):
+        raise InvalidInputError("this button")
+    return action
+
+
+async def _send_test(desk: ListenerContext, actor: Actor) -> None:
+    """Send somebody a card about which nothing is on record.
+
+    Raises:
+        DeliveryError: Slack did not take it.
+    """
+    await desk.homes.composer.check(actor)
+    try:
+        await desk.client.chat_postMessage(channel=actor.user_id, **test_card())
+    except (SlackClientError, ClientError, OSError, TimeoutError) as error:
+        raise DeliveryError("chat.postMessage", slack_fault(error)) from error
+
+
+async def _go_away(desk: ListenerContext, body: Mapping[str, Any], actor: Actor) -> dict[str, str]:
+    """Do what the form says: be away, and hand one's right on; return what is wrong in it."""
+    person = await desk.homes.composer.check(actor)
+    zone = zone_for(person, desk.approvals.policy.timezone)
+    chosen = read_away(_values(body), zone)
+    if isinstance(chosen, dict):
+        return chosen
+    team_id, delegating = desk.homes.composer.team_id, _delegating(desk)
+    try:
+        if chosen.delegate_id:
+            await delegating.hand_over(
+                actor, team_id=team_id, delegate_id=chosen.delegate_id, until_ms=chosen.until_ms
+            )
+        await delegating.go_away(actor, team_id=team_id, until_ms=chosen.until_ms)
+    except UserFacingError as error:
+        return {chosen.block if chosen.delegate_id else UNTIL: str(error)[:300]}
+    desk.homes.changed()
+    return {}
+
+
+async def _come_back(desk: ListenerContext, actor: Actor) -> None:
+    team_id, delegating = desk.homes.composer.team_id, _delegating(desk)
+    await delegating.end(actor, team_id=team_id)
+    await delegating.come_back(actor, team_id=team_id)
+    desk.homes.changed()
+
+
+def _delegating(desk: ListenerContext) -> Delegating:
+    approvals = desk.approvals
+    return Delegating(desk.storage, approvals.access, approvals.policy, desk.clock)
+
+
+def _values(body: Mapping[str, Any]) -> Values:
+    found = body.get("view")
+    state = found.get("state") if isinstance(found, dict) else None
+    values = state.get("values") if isinstance(state, dict) else None
+    if not isinstance(values, dict):
+        raise InvalidInputError("this form")
+    return values

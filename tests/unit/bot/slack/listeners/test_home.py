@@ -1,0 +1,538 @@
+"""The Home of each person, as Slack sends its payloads: what stands there, and what is done."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+from slack_sdk.web.async_client import AsyncWebClient
+
+from agents.models import call, say
+from bot.layout.action_ids import ActionId
+from bot.sandbox.blockkit.rules import view_errors
+from bot.slack.home import view
+from bot.slack.home.homes import Homes
+from bot.slack.home.settings import AWAY_FORM, TEST_YES, UNTIL, WHO
+from bot.slack.home.state import HomeState, Shown
+from storage.records import Approval, Status
+from storage.sqlite import SqliteStorage
+from tests.unit.bot.core.decisions.test_votes import ASK, TWO, an_office, asked
+from tests.unit.bot.counter_stage import Counter
+from tests.unit.bot.office import ADA, BEN, CHANNEL, GUS, ROSA, an_actor
+
+MIA = "UMIA"
+ONE: dict[str, Any] = {"approve": [{"from": ["security"]}]}
+
+
+@pytest.fixture
+async def counter(storage: SqliteStorage) -> Counter:
+    office = await asked(storage, ONE)
+    office.directory.add(MIA, name="Mia Chen", timezone="America/New_York", locale="en-US")
+    office.directory.add(ROSA, name="Rosa Ortiz")
+    return Counter.on(office)
+
+
+def opened(user: str = MIA, **changes: Any) -> dict[str, Any]:
+    event = {
+        "type": "app_home_opened",
+        "user": user,
+        "channel": "D0HOME",
+        "tab": "home",
+        "event_ts": "1525849128.000000",
+        **changes,
+    }
+    return {
+        "type": "event_callback",
+        "token": "x",
+        "team_id": "T1",
+        "enterprise_id": "E1",
+        "api_app_id": "A1",
+        "event_id": "Ev1",
+        "event_time": 1525849128,
+        "authorizations": [
+            {"enterprise_id": "E1", "team_id": "T1", "user_id": "UBOT", "is_bot": True}
+        ],
+        "event": event,
+    }
+
+
+def clicked(
+    action: str, user: str = MIA, state: HomeState | None = None, **more: Any
+) -> dict[str, Any]:
+    """A click in Home: there is a view and no message."""
+    shown = state if state is not None else HomeState()
+    home = {
+        "id": "V0HOME",
+        "team_id": "T1",
+        "type": "home",
+        "callback_id": view.CALLBACK,
+        "private_metadata": shown.to_text(),
+        "state": {"values": {}},
+        "hash": "1.x",
+    }
+    return {
+        "type": "block_actions",
+        "user": {"id": user, "username": "x", "name": "x", "team_id": "T1"},
+        "api_app_id": "A1",
+        "token": "x",
+        "container": {"type": "view", "view_id": "V0HOME"},
+        "trigger_id": "1.2.3",
+        "team": {"id": "T1", "domain": "acme"},
+        "enterprise": {"id": "E1", "name": "Acme"},
+        "is_enterprise_install": False,
+        "view": home,
+        "actions": [{"type": "button", "action_id": action, "block_id": "b", **more}],
+    }
+
+
+def picked(action: str, value: str, **changes: Any) -> dict[str, Any]:
+    option = {"text": {"type": "plain_text", "text": "x"}, "value": value}
+    return clicked(action, type="static_select", selected_option=option, **changes)
+
+
+async def home_of(counter: Counter, user: str = MIA, **changes: Any) -> dict[str, Any]:
+    answer = await counter.send(opened(user, **changes))
+    assert answer.status == 200
+    return newest(counter, user)
+
+
+def newest(counter: Counter, user: str = MIA) -> dict[str, Any]:
+    found = [one for who, one in counter.views.published if who == user][-1]
+    assert view_errors(found) == []
+    return found
+
+
+def texts(home: dict[str, Any]) -> list[str]:
+    """All that people read of the blocks' own texts."""
+    found: list[str] = []
+    for block in home["blocks"]:
+        if isinstance(block.get("text"), dict):
+            found.append(block["text"]["text"])
+        for element in block.get("elements", []):
+            text = element.get("text")
+            found += [text] if isinstance(text, str) else []
+            found += [one["text"] for one in element.get("elements", [])]
+    return found
+
+
+def buttons(home: dict[str, Any]) -> dict[str, str]:
+    """Labels of all buttons, and their actions."""
+    found = [block["accessory"] for block in home["blocks"] if "accessory" in block]
+    for block in home["blocks"]:
+        found += [one for one in block.get("elements", []) if one.get("type") == "button"]
+    return {one["text"]["text"]: one["action_id"] for one in found}
+
+
+async def test_what_waits_stands_there_with_one_button(counter: Counter) -> None:
+    home = await home_of(counter)
+    assert "1 waits for you" in texts(home)
+    (item,) = [one for one in texts(home) if "Pay 5 to Mia" in one]
+    # 08:00 UTC of 15 January 2027, and eight hours: 11 AM in New York, on the same day there.
+    assert item == "Pay 5 to Mia\nToday 11:00 AM · Rosa Ortiz in #c1"
+    assert buttons(home)["Review"] == ActionId.DETAILS
+
+
+async def test_who_may_not_decide_has_an_empty_home(counter: Counter) -> None:
+    home = await home_of(counter, ADA)
+    assert "Nothing waits for you" in texts(home)
+    assert buttons(home)["Send me a test card"] == view.TEST
+
+
+async def test_who_asked_sees_it_as_their_own(counter: Counter) -> None:
+    home = await home_of(counter, ROSA)
+    assert texts(home)[0] == "Nothing waits for you"
+    assert "Requested by you" in texts(home)
+    (item,) = [one for one in texts(home) if "Pay 5 to Mia" in one]
+    assert "⏳ Needs approval · #c1" in item
+    assert buttons(home)["Open"] == ActionId.DETAILS
+
+
+async def test_who_has_voted_waits_no_more(storage: SqliteStorage) -> None:
+    office = await asked(storage, TWO)
+    office.directory.add(MIA)
+    counter = Counter.on(office)
+    assert "1 waits for you" in texts(await home_of(counter))
+    await office.decide(await office.the_approval(), Status.APPROVED, by=MIA)
+    office.clock.forward(seconds=6)
+    assert "Nothing waits for you" in texts(await home_of(counter))
+    assert "⏳ 1 of 3 approvals" in " ".join(texts(await home_of(counter, ROSA)))
+
+
+async def test_the_right_of_somebody_else_counts_when_it_was_handed_on(counter: Counter) -> None:
+    assert "Nothing waits for you" in texts(await home_of(counter, ADA))
+    submitted = away(until="2027-01-20", who=ADA, by=MIA)
+    assert json.loads((await counter.send(submitted)).body or "{}") == {}
+    counter.office.clock.forward(seconds=6)
+    assert "1 waits for you" in texts(await home_of(counter, ADA))
+
+
+def away(*, until: str | None, who: str | None, by: str = MIA) -> dict[str, Any]:
+    values = {
+        UNTIL: {ActionId.VALUE: {"type": "datepicker", "selected_date": until}},
+        WHO: {ActionId.VALUE: {"type": "users_select", "selected_user": who}},
+    }
+    form = {
+        "id": "V1",
+        "team_id": "T1",
+        "type": "modal",
+        "callback_id": AWAY_FORM,
+        "private_metadata": "",
+        "state": {"values": values},
+        "hash": "1.x",
+    }
+    return {
+        "type": "view_submission",
+        "team": {"id": "T1", "domain": "acme"},
+        "user": {"id": by, "username": "x", "name": "x", "team_id": "T1"},
+        "api_app_id": "A1",
+        "token": "x",
+        "trigger_id": "1.2.3",
+        "enterprise": {"id": "E1", "name": "Acme"},
+        "view": form,
+    }
+
+
+async def test_decided_requests_are_of_who_decided_and_of_who_asked(counter: Counter) -> None:
+    await counter.office.decide(await counter.office.the_approval(), Status.REJECTED, by=MIA)
+    lines = texts(await home_of(counter))
+    assert "Recently decided" in lines
+    assert "⛔ Pay 5 to Mia. Rejected by you, Today 3:00 AM" in lines
+    assert "⛔ Pay 5 to Mia. Rejected by Mia Chen, Today 8:00 AM" in texts(
+        await home_of(counter, ROSA)
+    )
+    assert "Recently decided" not in texts(await home_of(counter, BEN))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"is_guest": True}, "guests"),
+        ({"is_external": True, "team_id": "T9"}, "this workspace"),
+        ({"is_deleted": True}, "deactivated"),
+        ({"is_bot": True}, "person"),
+    ],
+)
+async def test_strangers_see_nothing_of_anybody(
+    counter: Counter, changes: dict[str, Any], words: str
+) -> None:
+    counter.office.directory.add(MIA, **changes)
+    home = await home_of(counter)
+    assert len(home["blocks"]) == 1
+    assert words in texts(home)[0]
+    assert "Pay" not in json.dumps(home)
+
+
+async def test_the_tab_of_messages_draws_nothing(counter: Counter) -> None:
+    assert (await counter.send(opened(tab="messages"))).status == 200
+    assert counter.views.published == []
+
+
+async def test_times_are_in_the_manner_of_the_persons_language(counter: Counter) -> None:
+    counter.office.directory.add(MIA, timezone="Europe/Berlin", locale="de-DE")
+    (item,) = [one for one in texts(await home_of(counter)) if "Pay 5" in one]
+    assert "Today 17:00 ·" in item
+
+
+@pytest.mark.parametrize("locale", ["", "xx-XX", "../..", "zh-Hant-TW-x-y", "12"])
+@pytest.mark.parametrize("zone", ["", "Mars/Olympus", "../etc/passwd"])
+async def test_a_locale_and_a_zone_that_are_not_there_are_english_and_utc(
+    counter: Counter, locale: str, zone: str
+) -> None:
+    counter.office.directory.add(MIA, timezone=zone, locale=locale)
+    (item,) = [one for one in texts(await home_of(counter)) if "Pay 5" in one]
+    assert "Today" in item
+    assert "4:00" in item or "16:00" in item
+
+
+async def with_many(counter: Counter, count: int, **changes: Any) -> list[Approval]:
+    first = await counter.office.the_approval()
+    made = [
+        replace(
+            first,
+            approval_id=f"apr_{number:032x}",
+            position=number,
+            title=f"Refund {number}",
+            expires_ms=first.expires_ms + number * 60_000,
+            due_ms=None,
+            **changes,
+        )
+        for number in range(1, count + 1)
+    ]
+    await counter.office.storage.approvals.add_all(made)
+    return made
+
+
+async def test_twenty_stand_on_a_page(counter: Counter) -> None:
+    await with_many(counter, 44)
+    home = await home_of(counter)
+    assert "45 wait for you" in texts(home)
+    assert "1\N{EN DASH}20 of 45" in texts(home)
+    assert "Pay 5" in texts(home)[2]
+    assert set(buttons(home)) >= {"Next 20"}
+    assert "Previous 20" not in buttons(home)
+
+    await counter.send(clicked(view.NEXT, state=HomeState()))
+    home = newest(counter)
+    assert "21\N{EN DASH}40 of 45" in texts(home)
+    assert {"Next 20", "Previous 20"} <= set(buttons(home))
+
+    await counter.send(clicked(view.NEXT, state=HomeState(start=20)))
+    home = newest(counter)
+    assert "41\N{EN DASH}45 of 45" in texts(home)
+    assert "Next 20" not in buttons(home)
+
+    await counter.send(clicked(view.BACK, state=HomeState(start=40)))
+    assert "21\N{EN DASH}40 of 45" in texts(newest(counter))
+
+
+async def test_a_page_that_is_gone_is_the_last_one(counter: Counter) -> None:
+    await with_many(counter, 21)
+    await counter.send(clicked(view.NEXT, state=HomeState(start=60)))
+    assert "21\N{EN DASH}22 of 22" in texts(newest(counter))
+
+
+async def test_filters_leave_out_what_does_not_fit(counter: Counter) -> None:
+    terms = json.loads((await counter.office.the_approval()).terms_json)
+    risky = json.dumps({**terms, "risk": "high"}, sort_keys=True, separators=(",", ":"))
+    await with_many(counter, 1, terms_json=risky)
+
+    await counter.send(picked(view.ONLY, "risk"))
+    (item,) = [one for one in texts(newest(counter)) if "\n" in one and "·" in one]
+    assert item.startswith("Refund 1\n")
+    assert "🔺 High risk" in item
+
+    await counter.send(picked(view.ONLY, f"channel:{CHANNEL}"))
+    assert "Pay 5" in " ".join(texts(newest(counter)))
+    await counter.send(picked(view.ONLY, "channel:C0OTHER"))
+    assert "Nothing fits this filter." in texts(newest(counter))
+    await counter.send(picked(view.ONLY, "today"))
+    assert "Pay 5" in " ".join(texts(newest(counter)))
+    await counter.send(picked(view.ONLY, "all", state=HomeState(only="risk")))
+    assert "Pay 5" in " ".join(texts(newest(counter)))
+
+
+@pytest.mark.parametrize("value", ["", "channel:*", "channel:C1\n", "x" * 500, "rule"])
+async def test_a_filter_that_we_do_not_have_changes_nothing(counter: Counter, value: str) -> None:
+    answer = await counter.send(picked(view.ONLY, value, state=HomeState(only="risk")))
+    assert answer.status == 200
+    assert HomeState.from_text(newest(counter)["private_metadata"]) == HomeState(
+        only="" if value == "" else "risk"
+    )
+
+
+@pytest.mark.parametrize(
+    ("show", "heading"), [(Shown.MINE, "Requested by you"), (Shown.DECIDED, "Recently decided")]
+)
+async def test_another_list_is_shown(counter: Counter, show: Shown, heading: str) -> None:
+    await counter.send(picked(view.SHOW, show.value))
+    assert texts(newest(counter))[0] == heading
+
+
+async def test_the_buttons_below_show_the_whole_lists(counter: Counter) -> None:
+    await counter.send(clicked(view.ALL_MINE, ROSA))
+    assert texts(newest(counter, ROSA))[0] == "Requested by you"
+    await counter.send(clicked(view.ALL_ENDED, ROSA))
+    assert "Nothing has been decided yet." in texts(newest(counter, ROSA))
+
+
+async def test_a_home_that_opens_again_shows_what_was_chosen(counter: Counter) -> None:
+    kept = {"private_metadata": HomeState(show=Shown.MINE).to_text()}
+    home = await home_of(counter, ROSA, view=kept)
+    assert texts(home)[0] == "Requested by you"
+
+
+@pytest.mark.parametrize(
+    "kept", ["", "{", "[]", '{"show":"x"}', '{"show":"mine","only":"x","start":1}', 5, None]
+)
+async def test_a_choice_that_makes_no_sense_is_none(counter: Counter, kept: object) -> None:
+    home = await home_of(counter, view={"private_metadata": kept})
+    assert HomeState.from_text(home["private_metadata"]) == HomeState()
+
+
+async def test_review_opens_what_shows_everything(counter: Counter) -> None:
+    home = await home_of(counter)
+    (found,) = [one["accessory"] for one in home["blocks"] if "Pay 5" in str(one.get("text"))]
+    await counter.send(clicked(found["action_id"], value=found["value"]))
+    assert len(counter.views.opened) == 1
+
+
+async def test_cards_of_one_turn_can_be_chosen_together(storage: SqliteStorage) -> None:
+    two = [call("pay", {"to": "Mia", "amount": n}, id=f"c{n}") for n in (1, 2)]
+    office = an_office(storage, ONE, turns_of_model=[two, say("Paid.")])
+    office.directory.add(MIA)
+    await office.hear(ASK)
+    counter = Counter.on(office)
+    home = await home_of(counter)
+    assert buttons(home)["Choose several…"] == ActionId.BATCH
+    (batch,) = [
+        one["value"]
+        for block in home["blocks"]
+        for one in block.get("elements", [])
+        if one.get("action_id") == ActionId.BATCH
+    ]
+    await counter.send(clicked(ActionId.BATCH, value=batch))
+    assert counter.views.opened[-1]["callback_id"] == ActionId.BATCH_MODAL
+
+
+async def test_one_card_alone_cannot_be_chosen_with_others(counter: Counter) -> None:
+    assert "Choose several…" not in buttons(await home_of(counter))
+
+
+async def test_cards_of_high_risk_cannot_be_chosen_together(storage: SqliteStorage) -> None:
+    two = [call("pay", {"to": "Mia", "amount": n}, id=f"c{n}") for n in (1, 2)]
+    office = an_office(storage, {**ONE, "risk": "high"}, turns_of_model=[two, say("Paid.")])
+    office.directory.add(MIA)
+    await office.hear(ASK)
+    assert "Choose several…" not in buttons(await home_of(Counter.on(office)))
+
+
+async def test_a_test_card_comes_as_a_direct_message(counter: Counter) -> None:
+    await counter.send(clicked(view.TEST))
+    (posted,) = counter.views.posted
+    assert posted["channel"] == MIA
+    assert "Nothing runs" in posted["text"]
+    click = clicked(TEST_YES)
+    click["response_url"] = "https://hooks.slack.com/x"
+    assert (await counter.send(click)).status == 200
+    assert await counter.office.storage.approvals.count_pending() == 1
+
+
+async def test_guests_get_no_test_card(counter: Counter) -> None:
+    await counter.send(clicked(view.TEST, GUS))
+    assert counter.views.posted == []
+
+
+async def test_an_absence_is_set_and_ended(counter: Counter) -> None:
+    await counter.send(clicked(view.AWAY))
+    assert counter.views.opened[-1]["callback_id"] == AWAY_FORM
+    assert view_errors(counter.views.opened[-1]) == []
+    await counter.send(away(until="2027-01-20", who=ADA))
+    home = await home_of(counter)
+    counter.office.directory.add(ADA, name="Ada Lind")
+    (row,) = [one for one in texts(home) if one.startswith("🌴")]
+    when = "Wed, Jan 20, 11:59 PM"
+    assert row == f"🌴 Away until {when}\nuada decides for you until {when}."
+    await counter.send(clicked(view.BACK_HERE))
+    counter.office.clock.forward(seconds=6)
+    home = await home_of(counter)
+    (row,) = [one for one in texts(home) if one.startswith("🌴")]
+    assert row == "🌴 You are here\nSet who decides while you are away."
+
+
+@pytest.mark.parametrize(
+    ("until", "who", "block", "words"),
+    [
+        (None, None, UNTIL, "Use a date"),
+        ("soon", None, UNTIL, "Use a date"),
+        ("9999-12-31", None, UNTIL, "Use a date"),
+        ("2026-01-01", None, UNTIL, "over already"),
+        ("2029-01-01", None, UNTIL, "30 days at most"),
+        ("2027-01-20", MIA, WHO, "can't be handed over like that"),
+        ("2027-01-20", GUS, WHO, "can't be handed over like that"),
+        ("2027-01-20", "x", WHO, "Choose one"),
+    ],
+)
+async def test_a_faulty_absence_is_explained_at_its_field(
+    counter: Counter, until: str | None, who: str | None, block: str, words: str
+) -> None:
+    answer = json.loads((await counter.send(away(until=until, who=who))).body)
+    assert answer["response_action"] == "errors"
+    assert words in answer["errors"][block]
+
+
+async def test_admins_see_how_the_bot_is(counter: Counter) -> None:
+    assert "Health" not in texts(await home_of(counter))
+    counter.office.directory.add(MIA, is_admin=True)
+    counter.office.clock.forward(seconds=6)
+    lines = " ".join(texts(await home_of(counter)))
+    assert "✅ Slack is connected." in lines
+    assert "1 request waits. The first expires Today 4:00 PM" in lines
+    assert "Only admins see this. Version" in lines
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        clicked("countersign:home_nothing"),
+        {**clicked(view.NEXT), "actions": ["x"]},
+        {**clicked(view.NEXT), "view": "x"},
+        {**clicked(view.NEXT), "view": None},
+    ],
+)
+async def test_odd_clicks_do_no_harm(counter: Counter, body: dict[str, Any]) -> None:
+    assert (await counter.send(body)).status == 200
+
+
+class TestPace:
+    """An open Home is published when something changes, and seldom enough."""
+
+    async def test_a_decision_is_seen_after_five_seconds(self, counter: Counter) -> None:
+        await home_of(counter)
+        await counter.office.decide(await counter.office.the_approval(), Status.APPROVED, by=MIA)
+        for _ in range(20):
+            homes(counter).changed()
+            await counter.office.queue.run()
+        assert len(counter.views.published) == 1
+        counter.office.clock.forward(seconds=5)
+        await homes(counter).refresh()
+        assert len(counter.views.published) == 2
+        assert "Nothing waits for you" in texts(newest(counter))
+
+    async def test_what_has_not_changed_is_not_published(self, counter: Counter) -> None:
+        await home_of(counter)
+        for _ in range(10):
+            counter.office.clock.forward(seconds=6)
+            homes(counter).changed()
+            await counter.office.queue.run()
+        assert len(counter.views.published) == 1
+
+    async def test_a_home_that_opens_again_at_once_is_not_published_again(
+        self, counter: Counter
+    ) -> None:
+        for _ in range(5):
+            await counter.send(opened())
+        assert len(counter.views.published) == 1
+
+    async def test_a_home_that_nobody_looks_at_is_forgotten(self, counter: Counter) -> None:
+        await home_of(counter)
+        counter.office.clock.forward(minutes=31)
+        await homes(counter).refresh()
+        assert len(homes(counter)) == 0
+        assert len(counter.views.published) == 1
+
+    async def test_an_open_home_is_looked_at_again_each_minute(self, counter: Counter) -> None:
+        await home_of(counter)
+        await with_many(counter, 1)  # by another process
+        counter.office.clock.forward(seconds=30)
+        await homes(counter).refresh()
+        assert len(counter.views.published) == 1
+        counter.office.clock.forward(seconds=31)
+        await homes(counter).refresh()
+        assert "2 wait for you" in texts(newest(counter))
+
+    async def test_as_many_homes_are_kept_as_there_is_room_for(self, counter: Counter) -> None:
+        client = cast(AsyncWebClient, counter.views)
+        few = Homes(homes(counter).composer, client, counter.office.queue.spawn, most=2)
+        for user in (MIA, ADA, ROSA):
+            await few.opened(an_actor(user), HomeState())
+        assert len(few) == 2
+
+    async def test_a_home_that_slack_did_not_take_is_tried_again(self, counter: Counter) -> None:
+        counter.views.failing = True
+        assert (await counter.send(opened())).status == 200
+        assert counter.views.published == []
+        counter.views.failing = False
+        counter.office.clock.forward(seconds=5)
+        await homes(counter).refresh()
+        assert "1 waits for you" in texts(newest(counter))
+
+    async def test_a_look_up_that_fails_shows_nothing(self, counter: Counter) -> None:
+        counter.office.directory.is_down = True
+        assert (await counter.send(opened())).status == 200
+        assert counter.views.published == []
+
+
+def homes(counter: Counter) -> Homes:
+    return counter.desk.homes
