@@ -13,7 +13,7 @@ from bot.errors import RefusalError, UserFacingError
 from bot.people.handed import absent_of
 from bot.policy.ballot import read_votes
 from storage.base import DelegationStore
-from storage.records import AuditEntry, DelegationRecord, Status
+from storage.records import Approval, AuditEntry, DelegationRecord, Status
 from storage.sqlite import SqliteStorage
 from tests.unit.bot.core.decisions.test_votes import LIA, MIA, TOM, asked, refused, vote
 from tests.unit.bot.counter_stage import Proxy
@@ -252,3 +252,58 @@ async def test_a_requester_cannot_use_a_right_that_was_handed_on(storage: Sqlite
     await hand_over(office, MIA, ROSA)
 
     assert await refused(office, ROSA) == "own_request"
+
+
+async def codes_at_once(office: Office, *people: str) -> list[str]:
+    """Everybody approves at one moment; the codes of those who are refused."""
+    approval = await office.the_approval()
+    results = await asyncio.gather(
+        *(office.decide(approval, by=one) for one in people), return_exceptions=True
+    )
+    assert all(isinstance(one, UserFacingError | Approval) for one in results)
+    return [one.code for one in results if isinstance(one, UserFacingError)]
+
+
+async def test_owner_and_delegate_are_one_person_also_at_one_moment(
+    storage: SqliteStorage,
+) -> None:
+    office = await asked(storage, PAIR)
+    await hand_over(office, ADA, TOM)
+    assert await codes_at_once(office, ADA, TOM) == ["used_up"]
+    assert len(read_votes((await office.the_approval()).votes_json)) == 1
+
+
+async def test_two_delegates_of_one_person_fill_one_slot(storage: SqliteStorage) -> None:
+    office = await asked(storage, PAIR)
+    await hand_over(office, ADA, TOM)
+    await hand_over(office, ADA, LIA, group="sre")
+    assert await codes_at_once(office, TOM, LIA) == ["used_up"]
+    assert len(read_votes((await office.the_approval()).votes_json)) == 1
+    assert office.ran == []
+
+
+@pytest.mark.parametrize(
+    ("editor", "code"), [(ADA, "not_approver"), (TOM, "own_edit")], ids=["owner", "delegate"]
+)
+async def test_who_has_edited_approves_through_nobody(
+    storage: SqliteStorage, editor: str, code: str
+) -> None:
+    rule = {
+        "approve": [{"from": ["sre"]}],
+        "exclude": ["requesters", "editors"],
+        "edit": "yes",
+    }
+    office = await asked(storage, rule)
+    await hand_over(office, ADA, TOM)
+    changed = {"to": "Mia", "amount": 6, "how": "card"}
+    edited = await office.decide(await office.the_approval(), by=editor, edited=changed)
+    assert edited.status is Status.PENDING
+    assert await refused(office, TOM) == code
+    assert office.ran == []
+
+
+async def test_a_chain_of_hands_ends_at_the_first(storage: SqliteStorage) -> None:
+    office = await asked(storage, ONE)
+    await hand_over(office, MIA, TOM)
+    await hand_over(office, TOM, LIA)
+    assert await refused(office, LIA) == "not_approver"

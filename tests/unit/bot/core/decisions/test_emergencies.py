@@ -17,6 +17,7 @@ from storage.base import Storage
 from storage.records import Approval, AuditEntry, Status
 from storage.sqlite import SqliteStorage
 from tests.support.force import Forced, forced
+from tests.unit.bot.core.decisions.test_votes import Failing
 from tests.unit.bot.counter_stage import Counter, Proxy, a_click, a_submission, typed
 from tests.unit.bot.office import ADA, BEN, CHANNEL, ROSA, THREAD_ID, KilledError, Office, an_actor
 
@@ -206,6 +207,19 @@ async def test_whether_somebody_is_left_out_has_to_be_known(storage: SqliteStora
     await submitted(counter, MIA, a_form())
     assert counter.office.ran == []
     assert (await counter.office.the_approval()).status is Status.PENDING
+
+
+async def test_a_policy_that_fails_lets_nothing_run_and_denies_nothing(
+    storage: SqliteStorage,
+) -> None:
+    counter = await asked(storage)
+    office, force = counter.office, glass()
+    broken = Forced(Failing(force.rulebook.file), file_hash="f2")
+    office.policy = broken
+    for name in ("cards", "approvals", "attendance", "runner"):
+        office.__dict__.pop(name, None)
+    await submitted(Counter.on(office), MIA, a_form())
+    assert (office.ran, (await office.the_approval()).status) == ([], Status.PENDING)
 
 
 async def test_it_comes_too_late_where_somebody_has_decided(storage: SqliteStorage) -> None:
