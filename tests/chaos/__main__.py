@@ -163,10 +163,10 @@ async def main() -> int:
     arguments = parser.parse_args()
     wrong = 0
     print(
-        "| seed | database | threads | seconds | deaths | approvals | votes | effects | by grant "
-        "| in doubt | wrong |"
+        "| seed | database | threads | seconds | deaths | approvals | votes | slow | effects "
+        "| by grant | in doubt | wrong |"
     )
-    print("|---|---|---|---|---|---|---|---|---|---|---|", flush=True)
+    print("|---|---|---|---|---|---|---|---|---|---|---|---|", flush=True)
     for seed in range(arguments.first, arguments.first + arguments.seeds):
         points = tuple(sorted(set(SEEN) | set(VOTES if arguments.votes else COMMON)))
         if not arguments.every_point:
@@ -176,8 +176,8 @@ async def main() -> int:
         told = ", ".join(f"{count} {name}" for name, count in sorted(report.approvals.items()))
         print(
             f"| {seed} | {arguments.database} | {arguments.threads} | {report.seconds:.0f} "
-            f"| {report.deaths.total()} | {told} | {report.votes} | {report.effects} "
-            f"| {report.by_grant} | {report.doubts} | {len(report.wrong)} |",
+            f"| {report.deaths.total()} | {told} | {report.votes} | {report.slow} "
+            f"| {report.effects} | {report.by_grant} | {report.doubts} | {len(report.wrong)} |",
             flush=True,
         )
         for line in report.wrong:

@@ -258,15 +258,7 @@ class Council(Play):
     async def _check_rules(
         self, storage: Storage, approvals: Sequence[Approval], audit: Sequence[AuditEntry]
     ) -> set[str]:
-        late = {
-            user: [
-                int(float(one["ts"]) * 1000)
-                for one in self.sandbox.ephemerals(user)
-                if "could not record" in one["text"]
-            ]
-            for user in (*self.ops, *self.leads)
-        }
-        tally = Tally(seats=self.seats, presses=self.presses, notices=late)
+        tally = Tally(seats=self.seats, presses=self.presses)
         tally.count(approvals, audit)
         grants = []
         for approval in approvals:
@@ -278,6 +270,7 @@ class Council(Play):
         by_grant = tally.count_grants(grants, audit)
         self.report.votes += sum(one.action == "voted" for one in audit)
         self.report.by_grant += len(by_grant)
+        self.report.slow += tally.slow
         self.report.wrong.extend(tally.wrong)
         return by_grant
 

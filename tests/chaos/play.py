@@ -90,6 +90,8 @@ class Report:
     doubts: int = 0
     votes: int = 0
     by_grant: int = 0
+    slow: int = 0
+    """Votes of which nobody was told whether they count, as the database took too long."""
     wrong: list[str] = field(default_factory=list)
     """Everything that must not be; empty at the end of a good run."""
 
@@ -125,18 +127,22 @@ class Play:
         begin = time.monotonic()
         await self.sandbox.start()
         self._make_channels()
+        keeper: asyncio.Task[None] | None = None
         try:
             self._start_bots()
+            keeper = asyncio.create_task(self._keep_alive())
             if self.setting.trouble:
                 self._make_trouble()
             async with asyncio.timeout(PATIENCE_S + 2 * self.setting.threads):
-                await asyncio.gather(self._ask(), *self._people(), self._keep_alive())
+                await asyncio.gather(self._ask(), *self._people())
                 await self._come_to_rest()
         except TimeoutError:
             open_jobs = [n for n in range(self.setting.threads) if not self._is_done(n)]
             told = f"jobs {open_jobs}" if open_jobs else "something is due for ever"
             self.report.wrong.append(f"not done in time: {told}")
         finally:
+            if keeper is not None:
+                keeper.cancel()
             await self._stop_bots()
             self.report.seconds = time.monotonic() - begin
             await self.sandbox.stop()
@@ -167,11 +173,12 @@ class Play:
             await asyncio.sleep(0.05)  # people look now and then
 
     async def _keep_alive(self) -> None:
+        """Start a bot in place of each that died, also while what is left comes to rest."""
         kills = [
             self.random.uniform(1, 3 + self.setting.threads / 4) for _ in range(self.setting.kills)
         ]
         begin = time.monotonic()
-        while not self._all_done():
+        while True:
             for at, bot in enumerate(self.bots):
                 if not bot.is_alive():
                     self.report.deaths[self._names[bot.name]] += 1

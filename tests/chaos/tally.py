@@ -14,7 +14,7 @@ from storage.records import Approval, AuditEntry, Grant, Kind, Status
 AWHILE_MS = 200
 """Clocks are read by one process before another one."""
 PATIENCE_MS = 2_400
-"""Who waits for less is told what became of it; later, that nothing may have been recorded."""
+"""The app waits a little longer for its database, and then says that it does not know."""
 
 
 @dataclass(kw_only=True)
@@ -62,12 +62,13 @@ class Tally:
     Args:
         seats: The rule of each tool.
         presses: All votes that people meant to cast.
-        notices: When somebody was told that nothing was recorded in time, by person.
+        slow: How many of them took so long that the app may have said that it could not record
+            them in time: what became of those is not known.
     """
 
     seats: Mapping[str, Seats]
     presses: Sequence[Press]
-    notices: Mapping[str, Sequence[int]]
+    slow: int = 0
     wrong: list[str] = field(default_factory=list)
 
     def count(self, approvals: Sequence[Approval], audit: Sequence[AuditEntry]) -> None:
@@ -87,9 +88,10 @@ class Tally:
                 self.wrong.append(f"{name}: one click was counted {count} times: {payload}")
         presses = [one for one in self.presses if one.approval_id == approval.approval_id]
         for press in presses:
-            is_told = any(_follows(press, at) for at in self.notices.get(press.by, ()))
-            is_kept = is_told or any(_answers(press, one) for one in about)
-            if press.is_answered and not is_kept:
+            is_kept = any(_answers(press, one) for one in about)
+            is_slow = press.ended_ms - press.began_ms >= PATIENCE_MS
+            self.slow += is_slow and not is_kept
+            if press.is_answered and not is_kept and not is_slow:
                 acts = [(one.action, one.actor_id, one.at_ms) for one in about]
                 self.wrong.append(f"{name}: lost {press}: {acts}")
         seats = self.seats[approval.tool]
@@ -167,12 +169,6 @@ def _answers(press: Press, entry: AuditEntry) -> bool:
     """Whether an entry says what became of a press."""
     is_ours = entry.actor_id == press.by and _within(press, entry.at_ms)
     return is_ours and entry.action in {"voted", "refused", "edit_refused", "edited"}
-
-
-def _follows(press: Press, at_ms: int) -> bool:
-    """Whether a private answer may be about a press: it comes when Slack takes it."""
-    is_late = press.ended_ms - press.began_ms >= PATIENCE_MS
-    return is_late and press.ended_ms - AWHILE_MS <= at_ms <= press.ended_ms + 60_000
 
 
 def _within(press: Press, at_ms: int) -> bool:
