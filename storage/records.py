@@ -423,7 +423,7 @@ class Grant:
     team_id: str
     thread_id: str
     agent: str
-    """Name of the agent whose calls it is about."""
+    """Name of the agent whose calls it is about, behind those of the agents around it and `/`."""
     tool: str
     arguments_json: str
     """Canonical JSON object: the arguments that a call must have, without those that may vary."""

@@ -215,7 +215,7 @@ def a_grant(approval: Approval, vary: tuple[str, ...], allowance: Allowance) -> 
         grant_id=grant_id_of(approval),
         team_id=approval.team_id,
         thread_id=approval.thread_id,
-        agent=agent_at(approval.address),
+        agent=agents_at(approval.address),
         tool=approval.tool,
         arguments_json=fixed_part(decision.arguments_json or approval.arguments_json, vary),
         vary_json=json.dumps(vary),
@@ -263,5 +263,13 @@ def uses_of(grant: Grant) -> list[str]:
 
 def agent_at(address: str) -> str:
     """The agent that calls from an address: the innermost around the call."""
-    agents = [one.id for one in Address.parse(address).segments if one.type == "agent"]
-    return agents[-1] if agents else ""
+    return next(reversed(_agents(address)), "")
+
+
+def agents_at(address: str) -> str:
+    """All agents around a call, the outermost first: a name alone is unique among siblings only."""
+    return "/".join(name.replace("/", "//") for name in _agents(address))
+
+
+def _agents(address: str) -> list[str]:
+    return [one.id for one in Address.parse(address).segments if one.type == "agent"]

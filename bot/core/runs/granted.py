@@ -11,7 +11,7 @@ from agents.core.digest import canonical_json
 from agents.policy.base import PolicyCall
 from bot.core.decisions.grants import (
     Grants,
-    agent_at,
+    agents_at,
     granted_entry,
     has_approved,
     uses_of,
@@ -133,7 +133,7 @@ def _covers(grant: Grant, new: NewCall, limits: GrantTerms) -> bool:
     requesters, given_by = set(new.requesters), set(json.loads(grant.requesters_json))
     has_uses = len(uses_of(grant)) < grant.max_uses or new.key in uses_of(grant)
     is_same = (grant.agent, grant.tool, grant.ruling) == (
-        agent_at(call.address),
+        agents_at(call.address),
         call.tool,
         new.terms.digest,
     )

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from agents.models import Turn, call, say
-from bot.core.decisions.grants import grant_id_of, uses_of
+from bot.core.decisions.grants import agent_at, agents_at, grant_id_of, uses_of
 from bot.core.story import story
 from bot.core.upkeep.restoring import Restoring
 from bot.layout.action_ids import ActionId
@@ -411,3 +411,10 @@ async def test_slack_is_not_asked_for_ever_to_show_what_is_over(storage: SqliteS
     await office.sweep.tick()
     await office.queue.run()
     assert (await storage.grants.get(grant_id_of(approval))).due_ms is None
+
+
+def test_of_two_agents_with_one_name_each_is_told_from_the_other() -> None:
+    places = ("agent:A", "agent:A;tool:ask:c1;agent:A", "agent:B;agent:A:2", "agent:A;agent:B")
+    calls = [f"{place};tool:look:c1" for place in places]
+    assert [agent_at(one) for one in calls] == ["A", "A", "A", "B"]
+    assert [agents_at(one) for one in calls] == ["A", "A/A", "B/A", "A/B"]
