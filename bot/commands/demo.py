@@ -20,11 +20,12 @@ from bot.config.settings import IN_A_POLICY, OURS, Settings
 from bot.config.values import CHANNEL
 from bot.demo import PATTERNS, POLICY
 from bot.errors import BotError
-from bot.sandbox import Sandbox
+from bot.sandbox import Sandbox, surfaces_of
 
 AGENTS = "bot.demo:channels"
 """The agents that work there, unless the environment names others."""
 
+_OURS = "bot.demo:"
 _NOT_TAKEN_OVER = frozenset({"COUNTERSIGN_HOST", "COUNTERSIGN_PORT"})
 
 WELCOME = """\
@@ -109,8 +110,7 @@ async def try_out(
     checked = demo_environment(environ, "http://127.0.0.1/", "xoxb-demo", "xapp-demo", ["C000000"])
     settings = Settings.load(checked)
     with _directory(settings.data_dir) as directory:
-        topics = TOPICS if settings.policy == POLICY else {}
-        async with _sandbox(port, clock, topics) as sandbox:
+        async with _sandbox(port, clock, settings) as sandbox:
             settings = Settings.load(
                 demo_environment(
                     environ,
@@ -141,7 +141,7 @@ def welcome(
         model: With which model, as `COUNTERSIGN_MODEL` names it.
         policy: The policy file; only the demo's own is explained.
     """
-    if not agent.startswith("bot.demo:"):
+    if not agent.startswith(_OURS):
         note = DEMO_MODEL_NOTE if model == DEMO_MODEL else ""
         return WELCOME_YOURS.format(url=url, agent=agent) + note
     names = [pattern.channel for pattern in PATTERNS]
@@ -171,11 +171,19 @@ async def _run(
 
 @asynccontextmanager
 async def _sandbox(
-    port: int | None, clock: MovableClock, topics: Mapping[str, str]
+    port: int | None, clock: MovableClock, settings: Settings
 ) -> AsyncIterator[Sandbox]:
-    """A sandbox that grants what the manifest asks for, and not more."""
-    scopes = set(bot_scopes(read_manifest(manifest_text())))
-    make = partial(Sandbox, clock=clock.seconds, time=clock, scopes=scopes, topics=topics)
+    """A sandbox that has what the manifest asks for, and not more; with the demo's channels."""
+    manifest = read_manifest(manifest_text())
+    make = partial(
+        Sandbox,
+        clock=clock.seconds,
+        time=clock,
+        scopes=set(bot_scopes(manifest)),
+        surfaces=surfaces_of(manifest),
+        with_demo=settings.agent.startswith(_OURS),
+        topics=TOPICS if settings.policy == POLICY else {},
+    )
     sandbox = make(port=PORT if port is None else port)
     try:
         await sandbox.start()

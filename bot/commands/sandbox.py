@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from bot.clock import system_seconds
 from bot.commands.call import Call, stopped_by_signals
+from bot.config.manifest import manifest_text, read_manifest
 from bot.errors import BotError, SettingsError
-from bot.sandbox import Sandbox
+from bot.sandbox import Sandbox, surfaces_of
 
 
 async def execute(call: Call) -> None:
@@ -14,7 +15,12 @@ async def execute(call: Call) -> None:
     stop = stopped_by_signals()
     try:
         sandbox = Sandbox(
-            clock=system_seconds, host=host, port=port, events_url=call.arguments.events_url
+            clock=system_seconds,
+            host=host,
+            port=port,
+            events_url=call.arguments.events_url,
+            surfaces=surfaces_of(read_manifest(manifest_text())),
+            with_demo=False,
         )
     except ValueError as error:
         raise SettingsError("--host", str(error).rstrip("."), "use 127.0.0.1") from error

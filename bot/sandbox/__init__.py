@@ -19,6 +19,7 @@ from bot.sandbox.workspace.people import (
     TEAM,
 )
 from bot.sandbox.workspace.records import ApiCall, SlackChannel, SlackMessage, SlackUser, View
+from bot.sandbox.workspace.surfaces import Shortcut, SlashCommand, Surfaces, surfaces_of
 
 __all__ = [
     "ADA",
@@ -39,9 +40,13 @@ __all__ = [
     "ApiCall",
     "RefusedError",
     "Sandbox",
+    "Shortcut",
     "SlackChannel",
     "SlackMessage",
     "SlackUser",
+    "SlashCommand",
+    "Surfaces",
     "View",
     "serve",
+    "surfaces_of",
 ]

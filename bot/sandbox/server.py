@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from aiohttp import web
 
@@ -20,7 +20,9 @@ from bot.sandbox.delivery.faults import Faults
 from bot.sandbox.delivery.http import HttpTransport, Transport
 from bot.sandbox.delivery.socketmode import SocketModeServer
 from bot.sandbox.delivery.stats import Statistics
+from bot.sandbox.people.doings import Doings
 from bot.sandbox.people.interactions import Interactions
+from bot.sandbox.people.shortcuts import Shortcuts
 from bot.sandbox.people.speech import Speech
 from bot.sandbox.people.values import field_values
 from bot.sandbox.web.arrange import Arrangements
@@ -30,9 +32,10 @@ from bot.sandbox.web.pageapi import PageApi
 from bot.sandbox.web.pagehub import PageHub
 from bot.sandbox.web.skipping import Skippable
 from bot.sandbox.workspace.payloads import message_payload, view_payload
-from bot.sandbox.workspace.people import APP
+from bot.sandbox.workspace.people import APP, first_cast
 from bot.sandbox.workspace.records import ApiCall, Payload, SlackMessage
 from bot.sandbox.workspace.state import Workspace
+from bot.sandbox.workspace.surfaces import FIRST_SURFACES, Surfaces
 from bot.sandbox.workspace.tasks import BackgroundTasks
 
 T = TypeVar("T")
@@ -84,8 +87,11 @@ class Sandbox(Arrangements):
     """The address for events, interactions and commands while no socket is connected."""
     scopes: set[str] = field(default_factory=lambda: set(DEFAULT_SCOPES))
     """The scopes of the bot token; may be changed while running."""
-    commands: Collection[str] = ("/countersign",)
+    surfaces: Surfaces = FIRST_SURFACES
+    """Commands, shortcuts and the Home tab: what the app's manifest announces."""
     bot_name: str = "countersign"
+    with_demo: bool = True
+    """Whether there are channels for the demo's agents, and examples of what to write there."""
     topics: Mapping[str, str] = field(default_factory=dict)
     """Topics of channels, by their names, in place of those that they have."""
     ack_timeout: float = 3.0
@@ -99,12 +105,15 @@ class Sandbox(Arrangements):
         if not is_loopback(self.host):
             raise ValueError(f"The sandbox listens on loopback only, not on {self.host}.")
         self.workspace = Workspace(
-            self.clock, bot_name=self.bot_name, scopes=self.scopes, token=secrets.token_hex(12)
+            self.clock,
+            cast=first_cast(self.bot_name, with_demo=self.with_demo),
+            scopes=self.scopes,
+            token=secrets.token_hex(12),
         )
         for name, topic in self.topics.items():
             self.workspace.channels[self.channel_id(name)].topic = topic
         self._tasks = BackgroundTasks(self.workspace.changes)
-        self._hub = PageHub(self.workspace, self._tasks)
+        self._hub = PageHub(self.workspace, self._tasks, self.surfaces)
         self.faults = Faults(self._hub.refresh)
         self.limits = RateLimits(self.clock)
         self.stats = Statistics()
@@ -139,7 +148,10 @@ class Sandbox(Arrangements):
         """Build the ways from the app and from people."""
         self._responses = ResponseUrls(self.workspace)
         self._interactions = Interactions(self.workspace, self._dispatcher, self._responses)
-        self._speech = Speech(self.workspace, self._interactions, self.commands)
+        self._speech = Speech(self.workspace, self._interactions, self.surfaces)
+        self._shortcuts = Shortcuts(
+            self.workspace, self._interactions, self._responses, self.surfaces
+        )
         self._api = WebApi(
             self.workspace,
             {self.bot_token: "bot", self.app_token: "app"},
@@ -284,6 +296,26 @@ class Sandbox(Arrangements):
         """Type a slash command."""
         await self._speech.command(user, channel, command, text)
 
+    async def shortcut(
+        self, user: str, callback_id: str, *, channel: str = "", ts: str = ""
+    ) -> None:
+        """Choose a shortcut: of a message's menu when one is given, else of the composer's."""
+        if ts:
+            await self._shortcuts.on_message(user, channel, ts, callback_id)
+        else:
+            await self._shortcuts.everywhere(user, callback_id)
+
+    async def suggest(
+        self, user: str, view: Payload, action_id: str, typed: str, *, block_id: str | None = None
+    ) -> Payload:
+        """Type into a list of a view whose options come from the app; returns them."""
+        where = {"view_id": view["id"], "action_id": action_id, "block_id": block_id}
+        return await self._shortcuts.suggest(user, where, typed)
+
+    def open_home(self, user: str, tab: Literal["home", "messages"] = "home") -> None:
+        """Open the app's conversation, at one of its tabs."""
+        self._events.home_opened(user, tab)
+
     async def send_interaction(self, payload: Payload) -> Any:
         """Send any interaction to the app, true or forged; returns what it answered."""
         return (await self._interactions.send("interactive", payload)).body
@@ -364,7 +396,13 @@ class Sandbox(Arrangements):
 
     def _web_app(self) -> web.Application:
         app = web.Application(middlewares=[loopback_only], client_max_size=_MOST_BYTES)
-        page = PageApi(self.workspace, self._hub, self._interactions, self._speech)
+        doings = Doings(
+            interactions=self._interactions,
+            speech=self._speech,
+            shortcuts=self._shortcuts,
+            events=self._events,
+        )
+        page = PageApi(self.workspace, self._hub, doings)
         app.add_routes(
             [
                 web.route("*", "/api/{method:[A-Za-z.]+}", self._api.handle),

@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from bot.config.manifest import manifest_text, read_manifest
 from bot.config.settings import Settings
 from bot.demo import POLICY
 from bot.main import start
 from bot.sandbox.server import Sandbox
+from bot.sandbox.workspace.surfaces import surfaces_of
 from bot.slack.app import Countersign
 from tests.support.fakes import FakeClock
 from tests.support.ports import free_port
@@ -172,7 +174,11 @@ async def a_stage(tmp_path: Path, transport: Transport, **environ: str) -> Async
     """A started sandbox with a started bot; both end with the block."""
     clock = stage_clock()
     sandbox = Sandbox(
-        clock=time.time, signing_secret=SECRET, bot_token=BOT_TOKEN, app_token=APP_TOKEN
+        clock=time.time,
+        signing_secret=SECRET,
+        bot_token=BOT_TOKEN,
+        app_token=APP_TOKEN,
+        surfaces=surfaces_of(read_manifest(manifest_text())),
     )
     await sandbox.start()
     settings = {

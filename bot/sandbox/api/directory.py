@@ -50,13 +50,13 @@ def bots_info(workspace: Workspace, args: Args) -> Payload:
 
 def users_info(workspace: Workspace, args: Args) -> Payload:
     """users.info."""
-    return {"user": person_payload(workspace.person(args.need("user")))}
+    return {"user": person_payload(workspace, workspace.person(args.need("user")))}
 
 
 def users_list(workspace: Workspace, args: Args) -> Payload:
     """users.list."""
     people, cursor = args.page(list(workspace.people.values()))
-    return _paged("members", [person_payload(person) for person in people], cursor)
+    return _paged("members", [person_payload(workspace, person) for person in people], cursor)
 
 
 def usergroups_list(workspace: Workspace, args: Args) -> Payload:

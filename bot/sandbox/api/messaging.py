@@ -86,6 +86,13 @@ def update(workspace: Workspace, args: Args) -> Payload:
     return {**_sent(workspace, message), "text": message.text}
 
 
+def schedule_message(workspace: Workspace, args: Args) -> Payload:
+    """chat.scheduleMessage, which the stand-in has not: it says so, where Slack would wait."""
+    writable(workspace, args.need("channel"))
+    args.need("post_at")
+    raise RefusedError("not_in_the_sandbox", ["the sandbox sends no messages later"])
+
+
 def delete(workspace: Workspace, args: Args) -> Payload:
     """chat.delete."""
     channel = readable(workspace, args.need("channel"))

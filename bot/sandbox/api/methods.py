@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 from aiohttp import web
 
-from bot.sandbox.api import directory, messaging, modals, streams
+from bot.sandbox.api import directory, messaging, modals, reactions, streams
 from bot.sandbox.api.limits import RateLimits
 from bot.sandbox.args import Args
 from bot.sandbox.delivery.faults import Faults, PlannedFault
@@ -36,6 +36,7 @@ METHODS: Final[Mapping[str, tuple[tuple[str, ...], Handler]]] = {
     "chat.getPermalink": ((), messaging.get_permalink),
     "chat.postEphemeral": (("chat:write",), messaging.post_ephemeral),
     "chat.postMessage": (("chat:write",), messaging.post_message),
+    "chat.scheduleMessage": (("chat:write",), messaging.schedule_message),
     "chat.startStream": (("chat:write",), streams.start),
     "chat.stopStream": (("chat:write",), streams.stop),
     "chat.update": (("chat:write",), messaging.update),
@@ -45,6 +46,9 @@ METHODS: Final[Mapping[str, tuple[tuple[str, ...], Handler]]] = {
     "conversations.members": (_READ, directory.conversations_members),
     "conversations.open": (("im:write", "mpim:write"), directory.conversations_open),
     "conversations.replies": (_HISTORY, directory.conversations_replies),
+    "reactions.add": (("reactions:write",), reactions.add),
+    "reactions.get": (("reactions:read",), reactions.get),
+    "reactions.remove": (("reactions:write",), reactions.remove),
     "team.info": (("team:read",), directory.team_info),
     "usergroups.list": (("usergroups:read",), directory.usergroups_list),
     "usergroups.users.list": (("usergroups:read",), directory.usergroups_users_list),

@@ -16,7 +16,7 @@ def open_view(workspace: Workspace, args: Args) -> Payload:
     """views.open."""
     content = _content(args, "modal")
     trigger = workspace.triggers.spend(_trigger_id(args))
-    return _answer(workspace, workspace.views.open(trigger.user, content))
+    return _answer(workspace, workspace.views.open(trigger.user, content, trigger.window))
 
 
 def push_view(workspace: Workspace, args: Args) -> Payload:
@@ -25,7 +25,7 @@ def push_view(workspace: Workspace, args: Args) -> Payload:
     trigger = workspace.triggers.spend(_trigger_id(args))
     if trigger.view_id is None:
         raise RefusedError("invalid_trigger_id")
-    return _answer(workspace, workspace.views.push(trigger.user, content))
+    return _answer(workspace, workspace.views.push(trigger.user, content, trigger.window))
 
 
 def update_view(workspace: Workspace, args: Args) -> Payload:

@@ -93,6 +93,8 @@ def _element(required: Mapping[str, Check], optional: Mapping[str, Check], *rule
 FIELD = {"placeholder": text(150), "focus_on_load": flag}
 GROUPS = items(shape({"label": text(75), "options": items(OPTION, most=100)}), most=100)
 SOURCE = {"options": items(OPTION, most=100), "option_groups": GROUPS}
+SUGGESTED = {"options": items(OPTION, least=0, most=100), "option_groups": GROUPS}
+"""The answer to `block_suggestion`; no option at all is one, too."""
 SELECT = {**FIELD, "confirm": CONFIRM}
 MULTI = {**SELECT, "max_selected_items": integer(1, 100)}
 USER = string(30, pattern=r"[UW][A-Z0-9]+")

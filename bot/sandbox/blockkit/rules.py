@@ -38,6 +38,7 @@ from bot.sandbox.blockkit.elements import (
     NAME,
     RICH_TEXT,
     SECTION,
+    SUGGESTED,
     URL,
     elements,
     has_image,
@@ -296,6 +297,18 @@ def view_errors(view: Mapping[str, Any]) -> list[str]:
         return faults
     faults = list(items(_BLOCKS[kind], least=0)(view["blocks"], "/blocks"))
     return faults or list(_across_view(view))
+
+
+def option_errors(answer: object) -> list[str]:
+    """Name all faults of an answer to `block_suggestion`: options, or groups of them.
+
+    Source:
+        https://docs.slack.dev/reference/block-kit/block-elements/select-menu-element
+    """
+    faults = list(shape({}, SUGGESTED)(answer, ""))
+    if isinstance(answer, dict) and len(answer) != 1:
+        faults.append(fault("needs options or option_groups", ""))
+    return faults
 
 
 def text_characters(payload: Mapping[str, Any]) -> int:

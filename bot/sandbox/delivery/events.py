@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
-from bot.sandbox.workspace.payloads import message_payload
+from bot.sandbox.workspace.payloads import message_payload, view_payload
 from bot.sandbox.workspace.records import Change, Payload, SlackChannel, SlackMessage
 from bot.sandbox.workspace.state import Workspace
 
@@ -18,6 +19,7 @@ class Events:
         self._workspace = workspace
         self._announce = announce
         workspace.on_change.append(self._changed)
+        workspace.on_reaction.append(self._reacted)
 
     def emit(self, event: Payload) -> Payload:
         """Send an event, in the envelope of the Events API.
@@ -50,6 +52,41 @@ class Events:
         }
         self._announce(envelope)
         return envelope
+
+    def home_opened(self, user: str, tab: Literal["home", "messages"]) -> None:
+        """Say that somebody has opened the app's Home tab, or its Messages tab.
+
+        Source:
+            https://docs.slack.dev/reference/events/app_home_opened
+        """
+        workspace = self._workspace
+        event: Payload = {
+            "type": "app_home_opened",
+            "user": user,
+            "channel": workspace.direct_message(user).id,
+            "event_ts": workspace.ids.ts(),
+            "tab": tab,
+        }
+        view = workspace.views.home(user)
+        if tab == "home" and view is not None:
+            event["view"] = view_payload(workspace, view)
+        self.emit(event)
+
+    def _reacted(self, message: SlackMessage, user: str, name: str, added: bool) -> None:  # noqa: FBT001 - called with what the workspace tells
+        members = self._workspace.channels[message.channel].members
+        can_hear = "reactions:read" in self._workspace.scopes
+        if not can_hear or self._workspace.bot_user not in members:
+            return
+        self.emit(
+            {
+                "type": "reaction_added" if added else "reaction_removed",
+                "user": user,
+                "reaction": name,
+                "item_user": message.user,
+                "item": {"type": "message", "channel": message.channel, "ts": message.ts},
+                "event_ts": self._workspace.ids.ts(),
+            }
+        )
 
     def _changed(self, change: Change) -> None:
         message = change.message

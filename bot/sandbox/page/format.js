@@ -1,4 +1,4 @@
-// Times, names, avatars and emoji.
+// Times, names and avatars.
 
 import { h, icon } from "./dom.js";
 
@@ -141,27 +141,6 @@ export function avatar(person, size = "") {
 
 function initials(name) {
   return (name || "?").split(/\s+/).slice(0, 2).map((word) => word[0] || "").join("").toUpperCase();
-}
-
-const EMOJI = {
-  "+1": 0x1f44d, "-1": 0x1f44e, thumbsup: 0x1f44d, thumbsdown: 0x1f44e, white_check_mark: 0x2705,
-  heavy_check_mark: 0x2714, ballot_box_with_check: 0x2611, x: 0x274c, no_entry: 0x26d4, no_entry_sign: 0x1f6ab,
-  warning: 0x26a0, rocket: 0x1f680, hourglass: 0x231b, hourglass_flowing_sand: 0x23f3, alarm_clock: 0x23f0,
-  bell: 0x1f514, tada: 0x1f389, eyes: 0x1f440, lock: 0x1f512, unlock: 0x1f513, key: 0x1f511, memo: 0x1f4dd,
-  pencil: 0x1f4dd, pencil2: 0x270f, question: 0x2753, grey_question: 0x2754, exclamation: 0x2757, bulb: 0x1f4a1,
-  information_source: 0x2139, robot_face: 0x1f916, wave: 0x1f44b, large_green_circle: 0x1f7e2, red_circle: 0x1f534,
-  large_yellow_circle: 0x1f7e1, large_blue_circle: 0x1f535, stopwatch: 0x23f1, fire: 0x1f525, moneybag: 0x1f4b0,
-  package: 0x1f4e6, wrench: 0x1f527, gear: 0x2699, mag: 0x1f50d, link: 0x1f517, speech_balloon: 0x1f4ac,
-  calendar: 0x1f4c5, date: 0x1f4c5, zap: 0x26a1, sparkles: 0x2728, smile: 0x1f604, slightly_smiling_face: 0x1f642,
-  ok_hand: 0x1f44c, raised_hands: 0x1f64c, pray: 0x1f64f, heart: 0x2764, checkered_flag: 0x1f3c1,
-  octagonal_sign: 0x1f6d1, arrow_right: 0x27a1, page_facing_up: 0x1f4c4, scroll: 0x1f4dc, repeat: 0x1f501,
-  credit_card: 0x1f4b3, email: 0x2709, star: 0x2b50, hammer: 0x1f528, mega: 0x1f4e3, shield: 0x1f6e1,
-};
-
-/** The character of an emoji name, or its name in colons. */
-export function emoji(name) {
-  const code = Object.hasOwn(EMOJI, name) ? EMOJI[name] : null;
-  return code === null ? `:${name}:` : String.fromCodePoint(code) + (code < 0x2fff ? "\ufe0f" : "");
 }
 
 /** "1 reply", "2 replies". */

@@ -53,32 +53,30 @@ class Interactions:
             channel_id: Where the message is.
             ts: The message.
             action: action_id, block_id, what was chosen (`value`, `selected_option` and so on),
-                and `values`, the state of the message's fields.
+                `values`, the state of the message's fields, and `window`, where it was done.
 
         Raises:
             RefusedError: There is no such thing for that person.
         """
-        channel = self._workspace.has_channel(user, channel_id)
-        message = self._workspace.message(channel.id, ts)
-        if message.seen_by not in (None, user):
-            raise RefusedError("message_not_found")
+        channel, message = self.seen(user, channel_id, ts)
         payload = self._block_actions(user, message.blocks, action)
-        payload["trigger_id"] = self._workspace.triggers.issue(user)
+        payload["trigger_id"] = self._workspace.triggers.issue(user, window=window_of(action))
         payload["response_url"] = self._responses.issue(user, channel.id, message)
-        payload["container"] = _container(message)
-        payload["channel"] = {"id": channel.id, "name": _room_name(channel)}
+        payload["container"] = container_of(message)
+        payload["channel"] = {"id": channel.id, "name": room_name(channel)}
         if message.seen_by is None:
             payload["message"] = message_payload(self._workspace, message)
         return payload
 
     async def click_in_view(self, user: str, view_id: str, action: Payload) -> None:
         """Use a button or field of a modal or Home tab."""
-        view = self._own_view(user, view_id)
+        view = self.own_view(user, view_id)
         view.values = _merged(view.values, action.get("values"))
         payload = self._block_actions(user, view.content["blocks"], action)
         _keep(view, payload["actions"][0])
         inside = view.id if view.type == "modal" else None
-        payload["trigger_id"] = self._workspace.triggers.issue(user, inside)
+        window = view.window or window_of(action)
+        payload["trigger_id"] = self._workspace.triggers.issue(user, inside, window=window)
         payload["container"] = {"type": "view", "view_id": view.id}
         payload["view"] = view_payload(self._workspace, view)
         payload.pop("state")
@@ -93,8 +91,8 @@ class Interactions:
         Raises:
             RefusedError: Not that person's modal, or the app did not answer or answered nonsense.
         """
-        view = self._own_view(user, view_id)
-        if view.type != "modal" or view not in self._workspace.views.stack(user):
+        view = self.own_view(user, view_id)
+        if view.type != "modal" or view not in self._workspace.views.stack_of(view):
             raise RefusedError("view_not_found")
         view.values = _merged(view.values, values)
         shown = view_payload(self._workspace, view)
@@ -105,7 +103,7 @@ class Interactions:
         payload = {
             "type": "view_submission",
             **actor_payload(self._workspace, user),
-            "trigger_id": self._workspace.triggers.issue(user, view.id),
+            "trigger_id": self._workspace.triggers.issue(user, view.id, window=view.window),
             "view": shown,
             "response_urls": [],
         }
@@ -114,8 +112,8 @@ class Interactions:
 
     async def close(self, user: str, view_id: str, *, everything: bool = False) -> None:
         """Close a view by Cancel, or the whole modal by its x."""
-        view = self._own_view(user, view_id)
-        stack = self._workspace.views.stack(user)
+        view = self.own_view(user, view_id)
+        stack = self._workspace.views.stack_of(view)
         told = stack[0] if everything and stack else view
         payload = {
             "type": "view_closed",
@@ -127,7 +125,9 @@ class Interactions:
         if told.content.get("notify_on_close"):
             await self.send("interactive", payload)
 
-    async def command(self, user: str, channel_id: str, command: str, text: str) -> None:
+    async def command(
+        self, user: str, channel_id: str, command: str, text: str, *, window: str = ""
+    ) -> None:
         """Type a slash command; people of other workspaces cannot."""
         workspace = self._workspace
         channel = workspace.has_channel(user, channel_id)
@@ -139,7 +139,7 @@ class Interactions:
             "team_id": workspace.team_id,
             "team_domain": workspace.team_domain,
             "channel_id": channel.id,
-            "channel_name": _room_name(channel),
+            "channel_name": room_name(channel),
             "user_id": user,
             "user_name": person.name,
             "command": command,
@@ -147,12 +147,38 @@ class Interactions:
             "api_app_id": workspace.app_id,
             "is_enterprise_install": "false",
             "response_url": self._responses.issue(user, channel.id),
-            "trigger_id": workspace.triggers.issue(user),
+            "trigger_id": workspace.triggers.issue(user, window=window),
         }
         reply = await self.send("slash_commands", payload)
         body = {"text": reply.body} if isinstance(reply.body, str) else reply.body
         if body:
             self._responses.post(channel, user, body)
+
+    def seen(self, user: str, channel_id: str, ts: str) -> tuple[SlackChannel, SlackMessage]:
+        """A message, and where it is, if that person sees it.
+
+        Raises:
+            RefusedError: There is no such message for that person.
+        """
+        channel = self._workspace.has_channel(user, channel_id)
+        message = self._workspace.message(channel.id, ts)
+        if message.seen_by not in (None, user):
+            raise RefusedError("message_not_found")
+        return channel, message
+
+    def own_view(self, user: str, view_id: str) -> View:
+        """An open view or the Home tab of that person.
+
+        Raises:
+            RefusedError: It is not open, or somebody else's.
+        """
+        try:
+            view = self._workspace.views.find(view_id)
+        except RefusedError:
+            raise RefusedError("view_not_found") from None
+        if view.user != user:
+            raise RefusedError("view_not_found")
+        return view
 
     async def send(self, kind: Kind, payload: Payload) -> AppReply:
         """Send a payload to the app.
@@ -182,15 +208,6 @@ class Interactions:
             "actions": [used],
         }
 
-    def _own_view(self, user: str, view_id: str) -> View:
-        try:
-            view = self._workspace.views.find(view_id)
-        except RefusedError:
-            raise RefusedError("view_not_found") from None
-        if view.user != user:
-            raise RefusedError("view_not_found")
-        return view
-
     def _respond(self, view: View, body: Any) -> Payload:
         """Do what the app answers to a submission."""
         views = self._workspace.views
@@ -216,7 +233,7 @@ class Interactions:
                 shown = view
             case {"response_action": "push", "view": dict(content)}:
                 check_view(content)
-                shown = self._workspace.views.push(view.user, content)
+                shown = self._workspace.views.push(view.user, content, view.window)
             case {"response_action": "clear"}:
                 self._workspace.views.close(view, everything=True)
                 return {"ok": True, "response_action": "clear"}
@@ -261,7 +278,8 @@ def _merged(before: Payload, new: Payload | None) -> Payload:
     return merged
 
 
-def _container(message: SlackMessage) -> Payload:
+def container_of(message: SlackMessage) -> Payload:
+    """The `container` of an interaction with a message."""
     container: Payload = {
         "type": "message",
         "message_ts": message.ts,
@@ -273,7 +291,14 @@ def _container(message: SlackMessage) -> Payload:
     return container
 
 
-def _room_name(channel: SlackChannel) -> str:
+def window_of(body: Payload) -> str:
+    """The window in which something was done, as the page names it."""
+    window = body.get("window")
+    return window if isinstance(window, str) else ""
+
+
+def room_name(channel: SlackChannel) -> str:
+    """The name of a conversation in payloads."""
     if channel.kind == "im":
         return "directmessage"
     return "privategroup" if channel.is_private else channel.name

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
 
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.people.interactions import Interactions
+from bot.sandbox.workspace.emoji import is_emoji
 from bot.sandbox.workspace.records import SlackMessage
 from bot.sandbox.workspace.state import Workspace
+from bot.sandbox.workspace.surfaces import Surfaces
 
+INVITE = "/invite"
+"""A command of Slack's own."""
+_MENTIONED = re.compile(r"<@(\w+)>")
 TYPED = 12_000
 """Characters that a person can send in one message."""
 
@@ -17,11 +22,11 @@ class Speech:
     """Lets people write, under the rules for people."""
 
     def __init__(
-        self, workspace: Workspace, interactions: Interactions, commands: Collection[str]
+        self, workspace: Workspace, interactions: Interactions, surfaces: Surfaces
     ) -> None:
         self._workspace = workspace
         self._interactions = interactions
-        self._commands = commands
+        self._commands = {one.name for one in surfaces.commands}
 
     def say(
         self,
@@ -65,8 +70,59 @@ class Speech:
         self._workspace.change(message, text=self._workspace.typed(text), edited=edited)
         return message
 
-    async def command(self, user: str, channel_id: str, command: str, text: str) -> None:
+    def delete(self, user: str, channel_id: str, ts: str) -> None:
+        """Delete an own message.
+
+        Raises:
+            RefusedError: There is no such message, or somebody else wrote it.
+        """
+        channel = self._workspace.has_channel(user, channel_id)
+        message = self._workspace.message(channel.id, ts)
+        if message.user != user or message.by_bot:
+            raise RefusedError("cant_delete_message")
+        self._workspace.remove(message)
+
+    def react(self, user: str, channel_id: str, ts: str, name: str) -> None:
+        """Add a reaction, or take an own one back.
+
+        Raises:
+            RefusedError: There is no such message, or no such emoji.
+        """
+        channel = self._workspace.has_channel(user, channel_id)
+        message = self._workspace.message(channel.id, ts)
+        if message.seen_by is not None:
+            raise RefusedError("message_not_found")
+        if not is_emoji(name):
+            raise RefusedError("invalid_name")
+        self._workspace.react(message, user, name, on=user not in message.reactions.get(name, []))
+
+    def invite(self, user: str, channel_id: str, text: str) -> list[str]:
+        """Let people, or the bot, into a channel; return who is new there.
+
+        Raises:
+            RefusedError: Nobody was named, or that person cannot invite there.
+        """
+        workspace = self._workspace
+        channel = workspace.has_channel(user, channel_id)
+        if channel.kind != "channel":
+            raise RefusedError("method_not_supported_for_channel_type")
+        if channel.is_archived:
+            raise RefusedError("is_archived")
+        if workspace.person(user).is_guest:
+            raise RefusedError("user_is_restricted")
+        named = [workspace.person(one).id for one in _MENTIONED.findall(workspace.typed(text))]
+        if not named:
+            raise RefusedError("no_user")
+        new = [one for one in dict.fromkeys(named) if one not in channel.members]
+        if not new:
+            raise RefusedError("already_in_channel")
+        channel.members.extend(new)
+        return new
+
+    async def command(
+        self, user: str, channel_id: str, command: str, text: str, *, window: str = ""
+    ) -> None:
         """Type a slash command that the app has."""
         if command not in self._commands or "commands" not in self._workspace.scopes:
             raise RefusedError("unknown_command")
-        await self._interactions.command(user, channel_id, command, text)
+        await self._interactions.command(user, channel_id, command, text, window=window)

@@ -22,6 +22,8 @@ from bot.sandbox.workspace.records import Payload
 Act = Callable[[Payload], Payload | None]
 """Does what was asked for, and gives the rest of the answer."""
 
+_NOT_UNDERSTOOD: Final = frozenset({"invalid_arguments", "invalid_json", "json_not_object"})
+"""Errors that are those of the request itself."""
 _FAREWELLS: Final = ("warning", "refresh_requested", "link_disabled")
 _MOST: Final = 1e15
 """The largest number that anything here takes."""
@@ -208,7 +210,8 @@ def _waiting(act: Callable[[Payload], Awaitable[Payload | None]]) -> Handler:
         try:
             answer = await act({**await _body(request), **request.match_info})
         except RefusedError as refusal:
-            return web.json_response(refusal.as_answer())
+            status = 400 if refusal.code in _NOT_UNDERSTOOD else 200
+            return web.json_response(refusal.as_answer(), status=status)
         return web.json_response({"ok": True, **(answer or {})})
 
     return handler

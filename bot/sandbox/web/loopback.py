@@ -10,7 +10,7 @@ from aiohttp.typedefs import Handler
 
 _POLICY = (
     "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; "
-    "form-action 'self'; frame-ancestors 'none'"
+    "form-action 'self'; frame-ancestors 'self'"
 )
 _HEADERS = {
     "Content-Security-Policy": _POLICY,

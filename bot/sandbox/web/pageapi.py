@@ -9,9 +9,10 @@ from pathlib import Path
 from aiohttp import web
 
 from bot.sandbox.errors import RefusedError
-from bot.sandbox.people.interactions import Interactions
-from bot.sandbox.people.speech import Speech
-from bot.sandbox.web.pagehub import PageHub
+from bot.sandbox.people.doings import Doings
+from bot.sandbox.people.interactions import window_of
+from bot.sandbox.people.speech import INVITE
+from bot.sandbox.web.pagehub import OpenPage, PageHub
 from bot.sandbox.workspace.records import Payload
 from bot.sandbox.workspace.state import Workspace
 
@@ -24,13 +25,13 @@ Act = Callable[[str, Payload], Awaitable[Payload]]
 class PageApi:
     """Requests of the page, each as one person."""
 
-    def __init__(
-        self, workspace: Workspace, hub: PageHub, interactions: Interactions, speech: Speech
-    ) -> None:
+    def __init__(self, workspace: Workspace, hub: PageHub, doings: Doings) -> None:
         self._workspace = workspace
         self._hub = hub
-        self._interactions = interactions
-        self._speech = speech
+        self._interactions = doings.interactions
+        self._speech = doings.speech
+        self._shortcuts = doings.shortcuts
+        self._events = doings.events
 
     def routes(self) -> list[web.AbstractRouteDef]:
         """All addresses of the page."""
@@ -40,6 +41,12 @@ class PageApi:
             "submit": self._submit,
             "close": self._close,
             "command": self._command,
+            "delete": self._delete,
+            "edit": self._edit,
+            "home": self._home,
+            "react": self._react,
+            "shortcut": self._shortcut,
+            "suggest": self._suggest,
         }
         return [
             web.get("/", _index),
@@ -47,6 +54,7 @@ class PageApi:
             web.get("/page/{name:(?:[a-z]+/)?[a-z0-9_]+[.][a-z]+}", _file),
             web.get("/sandbox/state", self._state),
             web.get("/sandbox/messages", self._messages),
+            web.get("/sandbox/notifications", self._notifications),
             web.get("/sandbox/ws", self._socket),
             *(web.post(f"/sandbox/{name}", _doing(act)) for name, act in acts.items()),
         ]
@@ -67,18 +75,23 @@ class PageApi:
             return web.json_response(refusal.as_answer())
         return web.json_response(shown)
 
+    async def _notifications(self, request: web.Request) -> web.StreamResponse:
+        shown = self._hub.notifications.shown(request.query.get("as", ""))
+        return web.json_response({"ok": True, "notifications": shown})
+
     async def _socket(self, request: web.Request) -> web.StreamResponse:
         user = request.query.get("as", "")
         if user not in self._workspace.people:
             raise web.HTTPNotFound(text="There is no such person.")
         socket = web.WebSocketResponse()
         await socket.prepare(request)
-        self._hub.enter(user, socket)
+        page = OpenPage(window=request.query.get("window", ""), socket=socket)
+        self._hub.enter(user, page)
         try:
             async for _ in socket:
                 continue  # The page only listens.
         finally:
-            self._hub.leave(user, socket)
+            self._hub.leave(user, page)
         return socket
 
     async def _permalink(self, request: web.Request) -> web.StreamResponse:
@@ -111,11 +124,7 @@ class PageApi:
 
     async def _submit(self, user: str, body: Payload) -> Payload:
         values = body.get("values") or {}
-        answer = await self._interactions.submit(user, _text(body, "view_id"), values)
-        if answer.get("errors"):
-            told = {"view_id": _text(body, "view_id"), "errors": answer["errors"]}
-            self._hub.tell(user, {"type": "view_errors", **told})
-        return answer
+        return await self._interactions.submit(user, _text(body, "view_id"), values)
 
     async def _close(self, user: str, body: Payload) -> Payload:
         view_id = _text(body, "view_id")
@@ -123,9 +132,48 @@ class PageApi:
         return {}
 
     async def _command(self, user: str, body: Payload) -> Payload:
-        channel, command = _text(body, "channel"), _text(body, "command")
-        await self._speech.command(user, channel, command, _text(body, "text"))
+        channel, command, text = (_text(body, name) for name in ("channel", "command", "text"))
+        if command == INVITE:
+            new = self._speech.invite(user, channel, text)
+            self._hub.refresh()
+            return {"invited": new}
+        await self._speech.command(user, channel, command, text, window=window_of(body))
         return {}
+
+    async def _delete(self, user: str, body: Payload) -> Payload:
+        self._speech.delete(user, _text(body, "channel"), _text(body, "ts"))
+        return {}
+
+    async def _edit(self, user: str, body: Payload) -> Payload:
+        text = _text(body, "text")
+        if not text.strip():
+            raise RefusedError("no_text")
+        self._speech.edit(user, _text(body, "channel"), _text(body, "ts"), text.strip())
+        return {}
+
+    async def _home(self, user: str, body: Payload) -> Payload:
+        """A person opens the app's conversation, at one of its tabs."""
+        person = self._workspace.person(user)
+        if self._hub.surfaces.has_home:
+            is_home = _text(body, "tab") == "home"
+            self._events.home_opened(person.id, "home" if is_home else "messages")
+        return {}
+
+    async def _react(self, user: str, body: Payload) -> Payload:
+        self._speech.react(user, _text(body, "channel"), _text(body, "ts"), _text(body, "name"))
+        return {}
+
+    async def _shortcut(self, user: str, body: Payload) -> Payload:
+        callback_id, ts, window = _text(body, "callback_id"), _text(body, "ts"), window_of(body)
+        if ts:
+            channel = _text(body, "channel")
+            await self._shortcuts.on_message(user, channel, ts, callback_id, window=window)
+        else:
+            await self._shortcuts.everywhere(user, callback_id, window=window)
+        return {}
+
+    async def _suggest(self, user: str, body: Payload) -> Payload:
+        return await self._shortcuts.suggest(user, body, _text(body, "value"))
 
 
 def _doing(act: Act) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from typing import Literal
 
 from aiohttp import web
 
-from bot.sandbox.workspace.payloads import view_payload
+from bot.sandbox.web.notifications import Notifications
+from bot.sandbox.workspace.payloads import reactions_payload, view_payload
 from bot.sandbox.workspace.records import (
     Change,
     Payload,
@@ -17,22 +19,35 @@ from bot.sandbox.workspace.records import (
     View,
 )
 from bot.sandbox.workspace.state import Workspace
+from bot.sandbox.workspace.surfaces import Surfaces
 from bot.sandbox.workspace.tasks import BackgroundTasks
+
+
+@dataclass(eq=False, frozen=True, slots=True, kw_only=True)
+class OpenPage:
+    """A window in which the page is open."""
+
+    window: str
+    """Its name; another one after each reload."""
+    socket: web.WebSocketResponse
 
 
 class PageHub:
     """Draws the workspace as one person sees it, and sends changes to their open pages."""
 
-    def __init__(self, workspace: Workspace, tasks: BackgroundTasks) -> None:
+    def __init__(self, workspace: Workspace, tasks: BackgroundTasks, surfaces: Surfaces) -> None:
+        self.surfaces = surfaces
         self._workspace = workspace
         self._tasks = tasks
-        self._sockets: dict[str, list[web.WebSocketResponse]] = {}
+        self._pages: dict[str, list[OpenPage]] = {}
         self._looking_at: dict[str, str] = {}
         self._read_until: dict[tuple[str, str], str] = {}
         self.is_connected: Callable[[], bool] = lambda: False
         self.troubles: Callable[[], int] = lambda: 0
         self.ahead: Callable[[], float | None] = lambda: None
+        self.notifications = Notifications(workspace, self._notify)
         workspace.on_change.append(self._changed)
+        workspace.on_reaction.append(self._reacted)
         workspace.on_status.append(self._status)
         workspace.on_connection.append(self.refresh)
         workspace.views.on_view.append(self._viewed)
@@ -63,6 +78,8 @@ class PageHub:
                 "name": workspace.bot_name,
                 "connected": self.is_connected(),
             },
+            "examples": [list(one) for one in workspace.examples],
+            "surfaces": asdict(self.surfaces),
             "troubles": self.troubles(),
             "ahead": self.ahead(),
         }
@@ -73,9 +90,9 @@ class PageHub:
         self._looking_at[me] = channel.id
         self.read(me, channel.id)
         visible = self._workspace.visible(channel.id, me)
-        return {"ok": True, "messages": [self.message(message, me) for message in visible]}
+        return {"ok": True, "messages": [self.message(message) for message in visible]}
 
-    def message(self, message: SlackMessage, me: str) -> Payload:
+    def message(self, message: SlackMessage) -> Payload:
         """One message as the page draws it."""
         replies = self._workspace.replies(message.channel, message.ts)
         return {
@@ -92,7 +109,7 @@ class PageHub:
             "reply_count": len(replies),
             "latest_reply": replies[-1].ts if replies else None,
             "deleted": message.is_deleted,
-            "mentions_me": self._workspace.mentions(message.text, me),
+            "reactions": reactions_payload(message),
         }
 
     def read(self, user: str, channel_id: str) -> None:
@@ -103,36 +120,39 @@ class PageHub:
 
     # ---- open pages -------------------------------------------------------------------------
 
-    def enter(self, user: str, socket: web.WebSocketResponse) -> None:
-        """A page was opened; it gets what is open for that person."""
-        self._sockets.setdefault(user, []).append(socket)
-        for view in self._workspace.views.stack(user):
-            self.tell(user, {"type": "view", "view": view_payload(self._workspace, view)})
+    def enter(self, user: str, page: OpenPage) -> None:
+        """A page was opened, or is back; it gets its open forms and that person's Home tab."""
+        self._pages.setdefault(user, []).append(page)
+        views = self._workspace.views
+        mine = [one for one in views.stack(user) if one.window in ("", page.window)]
+        for view in [*mine, *filter(None, [views.home(user)])]:
+            self._send(page, {"type": "view", "view": view_payload(self._workspace, view)})
         for (channel, thread_ts), text in self._workspace.statuses.items():
             if text and _may_see(self._workspace.channels[channel], user):
                 self.tell(user, _status_event(channel, thread_ts, text))
 
-    def leave(self, user: str, socket: web.WebSocketResponse) -> None:
+    def leave(self, user: str, page: OpenPage) -> None:
         """A page was closed."""
-        self._sockets[user].remove(socket)
-        if not self._sockets[user]:
+        self._pages[user].remove(page)
+        if not self._pages[user]:
             self._looking_at.pop(user, None)
 
-    def tell(self, user: str, event: Payload) -> None:
-        """Send an event to all open pages of a person."""
-        for socket in self._sockets.get(user, []):
-            self._tasks.start(_send(socket, event))
+    def tell(self, user: str, event: Payload, window: str = "") -> None:
+        """Send an event to all open pages of a person, or to one window."""
+        for page in self._pages.get(user, []):
+            if window in ("", page.window):
+                self._send(page, event)
 
     def refresh(self) -> None:
         """Ask all pages to load the state again."""
-        for user in list(self._sockets):
+        for user in list(self._pages):
             self.tell(user, {"type": "state"})
 
     async def close(self) -> None:
         """Close all pages' connections."""
-        for sockets in list(self._sockets.values()):
-            for socket in list(sockets):
-                await socket.close()
+        for pages in list(self._pages.values()):
+            for page in list(pages):
+                await page.socket.close()
 
     # ---- news -------------------------------------------------------------------------------
 
@@ -141,20 +161,29 @@ class PageHub:
         for user in self._audience(message):
             if self._looking_at.get(user) == message.channel:
                 self.read(user, message.channel)
-            self.tell(user, self._event(change, user))
+            self.tell(user, self._event(change))
 
-    def _event(self, change: Change, user: str) -> Payload:
+    def _event(self, change: Change) -> Payload:
         message = change.message
         if change.kind == "deleted":
             return {"type": "message_deleted", "channel": message.channel, "ts": message.ts}
         kind = "message" if change.kind == "posted" else "message_changed"
-        shown = self.message(message, user)
+        shown = self.message(message)
         return {"type": kind, "channel": message.channel, "message": shown}
 
     def _audience(self, message: SlackMessage) -> list[str]:
         if message.seen_by is not None:
             return [message.seen_by]
         return self._workspace.channels[message.channel].members
+
+    def _reacted(self, message: SlackMessage, user: str, name: str, added: bool) -> None:  # noqa: ARG002, FBT001 - called with what the workspace tells
+        self._changed(Change(kind="changed", message=message))
+
+    def _notify(self, user: str, shown: Payload) -> None:
+        self.tell(user, {"type": "notification", "notification": shown})
+
+    def _send(self, page: OpenPage, event: Payload) -> None:
+        self._tasks.start(_send(page.socket, event))
 
     def _status(self, channel_id: str, thread_ts: str, text: str) -> None:
         for user in self._workspace.channels[channel_id].members:
@@ -164,7 +193,7 @@ class PageHub:
         event: Payload = {"type": kind, "view_id": view.id, "all": everything}
         if kind == "view":
             event = {"type": "view", "view": view_payload(self._workspace, view)}
-        self.tell(view.user, event)
+        self.tell(view.user, event, view.window)
 
     def _channel(self, channel: SlackChannel, me: str) -> Payload:
         shown: Payload = {
@@ -174,6 +203,8 @@ class PageHub:
             "member": me in channel.members,
             "members": channel.members,
             "topic": channel.topic,
+            "section": channel.section,
+            "has_bot": self._workspace.bot_user in channel.members,
             "unread": self._unread(channel, me),
             "archived": channel.is_archived,
         }
@@ -206,6 +237,7 @@ def _person(person: SlackUser) -> Payload:
         "bot": person.is_bot,
         "color": f"#{person.color}",
         "initials": initials,
+        "tz": person.tz,
     }
 
 

@@ -120,6 +120,17 @@ class Panel:
             "switches": switches,
             "others": len(self._scene.faults) - ours,
             "connections": self._scene.connections,
+            "coped": self._coped(),
+        }
+
+    def _coped(self) -> Payload:
+        """Say what went wrong so far, and what the app made of it."""
+        stats = self._scene.stats
+        return {
+            "failed": sum(stats.errors.values()),
+            "again": sum(count - 1 for count in stats.deliveries.values()),
+            "lost": len(self._scene.lost_events) + stats.dropped,
+            "doubles": len(self._scene.doubles()),
         }
 
     def is_on(self, switch: Switch) -> bool:

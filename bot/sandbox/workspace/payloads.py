@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
 from bot.sandbox.workspace.blocks import state_of
 from bot.sandbox.workspace.records import (
     Payload,
@@ -29,6 +32,8 @@ def message_payload(
         "team": workspace.people[message.user].team_id,
     }
     payload.update(_author(workspace, message))
+    if message.reactions:
+        payload["reactions"] = reactions_payload(message)
     if message.attachments:
         payload["attachments"] = message.attachments
     if message.edited:
@@ -39,6 +44,14 @@ def message_payload(
         payload["streaming_state"] = "in_progress"
     payload.update(_thread(workspace, message))
     return payload
+
+
+def reactions_payload(message: SlackMessage) -> list[Payload]:
+    """The reactions to a message, the oldest first."""
+    return [
+        {"name": name, "users": users, "count": len(users)}
+        for name, users in message.reactions.items()
+    ]
 
 
 def _author(workspace: Workspace, message: SlackMessage) -> Payload:
@@ -95,8 +108,9 @@ def bot_payload(workspace: Workspace) -> Payload:
     }
 
 
-def person_payload(person: SlackUser) -> Payload:
+def person_payload(workspace: Workspace, person: SlackUser) -> Payload:
     """A user as users.info shows it."""
+    offset = datetime.fromtimestamp(workspace.clock(), ZoneInfo(person.tz)).utcoffset()
     return {
         "id": person.id,
         "team_id": person.team_id,
@@ -106,7 +120,8 @@ def person_payload(person: SlackUser) -> Payload:
         "real_name": person.real_name,
         "tz": person.tz,
         "tz_label": person.tz,
-        "tz_offset": 0,
+        "tz_offset": int(offset.total_seconds()) if offset else 0,
+        "locale": person.locale,
         "profile": {
             "title": person.title,
             "real_name": person.real_name,

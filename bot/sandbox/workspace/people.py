@@ -51,12 +51,20 @@ ONCALL: Final = "S0ONCALL01"
 FINANCE_GROUP: Final = "S0FINANCE1"
 
 _PEOPLE = (
-    (ROSA, "rosa", "Rosa Ortiz", "Engineer", "b5446e"),
-    (ADA, "ada", "Ada Lind", "Engineer, approver", "2f7d6b"),
-    (BEN, "ben", "Ben Okafor", "On call, approver", "3b5fa8"),
-    (MIA, "mia", "Mia Chen", "Finance", "8a5a2b"),
-    (GUS, "gus", "Gus Guest", "Single-channel guest", "6b7280"),
+    (ROSA, "rosa", "Rosa Ortiz", "Engineer", "b5446e", "Europe/Madrid"),
+    (ADA, "ada", "Ada Lind", "Engineer, approver", "2f7d6b", "Europe/Stockholm"),
+    (BEN, "ben", "Ben Okafor", "On call, approver", "3b5fa8", "America/New_York"),
+    (MIA, "mia", "Mia Chen", "Finance", "8a5a2b", "Asia/Singapore"),
+    (GUS, "gus", "Gus Guest", "Single-channel guest", "6b7280", "Europe/London"),
 )
+_EXAMPLES = (
+    ("deploy payments 1.4.2 to staging", "asks for approval"),
+    ("deploy payments", "asks what is missing"),
+    ("status of payments", "answers at once"),
+)
+PATTERNS: Final = "Patterns"
+TRY_IT: Final = "Try it"
+"""Headings of the demo's channels."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,29 +74,40 @@ class Cast:
     people: tuple[SlackUser, ...]
     channels: tuple[SlackChannel, ...]
     groups: tuple[UserGroup, ...]
+    examples: tuple[tuple[str, str], ...]
 
 
-def first_cast(bot_name: str) -> Cast:
-    """Five people, the bot, #ops, #finance, #random, the patterns, a DM each, @oncall, @finance."""
+def first_cast(bot_name: str, *, with_demo: bool = True) -> Cast:
+    """Five people, the bot, #ops, #finance, #random, a DM each, @oncall, @finance.
+
+    With the demo also a channel for each of its patterns.
+    """
     people = [_person(*facts) for facts in _PEOPLE]
     bot = SlackUser(
         id=BOT_USER, name=bot_name, real_name=bot_name, team_id=TEAM, is_bot=True, color="4a154b"
     )
     everybody = [ROSA, ADA, BEN, MIA, GUS]
+    patterns = [_pattern(*one, bot_name, [*everybody, BOT_USER]) for one in _PATTERNS]
     channels = (
         SlackChannel(
             id=OPS, name="ops", topic="Deploys and incidents", members=[*everybody, BOT_USER]
         ),
         SlackChannel(id=FINANCE, name="finance", topic="Refunds", members=[ADA, MIA, BOT_USER]),
         SlackChannel(id=RANDOM, name="random", topic="Anything else", members=everybody[:4]),
-        *(_pattern(name, text, bot_name, [*everybody, BOT_USER]) for name, text in _PATTERNS),
-        *(direct_message(f"D{person.id[1:]}", person.id, BOT_USER) for person in people),
     )
+    for channel in channels if with_demo else ():
+        channel.section = TRY_IT
+    direct = (direct_message(f"D{person.id[1:]}", person.id, BOT_USER) for person in people)
     groups = (
         UserGroup(id=ONCALL, handle="oncall", name="On call", members=[ADA, BEN]),
         UserGroup(id=FINANCE_GROUP, handle="finance", name="Finance", members=[MIA]),
     )
-    return Cast(people=(*people, bot), channels=channels, groups=groups)
+    return Cast(
+        people=(*people, bot),
+        channels=(*channels, *(patterns if with_demo else ()), *direct),
+        groups=groups,
+        examples=_EXAMPLES if with_demo else (),
+    )
 
 
 def direct_message(channel_id: str, user: str, bot_user: str) -> SlackChannel:
@@ -98,16 +117,18 @@ def direct_message(channel_id: str, user: str, bot_user: str) -> SlackChannel:
 
 def _pattern(name: str, text: str, bot_name: str, members: list[str]) -> SlackChannel:
     id_ = f"C0{re.sub('[^A-Z]', '', name.upper())}00000000"[:10]
-    return SlackChannel(id=id_, name=name, topic=f"Write: @{bot_name} {text}", members=members)
+    topic = f"Write: @{bot_name} {text}"
+    return SlackChannel(id=id_, name=name, topic=topic, members=members, section=PATTERNS)
 
 
-def _person(id_: str, name: str, real_name: str, title: str, color: str) -> SlackUser:
+def _person(id_: str, name: str, real_name: str, title: str, color: str, zone: str) -> SlackUser:
     return SlackUser(
         id=id_,
         name=name,
         real_name=real_name,
         title=title,
         color=color,
+        tz=zone,
         team_id=TEAM,
         is_ultra_restricted=id_ == GUS,
         is_restricted=id_ == GUS,

@@ -27,6 +27,8 @@ class SlackUser:
     is_stranger: bool = False
     deleted: bool = False
     tz: str = "Etc/UTC"
+    """The name of the time zone, as in the tz database."""
+    locale: str = "en-US"
     email: str = ""
 
     @property
@@ -44,6 +46,8 @@ class SlackChannel:
     kind: Literal["channel", "im"] = "channel"
     members: list[str] = field(default_factory=list)
     topic: str = ""
+    section: str = "Channels"
+    """The heading under which the page lists it."""
     is_private: bool = False
     is_archived: bool = False
     is_ext_shared: bool = False
@@ -89,6 +93,8 @@ class SlackMessage:
     seen_by: str | None = None
     """The only person who sees it, if it is ephemeral."""
     client_msg_id: str | None = None
+    reactions: dict[str, list[str]] = field(default_factory=dict)
+    """Name of an emoji → who reacted with it."""
 
     @property
     def root_ts(self) -> str:
@@ -108,6 +114,8 @@ class View:
     """The app's part: title, blocks, callback_id and so on."""
     hash: str
     root_id: str
+    window: str = ""
+    """The window that it belongs to; empty for all of that person's."""
     previous_id: str | None = None
     values: Payload = field(default_factory=dict)
     """The person's part: block_id → action_id → value."""

@@ -10,7 +10,7 @@ from bot.sandbox.errors import RefusedError
 from bot.sandbox.workspace.blocks import named_blocks
 from bot.sandbox.workspace.changes import Changes
 from bot.sandbox.workspace.ids import Ids
-from bot.sandbox.workspace.people import APP, BOT, BOT_USER, TEAM, direct_message, first_cast
+from bot.sandbox.workspace.people import APP, BOT, BOT_USER, TEAM, Cast, direct_message
 from bot.sandbox.workspace.records import (
     Change,
     Features,
@@ -38,9 +38,8 @@ class Workspace:
     bot_user = BOT_USER
 
     def __init__(
-        self, clock: Callable[[], float], *, bot_name: str, scopes: set[str], token: str
+        self, clock: Callable[[], float], *, cast: Cast, scopes: set[str], token: str
     ) -> None:
-        cast = first_cast(bot_name)
         self.clock = clock
         self.ids = Ids(clock)
         self.changes = Changes()
@@ -53,8 +52,12 @@ class Workspace:
         self.people: dict[str, SlackUser] = {person.id: person for person in cast.people}
         self.channels: dict[str, SlackChannel] = {one.id: one for one in cast.channels}
         self.groups: dict[str, UserGroup] = {group.id: group for group in cast.groups}
+        self.examples = cast.examples
+        """What can be written to the app, each with a note; none without the demo."""
         self.statuses: dict[tuple[str, str], str] = {}
         self.on_change: list[Callable[[Change], None]] = []
+        self.on_reaction: list[Callable[[SlackMessage, str, str, bool], None]] = []
+        """Called with the message, the person, the emoji's name, and whether it was added."""
         self.on_connection: list[Callable[[], None]] = []
         self.on_status: list[Callable[[str, str, str], None]] = []
         self._messages: dict[str, dict[str, SlackMessage]] = {}
@@ -121,6 +124,23 @@ class Workspace:
         if "blocks" in fields:
             message.blocks = self._named(message.blocks)
         self._tell(Change(kind="changed", message=message, previous=previous))
+
+    def react(self, message: SlackMessage, user: str, name: str, *, on: bool) -> None:
+        """Add somebody's reaction to a message, or take it back.
+
+        Raises:
+            RefusedError: It is there already, or was not there.
+        """
+        users = message.reactions.get(name, [])
+        if (user in users) == on:
+            raise RefusedError("already_reacted" if on else "no_reaction")
+        left = [*users, user] if on else [one for one in users if one != user]
+        message.reactions = {**message.reactions, name: left}
+        if not left:
+            del message.reactions[name]
+        for told in self.on_reaction:
+            told(message, user, name, on)
+        self.changes.tell()
 
     def remove(self, message: SlackMessage) -> None:
         """Delete a message; its replies stay."""

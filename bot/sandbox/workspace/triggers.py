@@ -19,6 +19,8 @@ class Trigger:
     user: str
     view_id: str | None
     """The modal in which it was done, if it was in one."""
+    window: str
+    """The window in which it was done; empty when it was in none."""
     expires_at: float
     used: bool = False
 
@@ -31,11 +33,13 @@ class Triggers:
         self._secret = secret
         self._known: dict[str, Trigger] = {}
 
-    def issue(self, user: str, view_id: str | None = None) -> str:
+    def issue(self, user: str, view_id: str | None = None, *, window: str = "") -> str:
         """A new trigger id for what `user` just did."""
         now = self._clock()
         trigger_id = f"{int(now)}.{len(self._known)}.{self._secret()}"
-        self._known[trigger_id] = Trigger(user=user, view_id=view_id, expires_at=now + LIFE)
+        self._known[trigger_id] = Trigger(
+            user=user, view_id=view_id, window=window, expires_at=now + LIFE
+        )
         if len(self._known) > _KEPT:
             del self._known[next(iter(self._known))]
         return trigger_id

@@ -24,13 +24,17 @@ class ViewStore:
     def __init__(self, ids: Ids, changes: Changes) -> None:
         self._ids = ids
         self._changes = changes
-        self._stacks: dict[str, list[View]] = {}
+        self._stacks: dict[tuple[str, str], list[View]] = {}
         self._homes: dict[str, View] = {}
         self.on_view: list[Told] = []
 
     def stack(self, user: str) -> list[View]:
-        """The open views of a person, the topmost last."""
-        return list(self._stacks.get(user, []))
+        """The open views of a person, the topmost last; those of one window stand together."""
+        return [view for key, views in self._stacks.items() if key[0] == user for view in views]
+
+    def stack_of(self, view: View) -> list[View]:
+        """The open views of the window that a view belongs to, the topmost last."""
+        return list(self._stacks.get((view.user, view.window), []))
 
     def home(self, user: str) -> View | None:
         """The Home tab of a person, if the app published one."""
@@ -48,27 +52,28 @@ class ViewStore:
                 return view
         raise RefusedError("not_found")
 
-    def open(self, user: str, content: Payload) -> View:
-        """Show a modal; one that was open before goes."""
+    def open(self, user: str, content: Payload, window: str = "") -> View:
+        """Show a modal in a person's window; one that was open there before goes."""
         self._check_external_id(content)
-        view = self._new(user, content, "modal")
-        self._stacks[user] = [view]
+        view = self._new(user, content, "modal", window)
+        self._stacks.pop((user, window), None)
+        self._stacks[user, window] = [view]
         self._tell("view", view)
         return view
 
-    def push(self, user: str, content: Payload) -> View:
+    def push(self, user: str, content: Payload, window: str = "") -> View:
         """Put a view above the open ones.
 
         Raises:
             RefusedError: Nothing is open, or three views are.
         """
-        stack = self._stacks.get(user)
+        stack = self._stacks.get((user, window))
         if not stack:
             raise RefusedError("not_found")
         if len(stack) >= STACK:
             raise RefusedError("push_limit_reached")
         self._check_external_id(content)
-        view = self._new(user, content, "modal")
+        view = self._new(user, content, "modal", window)
         view.root_id, view.previous_id = stack[0].id, stack[-1].id
         stack.append(view)
         self._tell("view", view)
@@ -104,7 +109,7 @@ class ViewStore:
 
     def close(self, view: View, *, everything: bool = False) -> None:
         """Take a view away, or the whole modal."""
-        stack = self._stacks.get(view.user, [])
+        stack = self._stacks.get((view.user, view.window), [])
         if view not in stack:
             return
         if everything:
@@ -117,7 +122,9 @@ class ViewStore:
         modals = [view for stack in self._stacks.values() for view in stack]
         return [*modals, *self._homes.values()]
 
-    def _new(self, user: str, content: Payload, kind: Literal["modal", "home"]) -> View:
+    def _new(
+        self, user: str, content: Payload, kind: Literal["modal", "home"], window: str = ""
+    ) -> View:
         view_id = self._ids.new("V")
         return View(
             id=view_id,
@@ -126,6 +133,7 @@ class ViewStore:
             content=self._named(content),
             hash=self._new_hash(),
             root_id=view_id,
+            window=window,
         )
 
     def _named(self, content: Payload) -> Payload:

@@ -1,7 +1,7 @@
 // The `markdown` block: a small, safe subset of Markdown, drawn with text nodes only.
 
 import { h } from "../dom.js";
-import { emoji } from "../format.js";
+import { emoji, withSymbols } from "./emoji.js";
 import { channelMention, isSafeUrl, link, ping, unescapeText, userMention } from "./mrkdwn.js";
 
 /** Draw Markdown text. Images are shown as their alternative text; nothing is loaded. */
@@ -127,7 +127,7 @@ function spans(text, names) {
   while (at < text.length) {
     const hit = spanAt(text, at, names);
     if (hit) {
-      out.append(unescapeText(plain), hit.node);
+      out.append(withSymbols(unescapeText(plain)), hit.node);
       plain = "";
       at += hit.length;
     } else {
@@ -135,7 +135,7 @@ function spans(text, names) {
       at += 1;
     }
   }
-  out.append(unescapeText(plain));
+  out.append(withSymbols(unescapeText(plain)));
   return out;
 }
 

@@ -1,7 +1,8 @@
 // Slack's mrkdwn, drawn with text nodes only.
 
 import { h } from "../dom.js";
-import { emoji, slackDate } from "../format.js";
+import { slackDate } from "../format.js";
+import { emoji, isEmoji, withSymbols } from "./emoji.js";
 
 /** Undo Slack's three escapes, once. */
 export function unescapeText(text) {
@@ -95,7 +96,7 @@ export function inline(text, names) {
   let plain = "";
   let at = 0;
   const flush = () => {
-    if (plain) out.append(unescapeText(plain));
+    if (plain) out.append(withSymbols(unescapeText(plain)));
     plain = "";
   };
   while (at < text.length) {
@@ -136,10 +137,7 @@ function codeAt(text, at, names) {
 function emojiAt(text, at) {
   const match = /^:([a-z0-9_+-]+):/.exec(text.slice(at));
   if (!match) return null;
-  const character = emoji(match[1]);
-  if (character.startsWith(":")) return null;
-  const node = h("span", { class: "emoji", role: "img", "aria-label": match[1].replaceAll("_", " ") }, character);
-  return { node, length: match[0].length };
+  return isEmoji(match[1]) ? { node: emoji(match[1]), length: match[0].length } : null;
 }
 
 function urlAt(text, at) {
@@ -216,11 +214,7 @@ export function textObject(text, names) {
 
 /** Text as it is, with its line breaks. */
 export function plainText(text, withEmoji = false) {
-  const value = String(text ?? "");
-  const shown = withEmoji ? value.replace(/:([a-z0-9_+-]+):/g, (_, name) => emoji(name)) : value;
-  const out = document.createDocumentFragment();
-  out.append(shown);
-  return out;
+  return withSymbols(String(text ?? ""), withEmoji);
 }
 
 /** A text object or mrkdwn string as one line without marks, for labels and announcements. */

@@ -1,7 +1,8 @@
 // The `rich_text` block: text that is never parsed, with styles from its own structure.
 
 import { h } from "../dom.js";
-import { emoji, slackDate } from "../format.js";
+import { slackDate } from "../format.js";
+import { emoji, withSymbols } from "./emoji.js";
 import { channelMention, groupMention, link, ping, userMention } from "./mrkdwn.js";
 
 const SECTIONS = {
@@ -30,13 +31,13 @@ function list(part, names) {
 }
 
 const RUNS = {
-  text: (run) => document.createTextNode(run.text ?? ""),
+  text: (run) => h("span", {}, withSymbols(run.text ?? "")),
   link: (run) => link(run.url ?? "", run.text || run.url || ""),
   user: (run, names) => userMention(run.user_id, names),
   usergroup: (run, names) => groupMention(run.usergroup_id, names),
   channel: (run, names) => channelMention(run.channel_id, null, names),
   broadcast: (run) => ping(`@${run.range}`),
-  emoji: (run) => h("span", { class: "emoji", role: "img", "aria-label": run.name }, emoji(run.name ?? "")),
+  emoji: (run) => emoji(run.name ?? ""),
   date: (run) => document.createTextNode(slackDate(String(run.timestamp), run.format ?? "") ?? run.fallback ?? ""),
   color: (run) => document.createTextNode(run.value ?? ""),
 };

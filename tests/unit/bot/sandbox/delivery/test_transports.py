@@ -353,7 +353,6 @@ async def test_whole_job_on_the_page(office: Office) -> None:
         values = {"version": {"input": {"type": "plain_text_input", "value": "9"}}}
         wrong = await send("submit", view_id=view_id, values=values)
         assert (wrong["ok"], wrong["errors"]) == (True, {"version": "No."})
-        assert (await told("view_errors"))["errors"] == {"version": "No."}
         office.answer = {}
         assert await send("submit", view_id=view_id, values=values) == {"ok": True}
         assert (await told("view_closed"))["view_id"] == view_id

@@ -62,7 +62,7 @@ async def test_post_then_read(web: aiohttp.ClientSession) -> None:
     seen = (await get(web, "/sandbox/state", **{"as": ADA}))["channels"][0]["unread"]
     assert (unread, seen) == (1, 0)
     assert (message["ts"], message["user"], message["bot"]) == (sent["ts"], ROSA, False)
-    assert message["mentions_me"] is True
+    assert message["reactions"] == []
 
 
 WRONG_POSTS: list[tuple[dict[str, Any], str]] = [
