@@ -50,8 +50,6 @@ _NOT_THEIRS = frozenset(
         RefusalCode.OWN_REQUEST,
         RefusalCode.OWN_EDIT,
         RefusalCode.DEACTIVATED,
-        RefusalCode.GUEST,
-        RefusalCode.EXTERNAL,
         RefusalCode.USED_UP,
     }
 )

@@ -61,6 +61,8 @@ class ActionId(StrEnum):
     PICK_2 = "countersign:pick_2"
     PICK_3 = "countersign:pick_3"
     PICK_4 = "countersign:pick_4"
+    EDIT_PAGE = "countersign:edit_page"
+    """The menu of the pages of a long form."""
     VALUE = "countersign:value"
     """The one element of each input block in our modals."""
     APPROVE_MODAL = "countersign:approve_modal"
@@ -156,3 +158,20 @@ def decode(value: object) -> Reference:
     if found is None:
         raise InvalidInputError("this button or form")
     return Reference(approval_id=found[1], shown=found[2])
+
+
+def with_rest(about: str, rest: str) -> str:
+    """The text that a modal keeps: its subject, and whatever else it has to remember."""
+    return f"{about}{_REST}{rest}" if rest else about
+
+
+def rest_of(kept: object) -> tuple[object, str]:
+    """Take apart what a modal kept; see `with_rest`."""
+    if not isinstance(kept, str):
+        return kept, ""
+    about, _, rest = kept.partition(_REST)
+    return about, rest
+
+
+_REST = "|"
+"""Parts what a modal is about from the rest; neither has it."""

@@ -15,7 +15,7 @@ from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.layout.arguments import read_object, same
 from bot.layout.blocks import Block
-from bot.layout.forms.parse import read_edit_form
+from bot.layout.forms.pages import NO_DRAFT, FormDraft, read_edit_form
 from bot.layout.modals import (
     Errors,
     Values,
@@ -187,10 +187,7 @@ class CallQuestion(InputsQuestion):
         if action == ActionId.NOTE:
             return OpenModal(view=self._approve_modal(), is_yes=True)
         if action == ActionId.EDIT:
-            about = named(self.approval)
-            return OpenModal(
-                view=self.inputs_modal(ActionId.EDIT_MODAL, self.edit_words, about), is_yes=True
-            )
+            return OpenModal(view=self.form_modal(), is_yes=True)
         return super().press(action)
 
     def submit(self, modal_id: str, values: Values) -> DecisionDraft | Proposal | Errors:
@@ -211,6 +208,11 @@ class CallQuestion(InputsQuestion):
     def settle(self, proposal: Proposal, call: CheckedCall) -> DecisionDraft | None:  # noqa: ARG002
         """Approve what was changed by nobody; anything else is an edit."""
         return self.draft() if same(call.arguments, self.arguments) else None
+
+    def form_modal(self, draft: FormDraft = NO_DRAFT) -> Block:
+        """The form of the edit."""
+        about = named(self.approval)
+        return self.inputs_modal(ActionId.EDIT_MODAL, self.edit_words, about, draft)
 
     def _approve_modal(self) -> Block:
         inputs = reason_inputs(self.approval, "Why is this fine?", rejects=False)

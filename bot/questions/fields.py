@@ -17,7 +17,7 @@ from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.layout.arguments import Budget, Listed, list_arguments
 from bot.layout.blocks import Block, line, literal, rich
-from bot.layout.forms.parse import read_new_form
+from bot.layout.forms.pages import NO_DRAFT, FormDraft, read_new_form
 from bot.layout.modals import Errors, Values, named
 from bot.layout.parts import REASON, said, worded
 from bot.layout.text import show
@@ -59,6 +59,7 @@ class FieldsQuestion(InputsQuestion):
     kinds = frozenset({Kind.APPROVAL, Kind.QUESTION})
     outcomes: ClassVar[Mapping[Status, str]] = {Status.APPROVED: "Filled in"}
     purpose = ("Answer", "answered")
+    starts_empty = True
 
     @classmethod
     def read(cls, info: object) -> Brief | None:
@@ -211,10 +212,12 @@ class FieldsQuestion(InputsQuestion):
         """Open the form."""
         if action != ActionId.ANSWER:
             return super().press(action)
+        return OpenModal(view=self.form_modal())
+
+    def form_modal(self, draft: FormDraft = NO_DRAFT) -> Block:
+        """The form of the values."""
         words = "Fill in" if self.is_call else "Answer"
-        return OpenModal(
-            view=self.inputs_modal(ActionId.ANSWER_MODAL, (words, words), self._about())
-        )
+        return self.inputs_modal(ActionId.ANSWER_MODAL, (words, words), self._about(), draft)
 
     def submit(self, modal_id: str, values: Values) -> DecisionDraft | Proposal | Errors:
         """Read the values; of a call, its tool has to take them."""

@@ -7,14 +7,18 @@ from functools import cached_property
 
 from agents.core.errors import InvalidArgumentsError
 from bot.errors import InvalidInputError
+from bot.layout.action_ids import ActionId, with_rest
 from bot.layout.arguments import read_object
-from bot.layout.blocks import Block
-from bot.layout.forms.edit import drawn, too_long
-from bot.layout.forms.fields import Field, NotEditable, fields_of
+from bot.layout.blocks import Block, plain
+from bot.layout.forms.edit import drawn, found, label_of
+from bot.layout.forms.fields import OPTION, NotEditable
+from bot.layout.forms.pages import MOST_DRAFT, NO_DRAFT, FormDraft, InputForm, draft_of, form_of
 from bot.layout.forms.parse import place
 from bot.layout.forms.schema import pointer
-from bot.layout.modals import Errors, modal, notice_modal
+from bot.layout.modals import Errors, Values, modal, notice_modal
+from bot.layout.text import clip
 from bot.questions.drawing import DrawnQuestion
+from bot.words import say
 from bot.words.mrkdwn import escape
 
 
@@ -24,26 +28,85 @@ class InputsQuestion(DrawnQuestion):
     purpose = ("Edit", "edited")
     """The purpose of the form: the title of a notice, and the deed that needs a form."""
 
+    starts_empty = False
+    """Whether people are asked for all of it, so that what is needed has to be given."""
+
     @cached_property
     def obstacle(self) -> str:
         """Why there is no form; empty when there is one, or none is wanted."""
         if self.ask.schema is None:
             return ""
-        fields = self._fields
-        return fields.reason if isinstance(fields, NotEditable) else too_long(fields)
+        form = self._form()
+        return form.reason if isinstance(form, NotEditable) else ""
 
     def notes(self) -> Iterator[str]:
         """Say why there is no form."""
         if self.obstacle:
             yield f"This cannot be {self.purpose[1]} here: {escape(self.obstacle)}"
 
-    def inputs_modal(self, callback: str, words: tuple[str, str], about: Block) -> Block:
-        """Draw the form; say so when there is none."""
-        blocks = self._fields if isinstance(self._fields, NotEditable) else drawn(self._fields)
-        if isinstance(blocks, NotEditable):
+    def inputs_modal(
+        self, callback: str, words: tuple[str, str], about: Block, draft: FormDraft = NO_DRAFT
+    ) -> Block:
+        """Draw the form; say so when there is none.
+
+        Args:
+            callback: Of the modal.
+            words: Its title, and its button.
+            about: Its first block.
+            draft: The page to show, with what was changed on others.
+        """
+        form = self._form(draft)
+        blocks = form if isinstance(form, NotEditable) else drawn(form.shown)
+        if isinstance(form, NotEditable) or isinstance(blocks, NotEditable):
             title, done = self.purpose
-            return notice_modal(title, f"This cannot be {done} here: {escape(blocks.reason)}")
-        return modal(self.approval, callback, words, [about, *blocks])
+            reason = blocks.reason if isinstance(blocks, NotEditable) else ""
+            return notice_modal(title, f"This cannot be {done} here: {escape(reason)}")
+        view = modal(self.approval, callback, words, [about, *_page_select(form), *blocks])
+        return {**view, "private_metadata": with_rest(view["private_metadata"], draft.text())}
+
+    def turn(self, values: Values, page: int) -> Block | Errors:
+        """Draw another page of the form, with what was typed on this one.
+
+        Args:
+            values: As typed, with the draft.
+            page: Number of the page to go to.
+
+        Returns:
+            The modal; or what has to be corrected first, by block.
+
+        Raises:
+            InvalidInputError: There is no such form.
+        """
+        form = self._form(draft_of(values))
+        if isinstance(form, NotEditable):
+            raise InvalidInputError("this form")
+        draft = form.turned(values, page)
+        if isinstance(draft, dict):
+            return draft
+        if len(draft.text()) > MOST_DRAFT:
+            return {"": say("form.edit_too_much")}
+        return self.form_modal(draft)
+
+    def form_modal(self, draft: FormDraft = NO_DRAFT) -> Block:  # noqa: ARG002 - a port
+        """The modal with the form."""
+        raise InvalidInputError("this form")
+
+    def search(self, values: Values, block_id: str, typed: str) -> list[Block]:
+        """Find the choices of an input that fit what somebody typed.
+
+        Args:
+            values: With the draft.
+            block_id: Of the input.
+            typed: A part of a choice.
+
+        Raises:
+            InvalidInputError: There is no such input.
+        """
+        form = self._form(draft_of(values))
+        field = None if isinstance(form, NotEditable) else form.field(block_id)
+        if field is None or not field.is_searched:
+            raise InvalidInputError("this form")
+        return found(field, typed)
 
     def place_errors(self, error: Exception) -> Errors:
         """Put what the tool's own validation found at the inputs of the form."""
@@ -57,12 +120,32 @@ class InputsQuestion(DrawnQuestion):
         return self._place({"": f"Not possible: {why}."})
 
     def _place(self, faults: dict[str, str]) -> Errors:
-        if isinstance(self._fields, NotEditable):
+        form = self._form()
+        if isinstance(form, NotEditable):
             raise InvalidInputError("this form")
-        return place(faults, self._fields)
+        return place(faults, form.shown)
 
-    @cached_property
-    def _fields(self) -> tuple[Field, ...] | NotEditable:
+    def _form(self, draft: FormDraft = NO_DRAFT) -> InputForm | NotEditable:
         if not self.ask.schema or read_object(self.approval.arguments_json) is None:
             return NotEditable(reason="the tool does not say what its arguments may be.")
-        return fields_of(self.ask.schema, self.form_values(), self.ask.masks)
+        before, masks = self.form_values(), self.ask.masks
+        return form_of(self.ask.schema, before, masks, draft, is_new=self.starts_empty)
+
+
+def _page_select(form: InputForm) -> list[Block]:
+    """The menu of the form's pages; nothing where there is one."""
+    count = len(form.pages)
+    if count == 1:
+        return []
+    options = []
+    for number, page in enumerate(form.pages):
+        ends = label_of(page[0]), label_of(page[-1])
+        words = say("form.edit_page", n=number + 1, of=count, first=ends[0], last=ends[1])
+        options.append({"text": plain(clip(words, OPTION)), "value": str(number)})
+    menu = {
+        "type": "static_select",
+        "action_id": str(ActionId.EDIT_PAGE),
+        "options": options,
+        "initial_option": options[form.page],
+    }
+    return [{"type": "actions", "block_id": "page", "elements": [menu]}]

@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 BEYOND = "beyond the rule's limits"
 DRAWN_AFTER = timedelta(seconds=15)
-"""Who changes a grant draws its message, too; after that time, anybody does."""
+"""The time in which the changer of a grant draws its message; afterwards anybody does."""
 DRAW_AGAIN = timedelta(minutes=1)
 GIVE_UP_AFTER = timedelta(days=1)
 """A message that Slack has not taken for so long after the end shows the buttons for ever."""

@@ -3,35 +3,44 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from bot.layout.action_ids import ActionId
-from bot.layout.blocks import Block, context, plain
+from bot.layout.arguments import is_masked
+from bot.layout.blocks import Block, context, line, literal, plain, rich
 from bot.layout.forms.fields import (
     MOST_CHECKS,
+    MOST_CHOICES,
     NOTHING,
     OPTION,
     Field,
     FieldKind,
-    Missing,
     NotEditable,
-    fields_of,
     option_label,
 )
-from bot.layout.forms.schema import Schema
+from bot.layout.forms.hints import humanised, limits_of
+from bot.layout.forms.leaves import Missing
 from bot.layout.text import clip
-from bot.redaction.call import NO_NAMES, Names
 from bot.redaction.mask import mask_text
+from bot.words import say
 
 LABEL = 150
 HINT = 300
 MOST_BYTES = 150_000
+MOST_BLOCKS = 90
+"""Of a form, beside what else its modal has."""
 _FRAME = 300
 """Bytes of a block, or an option, beside its words."""
 
 _TEXTS = {FieldKind.TEXT, FieldKind.LINES, FieldKind.LIST, FieldKind.DECIMAL, FieldKind.JSON}
 _MANY_LINES = {FieldKind.LINES, FieldKind.LIST, FieldKind.JSON}
+_HOW = {
+    FieldKind.JSON: "form.edit_json",
+    FieldKind.LIST: "form.edit_list",
+    FieldKind.DATETIME: "form.edit_datetime",
+}
+_SECTIONS = 12
+"""Fields of a form that has no sections."""
 _NUMBERS = {FieldKind.INTEGER, FieldKind.NUMBER}
 _PICKERS: Mapping[FieldKind, tuple[str, str, Callable[[str], object]]] = {
     FieldKind.DATE: ("datepicker", "initial_date", str),
@@ -40,93 +49,104 @@ _PICKERS: Mapping[FieldKind, tuple[str, str, Callable[[str], object]]] = {
 """Kind → the element, the key of its first value, and what makes that of `Field.initial`."""
 
 
-def edit_form(
-    schema: Schema, current: Mapping[str, Any], masks: Names = NO_NAMES
-) -> list[Block] | NotEditable:
-    """Draw the inputs of a form.
-
-    Args:
-        schema: The tool's JSON schema.
-        current: The arguments as asked for.
-        masks: What the tool's author says of them.
-
-    Returns:
-        One block for each argument, or why there is no form.
-    """
-    fields = fields_of(schema, current, masks)
-    return fields if isinstance(fields, NotEditable) else drawn(fields)
-
-
 def drawn(fields: Sequence[Field]) -> list[Block] | NotEditable:
     """Draw one block for each field, or say why that is too much."""
-    blocks = [_block(field) for field in fields]
-    if len(json.dumps(blocks).encode()) > MOST_BYTES:
+    blocks = list(_blocks(fields))
+    if len(blocks) > MOST_BLOCKS or len(json.dumps(blocks).encode()) > MOST_BYTES:
         return NotEditable(reason="the arguments are too long for a form.")
     return blocks
 
 
-def too_long(fields: Sequence[Field]) -> str:
-    """Say why fields are too much for a form; they are drawn only where that may be so."""
-    if sum(map(ceiling, fields)) <= MOST_BYTES:
-        return ""
-    made = drawn(fields)
-    return made.reason if isinstance(made, NotEditable) else ""
-
-
 def ceiling(field: Field) -> int:
     """Bytes that the block of a field does not exceed; a character takes twelve at most."""
-    words = 12 * (LABEL + HINT + len(field.initial))
-    options = 2 * len(field.choices) * (12 * OPTION + _FRAME)  # all of them may be chosen, too
-    return words + options + 2 * _FRAME
+    words = 12 * (LABEL + HINT + len(field.initial)) * len(field.parts)
+    count = 0 if field.is_searched else len(field.choices)
+    options = 2 * count * (12 * OPTION + _FRAME)  # all of them may be chosen, too
+    chosen = len(field.initial.split(",")) * (12 * OPTION + _FRAME) if field.is_searched else 0
+    return words + options + chosen + 2 * _FRAME
 
 
-def _block(field: Field) -> Block:
-    label = _label(field)
+def in_order(fields: Sequence[Field]) -> list[Field]:
+    """The fields as a form has them: what must be given first, each object in one piece."""
+    tops = dict.fromkeys(field.path[0] for field in fields)
+    needed = {field.path[0] for field in fields if field.required}
+    order = [
+        *(name for name in tops if name in needed),
+        *(one for one in tops if one not in needed),
+    ]
+    places = {name: place for place, name in enumerate(order)}
+    return sorted(fields, key=lambda field: places[field.path[0]])
+
+
+def _blocks(fields: Sequence[Field]) -> Iterator[Block]:
+    """Draw the fields, with a line above those of an object, and one above what may be left out."""
+    groups: tuple[str, ...] = ()
+    ordered = in_order(fields)
+    needed = {field.path[0] for field in fields if field.required}
+    is_long = len(ordered) > _SECTIONS
+    was_needed = True
+    for field in ordered:
+        is_needed = field.path[0] in needed
+        if is_long and needed and was_needed and not is_needed:
+            yield _heading(say("form.edit_optional"))
+        if field.groups != groups and field.groups:
+            yield _heading(" · ".join(field.groups))
+        groups, was_needed = field.groups, is_needed
+        yield from _of_field(field)
+
+
+def _heading(words: str) -> Block:
+    return rich(line(literal(clip(mask_text(words), LABEL) or "…", "bold")))
+
+
+def _of_field(field: Field) -> Iterator[Block]:
+    label = label_of(field)
     if field.kind is FieldKind.FIXED:
-        words = plain(f"{label}: {field.initial}. It stays as it is.")
-        return {**context(words), "block_id": field.block_id}
-    block: Block = {
-        "type": "input",
-        "block_id": field.block_id,
-        "label": plain(label),
-        "optional": field.may_be_empty,
-        "element": {**_element(field), "action_id": str(ActionId.VALUE)},
-    }
-    hint = _hint(field)
-    return {**block, "hint": plain(hint)} if hint else block
+        words = say("form.edit_fixed", field=label, value=field.initial)
+        yield {**context(plain(words)), "block_id": field.block_id}
+        return
+    count = len(field.parts)
+    for number, (block_id, part) in enumerate(zip(field.block_ids, field.parts, strict=True), 1):
+        words = label if count == 1 else say("form.edit_part", field=label, n=number, of=count)
+        block: Block = {
+            "type": "input",
+            "block_id": block_id,
+            "label": plain(clip(words, LABEL)),
+            "optional": field.may_be_empty or number > 1,
+            "element": {**_element(field, part), "action_id": str(ActionId.VALUE)},
+        }
+        hint = _hint(field) if number == count else ""
+        yield {**block, "hint": plain(hint)} if hint else block
 
 
-def _label(field: Field) -> str:
+def label_of(field: Field) -> str:
+    """The name of a field for people."""
     title = field.schema.get("title")
-    words = title if isinstance(title, str) and title.strip() else field.name
+    words = title if isinstance(title, str) and title.strip() else humanised(field.name)
     return clip(mask_text(words), LABEL) if words.strip() else "(no name)"
 
 
 def _hint(field: Field) -> str:
     described = field.schema.get("description")
-    words = [mask_text(described.strip()) if isinstance(described, str) else "", _range(field)]
-    if field.kind is FieldKind.JSON:
-        words.append("As JSON.")
-    if field.kind is FieldKind.LIST:
-        words.append("One per line.")
-    if field.kind is FieldKind.DATETIME:
-        words.append("In your own time zone.")
+    words = [mask_text(described.strip()) if isinstance(described, str) else ""]
+    words += limits_of(field.schema, is_text=field.kind in _TEXTS)
+    if how := _HOW.get(field.kind):
+        words.append(say(how))
     if field.value is Missing.MISSING and not field.required:
-        words.append("Not given so far.")
+        words.append(_default(field))
     return clip(" ".join(word for word in words if word), HINT)
 
 
-def _range(field: Field) -> str:
-    low, high = field.schema.get("minimum"), field.schema.get("maximum")
-    if low is not None and high is not None:
-        return f"From {low} to {high}."
-    if low is not None:
-        return f"At least {low}."
-    return f"At most {high}." if high is not None else ""
+def _default(field: Field) -> str:
+    """The value where nothing is given; empty where it is not known, or a secret."""
+    default = field.schema.get("default")
+    if default is None or isinstance(default, list | dict) or is_masked(field.name, default):
+        return say("form.edit_not_given")
+    words = default if isinstance(default, str) else json.dumps(default)
+    return say("form.edit_default", value=clip(mask_text(words), OPTION)) if words else ""
 
 
-def _element(field: Field) -> Block:
-    initial = field.initial
+def _element(field: Field, initial: str) -> Block:
     if field.kind in _TEXTS:
         element: Block = {"type": "plain_text_input", "multiline": field.kind in _MANY_LINES}
         return {**element, "initial_value": initial} if initial else element
@@ -142,7 +162,45 @@ def _element(field: Field) -> Block:
     return _one_of(field)
 
 
+def _searched(field: Field) -> Block:
+    """A search among too many choices; the options come from `found`."""
+    options = _options(field)
+    places = [int(place) for place in field.initial.split(",") if place]
+    chosen = [options[place] for place in places]
+    element: Block = {"min_query_length": 0, "placeholder": plain(say("form.edit_search"))}
+    if field.kind is FieldKind.CHOICES:
+        many: Block = {**element, "type": "multi_external_select"}
+        return {**many, "initial_options": chosen} if chosen else many
+    one: Block = {**element, "type": "external_select"}
+    return {**one, "initial_option": chosen[0]} if chosen else one
+
+
+def found(field: Field, typed: str) -> list[Block]:
+    """The options that fit what somebody typed, those that begin with it first.
+
+    Args:
+        field: One that is searched.
+        typed: A part of a choice, in any case; empty for all.
+
+    Returns:
+        At most as many as Slack shows.
+    """
+    wanted = typed.strip().casefold()
+    options = [
+        (option["text"]["text"].casefold(), option)
+        for option in _options(field)
+        if wanted in option["text"]["text"].casefold()
+    ]
+    options.sort(key=lambda pair: not pair[0].startswith(wanted))
+    nothing: list[Block] = []
+    if field.nullable and field.kind is FieldKind.CHOICE and not wanted:
+        nothing = [{"text": plain(say("form.edit_nothing_chosen")), "value": NOTHING}]
+    return [*nothing, *(option for _, option in options)][:MOST_CHOICES]
+
+
 def _one_of(field: Field) -> Block:
+    if field.is_searched:
+        return _searched(field)
     options = _options(field)
     if field.kind is FieldKind.BOOLEAN:
         initial = {"true": "0", "false": "1"}.get(field.initial, "")
@@ -151,7 +209,7 @@ def _one_of(field: Field) -> Block:
         initial = field.initial
         kind = "static_select"
     if field.nullable:
-        options.append({"text": plain("(nothing)"), "value": NOTHING})
+        options.append({"text": plain(say("form.edit_nothing_chosen")), "value": NOTHING})
     if field.nullable and field.value is None:
         initial = NOTHING
     chosen = [option for option in options if option["value"] == initial]
@@ -160,6 +218,8 @@ def _one_of(field: Field) -> Block:
 
 
 def _several(field: Field) -> Block:
+    if field.is_searched:
+        return _searched(field)
     options = _options(field)
     wanted = field.initial.split(",")
     chosen = [option for option in options if option["value"] in wanted]
@@ -169,7 +229,9 @@ def _several(field: Field) -> Block:
 
 
 def _options(field: Field) -> list[Block]:
-    words = {True: "Yes", False: "No"} if field.kind is FieldKind.BOOLEAN else {}
+    words = {}
+    if field.kind is FieldKind.BOOLEAN:
+        words = {True: say("word.yes"), False: say("word.no")}
     return [
         {
             "text": plain(

@@ -12,19 +12,26 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from enum import Enum, StrEnum
+from enum import StrEnum
 from typing import Any
 
 from bot.layout.arguments import is_masked, same
+from bot.layout.forms.leaves import Leaf, Missing, Path, leaves_of
 from bot.layout.forms.schema import Schema, check_schema, resolve
 from bot.layout.text import clip, is_plain, width
 from bot.redaction.call import NO_NAMES, Names, mask_value
 
-MOST_FIELDS = 90
+MOST_FIELDS = 500
 MOST_TEXT = 3_000
+"""Characters that one input takes."""
+MOST_PARTS = 10
+"""Inputs over which a long text is spread; a longer one stays as it is."""
+_PART = 2_800
 MOST_FIXED = 300
 """Characters that are shown of a value that stays as it is."""
 MOST_CHOICES = 100
+"""More of them are searched for."""
+MOST_SEARCHED = 5_000
 MOST_CHECKS = 10
 OPTION = 75
 NOTHING = "nothing"
@@ -36,7 +43,7 @@ _SAFE_INTEGER = 2**53
 class FieldKind(StrEnum):
     """The kind of input that an argument is edited with."""
 
-    FIXED = "fixed"  # a secret: not shown, stays as it is
+    FIXED = "fixed"  # a secret, or too long: stays as it is
     TEXT = "text"
     LINES = "lines"
     LIST = "list"  # one entry per line
@@ -51,14 +58,10 @@ class FieldKind(StrEnum):
     JSON = "json"
 
 
+LONG_KINDS = frozenset({FieldKind.LINES, FieldKind.LIST, FieldKind.JSON})
+"""Kinds whose text may be spread over several inputs."""
 EMPTY_LISTS = frozenset({FieldKind.CHOICES, FieldKind.LIST})
 """Kinds of which nothing is a value: the empty list."""
-
-
-class Missing(Enum):
-    """Stands for an argument that was not given; never taken for a text."""
-
-    MISSING = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +80,8 @@ class Field:
     """One argument in the form.
 
     Attributes:
-        block_id: Of its block.
-        name: Of the argument.
+        block_id: Of its block, and the beginning of that of each part.
+        path: Name of the argument, and of the fields in it that lead to the value.
         kind: How it is edited.
         schema: What applies to values other than null.
         nullable: Whether null is allowed.
@@ -87,10 +90,11 @@ class Field:
         initial: What the input has in it at first: text, position of a choice, time in seconds;
             empty for nothing.
         choices: The values of a choice or of several.
+        groups: The titles of the objects that it is in, from the outside.
     """
 
     block_id: str
-    name: str
+    path: Path
     kind: FieldKind
     schema: Mapping[str, Any]
     nullable: bool
@@ -98,6 +102,35 @@ class Field:
     value: object
     initial: str = ""
     choices: tuple[object, ...] = ()
+    groups: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of the value."""
+        return self.path[-1]
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The text of each of its inputs: one, or several where it is long.
+
+        Slack cuts white space at the ends of an input, so no part begins or ends with any.
+        """
+        if self.kind not in LONG_KINDS or len(self.initial) <= MOST_TEXT:
+            return (self.initial,)
+        return tuple(_parts(self.initial))
+
+    @property
+    def block_ids(self) -> tuple[str, ...]:
+        """Of the blocks of all its parts."""
+        count = len(self.parts)
+        if count == 1:
+            return (self.block_id,)
+        return tuple(f"{self.block_id}_{number}" for number in range(count))
+
+    @property
+    def is_searched(self) -> bool:
+        """Whether there are too many choices for a menu, so that people search for theirs."""
+        return len(self.choices) >= MOST_CHOICES
 
     @property
     def may_be_empty(self) -> bool:
@@ -132,14 +165,11 @@ def fields_of(
     """
     if not check_schema(schema):
         return NotEditable(reason="the tool does not say what its arguments may be.")
-    names = tuple(dict.fromkeys((*schema.get("properties", {}), *current)))
-    if len(names) > MOST_FIELDS:
-        return NotEditable(reason=f"there are more than {MOST_FIELDS} arguments.")
-    fields = tuple(_field(index, name, schema, current, masks) for index, name in enumerate(names))
-    for field in fields:
-        if len(field.initial) > MOST_TEXT or width(field.initial) > 5 * MOST_TEXT:
-            label = clip(field.name, 60)
-            return NotEditable(reason=f"“{label}” is longer than {MOST_TEXT:,} characters.")
+    fields = tuple(
+        _field(index, leaf, schema, masks) for index, leaf in enumerate(leaves_of(schema, current))
+    )
+    if len(fields) > MOST_FIELDS:
+        return NotEditable(reason=f"there are more than {MOST_FIELDS} values.")
     if all(field.kind is FieldKind.FIXED for field in fields):
         return NotEditable(reason="there is no argument that could be changed.")
     return fields
@@ -159,28 +189,65 @@ def plain_number(value: float | Decimal) -> str:
     return text if len(text) <= 30 else ""
 
 
-def _field(
-    index: int, name: str, schema: Schema, current: Mapping[str, Any], masks: Names
-) -> Field:
-    node, nullable = resolve(schema.get("properties", {}).get(name), schema)
-    value = current.get(name, Missing.MISSING)
-    required = name in schema.get("required", ())
-    if value is not Missing.MISSING and is_masked(name, value, masks):
-        words = clip(mask_value(name, value, masks), MOST_FIXED)
-        kind, initial, choices = FieldKind.FIXED, words, tuple[object, ...]()
+def _field(index: int, leaf: Leaf, schema: Schema, masks: Names) -> Field:
+    value = leaf.value
+    if value is not Missing.MISSING and _is_masked(leaf, masks):
+        kind, initial, choices = _fixed(leaf, masks)
     else:
-        kind, initial, choices = _shape(node, schema, value)
+        kind, initial, choices = _shape(leaf.node, schema, value)
+        if not _fits(kind, initial):
+            kind, initial, choices = _fixed(leaf, masks)
     return Field(
         block_id=f"argument_{index}",
-        name=name,
+        path=leaf.path,
         kind=kind,
-        schema=node,
-        nullable=nullable,
-        required=required,
+        schema=leaf.node,
+        nullable=leaf.nullable,
+        required=leaf.required,
         value=value,
         initial=initial,
         choices=choices,
+        groups=leaf.groups,
     )
+
+
+def _fixed(leaf: Leaf, masks: Names) -> _Shape:
+    return FieldKind.FIXED, clip(mask_value(leaf.path[-1], leaf.value, masks), MOST_FIXED), ()
+
+
+def _is_masked(leaf: Leaf, masks: Names) -> bool:
+    """Whether a value is a secret, by its own name or by that of an object around it."""
+    value = leaf.value
+    for name in reversed(leaf.path[1:]):
+        value = {name: value}
+    return is_masked(leaf.path[0], value, masks)
+
+
+def _fits(kind: FieldKind, initial: str) -> bool:
+    """Whether a text has room in the inputs of a form."""
+    if kind not in LONG_KINDS:
+        return len(initial) <= MOST_TEXT and width(initial) <= 5 * MOST_TEXT
+    if len(initial) > MOST_TEXT * MOST_PARTS or width(initial) > 5 * MOST_TEXT * MOST_PARTS:
+        return False
+    parts = list(_parts(initial)) if len(initial) > MOST_TEXT else [initial]
+    return len(parts) <= MOST_PARTS and all(
+        len(one) <= MOST_TEXT and width(one) <= 5 * MOST_TEXT for one in parts
+    )
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Cut a text between two characters neither of which is white space."""
+    start = 0
+    while len(text) - start > _PART:
+        end = start + _PART
+        while end > start and (text[end - 1].isspace() or text[end].isspace()):
+            end -= 1
+        if end == start:  # nothing but white space for pages: see `_fits`
+            yield text[start:]
+            return
+        yield text[start:end]
+        start = end
+    yield text[start:]
 
 
 _Shape = tuple[FieldKind, str, tuple[object, ...]]
@@ -325,7 +392,7 @@ def _choices_in(node: Schema) -> tuple[object, ...]:
     choices = tuple(item for item in found if item is not None)
     labels = [option_label(item) for item in choices]
     fits = all(label.strip() and width(label) <= OPTION and is_plain(label) for label in labels)
-    few = 0 < len(choices) < MOST_CHOICES and len(set(labels)) == len(labels)
+    few = 0 < len(choices) <= MOST_SEARCHED and len(set(labels)) == len(labels)
     scalar = all(isinstance(item, str | int | float) for item in choices)
     return choices if fits and few and scalar and None not in found else ()
 
@@ -343,6 +410,4 @@ def _json_text(value: object) -> str:
     texts = [json.dumps(value, ensure_ascii=False, indent=2)]
     if not is_plain(texts[0]):
         texts = [json.dumps(value, indent=2)]
-    if len(texts[0]) > MOST_TEXT:
-        return json.dumps(value, ensure_ascii=not is_plain(texts[0]))
     return texts[0]

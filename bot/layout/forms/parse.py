@@ -14,8 +14,6 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
-from bot.errors import InvalidInputError
-from bot.layout.action_ids import ActionId
 from bot.layout.arguments import same
 from bot.layout.forms.fields import (
     EMPTY_LISTS,
@@ -23,18 +21,12 @@ from bot.layout.forms.fields import (
     NOTHING,
     Field,
     FieldKind,
-    Missing,
-    NotEditable,
-    fields_of,
     plain_number,
 )
-from bot.layout.forms.schema import Schema, check_arguments, pointer
+from bot.layout.forms.leaves import Missing, Path
+from bot.layout.inputs import Values, read_state
 from bot.layout.text import clip
-from bot.redaction.call import NO_NAMES, Names
 from bot.redaction.mask import mask_text
-
-Values = Mapping[str, Any]
-"""`view.state.values`: block id → action id → state."""
 
 _INTEGER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?(?:\d{1,30}(?:\.\d{1,30})?|\.\d{1,30})", re.ASCII)
@@ -57,77 +49,28 @@ class _FieldError(ValueError):
     """A person's typed value does not fit; the text is for that person."""
 
 
-def read_edit_form(
-    schema: Schema, current: Mapping[str, Any], values: Values, masks: Names = NO_NAMES
-) -> EditResult:
-    """Read a submitted form.
+def read_fields(
+    fields: Sequence[Field], values: Values, *, is_new: bool = False
+) -> tuple[dict[Path, object], dict[str, str]]:
+    """Read inputs.
 
     Args:
-        schema: The tool's JSON schema.
-        current: The arguments as asked for.
-        values: `view.state.values` of the submission.
-        masks: What the tool's author says of the arguments.
+        fields: Of the inputs.
+        values: As they were sent.
+        is_new: Whether the form started empty, so that what is needed must be given.
 
     Returns:
-        The edited arguments, or the errors, each at its input. When nothing was changed, the
-        arguments are exactly the current ones.
-
-    Raises:
-        InvalidInputError: There is no such form.
+        The values by path, and the errors by block.
     """
-    fields = fields_of(schema, current, masks)
-    if isinstance(fields, NotEditable):
-        raise InvalidInputError("this form")
-    edited = dict(current)
-    changed: set[str] = set()
+    new: dict[Path, object] = {}
     errors: dict[str, str] = {}
     for field in fields:
         try:
-            new = _read(field, values)
+            value = _read(field, values)
+            new[field.path] = _needed(field, value) if is_new else value
         except _FieldError as fault:
-            errors[field.block_id] = str(fault)
-            continue
-        if same(new, field.value):
-            continue
-        changed.add(field.name)
-        if new is Missing.MISSING:
-            edited.pop(field.name, None)
-        else:
-            edited[field.name] = new
-    if not errors and changed:
-        errors = place(_news(check_arguments(schema, edited), changed), fields)
-    return EditResult(errors=errors) if errors else EditResult(arguments=edited)
-
-
-def read_new_form(schema: Schema, values: Values) -> EditResult:
-    """Read a submitted form that started empty: all that is needed must be there.
-
-    Args:
-        schema: JSON schema of the values.
-        values: `view.state.values` of the submission.
-
-    Returns:
-        The values, or the errors, each at its input.
-
-    Raises:
-        InvalidInputError: There is no such form.
-    """
-    fields = fields_of(schema, {})
-    if isinstance(fields, NotEditable):
-        raise InvalidInputError("this form")
-    given: dict[str, Any] = {}
-    errors: dict[str, str] = {}
-    for field in fields:
-        try:
-            new = _needed(field, _read(field, values))
-        except _FieldError as fault:
-            errors[field.block_id] = str(fault)
-            continue
-        if new is not Missing.MISSING:
-            given[field.name] = new
-    if not errors:
-        errors = place(check_arguments(schema, given), fields)
-    return EditResult(errors=errors) if errors else EditResult(arguments=given)
+            errors[field.block_ids[0]] = str(fault)
+    return new, errors
 
 
 def _needed(field: Field, value: object) -> object:
@@ -146,41 +89,51 @@ def place(found: Mapping[str, str], fields: Sequence[Field]) -> dict[str, str]:
 
     Args:
         found: For each JSON pointer into the arguments one sentence.
-        fields: Of the form.
+        fields: Of the inputs that are shown.
 
     Returns:
         For each block id one sentence. What belongs to no input stands at the first one.
     """
-    blocks = {field.name: field.block_id for field in fields if field.kind is not FieldKind.FIXED}
+    blocks = {
+        field.path: field.block_ids[0] for field in fields if field.kind is not FieldKind.FIXED
+    }
     first = next(iter(blocks.values()))
     errors: dict[str, str] = {}
-    for path, message in found.items():
-        names = [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]]
-        name, inner = (names[0], names[1:]) if names else ("", [])
-        where = inner if name in blocks else names
-        text = f"{'.'.join(where)}: {message}" if where else message
-        errors.setdefault(blocks.get(name, first), clip(mask_text(text), 200))
+    for pointed, message in found.items():
+        names = tuple(part.replace("~1", "/").replace("~0", "~") for part in pointed.split("/")[1:])
+        block_id, inner = _nearest(blocks, names)
+        text = f"{'.'.join(inner)}: {message}" if inner else message
+        errors.setdefault(block_id or first, clip(mask_text(text), 200))
     return errors
 
 
-def _news(found: Mapping[str, str], changed: set[str]) -> dict[str, str]:
-    """Leave out what was there before: the tool took it when it was asked for."""
-    changed_paths = {pointer(name) for name in changed}
-    return {
-        path: message
-        for path, message in found.items()
-        if not path or f"/{path.split('/')[1]}" in changed_paths
-    }
+def _nearest(blocks: Mapping[Path, str], names: Path) -> tuple[str, Path]:
+    """The input that a fault belongs to, and the names in it; empty where it belongs to none."""
+    for length in range(len(names), 0, -1):
+        if names[:length] in blocks:
+            return blocks[names[:length]], names[length:]
+    for length in range(len(names), 0, -1):  # an object: the first of its inputs
+        for path, block_id in blocks.items():
+            if path[:length] == names[:length]:
+                return block_id, names[length:]
+    return "", names
 
 
 def _read(field: Field, values: Values) -> object:
     if field.kind is FieldKind.FIXED:
         return field.value
-    block = values.get(field.block_id)
-    state = block.get(ActionId.VALUE) if isinstance(block, Mapping) else None
-    if not isinstance(state, Mapping):
+    states = [read_state(values, block_id) for block_id in field.block_ids]
+    if not all(states):
         raise _FieldError("This was not sent. Please try again.")
-    return _READERS[field.kind](field, state)
+    return _READERS[field.kind](field, states[0] if len(states) == 1 else _joined(states))
+
+
+def _joined(states: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The parts of a long text as one."""
+    texts = [state.get("value") or "" for state in states]
+    if not all(isinstance(text, str) and len(text) <= MOST_TEXT for text in texts):
+        raise _FieldError(f"Each part must be a text of at most {MOST_TEXT:,} characters.")
+    return {"value": "".join(texts)}
 
 
 def _emptied(field: Field) -> object:
@@ -205,8 +158,9 @@ def _from_text(
         text = state.get("value")
         if text is None or text == "":
             return _emptied(field)
-        if not isinstance(text, str) or len(text) > MOST_TEXT:
-            raise _FieldError(f"This must be a text of at most {MOST_TEXT:,} characters.")
+        most = MOST_TEXT * len(field.parts)
+        if not isinstance(text, str) or len(text) > most:
+            raise _FieldError(f"This must be a text of at most {most:,} characters.")
         text = text.replace("\r\n", "\n")
         return field.value if text == field.initial else parse(field, text)
 

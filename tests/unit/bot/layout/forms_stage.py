@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from bot.layout.action_ids import ActionId
-from bot.layout.forms.edit import edit_form
 from bot.layout.forms.fields import NotEditable
-from bot.layout.forms.parse import EditResult, read_edit_form
+from bot.layout.forms.pages import edit_form, read_edit_form
+from bot.layout.forms.parse import EditResult
 
 Values = dict[str, Any]
 STATES = {

@@ -44,6 +44,7 @@ def test_names_are_frozen() -> None:
         "revoke",
         "override",
         "batch",
+        "edit_page",
     )
     forms = (
         "approve",

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from bot.layout.forms.fields import fields_of
-from bot.layout.forms.parse import EditResult, read_edit_form
+from bot.layout.forms.pages import read_edit_form
+from bot.layout.forms.parse import EditResult
 from bot.layout.forms.schema import check_arguments
 from tests.unit.bot.layout.forms_stage import ENUM, NULL, edit, form_of, one, pick, submitted
 

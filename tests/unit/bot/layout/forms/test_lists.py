@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from bot.errors import InvalidInputError
-from bot.layout.forms.parse import EditResult, read_new_form
+from bot.layout.forms.pages import read_new_form
+from bot.layout.forms.parse import EditResult
 from tests.unit.bot.layout.forms_stage import NULL, edit, form_of, one, pick, submitted
 
 TEXTS = {"type": "array", "items": {"type": "string"}}

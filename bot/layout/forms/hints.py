@@ -1,0 +1,82 @@
+"""The words beside an input: its name, and what its schema allows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from bot.layout.text import clip
+from bot.words import say
+
+_PATTERN = 80
+_ACRONYMS = frozenset({"id", "url", "uri", "ip", "api", "sql", "vat", "iban", "cc", "bcc"})
+
+
+def humanised(name: str) -> str:
+    """Write the name of an argument for people: `order_id` is Order ID.
+
+    A name that is no identifier stays as it is.
+    """
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_\-]*", name):
+        return name
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
+    words = [word for word in re.split(r"[_\-\s]+", spaced) if word]
+    written = [word.upper() if word.lower() in _ACRONYMS else word.lower() for word in words]
+    first, *others = written or [name]
+    return " ".join([first[:1].upper() + first[1:], *others])
+
+
+def limits_of(schema: Mapping[str, Any], *, is_text: bool) -> list[str]:
+    """Say what a schema allows, a sentence each.
+
+    Args:
+        schema: Of a value other than null.
+        is_text: Whether the value is typed as a text, so that lengths and patterns matter.
+    """
+    words = [_range(schema.get("minimum"), schema.get("maximum"))]
+    for key, name in (
+        ("exclusiveMinimum", "hint.more_than"),
+        ("exclusiveMaximum", "hint.less_than"),
+    ):
+        if _is_number(schema.get(key)):
+            words.append(say(name, n=schema[key]))
+    if _is_number(schema.get("multipleOf")):
+        words.append(say("hint.multiple", n=schema["multipleOf"]))
+    if is_text:
+        words.append(_length(schema.get("minLength"), schema.get("maxLength")))
+    words.append(_count(schema.get("minItems"), schema.get("maxItems")))
+    example = schema.get("examples")
+    if isinstance(example, list) and example and isinstance(example[0], str | int | float):
+        words.append(say("hint.example", example=clip(str(example[0]), _PATTERN)))
+    return [word for word in words if word]
+
+
+def _range(low: object, high: object) -> str:
+    if _is_number(low) and _is_number(high):
+        return say("hint.range", min=low, max=high)
+    if _is_number(low):
+        return say("hint.least", n=low)
+    return say("hint.most", n=high) if _is_number(high) else ""
+
+
+def _length(low: object, high: object) -> str:
+    least = low if _is_number(low) and low != 0 else None
+    if least is not None and _is_number(high):
+        return say("hint.length", min=least, max=high)
+    if least is not None:
+        return say("hint.least_long", n=least)
+    return say("hint.most_long", n=high) if _is_number(high) else ""
+
+
+def _count(low: object, high: object) -> str:
+    least = low if _is_number(low) and low != 0 else None
+    if least is not None and _is_number(high):
+        return say("hint.count", min=least, max=high)
+    if least is not None:
+        return say("hint.least_many", n=least)
+    return say("hint.most_many", n=high) if _is_number(high) else ""
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
