@@ -5,6 +5,7 @@
 # make bench   the benchmarks; QUICK=1 smaller ones
 # make trace   the way of one click through our files, from the payload to the tool's first line
 # make mutants  small wrong changes in what decides, which tests must notice; ONLY=agents/gates
+# make pictures  the pictures of README.md and docs/, from the demo; needs chromium; ONLY=card
 # make chaos   bots that die, a Slack that misbehaves, people who click and vote; SEEDS=20 THREADS=200
 #
 # The set-up happens by itself in .venv, and again when pyproject.toml or constraints.txt change.
@@ -31,7 +32,7 @@ PARTS := agents/* storage/* $(USE_CASES)
 # Small among the tests for each change, and large in `make chaos`.
 LARGE := tests/scenario/test_races.py tests/scenario/test_races_processes.py tests/conformance
 
-.PHONY: help demo test test-mongo check bench trace chaos mutants format clean
+.PHONY: help demo test test-mongo check bench trace chaos mutants pictures format clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -87,6 +88,9 @@ chaos: $(VENV)/.dev
 
 mutants: $(VENV)/.mutants
 	$(BIN)/python -m tests.mutants --only '$(ONLY)' --jobs $(JOBS) --sample $(SAMPLE)
+
+pictures: $(VENV)/.dev
+	$(BIN)/python -m tests.pictures --only '$(ONLY)'
 
 clean:
 	rm -rf $(VENV) mutants mutants-own .javaserver .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache \

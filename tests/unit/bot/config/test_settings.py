@@ -13,7 +13,7 @@ from bot.errors import InvalidSettingsError
 WHO = {"COUNTERSIGN_APPROVERS": "U0ADALINDQ"}
 SOCKET = {"SLACK_BOT_TOKEN": "xoxb-1-2-abc", "SLACK_APP_TOKEN": "xapp-1-A-2-abc", **WHO}
 HTTP = {"SLACK_BOT_TOKEN": "xoxb-1-2-abc", "SLACK_SIGNING_SECRET": "0123456789abcdef0123", **WHO}
-README = Path(__file__).parents[4] / "README.md"
+PAGE = Path(__file__).parents[4] / "docs" / "configuration.md"
 
 
 def faults(**changes: str) -> dict[str, str]:
@@ -331,8 +331,8 @@ def test_other_hosts(host: str) -> None:
     assert not is_loopback(host)
 
 
-def test_each_variable_has_its_line_in_the_readme() -> None:
-    lines = README.read_text(encoding="utf-8").splitlines()
+def test_each_variable_has_its_line_on_its_page() -> None:
+    lines = PAGE.read_text(encoding="utf-8").splitlines()
     for name, description in variables().items():
         row = next((line for line in lines if line.startswith(f"| `{name}` |")), "")
         assert row.endswith(f"| {description} |"), name
