@@ -173,6 +173,17 @@ class InboxStore(Protocol):
         """
         ...
 
+    async def revise(self, message_id: str, text: str) -> Message | None:
+        """Change the text of a message that no turn has taken; one that was taken stays as it is.
+
+        Returns:
+            The message as it is now; None when there is none.
+
+        Raises:
+            RecordFormatError: It cannot be read.
+        """
+        ...
+
     async def of_turn(self, thread_id: str, turn: int) -> Sequence[Message]:
         """The input of a turn, oldest first.
 

@@ -10,7 +10,7 @@ from typing import Literal, get_args
 from agents.core.codec import register
 from agents.core.errors import AgentConfigError
 
-CancelMode = Literal["now", "after_model", "after_tools"]
+CancelMode = Literal["now", "next", "after_model", "after_tools"]
 
 
 @register("countersign.cancel_info/1")
@@ -21,7 +21,7 @@ class CancelInfo:
     Stored: version 1, must stay readable.
 
     Attributes:
-        mode: Where it stopped: `now`, `after_model` or `after_tools`.
+        mode: Where it stopped: `now`, `next`, `after_model` or `after_tools`.
     """
 
     mode: str
@@ -50,7 +50,8 @@ class CancelToken:
 
         Args:
             mode: `now` gives up what is going on: model calls, and tools, which begin again
-                later; of an approved call that had started, people are asked. `after_model` and
+                later; of an approved call that had started, people are asked. `next` waits for the
+                next safe point, whichever it is, and cuts nothing off. `after_model` and
                 `after_tools` wait for the model's answer, or for all calls of that answer. A run
                 that ends before that point just ends.
             timeout: After this it is `now`. Needs a running event loop.
@@ -70,4 +71,4 @@ class CancelToken:
 
     def wants(self, at: CancelMode) -> bool:
         """Whether the run shall stop at this safe point."""
-        return self.mode in {at, "now"}
+        return self.mode in {at, "now", "next"}

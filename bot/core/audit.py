@@ -75,6 +75,7 @@ class Act(StrEnum):
     EXECUTED = "executed"  # a call has run
     DOUBTED = "doubted"  # a call may have run: its process died
     ANSWERED_TOOL = "answered_tool"  # a call has its result without having run
+    STOPPED = "stopped"  # a person ended a turn
     TURN_FAILED = "turn_failed"
     RESTORED = "restored"  # the database went back to a copy: what came after is not on record
     FORGOTTEN = "forgotten"  # the thread was deleted; its audit lost its content

@@ -19,6 +19,8 @@ from storage.records import Approval, Decision, Status, Thread
 logger = logging.getLogger(__name__)
 
 _BY_PEOPLE = (Status.APPROVED, Status.REJECTED, Status.ANSWERED)
+_SUPERSEDED = Status.SUPERSEDED, "The agent no longer waits for this."
+_CANCELLED = Status.CANCELLED, "The agent was stopped."
 _TO_BE_USED = (Status.APPROVED, Status.ANSWERED)
 """The statuses that are untrue when a turn ends without their use; a rejection stays true."""
 
@@ -50,6 +52,7 @@ class Settlement:
         *,
         unused: frozenset[str] = frozenset(),
         noted: Collection[str] = (),
+        is_stopped: bool = False,
     ) -> None:
         """Close approvals whose interrupt no longer waits; call off those that nobody decided.
 
@@ -61,10 +64,14 @@ class Settlement:
             approvals: As read in this pass.
             unused: Interrupts that will never have their answer, though there may be one.
             noted: Ids of those whose decision is in the audit.
+            is_stopped: Whether somebody wanted the turn to end.
         """
         # A process that was asleep must not end what a later turn has asked meanwhile.
         gone = [one for one in approvals if _turn_of(one) <= thread.turn]
-        ended = [await self._end(one, is_unused=one.interrupt_id in unused) for one in gone]
+        called_off = _CANCELLED if is_stopped else _SUPERSEDED
+        ended = [
+            await self._end(one, called_off, is_unused=one.interrupt_id in unused) for one in gone
+        ]
         entries = [
             decision_entry(one, one.decision)
             for one in ended
@@ -76,14 +83,16 @@ class Settlement:
         if still_open:
             await self.storage.approvals.close_all(still_open)
 
-    async def _end(self, approval: Approval, *, is_unused: bool) -> Approval:
+    async def _end(
+        self, approval: Approval, called_off: tuple[Status, str], *, is_unused: bool
+    ) -> Approval:
         """Call off what nobody decided; take back a yes that lets nothing run any more.
 
         Returns:
             The approval as it is decided.
         """
         while approval.status is Status.PENDING:
-            ended = await self._supersede(approval)
+            ended = await self._call_off(approval, *called_off)
             if ended is not None:
                 return ended
             # Somebody was quicker: with an edit, or with a decision that nobody will pass on.
@@ -167,13 +176,13 @@ class Settlement:
         self.spawn(self.approvals.attendance.attend(approval.approval_id))
         return withdrawn
 
-    async def _supersede(self, approval: Approval) -> Approval | None:
+    async def _call_off(self, approval: Approval, status: Status, why: str) -> Approval | None:
         """Call it off as it was read; None when it is no longer like that."""
         decision = Decision(
-            status=Status.SUPERSEDED,
+            status=status,
             by="",
             at_ms=min(self.clock(), approval.expires_ms - 1),
-            reason="The agent no longer waits for this.",
+            reason=why,
         )
         try:
             ended = await self.storage.approvals.decide(

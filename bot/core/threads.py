@@ -28,9 +28,10 @@ from agents import (
 )
 from agents.core.errors import ModelFault
 from bot.core.audit import Act, note
-from bot.core.inbox import ThreadInbox
 from bot.core.outbox import Outbox
-from bot.core.turns import Progress, Turns
+from bot.core.runs.voice import post_id
+from bot.core.talk.inbox import ThreadInbox
+from bot.core.turns import STOPPED, Progress, Turns
 from bot.core.upkeep.comeback import Comeback
 from bot.core.work import LEASE, THREAD_RETRY, ClaimedWork, Hold
 from bot.errors import DeliveryError, DirectoryError, RunEndedError
@@ -39,7 +40,7 @@ from bot.people.passes import LeftOver, ThreadPass
 from bot.ports import Clock
 from storage.base import Storage
 from storage.errors import RecordFormatError, RecordRefusedError, StoreUnavailableError
-from storage.records import Post, Thread
+from storage.records import Message, Post, Thread
 
 logger = logging.getLogger(__name__)
 
@@ -191,7 +192,9 @@ class Threads:
 
         async def extend(until_ms: int) -> bool:
             threads, fence = self.storage.threads, thread.fence
-            return await threads.extend(thread.thread_id, fence=fence, until_ms=until_ms)
+            is_kept = await threads.extend(thread.thread_id, fence=fence, until_ms=until_ms)
+            await self._heed_stop(thread.thread_id)
+            return is_kept
 
         async with self._claimed.kept(thread, extend):
             try:
@@ -216,7 +219,7 @@ class Threads:
         if work.left is None:  # who left it in order left no text behind
             work.thread = await self._finish_posts(work.thread)
         while True:
-            admitted = await self.inbox.sort(work)
+            admitted = await self._sorted(work)
             was_open = work.thread.turn_open
             if not was_open:
                 await self.turns.close_answered(work.thread)
@@ -233,12 +236,46 @@ class Threads:
                     return
                 await self.turns.end(work)
 
+    async def _sorted(self, work: ThreadPass) -> list[str]:
+        """Sort what is new; whoever wants the open turn to end has it ended first."""
+        admitted = await self.inbox.sort(work)
+        if work.stop is not None:
+            await self._stop(work, work.stop)
+        return admitted
+
+    async def _stop(self, work: ThreadPass, message: Message) -> None:
+        """End the open turn as the writer of a message wants it.
+
+        The message stays new until that is done, so that a crash in between changes nothing.
+        """
+        thread = work.thread
+        await note(
+            self.storage.audit,
+            Act.STOPPED,
+            key=message.message_id,
+            at_ms=self.clock(),
+            about=thread.thread_id,
+            by=message.user_id,
+            checkpoint=thread.checkpoint_id,
+        )
+        await self.turns.stop(work, await self.inbox.stops.told(thread, message))
+        await self.inbox.done_with(message)
+        work.stop = None
+        await self.outbox.finish(work.thread, await self.storage.posts.unfinished(thread.thread_id))
+
+    async def _heed_stop(self, thread_id: str) -> None:
+        """Stop the run that goes on here when somebody has told another process so."""
+        stopping = self.turns.stopping
+        if stopping.is_running(thread_id) and await self.inbox.has_stop(thread_id):
+            stopping.stop(thread_id)
+
     async def _finish_posts(self, thread: Thread) -> Thread:
         """Do what a crash left: end a turn that was given up, show texts that were kept back."""
         posts = await self.storage.posts.unfinished(thread.thread_id)
         for post in posts:
             if self.turns.is_given_up(thread, post):
-                await self.turns.abandon(thread, post.text)
+                is_stopped = post.post_id == post_id(thread, STOPPED)
+                await self.turns.abandon(thread, post.text, is_stopped=is_stopped)
                 thread = replace(thread, turn_open=False)
         await self.outbox.finish(thread, posts)
         return thread

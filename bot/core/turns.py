@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from functools import cached_property
 
@@ -31,6 +31,7 @@ from bot.core.audit import resume_entries
 from bot.core.outbox import Outbox
 from bot.core.runs.following import FollowedSegment, Follower
 from bot.core.runs.outcome import has_ended
+from bot.core.runs.stopping import StoppableRuns
 from bot.core.runs.voice import SILENT, a_post, post_id
 from bot.core.runs.witness import Witness
 from bot.core.settlement import Settlement
@@ -50,6 +51,8 @@ logger = logging.getLogger(__name__)
 
 GIVEN_UP = "failed"
 """Key of the post that says that a turn was given up."""
+STOPPED = "stopped"
+"""Key of the post that says that somebody ended a turn."""
 
 
 class Progress(Enum):
@@ -75,6 +78,7 @@ class Turns:
         spawn: Starts the showing of cards.
         witness: Keeps approvals true about what they let run.
         telemetry: Is told of tool calls.
+        stopping: The runs that go on here, for who wants to stop one.
     """
 
     storage: Storage
@@ -87,6 +91,7 @@ class Turns:
     spawn: Spawn
     witness: Witness
     telemetry: Telemetry = NO_TELEMETRY
+    stopping: StoppableRuns = field(default_factory=StoppableRuns)
 
     @cached_property
     def _settlement(self) -> Settlement:
@@ -133,6 +138,18 @@ class Turns:
         if thread.turn:  # before the first turn nothing was asked
             await self._settlement.close(thread)
 
+    async def stop(self, work: ThreadPass, text: str) -> None:
+        """End the open turn as somebody wants it; see `give_up`.
+
+        Raises:
+            CheckpointConflictError: The lease was lost; nothing was ended.
+        """
+        thread = work.thread
+        await self.storage.posts.add(a_post(thread, STOPPED, text, now_ms=self.clock()))
+        await self.abandon(thread, text, is_stopped=True)
+        work.thread = replace(thread, turn_open=False)
+        work.is_new_turn, work.messages, work.running = False, None, ()
+
     async def give_up(self, thread: Thread, text: str) -> bool:
         """End the open turn, which cannot go on, and tell people so; begun first where none is.
 
@@ -156,14 +173,16 @@ class Turns:
 
     def is_given_up(self, thread: Thread, post: Post) -> bool:
         """Whether a post says that the open turn was given up, and a crash came before its end."""
-        return thread.turn_open and post.post_id == post_id(thread, GIVEN_UP)
+        keys = post_id(thread, GIVEN_UP), post_id(thread, STOPPED)
+        return thread.turn_open and post.post_id in keys
 
-    async def abandon(self, thread: Thread, text: str) -> bool:
+    async def abandon(self, thread: Thread, text: str, *, is_stopped: bool = False) -> bool:
         """End a turn that cannot go on: nothing of it can be resumed, its cards are closed.
 
         Args:
             thread: As claimed.
             text: What people are told; the agent learns of it in its next turn.
+            is_stopped: Whether somebody wanted that.
 
         Returns:
             Whether the turn had messages.
@@ -186,7 +205,7 @@ class Turns:
         left = await self.storage.approvals.open_of(thread.thread_id)
         # Ours also when these were read? Whoever has it now may just have asked them.
         thread = await self._set_turn(thread, turn=thread.turn, turn_open=True)
-        await self._settlement.settle(thread, left, unused=unused)
+        await self._settlement.settle(thread, left, unused=unused, is_stopped=is_stopped)
         await self.outbox.drop(thread)
         # Last goes what says what waited, and that there is something to be ended: whoever goes on
         # after a crash finds it, and does all of this again.
@@ -271,13 +290,17 @@ class Turns:
             work.thread, turn=turn, turn_open=True, requesters_json=grown
         )
         work.is_new_turn, work.running = False, ()
-        events = runner.query(
-            [message.text for message in messages],
-            checkpoint_id=work.thread.checkpoint_id,
-            log=(work.thread.thread_id, turn),
-        )
-        segment = await self._follower.follow(work.thread, events)
+        with self.stopping.run(work.thread.thread_id, is_resumed=False) as running:
+            events = runner.query(
+                [message.text for message in messages],
+                checkpoint_id=work.thread.checkpoint_id,
+                log=(work.thread.thread_id, turn),
+                cancel=running.token,
+            )
+            segment = await self._follower.follow(work.thread, events, running)
         work.said = segment.voice.newest
+        if segment.contexts is not None and running.is_stopped:
+            return Progress.AGAIN  # nobody is asked anything more
         if segment.contexts is not None:
             new = await self._asking.request(work, segment.contexts, known=())
             return _waits(segment.contexts, new)
@@ -302,10 +325,11 @@ class Turns:
         runner = await self.runners(work.thread)
         work.running = None
         await self.witness.watch(run.checkpoint_id)
-        events = runner.recover(run.checkpoint_id, run=run)
-        segment = await self._follower.follow(work.thread, events)
+        with self.stopping.run(work.thread.thread_id, is_resumed=True) as running:
+            events = runner.recover(run.checkpoint_id, cancel=running.token, run=run)
+            segment = await self._follower.follow(work.thread, events, running)
         work.said = segment.voice.newest
-        if segment.contexts is not None:
+        if segment.contexts is not None and not running.is_stopped:
             opened = await self.storage.approvals.open_of(work.thread.thread_id)
             known = {one.interrupt_id for one in opened}
             await self._asking.request(work, segment.contexts, known=known)
@@ -323,6 +347,30 @@ class Turns:
         targets = await self._settlement.answers(decided, asked.infos)
         if targets is None:
             return Progress.AGAIN
+        await self._note_passed_on(work, decided)
+        known = None if work.running is None else [*work.running, *decided]
+        await self.witness.watch(thread.checkpoint_id, known=known)
+        params = ResumeParams(targets=targets)
+        try:
+            with self.stopping.run(thread.thread_id, is_resumed=True) as running:
+                events = runner.resume_with_params(
+                    thread.checkpoint_id, params, cancel=running.token, run=run
+                )
+                segment = await self._follower.follow(thread, events, running)
+        except (NothingPendingError, UnknownInterruptError):
+            raise
+        except ResumeError as error:
+            work.running = None  # what the others let run may have begun
+            unused = await self._unused(thread)
+            await self._settlement.withdraw(decided, unused, error)
+            return Progress.AGAIN
+        if segment.contexts is not None and running.is_stopped:
+            work.running = None
+            return Progress.AGAIN
+        return await self._after(work, segment, asked)
+
+    async def _note_passed_on(self, work: ThreadPass, decided: Sequence[Approval]) -> None:
+        """Put on record that the run is told of these decisions."""
         await self._requesters.note_decided(work, decided)
         if decided:
             is_noted = self.approvals.attendance.is_noted
@@ -331,20 +379,6 @@ class Turns:
         for approval in decided:
             if approval.kind is Kind.DOUBT and approval.status is Status.ANSWERED:
                 await self._vouch(approval)
-        known = None if work.running is None else [*work.running, *decided]
-        await self.witness.watch(thread.checkpoint_id, known=known)
-        params = ResumeParams(targets=targets)
-        events = runner.resume_with_params(thread.checkpoint_id, params, run=run)
-        try:
-            segment = await self._follower.follow(thread, events)
-        except (NothingPendingError, UnknownInterruptError):
-            raise
-        except ResumeError as error:
-            work.running = None  # what the others let run may have begun
-            unused = await self._unused(thread)
-            await self._settlement.withdraw(decided, unused, error)
-            return Progress.AGAIN
-        return await self._after(work, segment, asked)
 
     async def _looked_up(
         self, work: ThreadPass, pending: Sequence[InterruptContext]

@@ -35,6 +35,7 @@ class MeteredInbox:
     def __init__(self, store: InboxStore, activity: Activity) -> None:
         self._store, self._activity = store, activity
         self.new, self.take, self.of_turn = store.new, store.take, store.of_turn
+        self.revise = store.revise
 
     async def add(self, message: Message) -> bool:
         """See `InboxStore.add`."""

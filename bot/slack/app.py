@@ -26,7 +26,6 @@ from bot.core.decisions.emergencies import Alarm
 from bot.core.decisions.grants import Grants
 from bot.core.decisions.overview import Overviews
 from bot.core.edits import Edits
-from bot.core.inbox import ThreadInbox
 from bot.core.outbox import Outbox
 from bot.core.runs.cards import policy_of_cards
 from bot.core.runs.granted import GrantUses
@@ -35,6 +34,7 @@ from bot.core.runs.house import GroupMembers, InForce, PolicyHouse
 from bot.core.runs.starts import Starts
 from bot.core.runs.witness import Witness
 from bot.core.scheduler import Sweep
+from bot.core.talk.inbox import ThreadInbox
 from bot.core.tasks import Tasks
 from bot.core.threads import Threads
 from bot.core.turns import Turns
@@ -306,6 +306,7 @@ def build(
         approvals=approvals,
         outbox=outbox,
         clock=clock,
+        stop=turns.stopping.stop,
     )
     threads = Threads(
         storage=storage, inbox=inbox, turns=turns, outbox=outbox, clock=clock, owner=owner

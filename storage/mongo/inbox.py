@@ -35,6 +35,12 @@ class MongoInboxStore:
         found = await self._collection.find(there, [("ts", 1)]) if wheres else []
         return [to_record(MESSAGES, document) for document in found]
 
+    async def revise(self, message_id: str, text: str) -> Message | None:
+        where: Filter = {"_id": message_id, "status": MessageStatus.NEW.value}
+        found = await self._collection.update_and_get(where, {"$set": {"text": text}})
+        found = found or await self._collection.get(message_id)
+        return None if found is None else to_record(MESSAGES, found)
+
     async def of_turn(self, thread_id: str, turn: int) -> Sequence[Message]:
         return await self._find(thread_id, turn, MessageStatus.TAKEN, None)
 

@@ -23,6 +23,13 @@ WHERE status = 'new' AND message_id IN (SELECT value FROM json_each(:ids))
 RETURNING *
 """
 
+_REVISE = """
+UPDATE messages SET text = :text WHERE message_id = :id AND status = 'new'
+RETURNING *
+"""
+
+_SELECT = "SELECT * FROM messages WHERE message_id = :id"
+
 _OF_TURN = """
 SELECT * FROM messages WHERE thread_id = :thread_id AND turn = :turn AND status = 'taken'
 ORDER BY ts
@@ -46,6 +53,12 @@ class SqliteInboxStore:
         values = {"ids": json.dumps(list(message_ids)), "turn": turn}
         taken = [MESSAGES.decode(row) for row in await self._database.fetch(_TAKE, values)]
         return sorted(taken, key=lambda message: message.ts)
+
+    async def revise(self, message_id: str, text: str) -> Message | None:
+        values = {"id": message_id, "text": text}
+        rows = await self._database.fetch(_REVISE, values)
+        rows = rows or await self._database.read(_SELECT, {"id": message_id})
+        return MESSAGES.decode(rows[0]) if rows else None
 
     async def of_turn(self, thread_id: str, turn: int) -> Sequence[Message]:
         values = {"thread_id": thread_id, "turn": turn}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.core.audit import note_refusal
 from bot.errors import (
@@ -152,6 +152,36 @@ class Withdrawals:
             if await self.storage.approvals.set_said(
                 approval.approval_id,
                 _written(newest),
+                revision=approval.revision,
+                now_ms=self.clock(),
+            ):
+                return True
+            approval = await self.storage.approvals.get(approval.approval_id)
+        return False
+
+    async def change_words(self, approval: Approval, *, by: str, text: str, at_ms: int) -> bool:
+        """Change what a card shows of a message that its writer edited, or, when empty, deleted.
+
+        Args:
+            approval: As read a moment ago.
+            by: Slack user id.
+            text: The new words; empty removes them.
+            at_ms: When the message was written; with `by`, it tells one from another.
+
+        Returns:
+            Whether the card showed it, and has to be drawn again.
+        """
+        for _ in range(_TRIES):
+            words = said_of(approval)
+            if not any((one.by, one.at_ms) == (by, at_ms) for one in words):
+                return False
+            changed = [
+                replace(one, text=_short(text)) if (one.by, one.at_ms) == (by, at_ms) else one
+                for one in words
+            ]
+            if await self.storage.approvals.set_said(
+                approval.approval_id,
+                _written([one for one in changed if one.text]),
                 revision=approval.revision,
                 now_ms=self.clock(),
             ):

@@ -11,6 +11,7 @@ from agents.core.calls import ToolOutcome
 from agents.core.errors import RunCancelledError
 from bot.core.audit import Act, note
 from bot.core.outbox import Outbox
+from bot.core.runs.stopping import StoppableRun
 from bot.core.runs.voice import Voice
 from bot.core.runs.witness import Witness
 from bot.observability.telemetry import NO_TELEMETRY, Count, Telemetry
@@ -56,13 +57,14 @@ class Follower:
     telemetry: Telemetry = NO_TELEMETRY
 
     async def follow(
-        self, thread: Thread, events: AsyncGenerator[AgentEvent, None]
+        self, thread: Thread, events: AsyncGenerator[AgentEvent, None], running: StoppableRun
     ) -> FollowedSegment:
         """Go with a segment to the next interrupt, or to the end of the run.
 
         Args:
             thread: As claimed.
             events: Of the run; closed in any case.
+            running: Told of the events: somebody may want to stop it.
 
         Raises:
             AgentError: The runtime cannot go on.
@@ -82,6 +84,7 @@ class Follower:
             stack.push_async_callback(events.aclose)
             try:
                 async for event in events:
+                    running.see(event)
                     match event:
                         case TextDelta():
                             await voice.grow(event)

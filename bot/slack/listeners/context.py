@@ -19,9 +19,10 @@ from agents.gates.rulings import Judgement
 from bot.core.approvals import Approvals
 from bot.core.decisions.grants import Grants
 from bot.core.edits import Edits
-from bot.core.inbox import ThreadInbox
 from bot.core.means import Means
 from bot.core.outbox import Outbox
+from bot.core.talk.inbox import ThreadInbox
+from bot.core.talk.revisions import Revisions
 from bot.core.threads import Threads
 from bot.core.work import CLICK_PATIENCE
 from bot.errors import DeliveryError, DirectoryError, InvalidInputError, NotRecordedError
@@ -97,6 +98,11 @@ class ListenerContext:
     client: AsyncWebClient
     clock: Clock
     spawn: Spawn
+
+    @property
+    def revisions(self) -> Revisions:
+        """The use case of messages that people edit or delete."""
+        return Revisions(self.storage, self.inbox, self.approvals, self.outbox, self.clock)
 
     async def in_time(self, work: Awaitable[T]) -> T:
         """Wait for the database, but not longer than Slack waits for us.

@@ -1,21 +1,24 @@
-"""Events: messages and mentions. They are acknowledged only when they are stored."""
+"""Events: messages, mentions, and what people change about them. Acknowledged when stored."""
 
 from __future__ import annotations
 
 import logging
 import re
+from dataclasses import dataclass
 from typing import Any
 
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.context.async_context import AsyncBoltContext
 
-from bot.core.inbox import Incoming
+from bot.core.talk.incoming import Incoming
 from bot.slack.listeners.context import ListenerContext
 
 logger = logging.getLogger(__name__)
 
 _SPOKEN = frozenset({None, "file_share", "thread_broadcast"})
-"""Subtypes of messages that people write; all others are ignored."""
+"""Subtypes of messages that people write."""
+_GONE = "tombstone"
+"""Subtype of what stands in place of a deleted message that has replies."""
 
 
 def register(app: AsyncApp, desk: ListenerContext) -> None:
@@ -23,13 +26,39 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
 
     @app.event(re.compile(".*"))
     async def on_event(event: dict[str, Any], context: AsyncBoltContext) -> None:
-        incoming = incoming_from(event, context)
-        if incoming is None:
+        thread_id: str | None = None
+        if (change := changed_from(event, context)) is not None:
+            thread_id = await desk.in_time(_revise(desk, change))
+        elif (incoming := incoming_from(event, context)) is not None:
+            thread_id = await desk.in_time(desk.inbox.receive(incoming))
+        else:
             logger.debug("event ignored", extra={"action": "event_ignored"})
-            return
-        thread_id = await desk.in_time(desk.inbox.receive(incoming))
         if thread_id is not None:
             desk.spawn(desk.threads.work(thread_id))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedMessage:
+    """A message that its writer edited or deleted.
+
+    Attributes:
+        incoming: As it is now; as it was, when it is gone.
+        before: Its text as it was.
+        edit: Id of the edit.
+        is_gone: Whether it was deleted.
+    """
+
+    incoming: Incoming
+    before: str = ""
+    edit: str = ""
+    is_gone: bool = False
+
+
+async def _revise(desk: ListenerContext, change: ChangedMessage) -> str | None:
+    if change.is_gone:
+        await desk.revisions.deleted(change.incoming)
+        return None
+    return await desk.revisions.edited(change.incoming, before=change.before, edit=change.edit)
 
 
 def incoming_from(event: dict[str, Any], context: AsyncBoltContext) -> Incoming | None:
@@ -53,4 +82,34 @@ def incoming_from(event: dict[str, Any], context: AsyncBoltContext) -> Incoming 
         text=text if isinstance(text, str) else "",
         is_direct=event.get("channel_type") == "im" or str(texts["channel"]).startswith("D"),
         bot_user_id=context.bot_user_id or "",
+        has_files=bool(event.get("files")),
     )
+
+
+def changed_from(event: dict[str, Any], context: AsyncBoltContext) -> ChangedMessage | None:
+    """Read the edit or the deletion of a person's message; None for everything else.
+
+    Source:
+        https://docs.slack.dev/reference/events/message (message_changed, message_deleted)
+    """
+    kind = event.get("subtype")
+    if event.get("type") != "message" or kind not in {"message_changed", "message_deleted"}:
+        return None
+    before, after = _table(event, "previous_message"), _table(event, "message")
+    is_gone = kind == "message_deleted" or after.get("subtype") == _GONE
+    place = {key: event.get(key) for key in ("channel", "channel_type")}
+    shown = before if is_gone else after
+    incoming = incoming_from({**shown, "type": "message", **place}, context)
+    if incoming is None:
+        return None
+    return ChangedMessage(
+        incoming=incoming,
+        before=str(before.get("text") or ""),
+        edit=str(_table(after, "edited").get("ts") or event.get("event_ts") or ""),
+        is_gone=is_gone,
+    )
+
+
+def _table(holder: dict[str, Any], name: str) -> dict[str, Any]:
+    found = holder.get(name)
+    return found if isinstance(found, dict) else {}

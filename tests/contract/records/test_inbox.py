@@ -1,6 +1,7 @@
 """The contract of InboxStore."""
 
 import asyncio
+from dataclasses import replace
 
 from storage.base import Storage
 from storage.records import MessageStatus
@@ -65,3 +66,15 @@ async def test_taking_nothing_is_fine(storage: Storage) -> None:
     await storage.inbox.take([], turn=1)
 
     assert len(await storage.inbox.new(THREAD_ID, limit=10)) == 1
+
+
+async def test_a_message_that_no_turn_has_taken_can_be_revised(storage: Storage) -> None:
+    message = a_message()
+    await storage.inbox.add(message)
+    revised = await storage.inbox.revise(message.message_id, "now")
+    assert revised == replace(message, text="now")
+    assert await storage.inbox.new(message.thread_id, limit=5) == [revised]
+    await storage.inbox.take([message.message_id], turn=1)
+    late = await storage.inbox.revise(message.message_id, "later")
+    assert late == replace(message, text="now", status=MessageStatus.TAKEN, turn=1)
+    assert await storage.inbox.revise("T:C:9", "nothing") is None

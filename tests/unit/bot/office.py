@@ -26,7 +26,6 @@ from bot.core.attendance.visits import Attendance
 from bot.core.decisions.emergencies import Alarm
 from bot.core.decisions.grants import Grants
 from bot.core.edits import Edits
-from bot.core.inbox import Incoming, ThreadInbox
 from bot.core.outbox import Outbox
 from bot.core.runs.cards import policy_of_cards
 from bot.core.runs.granted import GrantUses
@@ -35,6 +34,8 @@ from bot.core.runs.house import GroupMembers, InForce, PolicyHouse
 from bot.core.runs.starts import Starts
 from bot.core.runs.witness import Witness
 from bot.core.scheduler import Sweep
+from bot.core.talk.inbox import ThreadInbox
+from bot.core.talk.incoming import Incoming
 from bot.core.threads import Threads
 from bot.core.turns import Turns
 from bot.observability.telemetry import NO_TELEMETRY, Telemetry
@@ -223,6 +224,7 @@ class Office:
             approvals=self.approvals,
             outbox=self.outbox,
             clock=self.clock,
+            stop=self.turns.stopping.stop,
         )
 
     @cached_property

@@ -10,8 +10,8 @@ import pytest
 
 from agents.models import call, say
 from bot.core.decisions.withdrawals import LONGEST_SAID, MOST_SAID, looks_like_withdrawal, said_of
-from bot.core.inbox import NO_TURN
 from bot.core.story import story
+from bot.core.talk.inbox import NO_TURN
 from bot.errors import ApprovalClosedError, InvalidInputError, NotApproverError, OutdatedCardError
 from bot.layout.action_ids import ActionId
 from bot.slack.cards import card_for, withdrawal_card
@@ -248,7 +248,7 @@ async def test_words_are_given_up_when_the_record_changes_all_the_time(
     assert not await withdrawals.add_words(approval, by=ROSA, text="6", at_ms=1)
 
 
-@pytest.mark.parametrize("text", ["cancel", "Stop!", "<@UBOT> never mind", "please cancel that."])
+@pytest.mark.parametrize("text", ["cancel", "Undo!", "<@UBOT> never mind", "please cancel that."])
 async def test_a_reply_that_would_stop_it_is_not_kept_silently(
     storage: SqliteStorage, text: str
 ) -> None:
@@ -265,10 +265,10 @@ async def test_a_reply_that_would_stop_it_is_not_kept_silently(
     assert ("message_refused", ROSA) in await acts(storage)
 
 
-async def test_the_stop_of_somebody_else_is_a_message(storage: SqliteStorage) -> None:
+async def test_the_withdrawal_of_somebody_else_is_a_message(storage: SqliteStorage) -> None:
     office = await an_office(storage)
-    await office.hear("<@UBOT> stop", user_id=BEN, ts=ts(2))
-    assert [one.text for one in await storage.inbox.new(THREAD_ID, limit=9)] == ["stop"]
+    await office.hear("<@UBOT> cancel", user_id=BEN, ts=ts(2))
+    assert [one.text for one in await storage.inbox.new(THREAD_ID, limit=9)] == ["cancel"]
 
 
 @pytest.mark.parametrize(
@@ -285,7 +285,7 @@ async def test_a_message_of_an_odd_time_is_shown_with_ours(storage: SqliteStorag
     assert said.at_ms == office.clock.now_ms
 
 
-async def test_the_stop_of_what_has_begun_is_told_so_without_a_button(
+async def test_the_withdrawal_of_what_has_begun_is_told_so_without_a_button(
     storage: SqliteStorage,
 ) -> None:
     office = await an_office(storage)
@@ -298,7 +298,7 @@ async def test_the_stop_of_what_has_begun_is_told_so_without_a_button(
     await office.sweep.tick()
     await office.queue.run()
     assert (await office.the_approval()).kind is Kind.DOUBT
-    await office.hear("stop", ts=ts(2))
+    await office.hear("cancel", ts=ts(2))
     assert "cannot be taken back" in office.notifier.whispers[-1][1]
     assert office.notifier.offered[-1] == []
 

@@ -254,7 +254,7 @@ class Stopping:
     async def query(self, *texts: Any, **options: Any) -> AsyncGenerator[AgentEvent, None]:
         token = CancelToken()
         token.cancel("after_model")
-        async for event in self.runner.query(*texts, cancel=token, **options):
+        async for event in self.runner.query(*texts, **{**options, "cancel": token}):
             yield event
 
 

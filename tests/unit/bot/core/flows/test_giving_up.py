@@ -16,7 +16,7 @@ from pydantic_ai.exceptions import (
     ModelRequestRejectedError,
 )
 
-from agents import AgentEvent, Cancelled, CheckpointStatus, ResumeParams
+from agents import AgentEvent, Cancelled, CancelToken, CheckpointStatus, ResumeParams
 from agents.core.errors import (
     CheckpointConflictError,
     ResumeDataError,
@@ -351,12 +351,12 @@ def refusing(office: Office, error: ResumeError, *, only: str = "") -> None:
     resume = office.runner.resume_with_params
 
     async def refuse(
-        checkpoint_id: str, params: ResumeParams, *, run: OpenRun
+        checkpoint_id: str, params: ResumeParams, *, cancel: CancelToken, run: OpenRun
     ) -> AsyncIterator[AgentEvent]:
         answers = [answer for key, answer in params.targets.items() if only in ("", key)]
         if any(not isinstance(answer, Cancelled) for answer in answers) or (answers and not only):
             raise error
-        async for event in resume(checkpoint_id, params, run=run):
+        async for event in resume(checkpoint_id, params, cancel=cancel, run=run):
             yield event
 
     office.runner.resume_with_params = refuse  # type: ignore[method-assign,assignment]

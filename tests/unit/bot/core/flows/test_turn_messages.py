@@ -10,7 +10,7 @@ import pytest
 
 from agents.core.errors import CheckpointConflictError
 from agents.models import say
-from bot.core.inbox import Incoming
+from bot.core.talk.incoming import Incoming
 from bot.people.passes import ThreadPass
 from storage.records import Message, Thread
 from storage.sqlite import SqliteStorage

@@ -14,6 +14,7 @@ from agents import (
     AgentEvent,
     AgentTool,
     Cancelled,
+    CancelToken,
     ChatModelAgent,
     CheckpointStatus,
     ResumeParams,
@@ -366,11 +367,11 @@ async def test_i8_a_yes_that_comes_while_its_step_is_called_off_does_not_stand(
     resume = office.runner.resume_with_params
 
     async def meanwhile(
-        checkpoint_id: str, params: ResumeParams, *, run: OpenRun
+        checkpoint_id: str, params: ResumeParams, *, cancel: CancelToken, run: OpenRun
     ) -> AsyncIterator[AgentEvent]:
         yes = Decision(status=Status.APPROVED, by=BEN, at_ms=office.clock(), digest=deploy.digest)
         await office.approvals.decide(deploy, yes)
-        async for event in resume(checkpoint_id, params, run=run):
+        async for event in resume(checkpoint_id, params, cancel=cancel, run=run):
             yield event
 
     office.runner.resume_with_params = meanwhile  # type: ignore[method-assign,assignment]

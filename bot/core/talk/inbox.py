@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import html
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
 
 from bot.core.approvals import Approvals
 from bot.core.audit import Act, note
 from bot.core.decisions.answers import BackAnswers
 from bot.core.decisions.withdrawals import looks_like_withdrawal
 from bot.core.outbox import Outbox
+from bot.core.talk.incoming import Incoming, looks_like_decision, plain_text, written_at
+from bot.core.talk.stops import Stops, looks_like_stop
 from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError
 from bot.people.access import Access
 from bot.people.passes import ThreadPass
 from bot.people.requesters import is_requester
 from bot.ports import Actor, Clock
 from bot.questions.base import question_of, read_reply
+from bot.words import say
 from storage.base import Storage
 from storage.errors import RecordNotFoundError
 from storage.records import Approval, Decision, Kind, Message, MessageStatus, Status, Thread
@@ -46,46 +46,9 @@ _MOST = 50
 NO_TURN = -1
 """The turn of a message that no agent gets."""
 
-_DECISION = re.compile(
-    r"^(yes|yep|yeah|y|no|nope|n|ok|okay|go|go ahead|do it|approve[d]?|reject(ed)?|deny|denied|"
-    r"lgtm|looks good( to me)?|ship it|confirm(ed)?|allow(ed)?|\+1|:\+1:|:thumbsup:)[.! ]*$",
-    re.IGNORECASE,
-)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Incoming:
-    """A message as a listener read it.
-
-    Attributes:
-        team_id: The workspace where the app is installed.
-        channel_id: Where it was written.
-        ts: Its id.
-        thread_ts: The root of its thread; the same as `ts` for a root.
-        user_id: Who wrote it.
-        text: The text as Slack sent it.
-        is_direct: Written in a direct message with the bot.
-        bot_user_id: The bot's user id; a text that names it is a mention.
-    """
-
-    team_id: str
-    channel_id: str
-    ts: str
-    thread_ts: str
-    user_id: str
-    text: str
-    is_direct: bool
-    bot_user_id: str
-
-    @property
-    def thread_id(self) -> str:
-        """Id of the thread it belongs to."""
-        return f"{self.team_id}:{self.channel_id}:{self.thread_ts}"
-
-    @property
-    def is_mention(self) -> bool:
-        """Whether it speaks to the bot."""
-        return bool(self.bot_user_id) and f"<@{self.bot_user_id}" in self.text
+def _nothing(_: str) -> None:
+    """Nothing goes on in this process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +61,7 @@ class ThreadInbox:
         approvals: Records answers.
         outbox: How people are told.
         clock: The time now.
+        stop: Stops what goes on in a thread, where that is in this process.
     """
 
     storage: Storage
@@ -105,6 +69,12 @@ class ThreadInbox:
     approvals: Approvals
     outbox: Outbox
     clock: Clock
+    stop: Callable[[str], None] = _nothing
+
+    @property
+    def stops(self) -> Stops:
+        """The rights to stop a run, and the words about it."""
+        return Stops(self.storage, self.approvals)
 
     async def receive(self, incoming: Incoming) -> str | None:
         """Keep a message that concerns an agent; nothing is lost once this has returned.
@@ -118,33 +88,96 @@ class ThreadInbox:
         thread = await self._thread(incoming)
         if thread is None:
             return None
-        # Only an open turn has asked something that waits.
-        opened = await self.storage.approvals.open_of(thread.thread_id) if thread.turn_open else ()
-        pending = [a for a in opened if a.status is Status.PENDING]
-        asks = any(a.kind is Kind.QUESTION for a in pending)
         words = plain_text(incoming.text, incoming.bot_user_id)
-        if pending and not asks and looks_like_decision(words):
-            await self._refuse_reply(incoming, words, _TO_DECIDE)
+        pending = await self._waiting(thread)
+        asks = any(a.kind is Kind.QUESTION for a in pending)
+        is_for_agent = self._is_for_agent(incoming, thread, has_question=asks)
+        if looks_like_stop(words) and is_for_agent:
+            return await self._take_stop(incoming, thread, words, pending)
+        if pending and not asks and await self._is_about_cards(incoming, words, pending):
             return None
-        own = [a for a in pending if is_requester(a, incoming.user_id)] if not asks else []
-        offered = [a for a in own if a.kind is not Kind.DOUBT]
-        if own and looks_like_withdrawal(words):
-            told = _TO_WITHDRAW if offered else _BEGUN
-            await self._refuse_reply(incoming, words, told, withdraw=offered)
-            await self._show_words(incoming, words, own)
-            return None
-        if pending and not asks and await self._answers_back(incoming, words, pending):
-            return None
-        if not self._is_for_agent(incoming, thread, has_question=asks):
+        if not is_for_agent or not await self._has_words(incoming, words):
             return None
         now = self.clock()
         await self.storage.inbox.add(self._message(incoming, words, now))
         await self.storage.threads.wake(thread.thread_id, now_ms=now)
         if pending and not asks:
-            await self._show_words(incoming, words, own)
-            told = _NOTED if offered else _NOTED_ONLY
-            await self._send_ephemeral(incoming, told, withdraw=offered)
+            await self._note_words(incoming, words, pending)
         return thread.thread_id
+
+    async def _is_about_cards(
+        self, incoming: Incoming, words: str, waiting: Sequence[Approval]
+    ) -> bool:
+        """Deal with a reply that is about what waits, and that no agent gets; say what it does."""
+        if looks_like_decision(words):
+            await self._refuse_reply(incoming, words, _TO_DECIDE)
+            return True
+        own, offered = _own(waiting, incoming.user_id)
+        if own and looks_like_withdrawal(words):
+            told = _TO_WITHDRAW if offered else _BEGUN
+            await self._refuse_reply(incoming, words, told, withdraw=offered)
+            await self._show_words(incoming, words, own)
+            return True
+        return await self._answers_back(incoming, words, waiting)
+
+    async def _note_words(
+        self, incoming: Incoming, words: str, waiting: Sequence[Approval]
+    ) -> None:
+        """Show words that the agent reads later on the cards of whoever wrote them, and say so."""
+        own, offered = _own(waiting, incoming.user_id)
+        await self._show_words(incoming, words, own)
+        told = _NOTED if offered else _NOTED_ONLY
+        await self._send_ephemeral(incoming, told, withdraw=offered)
+
+    async def _has_words(self, incoming: Incoming, words: str) -> bool:
+        """Whether a message says something; say once in a thread that files are not read."""
+        if incoming.has_files:
+            told = say("refuse.files" if words else "refuse.files_alone")
+            await self._send_ephemeral(incoming, told, key="files")
+        return bool(words) or not incoming.has_files
+
+    async def _take_stop(
+        self, incoming: Incoming, thread: Thread, words: str, waiting: Sequence[Approval]
+    ) -> str | None:
+        """Keep the word by which somebody stops the agent, and stop it; or say why not."""
+        if not thread.turn_open and not await self.storage.inbox.new(thread.thread_id, limit=1):
+            await self._refuse_reply(incoming, words, say("message.stop_nothing"))
+            return None
+        if not await self.stops.may_stop(thread, incoming.user_id, waiting):
+            await self._refuse_reply(incoming, words, say("refuse.stop"))
+            return None
+        now = self.clock()
+        await self.storage.inbox.add(self._message(incoming, words, now))
+        await self.storage.threads.wake(thread.thread_id, now_ms=now)
+        self.stop(thread.thread_id)
+        return thread.thread_id
+
+    async def has_stop(self, thread_id: str) -> bool:
+        """Whether somebody has told the agent of a thread to stop, and that is still to be done."""
+        new = await self.storage.inbox.new(thread_id, limit=_MOST)
+        return any(looks_like_stop(message.text) for message in new)
+
+    async def done_with(self, message: Message) -> None:
+        """Note that a message was seen to; no agent gets it."""
+        await self.storage.inbox.take([message.message_id], turn=NO_TURN)
+
+    async def _heed(self, work: ThreadPass, message: Message, admitted: list[str]) -> None:
+        """Sort a word that stops the agent: it ends the open turn, and what was not begun."""
+        thread = work.thread
+        waiting = await self._waiting(thread)
+        if not await self.stops.may_stop(thread, message.user_id, waiting):
+            await self._refuse(thread, message, say("refuse.stop"))
+            return
+        if admitted:
+            await self.storage.inbox.take(admitted, turn=NO_TURN)
+        if thread.turn_open and work.stop is None:
+            work.stop = message
+        elif thread.turn_open:
+            await self.done_with(message)
+        else:
+            told = say("message.stopped_early") if admitted else say("message.stop_nothing")
+            await self._refuse(thread, message, told)
+        admitted.clear()
 
     async def _answers_back(
         self, incoming: Incoming, words: str, waiting: Sequence[Approval]
@@ -207,7 +240,9 @@ class ThreadInbox:
             except NotApproverError as error:
                 await self._refuse(thread, message, f"I did not pass this on: {error.reason}.")
                 continue
-            if not await self._try_answer(thread, message, actor, questions):
+            if looks_like_stop(message.text):
+                await self._heed(work, message, admitted)
+            elif not await self._try_answer(thread, message, actor, questions):
                 admitted.append(message.message_id)
         return admitted
 
@@ -268,10 +303,12 @@ class ThreadInbox:
 
     async def _questions(self, thread: Thread) -> list[Approval]:
         """The open questions of a thread; only an open turn has any."""
-        if not thread.turn_open:
-            return []
-        found = await self.storage.approvals.open_of(thread.thread_id)
-        return [a for a in found if a.kind is Kind.QUESTION and a.status is Status.PENDING]
+        return [one for one in await self._waiting(thread) if one.kind is Kind.QUESTION]
+
+    async def _waiting(self, thread: Thread) -> list[Approval]:
+        """Approvals of a thread that wait for people; only an open turn has any."""
+        found = await self.storage.approvals.open_of(thread.thread_id) if thread.turn_open else ()
+        return [one for one in found if one.status is Status.PENDING]
 
     async def _try_answer(
         self, thread: Thread, message: Message, actor: Actor, open_questions: Sequence[Approval]
@@ -333,15 +370,18 @@ class ThreadInbox:
         await self.storage.inbox.take([message.message_id], turn=NO_TURN)
 
     async def _send_ephemeral(
-        self, incoming: Incoming, text: str, *, withdraw: Sequence[Approval] = ()
+        self, incoming: Incoming, text: str, *, key: str = "", withdraw: Sequence[Approval] = ()
     ) -> None:
-        """Tell the writer of a message something, once however often Slack sends the message."""
+        """Tell the writer of a message something, once however often Slack sends the message.
+
+        With a key it is told once in the thread.
+        """
         await self.outbox.send_ephemeral(
             channel_id=incoming.channel_id,
             thread_ts=incoming.thread_ts,
             user_id=incoming.user_id,
             text=text,
-            key=incoming.ts,
+            key=key or incoming.ts,
             withdraw=withdraw,
         )
 
@@ -355,7 +395,7 @@ class ThreadInbox:
         turn: int = 0,
     ) -> Message:
         return Message(
-            message_id=f"{incoming.team_id}:{incoming.channel_id}:{incoming.ts}",
+            message_id=incoming.message_id,
             thread_id=incoming.thread_id,
             ts=incoming.ts,
             user_id=incoming.user_id,
@@ -366,21 +406,7 @@ class ThreadInbox:
         )
 
 
-def written_at(incoming: Incoming, clock: Clock) -> int:
-    """When a message was written: its id says it; now, where that makes no sense."""
-    try:
-        return int(Decimal(incoming.ts) * 1_000)
-    except (InvalidOperation, ValueError, OverflowError):
-        return clock()
-
-
-def looks_like_decision(text: str) -> bool:
-    """Whether a reply reads like a verdict. It never counts as one; its writer is told so."""
-    return _DECISION.match(text.strip()) is not None
-
-
-def plain_text(text: str, bot_user_id: str) -> str:
-    """Return a person's words, without the mention of the bot and with Slack's escapes undone."""
-    if bot_user_id:
-        text = re.sub(rf"<@{re.escape(bot_user_id)}(\|[^>]*)?>", "", text)
-    return html.unescape(text).strip()
+def _own(waiting: Sequence[Approval], user_id: str) -> tuple[list[Approval], list[Approval]]:
+    """Approvals that somebody asked for, and those of them that they can take back."""
+    own = [one for one in waiting if is_requester(one, user_id)]
+    return own, [one for one in own if one.kind is not Kind.DOUBT]

@@ -1,0 +1,1 @@
+"""Messages, and what people change about them."""

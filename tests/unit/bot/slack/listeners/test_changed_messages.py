@@ -1,0 +1,186 @@
+"""Messages that people edit or delete, and files, in the payloads that Slack sends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agents.models import say
+from bot.core.decisions.withdrawals import said_of
+from bot.core.talk.inbox import NO_TURN
+from bot.words import say as words
+from storage.records import MessageStatus
+from storage.sqlite import SqliteStorage
+from tests.unit.bot.counter_stage import ASK, Counter, an_event
+from tests.unit.bot.office import ADA, BOT, CHANNEL, ROOT, ROSA, THREAD_ID, Office, an_incoming
+
+LATER = "1800000100.000001"
+
+
+def a_message(text: str, *, ts: str = LATER, user: str = ROSA, **more: object) -> dict[str, Any]:
+    """A message as events hold it."""
+    return {
+        "type": "message",
+        "user": user,
+        "ts": ts,
+        "thread_ts": ROOT,
+        "client_msg_id": "7f6e7a1c-0000-4000-8000-000000000001",
+        "text": text,
+        "team": "T1",
+        "blocks": [{"type": "rich_text", "block_id": "x", "elements": []}],
+        **more,
+    }
+
+
+def an_edit(before: dict[str, Any], text: str, *, at: str = "1800000200.000002") -> dict[str, Any]:
+    after = {**before, "text": text, "edited": {"user": before["user"], "ts": at}}
+    return changed("message_changed", message=after, previous_message=before)
+
+
+def a_deletion(before: dict[str, Any]) -> dict[str, Any]:
+    return changed("message_deleted", deleted_ts=before["ts"], previous_message=before)
+
+
+def changed(subtype: str, **more: object) -> dict[str, Any]:
+    return an_event() | {
+        "event": {
+            "type": "message",
+            "subtype": subtype,
+            "channel": CHANNEL,
+            "hidden": True,
+            "ts": "1800000200.000003",
+            "event_ts": "1800000200.000003",
+            "channel_type": "channel",
+            **more,
+        }
+    }
+
+
+async def waiting(counter: Counter, text: str = "it is 6") -> dict[str, Any]:
+    """A message of Rosa's that waits behind her card."""
+    await counter.office.hear(text, ts=LATER)
+    return a_message(text)
+
+
+async def new_texts(office: Office) -> list[str]:
+    return [one.text for one in await office.storage.inbox.new(THREAD_ID, limit=9)]
+
+
+async def test_the_edit_of_a_message_that_waits_is_taken(counter: Counter) -> None:
+    before = await waiting(counter)
+    assert (await counter.send(an_edit(before, "it is 7"))).status == 200
+    office = counter.office
+    assert await new_texts(office) == ["it is 7"]
+    (said,) = said_of(office.notifier.cards[(await office.the_approval()).approval_id])
+    assert said.text == "it is 7"
+    assert words("message.edited_late") not in [text for _, text in office.notifier.whispers]
+
+
+async def test_the_edit_of_a_message_that_was_read_is_told_so_once(counter: Counter) -> None:
+    root = a_message(ASK, ts=ROOT)
+    edit = an_edit(root, f"{ASK} at once")
+    await counter.send(edit)
+    await counter.send(edit)  # again, as Slack sends it
+    late = [who for who, text in counter.office.notifier.whispers if "already" in text]
+    assert late == [ROSA]
+    (read,) = await counter.office.storage.inbox.of_turn(THREAD_ID, 1)
+    assert read.text == "pay Mia"
+
+
+async def test_a_preview_of_a_link_is_no_edit(counter: Counter) -> None:
+    root = a_message(ASK, ts=ROOT)
+    after = {**root, "attachments": [{"title": "A page"}]}
+    await counter.send(changed("message_changed", message=after, previous_message=root))
+    assert counter.office.notifier.whispers == []
+
+
+async def test_an_edit_that_names_the_agent_speaks_to_it(storage: SqliteStorage) -> None:
+    office = Office(storage, [say("Hello.")])
+    counter = Counter.on(office)
+    before = a_message("hello", ts=ROOT)
+    del before["thread_ts"]
+    await counter.send(an_edit(before, f"<@{BOT}> hello"))
+    assert office.shown() == ["Hello."]
+
+
+async def test_edits_between_people_are_left_alone(counter: Counter) -> None:
+    await counter.send(an_edit(a_message("lunch?", user=ADA), "lunch at one?"))
+    assert counter.office.notifier.whispers == []
+    assert await new_texts(counter.office) == []
+
+
+async def test_a_deleted_message_that_waits_is_dropped(counter: Counter) -> None:
+    before = await waiting(counter)
+    await counter.send(a_deletion(before))
+    office = counter.office
+    assert await new_texts(office) == []
+    assert [one.text for one in await office.storage.inbox.of_turn(THREAD_ID, NO_TURN)] == [""]
+    assert said_of(office.notifier.cards[(await office.the_approval()).approval_id]) == []
+
+
+async def test_a_deleted_message_that_was_read_changes_nothing(counter: Counter) -> None:
+    before = len(counter.office.notifier.whispers)
+    await counter.send(a_deletion(a_message(ASK, ts=ROOT)))
+    (read,) = await counter.office.storage.inbox.of_turn(THREAD_ID, 1)
+    assert (read.text, read.status) == ("pay Mia", MessageStatus.TAKEN)
+    assert len(counter.office.notifier.whispers) == before
+
+
+async def test_a_root_that_is_deleted_before_it_is_read_starts_nothing(
+    storage: SqliteStorage,
+) -> None:
+    office = Office(storage, [])
+    counter = Counter.on(office)
+    await office.inbox.receive(an_incoming(ASK))
+    await counter.send(a_deletion(a_message(ASK, ts=ROOT)))
+    await office.threads.work(THREAD_ID)
+    await office.queue.run()
+    assert office.model.calls == 0
+    assert office.shown() == []
+
+
+async def test_a_root_with_replies_leaves_a_tombstone_and_the_thread_goes_on(
+    counter: Counter,
+) -> None:
+    root = a_message(ASK, ts=ROOT)
+    tomb = {
+        "type": "message",
+        "subtype": "tombstone",
+        "user": "USLACKBOT",
+        "ts": ROOT,
+        "thread_ts": ROOT,
+        "text": "This message was deleted.",
+        "hidden": True,
+    }
+    event = changed("message_changed", message=tomb, previous_message=root)
+    assert (await counter.send(event)).status == 200
+    office = counter.office
+    await office.decide(await office.the_approval())
+    assert [name for name, _ in office.ran] == ["pay"]
+
+
+@pytest.mark.parametrize("odd", [{"message": None}, {"message": {"user": ""}}, {}])
+async def test_an_odd_change_is_acknowledged(counter: Counter, odd: dict[str, Any]) -> None:
+    for subtype in ("message_changed", "message_deleted"):
+        assert (await counter.send(changed(subtype, **odd))).status == 200
+
+
+async def test_files_are_refused_once_and_the_words_are_taken(storage: SqliteStorage) -> None:
+    office = Office(storage, [say("Thanks."), say("Again.")])
+    counter = Counter.on(office)
+    for ts in (ROOT, LATER):
+        event = a_message(f"<@{BOT}> see this", ts=ts, subtype="file_share", channel=CHANNEL)
+        event["files"] = [{"id": "F1", "mimetype": "image/png", "url_private": "https://x"}]
+        await counter.send(an_event() | {"event": event})
+    assert office.shown() == ["Thanks.", "Again."]
+    assert office.notifier.whispers == [(ROSA, words("refuse.files"))]
+
+
+async def test_a_file_alone_is_no_message(storage: SqliteStorage) -> None:
+    office = Office(storage, [])
+    counter = Counter.on(office)
+    event = a_message(f"<@{BOT}>", ts=ROOT, subtype="file_share", channel=CHANNEL, files=[{}])
+    await counter.send(an_event() | {"event": event})
+    assert office.notifier.whispers == [(ROSA, words("refuse.files_alone"))]
+    assert await new_texts(office) == []
