@@ -21,6 +21,9 @@ from bot.questions.drawing import DrawnQuestion
 from bot.words import say
 from bot.words.mrkdwn import escape
 
+_NOTICE = 200
+"""Characters of an alert: Slack's limit."""
+
 
 class InputsQuestion(DrawnQuestion):
     """A question whose schema makes a form."""
@@ -64,7 +67,7 @@ class InputsQuestion(DrawnQuestion):
         view = modal(self.approval, callback, words, [about, *_page_select(form), *blocks])
         return {**view, "private_metadata": with_rest(view["private_metadata"], draft.text())}
 
-    def turn(self, values: Values, page: int) -> Block | Errors:
+    def turn(self, values: Values, page: int) -> Block:
         """Draw another page of the form, with what was typed on this one.
 
         Args:
@@ -72,20 +75,30 @@ class InputsQuestion(DrawnQuestion):
             page: Number of the page to go to.
 
         Returns:
-            The modal; or what has to be corrected first, by block.
+            The modal; of the same page where something has to be corrected first, and what. Slack
+            keeps what is typed in inputs that stay.
 
         Raises:
             InvalidInputError: There is no such form.
         """
-        form = self._form(draft_of(values))
+        before = draft_of(values)
+        form = self._form(before)
         if isinstance(form, NotEditable):
             raise InvalidInputError("this form")
         draft = form.turned(values, page)
         if isinstance(draft, dict):
-            return draft
+            names = {name: label_of(one) for one in form.shown for name in one.block_ids}
+            faults = [f"{names.get(name, name)}: {words}" for name, words in draft.items()]
+            return self._with_notice(before, " ".join(faults))
         if len(draft.text()) > MOST_DRAFT:
-            return {"": say("form.edit_too_much")}
+            return self._with_notice(before, say("form.edit_too_much"))
         return self.form_modal(draft)
+
+    def _with_notice(self, draft: FormDraft, words: str) -> Block:
+        """The modal as it is, with our words at its top."""
+        view = self.form_modal(draft)
+        notice = {"type": "alert", "level": "error", "text": plain(clip(words, _NOTICE))}
+        return {**view, "blocks": [notice, *view["blocks"]]}
 
     def form_modal(self, draft: FormDraft = NO_DRAFT) -> Block:  # noqa: ARG002 - a port
         """The modal with the form."""

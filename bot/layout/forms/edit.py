@@ -66,6 +66,12 @@ def ceiling(field: Field) -> int:
     return words + options + chosen + 2 * _FRAME
 
 
+def weight_of(field: Field) -> int:
+    """Bytes of the blocks of a field, and of the lines that may stand above them."""
+    heading = 12 * LABEL + _FRAME if field.groups else 0
+    return len(json.dumps(list(_of_field(field))).encode()) + heading
+
+
 def in_order(fields: Sequence[Field]) -> list[Field]:
     """The fields as a form has them: what must be given first, each object in one piece."""
     tops = dict.fromkeys(field.path[0] for field in fields)

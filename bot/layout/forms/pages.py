@@ -19,7 +19,7 @@ from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.layout.arguments import same
 from bot.layout.blocks import Block
-from bot.layout.forms.edit import MOST_BLOCKS, MOST_BYTES, ceiling, drawn, in_order
+from bot.layout.forms.edit import MOST_BLOCKS, MOST_BYTES, ceiling, drawn, in_order, weight_of
 from bot.layout.forms.fields import Field, FieldKind, NotEditable, fields_of
 from bot.layout.forms.leaves import Missing, Path, rebuilt
 from bot.layout.forms.parse import EditResult, place, read_fields
@@ -300,8 +300,10 @@ def _pages(fields: Sequence[Field]) -> list[tuple[Field, ...]]:
     """Put fields on as few pages as they fit on."""
     pages: list[list[Field]] = [[]]
     blocks = size = 0
+    # What a field weighs is found out only where it may matter: drawing takes time.
+    weigh = ceiling if sum(map(ceiling, fields)) <= MOST_BYTES else weight_of
     for one in fields:
-        more, weight = len(one.parts) + len(one.groups) + 1, ceiling(one)
+        more, weight = len(one.parts) + len(one.groups) + 1, weigh(one)
         if pages[-1] and (blocks + more > MOST_BLOCKS or size + weight > MOST_BYTES):
             pages.append([])
             blocks = size = 0

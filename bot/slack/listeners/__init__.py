@@ -8,6 +8,7 @@ from bot.slack.listeners import (
     actions,
     batches,
     commands,
+    editing,
     emergencies,
     errors,
     events,
@@ -30,6 +31,7 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
     They are few and dispatch by themselves: with many, Bolt asks each one at every payload.
     """
     home.register(app, desk)
+    editing.register(app, desk)
     events.register(app, desk)
     actions.register(
         app, desk, {**grants.CLICKS, **emergencies.CLICKS, **means.CLICKS, **batches.CLICKS}

@@ -13,7 +13,8 @@ from slack_bolt.context.async_context import AsyncBoltContext
 
 from agents import InvalidArgumentsError
 from bot.errors import InvalidInputError, RefusalError
-from bot.layout.action_ids import ActionId, Reference, decode
+from bot.layout.action_ids import ActionId, Reference, decode, rest_of
+from bot.layout.forms.pages import with_draft
 from bot.layout.modals import Errors, notice_modal, read_text
 from bot.policy.refusals import RefusalCode
 from bot.ports import Actor
@@ -80,7 +81,8 @@ def submission_from(body: dict[str, Any], actor: Actor) -> Submission:
     if not isinstance(values, dict):
         raise InvalidInputError("this form")
     modal_id = str(view.get("callback_id"))
-    return Submission(modal_id, decode(view.get("private_metadata")), values, actor)
+    about, draft = rest_of(view.get("private_metadata"))
+    return Submission(modal_id, decode(about), dict(with_draft(values, draft)), actor)
 
 
 async def _answer(

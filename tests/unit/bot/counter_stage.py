@@ -42,6 +42,7 @@ class Views:
     """Opens modals; fails when told to."""
 
     opened: list[dict[str, Any]] = field(default_factory=list)
+    updated: list[dict[str, Any]] = field(default_factory=list)
     published: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     posted: list[dict[str, Any]] = field(default_factory=list)
     failing: bool = False
@@ -50,6 +51,11 @@ class Views:
         if self.failing:
             raise TimeoutError
         self.opened.append(view)
+
+    async def views_update(self, **update: Any) -> None:
+        if self.failing:
+            raise TimeoutError
+        self.updated.append(update)
 
     async def views_publish(self, *, user_id: str, view: dict[str, Any]) -> None:
         if self.failing:

@@ -18,6 +18,8 @@ STATES = {
     "static_select": ("selected_option", "initial_option"),
     "radio_buttons": ("selected_option", "initial_option"),
     "checkboxes": ("selected_options", "initial_options"),
+    "external_select": ("selected_option", "initial_option"),
+    "multi_external_select": ("selected_options", "initial_options"),
     "multi_static_select": ("selected_options", "initial_options"),
 }
 

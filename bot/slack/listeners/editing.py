@@ -1,0 +1,119 @@
+"""A form while it is filled in: its pages, and the choices that people search for.
+
+Who turns a page is looked at as who opened the form was: a form can stay open for hours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from aiohttp import ClientError
+from slack_bolt.async_app import AsyncApp
+from slack_bolt.context.ack.async_ack import AsyncAck
+from slack_bolt.context.async_context import AsyncBoltContext
+from slack_sdk.errors import SlackClientError
+
+from bot.errors import DeliveryError, InvalidInputError, UserFacingError
+from bot.layout.action_ids import ActionId, Reference, decode, rest_of
+from bot.layout.blocks import Block
+from bot.layout.forms.pages import with_draft
+from bot.layout.modals import Values
+from bot.ports import Actor
+from bot.questions.inputs import InputsQuestion
+from bot.slack.calls import slack_fault
+from bot.slack.listeners.context import ListenerContext, actor_of
+from storage.records import Kind
+
+_MOST_TYPED = 200
+_MOST_PAGES = 1_000
+
+
+def register(app: AsyncApp, desk: ListenerContext) -> None:
+    """Bind the listeners.
+
+    Args:
+        app: Bolt's.
+        desk: The use cases.
+    """
+
+    @app.action(str(ActionId.EDIT_PAGE))
+    async def on_page(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
+        await desk.in_time(_turn(desk, body, actor_of(context, body)))
+        await ack()
+
+    @app.options(str(ActionId.VALUE))
+    async def on_search(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
+        try:
+            options = await desk.in_time(_search(desk, body, actor_of(context, body)))
+        except UserFacingError:  # there is no place for words in a list of choices
+            options = []
+        await ack(options=options)
+
+
+async def _turn(desk: ListenerContext, body: Mapping[str, Any], actor: Actor) -> None:
+    """Show another page of a form, with what was typed on all; or what is wrong on this one."""
+    view, values, about = _form(body)
+    question = await _question(desk, about, actor)
+    result = question.turn(values, _page(body))
+    try:
+        await desk.client.views_update(
+            view_id=str(view.get("id")), hash=str(view.get("hash") or ""), view=result
+        )
+    except (SlackClientError, ClientError, OSError, TimeoutError) as error:
+        raise DeliveryError("views.update", slack_fault(error)) from error
+
+
+async def _search(desk: ListenerContext, body: Mapping[str, Any], actor: Actor) -> list[Block]:
+    typed = body.get("value")
+    _, values, about = _form(body)
+    question = await _question(desk, about, actor)
+    text = typed[:_MOST_TYPED] if isinstance(typed, str) else ""
+    return question.search(values, str(body.get("block_id")), text)
+
+
+def _form(body: Mapping[str, Any]) -> tuple[Mapping[str, Any], Values, Reference]:
+    """Read a form that is open: its view, what was typed, and what it is about.
+
+    Raises:
+        InvalidInputError: The payload is not one of our forms.
+    """
+    view = body.get("view")
+    if not isinstance(view, dict):
+        raise InvalidInputError("this form")
+    state = view.get("state")
+    values = state.get("values") if isinstance(state, dict) else None
+    about, draft = rest_of(view.get("private_metadata"))
+    known = values if isinstance(values, dict) else {}
+    return view, with_draft(known, draft), decode(about)
+
+
+async def _question(desk: ListenerContext, about: Reference, actor: Actor) -> InputsQuestion:
+    """The question of a form, for a person who may fill it in.
+
+    Raises:
+        UserFacingError: They may not, or it is over.
+    """
+    question = await desk.question(about, actor, what="this form")
+    if not isinstance(question, InputsQuestion):
+        raise InvalidInputError("this form")
+    if question.approval.kind is Kind.QUESTION:
+        await desk.approvals.check(question.approval, actor)
+    else:
+        await desk.approvals.check_editor(question.approval, actor)
+    return question
+
+
+def _page(body: Mapping[str, Any]) -> int:
+    """Read the number of the page that was chosen.
+
+    Raises:
+        InvalidInputError: It is none.
+    """
+    actions = body.get("actions")
+    action = actions[0] if isinstance(actions, list) and actions else None
+    option = action.get("selected_option") if isinstance(action, dict) else None
+    value = option.get("value") if isinstance(option, dict) else None
+    if not (isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 4):
+        raise InvalidInputError("this form")
+    return min(int(value), _MOST_PAGES)

@@ -1,0 +1,234 @@
+"""A form while it is filled in: its pages are turned, and choices are searched for."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bot.layout.action_ids import ActionId
+from bot.layout.forms.pages import FormDraft
+from bot.questions.drawing import drawn_question
+from bot.questions.inputs import InputsQuestion
+from storage.base import Storage
+from storage.records import Approval, Status
+from storage.sqlite import SqliteStorage
+from tests.unit.bot.counter_stage import Counter, a_click, a_counter
+from tests.unit.bot.layout.forms_stage import submitted
+from tests.unit.bot.office import ADA
+
+REGIONS = [f"region-{number:03}" for number in range(150)]
+PROPERTIES: dict[str, Any] = {
+    "region": {"enum": REGIONS},
+    **{f"f{number}": {"type": "integer"} for number in range(120)},
+}
+ARGUMENTS = {"region": "region-001", **{f"f{number}": 1 for number in range(120)}}
+STRANGER = "UTOM"
+
+
+async def a_long_form(storage: Storage, counter: Counter) -> Approval:
+    """A pending call with more arguments than a modal has room for."""
+    schema = {"type": "object", "properties": PROPERTIES, "required": [*PROPERTIES]}
+    approval = replace(
+        await counter.office.the_approval(),
+        approval_id=f"apr_{7:032x}",
+        interrupt_id=f"{7:032x}",
+        schema_json=json.dumps(schema),
+        arguments_json=json.dumps(ARGUMENTS),
+    )
+    await storage.approvals.add(approval)
+    return approval
+
+
+def opened(approval: Approval) -> dict[str, Any]:
+    question = drawn_question(approval)
+    assert isinstance(question, InputsQuestion)
+    return question.form_modal()
+
+
+def on_page(
+    approval: Approval, view: dict[str, Any], user_id: str = ADA, **changes: Any
+) -> dict[str, Any]:
+    """What Slack sends from an open form."""
+    click = a_click(approval, ActionId.EDIT_PAGE, user_id)
+    del click["channel"], click["message"]
+    values = submitted(view["blocks"], **changes)
+    shown = {**view, "id": "V1", "hash": "h1", "state": {"values": values}}
+    return {**click, "container": {"type": "view", "view_id": "V1"}, "view": shown}
+
+
+def turning(approval: Approval, view: dict[str, Any], page: object, **more: Any) -> dict[str, Any]:
+    payload = on_page(approval, view, **more)
+    action = {
+        "type": "static_select",
+        "action_id": ActionId.EDIT_PAGE,
+        "block_id": "page",
+        "selected_option": {"value": page},
+    }
+    return {**payload, "actions": [action]}
+
+
+def searching(
+    approval: Approval,
+    view: dict[str, Any],
+    typed: object,
+    block_id: str = "argument_0",
+    **more: Any,
+) -> dict[str, Any]:
+    payload = on_page(approval, view, **more)
+    del payload["actions"]
+    search = {"action_id": ActionId.VALUE, "block_id": block_id, "value": typed}
+    return {**payload, "type": "block_suggestion", **search}
+
+
+@pytest.fixture
+async def counter(storage: SqliteStorage) -> Counter:
+    return await a_counter(storage)
+
+
+async def test_a_page_is_turned_with_what_was_typed(
+    storage: SqliteStorage, counter: Counter
+) -> None:
+    approval = await a_long_form(storage, counter)
+    view = opened(approval)
+    assert view["blocks"][1]["elements"][0]["action_id"] == ActionId.EDIT_PAGE
+
+    answer = await counter.send(turning(approval, view, "1", argument_3="7"))
+
+    assert answer.status == 200
+    (update,) = counter.views.updated
+    assert (update["view_id"], update["hash"]) == ("V1", "h1")
+    kept = update["view"]["private_metadata"].partition("|")[2]
+    assert FormDraft.read(kept) == FormDraft(page=1, changes={("f2",): 7})
+    assert update["view"]["callback_id"] == ActionId.EDIT_MODAL
+
+
+async def test_what_was_typed_on_all_pages_is_one_edit(
+    storage: SqliteStorage, counter: Counter
+) -> None:
+    approval = await a_long_form(storage, counter)
+    await counter.send(turning(approval, opened(approval), "1", argument_3="7"))
+    second = counter.views.updated[0]["view"]
+    last = [block for block in second["blocks"] if block["type"] == "input"][-1]
+    await counter.send(a_click(approval, ActionId.DETAILS))
+    payload = on_page(approval, second, **{last["block_id"]: "9"})
+    del payload["actions"]
+
+    answer = await counter.send({**payload, "type": "view_submission"})
+
+    assert answer.body == ""
+    decided = await storage.approvals.get(approval.approval_id)
+    edited = decided.decision.arguments_json if decided.decision else decided.arguments_json
+    assert json.loads(edited) == {**ARGUMENTS, "f2": 7, "f119": 9}
+
+
+async def test_a_faulty_page_stays_and_says_what_is_wrong(
+    storage: SqliteStorage, counter: Counter
+) -> None:
+    approval = await a_long_form(storage, counter)
+    await counter.send(turning(approval, opened(approval), "1", argument_3="many"))
+    view = counter.views.updated[0]["view"]
+    assert view["blocks"][0]["type"] == "alert"
+    assert view["blocks"][0]["text"]["text"] == "F2: Please give a whole number, such as 3."
+    assert "|" not in view["private_metadata"]
+
+
+async def test_too_much_to_carry_is_said(storage: SqliteStorage, counter: Counter) -> None:
+    approval = await a_long_form(storage, counter)
+    texts = {f"t{number}": {"type": "string"} for number in range(120)}
+    wide = replace(
+        approval,
+        approval_id=f"apr_{8:032x}",
+        interrupt_id=f"{8:032x}",
+        schema_json=json.dumps({"type": "object", "properties": texts}),
+        arguments_json=json.dumps(dict.fromkeys(texts, "a")),
+    )
+    await storage.approvals.add(wide)
+    dice = random.Random(1)  # noqa: S311 - what cannot be made small
+    noise = {f"argument_{n}": dice.randbytes(700).hex() for n in range(6)}
+    await counter.send(turning(wide, opened(wide), "1", **noise))
+    view = counter.views.updated[0]["view"]
+    assert view["blocks"][0]["text"]["text"].startswith("Too much was changed to turn the page.")
+
+
+async def test_choices_are_searched(storage: SqliteStorage, counter: Counter) -> None:
+    approval = await a_long_form(storage, counter)
+    answer = await counter.send(searching(approval, opened(approval), "N-14"))
+    options = json.loads(answer.body)["options"]
+    assert [one["text"]["text"] for one in options] == REGIONS[140:150]
+    assert [one["value"] for one in options] == [str(number) for number in range(140, 150)]
+    everything = json.loads((await counter.send(searching(approval, opened(approval), ""))).body)
+    assert len(everything["options"]) == 100
+
+
+@pytest.mark.parametrize("typed", [None, 5, {"a": 1}, "x" * 100_000])
+async def test_strange_searches_are_answered(
+    storage: SqliteStorage, counter: Counter, typed: object
+) -> None:
+    approval = await a_long_form(storage, counter)
+    answer = await counter.send(searching(approval, opened(approval), typed))
+    assert answer.status == 200
+    assert "options" in json.loads(answer.body)
+
+
+async def test_who_may_not_edit_turns_and_finds_nothing(
+    storage: SqliteStorage, counter: Counter
+) -> None:
+    approval = await a_long_form(storage, counter)
+    view = opened(approval)
+    assert (await counter.send(turning(approval, view, "1", user_id=STRANGER))).status == 200
+    answer = await counter.send(searching(approval, view, "", user_id=STRANGER))
+    assert json.loads(answer.body) == {"options": []}
+    assert counter.views.updated == []
+
+
+@pytest.mark.parametrize("page", ["", "-1", "1.5", "٣", "1" * 50, None, 1, "99999"])
+async def test_a_page_that_is_none_is_refused(
+    storage: SqliteStorage, counter: Counter, page: object
+) -> None:
+    approval = await a_long_form(storage, counter)
+    await counter.send(turning(approval, opened(approval), page))
+    assert counter.views.updated == []
+
+
+async def test_a_page_beyond_the_last_is_the_last(storage: SqliteStorage, counter: Counter) -> None:
+    approval = await a_long_form(storage, counter)
+    await counter.send(turning(approval, opened(approval), "999"))
+    view = counter.views.updated[0]["view"]
+    kept = FormDraft.read(view["private_metadata"].partition("|")[2])
+    assert kept.page == 1
+
+
+@pytest.mark.parametrize("kept", [5, None, "nonsense", "|", "a.b|c"])
+async def test_a_form_that_keeps_something_else_does_nothing(
+    storage: SqliteStorage, counter: Counter, kept: object
+) -> None:
+    approval = await a_long_form(storage, counter)
+    view = {**opened(approval), "private_metadata": kept}
+    await counter.send(turning(approval, view, "1"))
+    answer = await counter.send(searching(approval, view, ""))
+    assert json.loads(answer.body) == {"options": []}
+    assert counter.views.updated == []
+    assert (await storage.approvals.get(approval.approval_id)).status is Status.PENDING
+
+
+async def test_a_search_in_what_has_no_choices_finds_none(
+    storage: SqliteStorage, counter: Counter
+) -> None:
+    approval = await a_long_form(storage, counter)
+    payload = searching(approval, opened(approval), "", block_id="argument_1")
+    assert json.loads((await counter.send(payload)).body) == {"options": []}
+
+
+async def test_a_form_that_slack_does_not_take_is_said(
+    storage: SqliteStorage, counter: Counter
+) -> None:
+    approval = await a_long_form(storage, counter)
+    counter.views.failing = True
+    answer = await counter.send(turning(approval, opened(approval), "1"))
+    assert answer.status == 200
+    assert counter.views.updated == []
+    assert (await storage.approvals.get(approval.approval_id)).status is Status.PENDING
