@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.clock import system_seconds
 from bot.commands.call import Call, stopped_by_signals
-from bot.config.manifest import manifest_text, read_manifest
+from bot.config.manifest import bot_scopes, manifest_text, read_manifest
 from bot.errors import BotError, SettingsError
 from bot.sandbox import Sandbox, surfaces_of
 
@@ -13,13 +13,15 @@ async def execute(call: Call) -> None:
     """Run the command."""
     host, port = call.arguments.host, call.arguments.port
     stop = stopped_by_signals()
+    manifest = read_manifest(manifest_text())
     try:
         sandbox = Sandbox(
             clock=system_seconds,
             host=host,
             port=port,
             events_url=call.arguments.events_url,
-            surfaces=surfaces_of(read_manifest(manifest_text())),
+            scopes=set(bot_scopes(manifest)),
+            surfaces=surfaces_of(manifest),
             with_demo=False,
         )
     except ValueError as error:

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from threading import Thread
+from urllib.request import Request, urlopen
 
 import aiohttp
 import pytest
@@ -16,6 +18,7 @@ import pytest
 from bot import main as composition
 from bot.clock import MovableClock
 from bot.commands.cli import FAILED, WRONG_SETTINGS, main
+from bot.config.manifest import needed_scopes
 from bot.config.settings import Settings
 from bot.config.values import CHANNEL
 from bot.demo import POLICY
@@ -393,3 +396,22 @@ def test_backup_is_for_the_embedded_database(capsys: pytest.CaptureFixture[str])
 async def _open_and_close(storage: SqliteStorage) -> None:
     await storage.open()
     await storage.close()
+
+
+def test_sandbox_grants_what_the_manifest_asks_for() -> None:
+    granted: list[str] = []
+
+    def look(words: str) -> None:
+        url, token = (re.findall(rf"{name}=(\S+)", words)[0] for name in ("API_URL", "BOT_TOKEN"))
+        request = Request(  # noqa: S310 - the sandbox's own address
+            f"{url}auth.test", method="POST", headers={"Authorization": f"Bearer {token}"}
+        )
+        with urlopen(request) as answer:  # noqa: S310 - as above
+            granted.extend(answer.headers["x-oauth-scopes"].split(","))
+        interrupt()
+
+    def say(words: str) -> None:
+        Thread(target=look, args=(words,)).start()
+
+    assert main(["sandbox", "--port", "0"], environ={}, say=say) == 0
+    assert set(granted) == needed_scopes()
