@@ -52,7 +52,7 @@ _PICKERS: Mapping[FieldKind, tuple[str, str, Callable[[str], object]]] = {
 def drawn(fields: Sequence[Field]) -> list[Block] | NotEditable:
     """Draw one block for each field, or say why that is too much."""
     blocks = list(_blocks(fields))
-    if len(blocks) > MOST_BLOCKS or len(json.dumps(blocks).encode()) > MOST_BYTES:
+    if len(blocks) > MOST_BLOCKS + 1 or len(json.dumps(blocks).encode()) > MOST_BYTES:
         return NotEditable(reason="the arguments are too long for a form.")
     return blocks
 

@@ -303,7 +303,7 @@ def _pages(fields: Sequence[Field]) -> list[tuple[Field, ...]]:
     # What a field weighs is found out only where it may matter: drawing takes time.
     weigh = ceiling if sum(map(ceiling, fields)) <= MOST_BYTES else weight_of
     for one in fields:
-        more, weight = len(one.parts) + len(one.groups) + 1, weigh(one)
+        more, weight = len(one.parts) + bool(one.groups), weigh(one)
         if pages[-1] and (blocks + more > MOST_BLOCKS or size + weight > MOST_BYTES):
             pages.append([])
             blocks = size = 0
