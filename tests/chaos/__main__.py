@@ -81,9 +81,12 @@ VOTES = (
     "delegations.end >",
     "grants.add <",
     "grants.add >",
+    "grants.end <",
+    "grants.end >",
     "grants.mark_card <",
     "grants.mark_card >",
     "grants.use <",
+    "grants.take >",
     "grants.use >",
     "threads.wake <",
     "tool fetch <",
@@ -164,9 +167,9 @@ async def main() -> int:
     wrong = 0
     print(
         "| seed | database | threads | seconds | deaths | approvals | votes | slow | effects "
-        "| by grant | in doubt | wrong |"
+        "| by grant | overrides | in doubt | wrong |"
     )
-    print("|---|---|---|---|---|---|---|---|---|---|---|---|", flush=True)
+    print("|---|---|---|---|---|---|---|---|---|---|---|---|---|", flush=True)
     for seed in range(arguments.first, arguments.first + arguments.seeds):
         points = tuple(sorted(set(SEEN) | set(VOTES if arguments.votes else COMMON)))
         if not arguments.every_point:
@@ -177,7 +180,8 @@ async def main() -> int:
         print(
             f"| {seed} | {arguments.database} | {arguments.threads} | {report.seconds:.0f} "
             f"| {report.deaths.total()} | {told} | {report.votes} | {report.slow} "
-            f"| {report.effects} | {report.by_grant} | {report.doubts} | {len(report.wrong)} |",
+            f"| {report.effects} | {report.by_grant} | {report.emergencies} | {report.doubts} "
+            f"| {len(report.wrong)} |",
             flush=True,
         )
         for line in report.wrong:

@@ -31,6 +31,7 @@ from tests.chaos.tally import Press, Seats, Tally
 from tests.support.stage import buttons
 
 COURT, GROUP = "C0COURT", "S0CHAOSOPS"
+OVERRIDE, REVOKE = "countersign:override", "countersign:revoke"
 GRANT, TAKE_BACK, MORE = "countersign:grant", "countersign:take_back", "countersign:more"
 USES = 2
 AGAIN_S = 3.0
@@ -51,6 +52,7 @@ rules:
     then:
       ask:
         approve: [{{from: [ops], count: 2}}]
+        break_glass: {{by: [leads], alert: {court}}}
         reject: {{count: 2}}
         escalate: [{{after: 8s, add: [leads]}}]
   - name: stages
@@ -148,6 +150,8 @@ class Council(Play):
                 for message in self.sandbox.messages(channel):
                     if self._is_card(message) and buttons_that_act(message):
                         await self._consider(user, channel, message)
+                    elif REVOKE in buttons(message) and self.random.random() < 0.02:
+                        await self._try(self.sandbox.click(user, channel, message["ts"], REVOKE))
             await asyncio.sleep(0.1)  # people look now and then
 
     async def _hand_over(self) -> None:
@@ -200,6 +204,8 @@ class Council(Play):
             if TAKE_BACK in ids and chance < 0.1:
                 return TAKE_BACK
             return REJECT if chance > 0.95 and REJECT in ids else ""
+        if OVERRIDE in ids and user in self.leads and self.random.random() < 0.2:
+            return OVERRIDE
         if GRANT in ids and not is_again:
             return GRANT  # the quickest would else approve this call alone
         weights = [70, 15, 6, 15] if not is_again else [90, 5, 0, 0]
@@ -213,6 +219,8 @@ class Council(Play):
             press = self._pressing(user, known, action)
             await self.sandbox.click(user, channel, card["ts"], action)
             self._answered(press)
+        elif action == OVERRIDE:
+            await self._break_glass(user, channel, card)
         elif action in {REJECT, EDIT, GRANT, RAN}:
             await self.sandbox.click(user, channel, card["ts"], action)
             await self.sandbox.until(lambda: bool(self.sandbox.open_views(user)), timeout=3)
@@ -227,6 +235,17 @@ class Council(Play):
         else:
             await self.sandbox.click(user, channel, card["ts"], action)
             self._voted.pop((user, known), None)
+
+    async def _break_glass(self, user: str, channel: str, card: dict[str, Any]) -> None:
+        """Let it run without the others; how that ends, the audit and the alert must say."""
+        await self.sandbox.click(user, channel, card["ts"], OVERRIDE)
+        await self.sandbox.until(lambda: bool(self.sandbox.open_views(user)), timeout=3)
+        view = self.sandbox.open_views(user)[-1]
+        sure = {"countersign:value": {"type": "checkboxes", "selected_options": [{"value": "yes"}]}}
+        said = {"what": "the database is down", "why_now": "nobody else is awake", "sure": sure}
+        await self.sandbox.submit(user, view, said)
+        for left in self.sandbox.open_views(user):
+            await self.sandbox.close_view(user, left, everything=True)
 
     async def _claim(self, user: str, channel: str, card: dict[str, Any]) -> None:
         claim = re.search(r"countersign:claim=[^']+", str(card["blocks"]))
@@ -260,6 +279,9 @@ class Council(Play):
     ) -> set[str]:
         tally = Tally(seats=self.seats, presses=self.presses)
         tally.count(approvals, audit)
+        for approval in approvals:
+            if approval.decision is not None and approval.decision.emergency_json:
+                self._check_emergency(approval, audit)
         grants = []
         for approval in approvals:
             if any(
@@ -273,6 +295,23 @@ class Council(Play):
         self.report.slow += tally.slow
         self.report.wrong.extend(tally.wrong)
         return by_grant
+
+    def _check_emergency(self, approval: Approval, audit: Sequence[AuditEntry]) -> None:
+        """It is in the audit once, and the channel has heard of it; twice at the most."""
+        self.report.emergencies += 1
+        name = f"emergency of {approval.title!r}"
+        about = [one for one in audit if one.approval_id == approval.approval_id]
+        broken = [one for one in about if one.action == "broke_glass"]
+        if len(broken) != 1 or broken[0].actor_id not in self.leads:
+            self.report.wrong.append(f"{name}: {[(one.action, one.actor_id) for one in about]}")
+        alerts = [
+            one
+            for one in self.sandbox.messages(COURT)
+            if (one.get("metadata") or {}).get("event_type") == "countersign_alert"
+            and _id_of(one) == approval.approval_id
+        ]
+        if not 1 <= len(alerts) <= 2:
+            self.report.wrong.append(f"{name}: {len(alerts)} alerts")
 
     def _check_card(self, channel: str, ts: str, approval: Approval) -> None:
         """The thread has one card, or one line; so has each other place, without buttons."""

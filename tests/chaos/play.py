@@ -90,6 +90,7 @@ class Report:
     doubts: int = 0
     votes: int = 0
     by_grant: int = 0
+    emergencies: int = 0
     slow: int = 0
     """Votes of which nobody was told whether they count, as the database took too long."""
     wrong: list[str] = field(default_factory=list)
@@ -430,6 +431,8 @@ class Play:
             Status.WITHDRAWN: "ithdrawn",
             Status.UNDECIDABLE: "obody can decide",
         }
+        if approval.decision is not None and approval.decision.emergency_json:
+            words[Status.APPROVED] = "mergency override"
         shown = str(cards[0]["blocks"])
         if buttons_that_act(cards[0]) or words.get(approval.status, "?") not in shown:
             self.report.wrong.append(f"{name}: it does not show {approval.status}: {shown[:300]}")
