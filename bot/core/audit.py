@@ -197,9 +197,13 @@ def request_entry(approval: Approval) -> AuditEntry:
 
 async def note_decision(store: AuditStore, approval: Approval, decision: Decision) -> None:
     """Put on record how an approval ended: by whom, and what exactly the decision covers."""
+    await store.append_all(decision_entries(approval, decision))
+
+
+def decision_entries(approval: Approval, decision: Decision) -> list[AuditEntry]:
+    """All entries that say how an approval ended, whoever writes them."""
     emergency = [emergency_entry(approval, decision)] if decision.emergency_json else []
-    entries = [*vote_entries(approval), *emergency, decision_entry(approval, decision)]
-    await store.append_all(entries)
+    return [*vote_entries(approval), *emergency, decision_entry(approval, decision)]
 
 
 def emergency_entry(approval: Approval, decision: Decision) -> AuditEntry:
@@ -509,7 +513,7 @@ def resume_entries(
     found: list[AuditEntry] = []
     for one in decided:
         if one.decision is not None and not is_noted(one):
-            found += [*vote_entries(one), decision_entry(one, one.decision)]
+            found += decision_entries(one, one.decision)
         found.append(
             entry_of(
                 Act.RESUMED, key=one.approval_id, at_ms=at_ms, about=one, status=str(one.status)

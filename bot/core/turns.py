@@ -377,6 +377,7 @@ class Turns:
             entries = resume_entries(decided, self.clock(), is_noted=is_noted)
             await self.storage.audit.append_all(entries)
         for approval in decided:
+            await self.approvals.attendance.alert(approval)  # whoever decided it may have died
             if approval.kind is Kind.DOUBT and approval.status is Status.ANSWERED:
                 await self._vouch(approval)
 

@@ -218,10 +218,14 @@ class Attendance:
         if decision is not None:
             await note_decision(self.storage.audit, approval, decision)
             self._noted[approval.approval_id] = decision.at_ms
-            if decision.emergency_json:
-                await self.alarm(approval)
+            await self.alert(approval)
         await self.storage.threads.wake(approval.thread_id, now_ms=self.clock())
         self.wake(approval.thread_id)
+
+    async def alert(self, approval: Approval) -> None:
+        """Tell people of a call that runs without them, if it does: once in this process."""
+        if approval.decision is not None and approval.decision.emergency_json:
+            await self.alarm(approval)
 
     async def note_votes(self, approval: Approval) -> None:
         """Put the present votes on record, where they are not yet."""

@@ -280,6 +280,23 @@ async def test_a_process_that_dies_after_the_decision_tells_people_all_the_same(
     assert await acts(storage) == ["broke_glass", "decided", "started"]
 
 
+async def test_whoever_resumes_the_run_of_who_died_tells_people_first(
+    storage: SqliteStorage,
+) -> None:
+    """The thread may be woken by something else, before anybody looks at the card."""
+    counter = await asked(storage)
+    approval = await counter.office.the_approval()
+    reasons = Reasons(what=WHAT, why_now=WHY_NOW, is_sure=True)
+    await counter.office.approvals.break_glass(approval, an_actor(MIA), reasons)
+    counter.office.queue.drop()  # it dies before anything follows
+    after = Office(storage, LOOK[1:], policy=glass(), clock=counter.office.clock, owner="after")
+    after.clock.forward(seconds=30)
+    await storage.threads.wake(THREAD_ID, now_ms=after.clock())
+    await after.threads.work(THREAD_ID)
+    assert [to for to, _ in after.notices.alerts] == ["C0ALERT", ADA, BEN]
+    assert await acts(storage) == ["broke_glass", "decided", "started"]
+
+
 async def test_people_are_told_once_by_one_process(storage: SqliteStorage) -> None:
     counter = await asked(storage)
     await submitted(counter, MIA, a_form())
