@@ -16,6 +16,8 @@ _CLOCK = re.compile(r"(?P<hour>\d{1,2})(:(?P<minute>\d{2}))?(?P<half>am|pm)?")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _DAY = re.compile(r"\d{1,2}\.?")
 _MIDNIGHT = time()
+_NUMBER = re.compile(r"[1-9]\d{0,3}")
+_UNITS = {"hour": 3_600_000, "day": 86_400_000, "week": 604_800_000}
 HOW = "Please write it like `fri 18:00`, `tomorrow`, `27 nov`, or `2026-11-27 18:00`."
 
 
@@ -48,6 +50,25 @@ def read_until(words: Sequence[str], *, now_ms: int, zone: ZoneInfo) -> int:
     if clock is None:
         day = _next(day)
     return to_ms(datetime.combine(day, clock or _MIDNIGHT), zone)
+
+
+def read_for(words: Sequence[str]) -> int:
+    """Read for how long something is to hold: `3 days`, `1 week`, `12 hours`.
+
+    Args:
+        words: As typed, without spaces.
+
+    Returns:
+        The time in milliseconds.
+
+    Raises:
+        ValueError: It is no such time.
+    """
+    match [word.lower() for word in words]:
+        case [number, unit] if _NUMBER.fullmatch(number) and unit.removesuffix("s") in _UNITS:
+            return int(number) * _UNITS[unit.removesuffix("s")]
+        case _:
+            raise ValueError(f"I don't know this time. {HOW}")
 
 
 def _apart(word: str) -> list[str]:

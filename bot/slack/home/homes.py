@@ -31,7 +31,7 @@ from bot.slack.calls import slack_fault
 from bot.slack.home.items import ShownNames, names_of
 from bot.slack.home.state import HomeState
 from bot.slack.home.times import TimeReader
-from bot.slack.home.view import HomePage, closed_view, home_view, places_of, shown_of
+from bot.slack.home.view import HomePage, closed_view, home_view, list_blocks, places_of, shown_of
 from bot.words import speaking
 from storage.errors import StorageError
 from storage.records import Approval, Kind
@@ -108,13 +108,22 @@ class Composer:
         with speaking(page.overview.person.locale):
             return home_view(page)
 
+    async def overview(self, actor: Actor) -> Overview:
+        """All that somebody has to do with; see `Overviews.of`."""
+        return await self.overviews.of(actor, team_id=self.team_id)
+
+    async def waiting_items(self, actor: Actor) -> tuple[int, list[dict[str, Any]]]:
+        """Count what waits for somebody, and draw the first page of it; see `page`."""
+        page = await self.page(actor, HomeState())
+        return len(page.overview.waiting), list_blocks(page)
+
     async def page(self, actor: Actor, state: HomeState) -> HomePage:
         """Collect what the Home of somebody is drawn of; see `home`.
 
         Raises:
             NotApproverError: They have no say here.
         """
-        overview = await self.overviews.of(actor, team_id=self.team_id)
+        overview = await self.overview(actor)
         if overview.person.is_admin:
             vitals = await self.overviews.vitals(has_slack=self.has_slack())
             overview = replace(overview, vitals=vitals)

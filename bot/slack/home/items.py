@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from bot.core.decisions.grants import uses_of
-from bot.core.decisions.overview import GivenGrant
+from bot.core.decisions.overview import GivenGrant, Vitals
 from bot.errors import DirectoryError
 from bot.layout.action_ids import ActionId, encode
 from bot.layout.blocks import Block, button, plain
@@ -184,6 +184,23 @@ def item(approval: Approval, parts: Iterable[str], label: str, action: str) -> B
         "text": plain(f"{clip(title, _TITLE)}\n{small}"),
         "accessory": button(label, action, value, of=title),
     }
+
+
+def health_lines(vitals: Vitals, reader: TimeReader) -> list[str]:
+    """How the bot is: one line for each part of it."""
+    good, bad = "✅", "⚠️"
+    lines = [
+        f"{good} {say('home.slack_good')}" if vitals.has_slack else f"{bad} {say('home.slack_bad')}"
+    ]
+    if vitals.database_ms is None:
+        return [*lines, f"{bad} {say('home.database_bad')}"]
+    lines.append(f"{good} {say('home.database_good', ms=vitals.database_ms)}")
+    lines.append(f"{good} {say('home.pending', n=vitals.pending)}")
+    if vitals.first_ms:
+        lines[-1] += f" {say('home.pending_first', when=reader.moment(vitals.first_ms))}"
+    if vitals.unreadable:
+        lines.append(f"{bad} {say('home.unreadable', n=vitals.unreadable)}")
+    return lines
 
 
 def is_risky(approval: Approval) -> bool:

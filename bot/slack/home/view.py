@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bot.core.decisions.overview import Overview, Vitals
+from bot.core.decisions.overview import Overview
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, actions, button, context, header, line, literal, plain, rich
 from bot.layout.parts import title_of
@@ -15,6 +15,7 @@ from bot.slack.home.items import (
     ended_item,
     ended_words,
     grant_item,
+    health_lines,
     is_risky,
     own_item,
     waiting_item,
@@ -326,23 +327,6 @@ def _health(home: HomePage) -> Iterable[Block]:
     yield header(say("home.health"))
     yield {"type": "section", "text": plain("\n".join(health_lines(vitals, home.reader)))}
     yield context(plain(say("home.admins", version=home.version)))
-
-
-def health_lines(vitals: Vitals, reader: TimeReader) -> list[str]:
-    """How the bot is: one line for each part of it."""
-    good, bad = "✅", "⚠️"
-    lines = [
-        f"{good} {say('home.slack_good')}" if vitals.has_slack else f"{bad} {say('home.slack_bad')}"
-    ]
-    if vitals.database_ms is None:
-        return [*lines, f"{bad} {say('home.database_bad')}"]
-    lines.append(f"{good} {say('home.database_good', ms=vitals.database_ms)}")
-    lines.append(f"{good} {say('home.pending', n=vitals.pending)}")
-    if vitals.first_ms:
-        lines[-1] += f" {say('home.pending_first', when=reader.moment(vitals.first_ms))}"
-    if vitals.unreadable:
-        lines.append(f"{bad} {say('home.unreadable', n=vitals.unreadable)}")
-    return lines
 
 
 def _words(text: str) -> Block:

@@ -17,6 +17,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from agents import AgentError
 from agents.gates.rulings import Judgement
 from bot.core.approvals import Approvals
+from bot.core.decisions.delegating import Delegating
 from bot.core.decisions.grants import Grants
 from bot.core.edits import Edits
 from bot.core.means import Means
@@ -32,6 +33,7 @@ from bot.ports import Actor, CheckedCall, Clock, Spawn
 from bot.questions.drawing import DecisionDraft, DrawnQuestion, drawn_question
 from bot.slack.calls import slack_fault
 from bot.slack.home.homes import Homes
+from bot.slack.listeners.typed.answers import Asker
 from storage.base import Storage
 from storage.records import Approval, Decision
 
@@ -193,6 +195,19 @@ class ListenerContext:
         await self.approvals.follow_up(approval)
         if self.is_refused:
             await self.outbox.respond(address, RECORDED, thread_ts=thread_ts)
+
+    def asker(self, actor: Actor, team_id: str) -> Asker:
+        """Somebody who has typed a word."""
+        approvals = self.approvals
+        return Asker(
+            actor=actor,
+            team_id=team_id,
+            composer=self.homes.composer,
+            changed=self.homes.changed,
+            delegating=Delegating(self.storage, approvals.access, approvals.policy, self.clock),
+            grants=self.grants,
+            spawn=self.spawn,
+        )
 
     @property
     def means(self) -> Means:

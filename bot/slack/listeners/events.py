@@ -11,7 +11,8 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.context.async_context import AsyncBoltContext
 
 from bot.core.talk.incoming import Incoming
-from bot.slack.listeners.context import ListenerContext
+from bot.slack.listeners.context import ListenerContext, actor_of
+from bot.slack.listeners.typed.threads import answer_word, word_of
 
 logger = logging.getLogger(__name__)
 
@@ -25,11 +26,19 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
     """Bind one listener for all events: an event without a listener would be sent again."""
 
     @app.event(re.compile(".*"))
-    async def on_event(event: dict[str, Any], context: AsyncBoltContext) -> None:
+    async def on_event(
+        body: dict[str, Any], event: dict[str, Any], context: AsyncBoltContext
+    ) -> None:
         thread_id: str | None = None
         if (change := changed_from(event, context)) is not None:
             thread_id = await desk.in_time(_revise(desk, change))
         elif (incoming := incoming_from(event, context)) is not None:
+            if typed := word_of(incoming):
+                # In a channel it comes twice: as a mention, and as a message.
+                if event.get("type") == "app_mention" or incoming.is_direct:
+                    asker = desk.asker(actor_of(context, body), incoming.team_id)
+                    desk.spawn(answer_word(desk.client, asker, incoming, typed))
+                return
             thread_id = await desk.in_time(desk.inbox.receive(incoming))
         else:
             logger.debug("event ignored", extra={"action": "event_ignored"})

@@ -45,6 +45,7 @@ class Views:
     updated: list[dict[str, Any]] = field(default_factory=list)
     published: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     posted: list[dict[str, Any]] = field(default_factory=list)
+    whispered: list[dict[str, Any]] = field(default_factory=list)
     failing: bool = False
 
     async def views_open(self, *, trigger_id: str, view: dict[str, Any]) -> None:
@@ -61,6 +62,9 @@ class Views:
         if self.failing:
             raise TimeoutError
         self.published.append((user_id, view))
+
+    async def chat_postEphemeral(self, **message: Any) -> None:  # noqa: N802 - its name in the SDK
+        self.whispered.append(message)
 
     async def chat_postMessage(self, **message: Any) -> None:  # noqa: N802 - its name in the SDK
         self.posted.append(message)

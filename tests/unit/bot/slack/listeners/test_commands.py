@@ -93,7 +93,7 @@ async def test_times_are_those_of_the_person(counter: Counter) -> None:
 
 
 async def test_who_is_away_can_come_back(counter: Counter) -> None:
-    assert "You are not mentioned until" in await told(counter, "away until tomorrow")
+    assert "You aren't mentioned until" in await told(counter, "away until tomorrow")
     (made,) = await current(counter)
     assert (made.owner_id, made.delegate_id) == (MIA, "")
     assert "mentioned again" in await told(counter, "away off")
@@ -103,16 +103,15 @@ async def test_who_is_away_can_come_back(counter: Counter) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "hands your right to decide"),
-        ("help", "hands your right to decide"),
+        ("help", "asks people before an AI agent acts"),
         ("approve everything", "I don't know “approve”"),
         ("<!channel>", "I don't know “&lt;!channel&gt;”"),
-        ("delegate @tom until fri 18:00", "Please name somebody"),
-        ("delegate off now", "Please name somebody"),
-        (f"delegate <@{TOM}>", "Please say until when"),
-        (f"delegate <@{TOM}> fri 18:00", "Please say until when"),
-        (f"delegate <@{TOM}> until", "no time behind"),
-        (f"delegate <@{TOM}> until someday", "don't know this time"),
+        ("delegate @tom until fri 18:00", "I don't know @tom. Mention a person"),
+        ("delegate off now", "I don't know off. Mention a person"),
+        (f"delegate <@{TOM}>", "Say until when"),
+        (f"delegate <@{TOM}> fri 18:00", "Say until when"),
+        (f"delegate <@{TOM}> until", "I couldn't read “until”"),
+        (f"delegate <@{TOM}> until someday", "I couldn't read “until someday”"),
         (f"delegate <@{TOM}> until fri 18:00 for", "name of one group"),
         (f"delegate <@{TOM}> until fri 18:00 for sre security", "name of one group"),
         (f"delegate <@{TOM}> until fri 18:00 for nobody", "no group “nobody”"),
@@ -122,9 +121,12 @@ async def test_who_is_away_can_come_back(counter: Counter) -> None:
         (f"delegate <@{MIA}> until tomorrow", "can't be handed over"),
         (f"delegate <@{GUS}> until tomorrow", "can't be handed over"),
         ("delegate <@UNOBODY> until tomorrow", "could not look up"),
-        ("away", "Please say until when"),
-        ("away for ever", "Please say until when"),
-        ("away until", "no time behind"),
+        ("away", "Say until when"),
+        (
+            "away for ever",
+            "I couldn't read “for ever”. Try `until Fri`, `until 27 Nov` or `for 3 days`.",
+        ),
+        ("away until", "I couldn't read “until”"),
         ("x" * 100_000, "I don't know “xxx"),
     ],
 )

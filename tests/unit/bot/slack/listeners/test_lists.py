@@ -1,0 +1,311 @@
+"""Words that list, after the command and after a mention in a thread: what people read."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from agents.models import say
+from bot.layout.short_ids import LENGTH, prefix_of, short_id
+from bot.sandbox.blockkit.rules import message_errors
+from bot.words import say as words_of
+from storage.records import Status
+from storage.sqlite import SqliteStorage
+from tests.contract.builders import a_grant
+from tests.unit.bot.core.decisions.test_votes import an_office, asked
+from tests.unit.bot.counter_stage import Counter
+from tests.unit.bot.office import ADA, BEN, CHANNEL, GUS, ROOT, ROSA, THREAD_ID
+from tests.unit.bot.slack.listeners.test_commands import send
+from tests.unit.bot.slack.listeners.test_home import MIA, ONE, with_many
+
+
+@pytest.fixture
+async def counter(storage: SqliteStorage) -> Counter:
+    office = await asked(storage, ONE)
+    office.directory.add(MIA, name="Mia Chen", timezone="America/New_York", locale="en-US")
+    office.directory.add(ROSA, name="Rosa Ortiz")
+    return Counter.on(office)
+
+
+async def answered(counter: Counter, text: str, *, by: str = MIA) -> dict[str, Any]:
+    answer = await send(counter, text, by=by)
+    body: dict[str, Any] = json.loads(answer.body)
+    assert (answer.status, body["response_type"]) == (200, "ephemeral")
+    message = {"text": body["text"], "blocks": body.get("blocks") or []}
+    assert message_errors(message) == []
+    return body
+
+
+def read(body: dict[str, Any]) -> str:
+    return " | ".join(
+        one["text"]["text"] for one in body.get("blocks") or [] if isinstance(one.get("text"), dict)
+    )
+
+
+@pytest.mark.parametrize("text", ["", "list", "LIST", "  list  "])
+async def test_the_list_has_what_waits_with_its_button(counter: Counter, text: str) -> None:
+    body = await answered(counter, text)
+    assert body["text"] == "1 waits for you"
+    assert "Pay 5 to Mia\nToday 11:00 AM · Rosa Ortiz in #c1" in read(body)
+    assert body["blocks"][1]["accessory"]["text"]["text"] == "Review"
+
+
+async def test_nothing_waits_for_who_may_not_decide(counter: Counter) -> None:
+    assert (await answered(counter, "list", by=ADA))["text"] == "Nothing waits for you."
+
+
+async def test_a_long_list_says_that_there_is_more(counter: Counter) -> None:
+    await with_many(counter, 30)
+    body = await answered(counter, "list")
+    assert body["text"] == "31 wait for you"
+    assert body["blocks"][-1]["elements"][0]["text"] == "1\N{EN DASH}20 of 31"
+    assert len(body["blocks"]) == 22
+
+
+async def test_own_requests_are_listed(counter: Counter) -> None:
+    body = await answered(counter, "mine", by=ROSA)
+    assert "Pay 5 to Mia\nToday 4:00 PM · ⏳ Needs approval · #c1" in read(body)
+    assert (await answered(counter, "mine"))["text"] == "Nothing that you requested waits."
+
+
+async def test_what_was_decided_is_listed(counter: Counter) -> None:
+    assert (await answered(counter, "decided"))["text"] == "Nothing has been decided yet."
+    await counter.office.decide(await counter.office.the_approval(), Status.APPROVED, by=MIA)
+    assert "✅ Approved by you, Today 3:00 AM" in read(await answered(counter, "decided"))
+    assert "Approved by Mia Chen" in read(await answered(counter, "decided", by=ROSA))
+
+
+async def test_one_request_is_shown_by_its_letters(counter: Counter) -> None:
+    letters = short_id((await counter.office.the_approval()).approval_id)
+    for typed in (letters, letters.lower(), (await counter.office.the_approval()).approval_id):
+        body = await answered(counter, f"show {typed}")
+        assert body["text"] == f"{letters}: Pay 5 to Mia"
+        assert body["blocks"][0]["accessory"]["text"]["text"] == "Review"
+    own = await answered(counter, f"show {letters}", by=ROSA)
+    assert own["blocks"][0]["accessory"]["text"]["text"] == "Open"
+
+
+async def test_nobody_is_shown_what_they_may_not_see(counter: Counter) -> None:
+    approval = await counter.office.the_approval()
+    counter.office.directory.channels[CHANNEL] = frozenset({ROSA})
+    body = await answered(counter, f"show {short_id(approval.approval_id)}", by=BEN)
+    assert "There is no request" in body["text"]
+    assert "Pay" not in json.dumps(body)
+    counter.office.directory.channels[CHANNEL] = frozenset({ROSA, BEN})
+    body = await answered(counter, f"show {short_id(approval.approval_id)}", by=BEN)
+    assert "Pay 5 to Mia" in body["text"]
+
+
+async def test_a_title_that_would_be_markup_is_none(counter: Counter) -> None:
+    approval = await counter.office.the_approval()
+    evil = replace(
+        approval,
+        approval_id=f"apr_{7:032x}",
+        title="<!channel> *now* <http://x|y>",
+        position=7,
+        due_ms=None,
+    )
+    await counter.office.storage.approvals.add(evil)
+    body = await answered(counter, f"show {evil.approval_id}")
+    assert "&lt;!channel&gt;" in body["text"]
+    assert "<!channel>" not in body["text"]
+    assert body["blocks"][0]["text"]["type"] == "plain_text"
+
+
+async def with_grant(counter: Counter, **changes: Any) -> None:
+    approval = await counter.office.the_approval()
+    fields = {
+        "granter_id": MIA,
+        "approval_id": approval.approval_id,
+        "thread_id": THREAD_ID,
+        "requesters_json": f'["{ROSA}"]',
+        "created_ms": counter.office.clock(),
+        "until_ms": counter.office.clock() + 3_600_000,
+        "max_uses": 5,
+        "uses_json": '["a"]',
+        **changes,
+    }
+    await counter.office.storage.grants.add(
+        a_grant(f"{THREAD_ID}:grant:{approval.approval_id}", **fields)
+    )
+
+
+async def test_grants_are_listed_and_ended_by_their_numbers(counter: Counter) -> None:
+    assert (await answered(counter, "grants"))["text"] == "Nothing runs without asking."
+    await with_grant(counter)
+    body = await answered(counter, "grants")
+    assert body["text"] == "1 grant is active."
+    assert "1. Pay 5 to Mia\n🔑 Runs without asking · 1 of 5 used · until Today 4:00 AM" in read(
+        body
+    )
+    assert body["blocks"][1]["accessory"]["text"]["text"] == "Stop…"
+    assert (await answered(counter, "grants", by=BEN))["text"] == "Nothing runs without asking."
+    assert (await answered(counter, "revoke 1"))["text"] == (
+        "Stopped: Pay 5 to Mia. The agent asks again."
+    )
+    assert (await answered(counter, "grants"))["text"] == "Nothing runs without asking."
+
+
+async def test_nobody_ends_the_grant_of_others(counter: Counter) -> None:
+    await with_grant(counter)
+    assert "There is no grant 1." in (await answered(counter, "revoke 1", by=BEN))["text"]
+    assert (await answered(counter, "grants"))["text"] == "1 grant is active."
+
+
+async def test_health_is_for_admins(counter: Counter) -> None:
+    assert (await answered(counter, "health"))["text"] == "Only admins can see this."
+    counter.office.directory.add(MIA, is_admin=True)
+    text = (await answered(counter, "health"))["text"]
+    assert "Slack is connected." in text
+    assert "1 request waits." in text
+
+
+async def test_each_word_of_the_help_is_one_that_works(counter: Counter) -> None:
+    text = (await answered(counter, "help"))["text"]
+    typed = [
+        line.split("`")[1].removeprefix("/countersign").strip() for line in text.split("\n")[1:-1]
+    ]
+    assert len(typed) == 10
+    for one in typed:
+        words = one.replace("@ben", f"<@{BEN}>").replace(" for sre", "")
+        told = (await answered(counter, words))["text"]
+        assert "I don't know" not in told, one
+        assert "couldn't read" not in told, one
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("aprove", "A request is approved on its card"),
+        ("approve apr_1", "A request is approved on its card"),
+        ("yes", "A request is approved on its card"),
+        ("lst", "Did you mean `list`?"),
+        ("helpp", "Did you mean `help`?"),
+        ("decide", "A request is approved on its card"),
+        ("gants", "Did you mean `grants`?"),
+        ("zzzz", "Did you mean `list`?"),
+        ("list all", "I don't know “list all”. Did you mean `list`?"),
+        ("show", "There is no request …"),
+        ("show ????", "There is no request ????"),
+        ("show 0000", "There is no request 0000"),
+        ("show apr_", "There is no request"),
+        ("show " + "4" * 400, "There is no request"),
+        ("revoke", "There is no grant …"),
+        ("revoke 0", "There is no grant 0."),
+        ("revoke -1", "There is no grant -1."),
+        ("revoke 99999999", "There is no grant 99999999."),
+        ("revoke two", "There is no grant two."),
+        ("away until untill freitag", "I couldn't read “until untill freitag”. Try `until Fri`"),
+        ("away for 3", "I couldn't read “for 3”"),
+        ("away for 0 days", "I couldn't read “for 0 days”"),
+        ("away for 9999 weeks", "30 days at most"),
+        ("away until fri for @ben", "I don't know @ben. Mention a person, such as @ben."),
+        (f"away until fri <@{BEN}>", "Name one person at the end"),
+        (f"away for <@{BEN}>", "Say until when"),
+        ("<@U0|x>", "I don't know “&lt;@U0|x&gt;”"),
+        ("*bold* _x_ `code`", "I don't know"),
+    ],
+)
+async def test_what_is_wrong_gets_an_answer_of_at_most_two_lines(
+    counter: Counter, text: str, words: str
+) -> None:
+    body = await answered(counter, text)
+    assert words in body["text"]
+    assert body["text"].count("\n") < 2
+    assert not body.get("blocks")
+
+
+async def test_away_for_days_hands_over_and_back_ends_all(counter: Counter) -> None:
+    body = await answered(counter, f"away for 3 days for <@{BEN}|ben>")
+    assert f"<@{BEN}> decides for you until" in body["text"]
+    assert (await answered(counter, "list", by=BEN))["text"] == "1 waits for you"
+    assert "you decide again" in (await answered(counter, "back"))["text"]
+    assert (await answered(counter, "back"))["text"] == "You are not away."
+    assert (await answered(counter, "list", by=BEN))["text"] == "Nothing waits for you."
+
+
+@pytest.mark.parametrize("text", ["list", "mine", "decided", "show 0000", "grants", "health"])
+async def test_guests_and_strangers_learn_nothing(counter: Counter, text: str) -> None:
+    assert "guests" in (await answered(counter, text, by=GUS))["text"]
+    counter.office.directory.add(BEN, is_external=True, team_id="T9")
+    assert "this workspace" in (await answered(counter, text, by=BEN))["text"]
+
+
+async def test_a_directory_that_is_down_shows_nothing(counter: Counter) -> None:
+    counter.office.directory.is_down = True
+    body = await answered(counter, "list")
+    assert "look" in body["text"]
+    assert not body.get("blocks")
+
+
+def mentioned(text: str, *, kind: str = "app_mention", ts: str = "1800000001.000001") -> Any:
+    event = {
+        "type": kind,
+        "user": MIA,
+        "channel": CHANNEL,
+        "channel_type": "channel",
+        "ts": ts,
+        "thread_ts": ROOT,
+        "text": text,
+        "team": "T1",
+    }
+    return {
+        "type": "event_callback",
+        "team_id": "T1",
+        "enterprise_id": "E1",
+        "api_app_id": "A1",
+        "event_id": f"Ev{ts}",
+        "event_time": 1800000001,
+        "event": event,
+    }
+
+
+async def test_a_word_in_a_thread_is_answered_once_and_privately(counter: Counter) -> None:
+    for kind in ("app_mention", "message"):
+        assert (await counter.send(mentioned("<@UBOT> list", kind=kind))).status == 200
+    (told,) = counter.views.whispered
+    assert (told["user"], told["channel"], told["thread_ts"]) == (MIA, CHANNEL, ROOT)
+    assert told["text"] == "1 waits for you"
+    assert await counter.office.storage.inbox.new(THREAD_ID, limit=9) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<@UBOT> list the files of the project",
+        "<@UBOT> help me deploy payments",
+        "<@UBOT> show me the numbers of May",
+        "list",
+        "<@UBOT> stop",
+        "please <@UBOT> list",
+    ],
+)
+async def test_what_is_meant_for_the_agent_is_no_word(counter: Counter, text: str) -> None:
+    await counter.send(mentioned(text))
+    assert counter.views.whispered == []
+
+
+async def test_a_mention_outside_of_a_thread_is_for_the_agent(storage: SqliteStorage) -> None:
+    counter = Counter.on(an_office(storage, ONE, turns_of_model=[say("Hello.")]))
+    event = mentioned("<@UBOT> list")
+    del event["event"]["thread_ts"]
+    await counter.send(event)
+    assert counter.views.whispered == []
+
+
+def test_letters_are_read_as_they_are_written() -> None:
+    for number in (0, 1, 0xFFFFF, 0x4F2B1):
+        approval_id = f"apr_{number:05x}{'0' * 27}"
+        letters = short_id(approval_id)
+        assert len(letters) == LENGTH
+        assert approval_id.startswith(prefix_of(letters))
+    assert prefix_of("oil1") == prefix_of("0111")
+    assert prefix_of("UUUU") == prefix_of("") == prefix_of("12345") == ""
+    assert short_id("odd") == "odd"
+
+
+def test_the_help_fits_a_message() -> None:
+    assert len(words_of("command.help")) < 3_000
