@@ -58,7 +58,8 @@ class FieldsQuestion(InputsQuestion):
     form = Form.FIELDS
     kinds = frozenset({Kind.APPROVAL, Kind.QUESTION})
     outcomes: ClassVar[Mapping[Status, str]] = {Status.APPROVED: "Filled in"}
-    purpose = ("Answer", "answered")
+    no_form = "line.no_answer"
+    no_form_title = "form.answer_title"
     starts_empty = True
 
     @classmethod

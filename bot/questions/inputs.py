@@ -28,8 +28,10 @@ _NOTICE = 200
 class InputsQuestion(DrawnQuestion):
     """A question whose schema makes a form."""
 
-    purpose = ("Edit", "edited")
-    """The purpose of the form: the title of a notice, and the deed that needs a form."""
+    no_form = "line.no_edit"
+    """The key of the text that says why there is no form."""
+    no_form_title = "form.edit_title"
+    """The key of the title of such a notice."""
 
     starts_empty = False
     """Whether people are asked for all of it, so that what is needed has to be given."""
@@ -45,7 +47,7 @@ class InputsQuestion(DrawnQuestion):
     def notes(self) -> Iterator[str]:
         """Say why there is no form."""
         if self.obstacle:
-            yield f"This cannot be {self.purpose[1]} here: {escape(self.obstacle)}"
+            yield say(self.no_form, why=escape(self.obstacle))
 
     def inputs_modal(
         self, callback: str, words: tuple[str, str], about: Block, draft: FormDraft = NO_DRAFT
@@ -61,9 +63,8 @@ class InputsQuestion(DrawnQuestion):
         form = self._form(draft)
         blocks = form if isinstance(form, NotEditable) else drawn(form.shown)
         if isinstance(form, NotEditable) or isinstance(blocks, NotEditable):
-            title, done = self.purpose
             reason = blocks.reason if isinstance(blocks, NotEditable) else ""
-            return notice_modal(title, f"This cannot be {done} here: {escape(reason)}")
+            return notice_modal(say(self.no_form_title), say(self.no_form, why=escape(reason)))
         view = modal(self.approval, callback, words, [about, *_page_select(form), *blocks])
         return {**view, "private_metadata": with_rest(view["private_metadata"], draft.text())}
 
@@ -125,12 +126,12 @@ class InputsQuestion(DrawnQuestion):
         """Put what the tool's own validation found at the inputs of the form."""
         cause = error if isinstance(error, InvalidArgumentsError) else error.__cause__
         if not isinstance(cause, InvalidArgumentsError):
-            return self._place({"": "The tool does not take these arguments."})
+            return self._place({"": say("error.not_taken")})
         return self._place({pointer(*fault.path): fault.message for fault in cause.errors})
 
     def refuse(self, why: str) -> Errors:
         """Say at the form why the rules do not let a call run with what was filled in."""
-        return self._place({"": f"Not possible: {why}."})
+        return self._place({"": say("error.denied", why=why)})
 
     def _place(self, faults: dict[str, str]) -> Errors:
         form = self._form()
@@ -140,7 +141,7 @@ class InputsQuestion(DrawnQuestion):
 
     def _form(self, draft: FormDraft = NO_DRAFT) -> InputForm | NotEditable:
         if not self.ask.schema or read_object(self.approval.arguments_json) is None:
-            return NotEditable(reason="the tool does not say what its arguments may be.")
+            return NotEditable(reason=say("form.edit_no_schema"))
         before, masks = self.form_values(), self.ask.masks
         return form_of(self.ask.schema, before, masks, draft, is_new=self.starts_empty)
 

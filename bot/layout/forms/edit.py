@@ -53,7 +53,7 @@ def drawn(fields: Sequence[Field]) -> list[Block] | NotEditable:
     """Draw one block for each field, or say why that is too much."""
     blocks = list(_blocks(fields))
     if len(blocks) > MOST_BLOCKS + 1 or len(json.dumps(blocks).encode()) > MOST_BYTES:
-        return NotEditable(reason="the arguments are too long for a form.")
+        return NotEditable(reason=say("form.edit_too_long"))
     return blocks
 
 
@@ -129,7 +129,7 @@ def label_of(field: Field) -> str:
     """The name of a field for people."""
     title = field.schema.get("title")
     words = title if isinstance(title, str) and title.strip() else humanised(field.name)
-    return clip(mask_text(words), LABEL) if words.strip() else "(no name)"
+    return clip(mask_text(words), LABEL) if words.strip() else say("form.edit_no_name")
 
 
 def _hint(field: Field) -> str:

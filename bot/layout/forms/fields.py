@@ -20,6 +20,7 @@ from bot.layout.forms.leaves import Leaf, Missing, Path, leaves_of
 from bot.layout.forms.schema import Schema, check_schema, resolve
 from bot.layout.text import clip, is_plain, width
 from bot.redaction.call import NO_NAMES, Names, mask_value
+from bot.words import say
 
 MOST_FIELDS = 500
 MOST_TEXT = 3_000
@@ -164,14 +165,14 @@ def fields_of(
         The fields, or why there is no form.
     """
     if not check_schema(schema):
-        return NotEditable(reason="the tool does not say what its arguments may be.")
+        return NotEditable(reason=say("form.edit_no_schema"))
     fields = tuple(
         _field(index, leaf, schema, masks) for index, leaf in enumerate(leaves_of(schema, current))
     )
     if len(fields) > MOST_FIELDS:
-        return NotEditable(reason=f"there are more than {MOST_FIELDS} values.")
+        return NotEditable(reason=say("form.edit_too_many", n=MOST_FIELDS))
     if all(field.kind is FieldKind.FIXED for field in fields):
-        return NotEditable(reason="there is no argument that could be changed.")
+        return NotEditable(reason=say("form.edit_nothing_open"))
     return fields
 
 

@@ -27,6 +27,7 @@ from bot.layout.forms.leaves import Missing, Path
 from bot.layout.inputs import Values, read_state
 from bot.layout.text import clip
 from bot.redaction.mask import mask_text
+from bot.words import say
 
 _INTEGER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?(?:\d{1,30}(?:\.\d{1,30})?|\.\d{1,30})", re.ASCII)
@@ -81,7 +82,7 @@ def _needed(field: Field, value: object) -> object:
         return None
     if field.kind in EMPTY_LISTS:
         return []
-    raise _FieldError("This is needed.")
+    raise _FieldError(say("error.required"))
 
 
 def place(found: Mapping[str, str], fields: Sequence[Field]) -> dict[str, str]:
@@ -124,7 +125,7 @@ def _read(field: Field, values: Values) -> object:
         return field.value
     states = [read_state(values, block_id) for block_id in field.block_ids]
     if not all(states):
-        raise _FieldError("This was not sent. Please try again.")
+        raise _FieldError(say("error.not_sent"))
     return _READERS[field.kind](field, states[0] if len(states) == 1 else _joined(states))
 
 
@@ -132,7 +133,7 @@ def _joined(states: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """The parts of a long text as one."""
     texts = [state.get("value") or "" for state in states]
     if not all(isinstance(text, str) and len(text) <= MOST_TEXT for text in texts):
-        raise _FieldError(f"Each part must be a text of at most {MOST_TEXT:,} characters.")
+        raise _FieldError(say("error.part_long", n=f"{MOST_TEXT:,}"))
     return {"value": "".join(texts)}
 
 
@@ -148,7 +149,7 @@ def _emptied(field: Field) -> object:
         return ""
     if not field.required:
         return Missing.MISSING
-    raise _FieldError("This is needed.")
+    raise _FieldError(say("error.required"))
 
 
 def _from_text(
@@ -160,7 +161,7 @@ def _from_text(
             return _emptied(field)
         most = MOST_TEXT * len(field.parts)
         if not isinstance(text, str) or len(text) > most:
-            raise _FieldError(f"This must be a text of at most {most:,} characters.")
+            raise _FieldError(say("error.long", n=most))
         text = text.replace("\r\n", "\n")
         return field.value if text == field.initial else parse(field, text)
 
@@ -173,7 +174,7 @@ def _text(_field: Field, text: str) -> object:
 
 def _integer(_field: Field, text: str) -> object:
     if not _INTEGER.fullmatch(text.strip()):
-        raise _FieldError("Please give a whole number, such as 3.")
+        raise _FieldError(say("error.whole"))
     return int(text)
 
 
@@ -182,7 +183,7 @@ def _number(field: Field, text: str) -> object:
     whole = "." not in text and not isinstance(field.value, float)
     number: float = int(value) if whole else float(value)
     if Decimal(plain_number(number) or "NaN") != value:
-        raise _FieldError("This has more digits than a number can keep.")
+        raise _FieldError(say("error.digits"))
     return number
 
 
@@ -197,7 +198,7 @@ def _decimal(field: Field, text: str) -> object:
 
 def _digits(text: str) -> Decimal:
     if not _DECIMAL.fullmatch(text.strip()):
-        raise _FieldError("Please give a number, such as 12.50.")
+        raise _FieldError(say("error.number"))
     return Decimal(text.strip())
 
 
@@ -207,7 +208,14 @@ def _json(_field: Field, text: str) -> object:
     except _FieldError:
         raise
     except (ValueError, RecursionError) as error:
-        raise _FieldError("This is not JSON. Texts need double quotes.") from error
+        raise _FieldError(say("error.json", where=_where(error))) from error
+
+
+def _where(error: Exception) -> str:
+    """The place of a fault in a JSON text."""
+    if isinstance(error, json.JSONDecodeError):
+        return say("error.json_line", n=error.lineno)
+    return say("error.json_deep")
 
 
 def _list(field: Field, text: str) -> object:
@@ -217,18 +225,18 @@ def _list(field: Field, text: str) -> object:
         return lines
     wrong = [line for line in lines if not _INTEGER.fullmatch(line)]
     if wrong:
-        raise _FieldError("Please give whole numbers, one per line.")
+        raise _FieldError(say("error.lines"))
     return [int(line) for line in lines]
 
 
 def _refuse(name: str) -> object:
-    raise _FieldError(f"{name} is not a number in JSON.")
+    raise _FieldError(say("error.json_number", name=name))
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     made = dict(pairs)
     if len(made) != len(pairs):
-        raise _FieldError("This has the same name twice.")
+        raise _FieldError(say("error.json_twice"))
     return made
 
 
@@ -246,13 +254,13 @@ def _chosen(field: Field, value: object) -> object:
     for index, choice in enumerate(field.choices):
         if value == str(index):
             return choice
-    raise _FieldError("This is not one of the choices.")
+    raise _FieldError(say("error.choice"))
 
 
 def _several(field: Field, state: Mapping[str, Any]) -> object:
     options = state.get("selected_options") or []
     if not isinstance(options, list) or not all(isinstance(item, Mapping) for item in options):
-        raise _FieldError("This is not one of the choices.")
+        raise _FieldError(say("error.choice"))
     if not options and field.value in (Missing.MISSING, None):
         return field.value
     wanted = [_chosen(field, item.get("value")) for item in options]
@@ -268,7 +276,7 @@ def _day(field: Field, state: Mapping[str, Any]) -> object:
     try:
         return date.fromisoformat(text).isoformat()
     except (TypeError, ValueError) as error:
-        raise _FieldError("Please give a date, such as 2026-12-01.") from error
+        raise _FieldError(say("error.date")) from error
 
 
 def _moment(field: Field, state: Mapping[str, Any]) -> object:
@@ -276,7 +284,7 @@ def _moment(field: Field, state: Mapping[str, Any]) -> object:
     if seconds is None:
         return _emptied(field)
     if isinstance(seconds, bool) or not isinstance(seconds, int) or not 0 <= seconds < 10**10:
-        raise _FieldError("Please give a date and time.")
+        raise _FieldError(say("error.datetime"))
     if str(seconds) == field.initial:
         return field.value
     before = (

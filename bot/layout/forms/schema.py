@@ -15,6 +15,8 @@ from jsonschema.validators import extend
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
+from bot.words import say
+
 Schema = Mapping[str, Any]
 
 _DEPTH = 20
@@ -147,7 +149,7 @@ def check_arguments(schema: Schema, arguments: Mapping[str, Any]) -> dict[str, s
             for path, message in _explain(_deepest(error)):
                 found.setdefault(path, message)
     except (Unresolvable, RecursionError):
-        found[""] = "This cannot be checked against the tool's schema."
+        found[""] = say("error.unchecked")
     return found
 
 
@@ -203,52 +205,70 @@ def _explain(error: ValidationError) -> Iterator[tuple[str, str]]:
         instance: Any = error.instance
         for name in names:
             if name not in instance:
-                yield pointer(*path, name), "This is needed."
+                yield pointer(*path, name), say("error.required")
         return
     yield pointer(*path), _words(error)
 
 
 _KINDS = {
-    "string": "a text",
-    "integer": "a whole number",
-    "number": "a number",
-    "boolean": "yes or no",
-    "array": "a JSON list",
-    "object": "a JSON object",
-    "null": "nothing",
+    "string": "error.type_text",
+    "integer": "error.whole",
+    "number": "error.number",
+    "boolean": "error.type_yes_no",
+    "array": "error.type_list",
+    "object": "error.type_object",
+    "null": "error.type_nothing",
 }
+"""Types of JSON, each with the key of the text that asks for one."""
 _FORMAT_WORDS = {
-    "decimal": "Please give a number, such as 12.50.",
-    "date": "Please give a date, such as 2026-12-01.",
-    "date-time": "Please give a date and time, such as 2026-12-01T09:30:00Z.",
+    "decimal": "error.number",
+    "date": "error.date",
+    "date-time": "error.date_time",
 }
 _OTHERS = {
-    "enum": "This is not one of the choices.",
-    "const": "This is not one of the choices.",
-    "uniqueItems": "This has the same entry twice.",
-    "additionalProperties": "This has a name that the tool does not know.",
+    "enum": "error.choice",
+    "const": "error.choice",
+    "uniqueItems": "error.twice",
+    "additionalProperties": "error.unknown_name",
 }
 _LIMITS = {
-    "minimum": "This must be at least {}.",
-    "maximum": "This must be at most {}.",
-    "exclusiveMinimum": "This must be more than {}.",
-    "exclusiveMaximum": "This must be less than {}.",
-    "multipleOf": "This must be a multiple of {}.",
-    "minLength": "Please use at least {} character{}.",
-    "maxLength": "Please use at most {} character{}.",
-    "minItems": "Please give at least {}.",
-    "maxItems": "Please give at most {}.",
+    "minimum": "error.least",
+    "maximum": "error.most",
+    "exclusiveMinimum": "error.more_than",
+    "exclusiveMaximum": "error.less_than",
+    "multipleOf": "error.multiple",
+    "minLength": "error.short",
+    "maxLength": "error.long",
+    "minItems": "error.few_entries",
+    "maxItems": "error.many_entries",
 }
+_EXAMPLE = 60
 
 
 def _words(error: ValidationError) -> str:
     rule = str(error.validator)
     limit: Any = error.validator_value
+    schema: Any = error.schema
+    if rule in {"minimum", "maximum"} and {"minimum", "maximum"} <= schema.keys():
+        return say("error.range", min=schema["minimum"], max=schema["maximum"])
     if rule in _LIMITS:
-        return _LIMITS[rule].format(limit, "" if limit == 1 else "s")
+        return say(_LIMITS[rule], n=limit)
     if rule == "type":
         kinds = [limit] if isinstance(limit, str) else limit
-        return f"This must be {' or '.join(_KINDS.get(kind, kind) for kind in kinds)}."
+        first, *others = [say(_KINDS.get(kind, "error.form")) for kind in kinds]
+        return say("word.or").join([first, *(text[:1].lower() + text[1:] for text in others)])
     if rule == "format":
-        return _FORMAT_WORDS[limit]
-    return _OTHERS.get(rule, "This does not have the form that the tool needs.")
+        return say(_FORMAT_WORDS[limit])
+    if rule == "pattern" and (example := _example(schema)):
+        return say("error.like", example=example)
+    return say(_OTHERS.get(rule, "error.form"))
+
+
+def _example(schema: Schema) -> str:
+    """A short text that a schema gives as an example; empty where it gives none."""
+    found = schema.get("examples")
+    examples = found if isinstance(found, list) else [schema.get("default")]
+    for one in examples:
+        if isinstance(one, str) and 0 < len(one) <= _EXAMPLE:
+            return one
+    return ""

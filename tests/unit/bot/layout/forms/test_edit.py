@@ -316,20 +316,20 @@ def test_empty_text_stays_empty() -> None:
 @pytest.mark.parametrize(
     ("schema", "current", "reason"),
     [
-        (one({}), {f"a{i}": 1 for i in range(501)}, "there are more than 500 values."),
+        (one({}), {f"a{i}": 1 for i in range(501)}, "There are more than 500 values."),
         (
             one({"type": "string"}),
             {"x": "a" * 30_001},
-            "there is no argument that could be changed.",
+            "There is nothing that could be changed.",
         ),
-        (one({}), {"x": "sk-abcdefghijklmnopqrst"}, "there is no argument that could be changed."),
-        ({"type": "object"}, {}, "there is no argument that could be changed."),
-        ({"type": "string"}, {}, "the tool does not say what its arguments may be."),
-        ({"type": 5}, {}, "the tool does not say what its arguments may be."),
+        (one({}), {"x": "sk-abcdefghijklmnopqrst"}, "There is nothing that could be changed."),
+        ({"type": "object"}, {}, "There is nothing that could be changed."),
+        ({"type": "string"}, {}, "The tool doesn't say what its values may be."),
+        ({"type": 5}, {}, "The tool doesn't say what its values may be."),
         (
             {"type": "object", "properties": []},
             {},
-            "the tool does not say what its arguments may be.",
+            "The tool doesn't say what its values may be.",
         ),
     ],
 )
@@ -380,7 +380,7 @@ def test_errors_of_the_tool_stand_at_their_inputs() -> None:
         "argument_0": "other: wrong",
     }
     assert drawn_question(approval).place_errors(ResumeDataError("no")) == {
-        "argument_0": "The tool does not take these arguments."
+        "argument_0": "The tool doesn't take these values"
     }
 
 

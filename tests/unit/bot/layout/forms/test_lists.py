@@ -65,7 +65,7 @@ def test_edited_list(
 
 def test_line_that_is_no_number() -> None:
     wrong = edit(one(NUMBERS), {"x": [1]}, "1\ntwo")
-    assert wrong.errors == {"argument_0": "Please give whole numbers, one per line."}
+    assert wrong.errors == {"argument_0": "Use one whole number per line"}
 
 
 def read(node: dict[str, Any], typed: object, *, required: bool = True) -> EditResult:
@@ -94,12 +94,12 @@ def test_new_value(node: dict[str, Any], typed: object, value: object) -> None:
 @pytest.mark.parametrize(
     ("node", "typed", "error"),
     [
-        ({"type": "string"}, None, "This is needed."),
-        ({"type": "integer"}, None, "This is needed."),
-        ({"type": "boolean"}, None, "This is needed."),
-        ({"type": "integer", "minimum": 3}, "2", "This must be at least 3."),
-        ({**TEXTS, "minItems": 1}, None, "Please give at least 1."),
-        ({"type": "object"}, "{", "This is not JSON. Texts need double quotes."),
+        ({"type": "string"}, None, "Please fill this in"),
+        ({"type": "integer"}, None, "Please fill this in"),
+        ({"type": "boolean"}, None, "Please fill this in"),
+        ({"type": "integer", "minimum": 3}, "2", "Use 3 or more"),
+        ({**TEXTS, "minItems": 1}, None, "Give at least 1 entry"),
+        ({"type": "object"}, "{", "Not valid JSON: line 1. Texts need double quotes."),
     ],
 )
 def test_new_value_that_does_not_fit(node: dict[str, Any], typed: object, error: str) -> None:
@@ -117,5 +117,5 @@ def test_no_form_for_what_is_no_schema() -> None:
 
 def test_input_that_was_not_sent() -> None:
     assert read_new_form(one({"type": "string"}), {}).errors == {
-        "argument_0": "This was not sent. Please try again."
+        "argument_0": "This wasn't sent. Please try again."
     }

@@ -97,7 +97,7 @@ def test_an_object_that_is_not_given_stays_away_until_something_is_typed() -> No
     ]
     assert read_edit_form(schema, current, submitted(blocks)).arguments == current
     half = read_edit_form(schema, current, submitted(blocks, argument_1="Long Lane 1"))
-    assert half.errors == {"argument_2": "This is needed."}
+    assert half.errors == {"argument_2": "Please fill this in"}
     whole = submitted(blocks, argument_1="Long Lane 1", argument_2="10115")
     assert read_edit_form(schema, current, whole).arguments == SENT
 
@@ -107,7 +107,10 @@ def test_an_object_that_is_emptied_goes() -> None:
     blocks = blocks_of(schema, SENT)
     nothing = submitted(blocks, argument_1=None, argument_2=None)
     result = read_edit_form(schema, SENT, nothing)
-    assert result.errors == {"argument_1": "This is needed.", "argument_2": "This is needed."}
+    assert result.errors == {
+        "argument_1": "Please fill this in",
+        "argument_2": "Please fill this in",
+    }
     loose = {**schema, "properties": {**ORDER["properties"], "to": {**ADDRESS, "required": []}}}  # type: ignore[dict-item]
     assert read_edit_form(loose, SENT, nothing).arguments == {"item": "book"}
 
@@ -236,7 +239,7 @@ def test_a_page_with_faults_is_not_left() -> None:
     blocks = drawn(form.shown)
     assert not isinstance(blocks, NotEditable)
     result = form.turned(submitted(blocks, argument_5="many"), 1)
-    assert result == {"argument_5": "Please give a whole number, such as 3."}
+    assert result == {"argument_5": "Use a whole number, such as 3"}
 
 
 def test_a_fault_on_another_page_names_its_argument() -> None:
@@ -250,7 +253,7 @@ def test_a_fault_on_another_page_names_its_argument() -> None:
     blocks = drawn(form.shown)
     assert not isinstance(blocks, NotEditable)
     result = read_edit_form(schema, current, with_draft(submitted(blocks), draft.text()))
-    assert result.errors == {form.shown[0].block_id: "n3: This must be at most 5."}
+    assert result.errors == {form.shown[0].block_id: "n3: Use 5 or less"}
 
 
 @pytest.mark.parametrize(

@@ -206,8 +206,8 @@ def test_form_that_cannot_be_made() -> None:
     )
     card = draw(broken)
     assert actions_of(card) == ["reject"]
-    assert "This cannot be answered here" in said(card)
-    assert "This cannot be answered here" in json.dumps(answer_modal(broken))
+    assert "Can't be answered here" in said(card)
+    assert "Can't be answered here" in json.dumps(answer_modal(broken))
 
 
 def test_what_is_too_long_to_be_shown_is_not_accepted() -> None:

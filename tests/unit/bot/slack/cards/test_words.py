@@ -60,7 +60,7 @@ def test_obstacle_to_editing_is_named() -> None:
         schema_json='{"type":"object","properties":{"note":{"type":"string"}}}',
     )
     said = shown(card_for(long, approvers_text="").blocks)
-    assert "cannot be edited here: there is no argument that could be changed." in said
+    assert "Can't be edited here: There is nothing that could be changed." in said
     assert "Edit…" not in said
 
 

@@ -132,7 +132,7 @@ async def test_a_faulty_page_stays_and_says_what_is_wrong(
     await counter.send(turning(approval, opened(approval), "1", argument_3="many"))
     view = counter.views.updated[0]["view"]
     assert view["blocks"][0]["type"] == "alert"
-    assert view["blocks"][0]["text"]["text"] == "F2: Please give a whole number, such as 3."
+    assert view["blocks"][0]["text"]["text"] == "F2: Use a whole number, such as 3"
     assert "|" not in view["private_metadata"]
 
 
