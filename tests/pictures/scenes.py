@@ -69,7 +69,7 @@ async def ask(page: Page, url: str, text: str) -> str:
     composer = page.get_by_test_id("composer")
     await composer.fill(f"@countersign {text}")
     await composer.press("Enter")
-    opener = page.locator('[data-testid^="thread-open-"]')
+    opener = page.locator('[data-testid^="thread-open-"]').first
     thread = str(await opener.get_attribute("data-testid")).removeprefix("thread-open-")
     await page.goto(f"{url}?as={ROSA}&channel={OPS}&thread={thread}")
     await expect(page.locator(f'{PANE} [data-action-id="countersign:approve"]')).to_be_visible()
