@@ -52,6 +52,12 @@ Source:
 COMMANDS = ("/countersign",)
 """The slash commands that the bot takes; they need the scope `commands`."""
 
+SHORTCUTS: Mapping[str, str] = {
+    "countersign:my_approvals": "global",
+    "countersign:ask_about": "message",
+}
+"""The shortcuts that the bot takes, by callback id, and where Slack shows them."""
+
 Manifest = Mapping[str, object]
 
 
@@ -111,6 +117,7 @@ def check_manifest(text: str) -> list[str]:
         *_check_scopes(manifest),
         *_check_events(manifest),
         *_check_commands(manifest),
+        *_check_shortcuts(manifest),
         *_check_settings(manifest),
     ]
 
@@ -169,6 +176,17 @@ def _check_commands(manifest: Manifest) -> Iterator[str]:
             yield f"{place}: should_escape must be true: people are named by their ids"
         if not is_socket and not str(one.get("url")).startswith("https://"):
             yield f"{place}: url must be an https address without Socket Mode"
+
+
+def _check_shortcuts(manifest: Manifest) -> Iterator[str]:
+    place = "features.shortcuts"
+    found = _at(manifest, *place.split("."))
+    shortcuts = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    yield from _compare(place, [str(one.get("callback_id")) for one in shortcuts], SHORTCUTS)
+    for one in shortcuts:
+        kind = SHORTCUTS.get(str(one.get("callback_id")))
+        if kind is not None and one.get("type") != kind:
+            yield f"{place}: the type of {one.get('callback_id')} must be {kind}"
 
 
 def _check_settings(manifest: Manifest) -> Iterator[str]:

@@ -15,6 +15,7 @@ from bot.slack.listeners import (
     grants,
     home,
     means,
+    shortcuts,
     views,
 )
 from bot.slack.listeners.context import CheckCall, Judge, ListenerContext
@@ -38,4 +39,5 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
     )
     views.register(app, desk, {**grants.FORMS, **emergencies.FORMS, **means.FORMS, **batches.FORMS})
     commands.register(app, desk)
+    shortcuts.register(app, desk)
     errors.register(app, desk)

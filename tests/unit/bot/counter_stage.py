@@ -66,8 +66,9 @@ class Views:
     async def chat_postEphemeral(self, **message: Any) -> None:  # noqa: N802 - its name in the SDK
         self.whispered.append(message)
 
-    async def chat_postMessage(self, **message: Any) -> None:  # noqa: N802 - its name in the SDK
+    async def chat_postMessage(self, **message: Any) -> dict[str, Any]:  # noqa: N802 - its name in the SDK
         self.posted.append(message)
+        return {"ok": True, "ts": f"1900000000.{len(self.posted):06d}"}
 
 
 @dataclass

@@ -11,8 +11,10 @@ import pytest
 import yaml
 
 from bot.config.manifest import (
+    COMMANDS,
     EVENT_SCOPES,
     METHOD_SCOPES,
+    SHORTCUTS,
     bot_events,
     bot_scopes,
     check_manifest,
@@ -20,7 +22,7 @@ from bot.config.manifest import (
     needed_scopes,
     read_manifest,
 )
-from bot.slack.listeners import EVENTS
+from bot.slack.listeners import EVENTS, commands, shortcuts
 
 ROOT = Path(__file__).parents[4]
 SCHEMA = ROOT / "tests" / "data" / "slack-manifest.schema.2.0.0.json"
@@ -56,6 +58,14 @@ def test_its_scopes_are_the_needed_ones() -> None:
 def test_its_events_are_the_ones_with_listeners() -> None:
     events = bot_events(read_manifest(manifest_text()))
     assert {event.partition(".")[0] for event in events} == set(EVENTS)
+
+
+def test_its_shortcuts_are_the_ones_with_listeners() -> None:
+    assert dict(SHORTCUTS) == dict(shortcuts.CALLBACKS)
+
+
+def test_its_commands_are_the_ones_with_listeners() -> None:
+    assert list(COMMANDS) == [commands.COMMAND]
 
 
 def test_the_listed_methods_are_the_ones_that_the_bot_calls() -> None:
@@ -125,6 +135,11 @@ EVENTS_PATH = ("settings", "event_subscriptions")
         (put(False, *HOME, "messages_tab_enabled"), "messages_tab_enabled must be true"),
         (put(False, *HOME, "home_tab_enabled"), "home_tab_enabled must be true"),
         (put(True, *HOME, "messages_tab_read_only_enabled"), "read_only_enabled must be false"),
+        (put(None, "features", "shortcuts"), "shortcuts lacks countersign:ask_about"),
+        (
+            lambda manifest: manifest["features"]["shortcuts"][0].update(type="message"),
+            "the type of countersign:my_approvals must be global",
+        ),
         (put(None, "features", "slash_commands"), "slash_commands lacks /countersign"),
         (
             lambda manifest: manifest["features"]["slash_commands"][0].pop("should_escape"),

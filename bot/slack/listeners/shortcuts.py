@@ -1,0 +1,110 @@
+"""The shortcuts: one's approvals in a form, and an agent that is asked about a message."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from aiohttp import ClientError
+from slack_bolt.async_app import AsyncApp
+from slack_bolt.context.ack.async_ack import AsyncAck
+from slack_bolt.context.async_context import AsyncBoltContext
+from slack_sdk.errors import SlackClientError
+
+from bot.core.talk.about import AboutError, AskingAbout, QuotedMessage
+from bot.errors import DeliveryError, DirectoryError, InvalidInputError, UserFacingError
+from bot.layout.blocks import Block, plain
+from bot.layout.modals import notice_modal
+from bot.ports import Actor
+from bot.slack.calls import slack_fault
+from bot.slack.listeners.context import ListenerContext, actor_of
+from bot.words import say, speaking
+from bot.words.mrkdwn import mention
+
+MY_APPROVALS = "countersign:my_approvals"
+ASK_ABOUT = "countersign:ask_about"
+CALLBACKS: Mapping[str, str] = {MY_APPROVALS: "global", ASK_ABOUT: "message"}
+"""The shortcuts that have listeners, and their types; manifest.yml names the same."""
+_UNKNOWN_PLACE = ("channel_not_found", "not_in_channel")
+
+
+def register(app: AsyncApp, desk: ListenerContext) -> None:
+    """Bind one listener for each."""
+
+    @app.shortcut({"type": "shortcut", "callback_id": MY_APPROVALS})
+    async def on_list(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
+        view = await desk.in_time(_list(desk, actor_of(context, body)))
+        await desk.in_time(desk.open_view(str(body.get("trigger_id")), view))
+        await ack()
+
+    @app.shortcut({"type": "message_action", "callback_id": ASK_ABOUT})
+    async def on_ask(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
+        await desk.in_time(_ask(desk, body, context))
+        await ack()
+
+
+async def _list(desk: ListenerContext, actor: Actor) -> Block:
+    """Draw what waits for somebody; or say why there is nothing to be seen."""
+    composer = desk.homes.composer
+    try:
+        person = await composer.check(actor)
+        with speaking(person.locale):
+            count, items = await composer.waiting_items(actor)
+            words = say("home.waiting", n=count) if count else say("home.empty")
+            lead = {"type": "section", "text": plain(words)}
+            return {**notice_modal(say("home.title"), words), "blocks": [lead, *items]}
+    except UserFacingError as error:
+        return notice_modal(say("home.title"), str(error))
+
+
+async def _ask(desk: ListenerContext, body: Mapping[str, Any], context: AsyncBoltContext) -> None:
+    """Have an agent look at a message, in its thread, where all can see who asked.
+
+    Raises:
+        UserFacingError: It was not done, and why.
+    """
+    quoted, actor = quoted_from(body, context), actor_of(context, body)
+    about, bot_user_id = AskingAbout(desk.inbox), context.bot_user_id or ""
+    try:
+        await about.check(quoted, actor, bot_user_id=bot_user_id)
+    except DirectoryError as error:
+        if error.detail.endswith(_UNKNOWN_PLACE):
+            raise AboutError(say("refuse.about_elsewhere")) from error
+        raise
+    words = say("message.about_by", who=mention(actor.user_id))
+    try:
+        posted = await desk.client.chat_postMessage(
+            channel=quoted.channel_id, thread_ts=quoted.thread_ts, text=words
+        )
+    except (SlackClientError, ClientError, OSError, TimeoutError) as error:
+        fault = slack_fault(error)
+        if fault in {*_UNKNOWN_PLACE, "is_archived", "restricted_action"}:
+            raise AboutError(say("refuse.about_elsewhere")) from error
+        raise DeliveryError("chat.postMessage", fault) from error
+    thread_id = await about.ask(quoted, actor, ts=str(posted.get("ts")), bot_user_id=bot_user_id)
+    if thread_id is not None:
+        desk.spawn(desk.threads.work(thread_id))
+
+
+def quoted_from(body: Mapping[str, Any], context: AsyncBoltContext) -> QuotedMessage:
+    """Read the message that somebody chose.
+
+    Raises:
+        InvalidInputError: The payload is not one of Slack's.
+    """
+    channel, message = body.get("channel"), body.get("message")
+    if not isinstance(channel, dict) or not isinstance(message, dict) or not context.team_id:
+        raise InvalidInputError("this shortcut")
+    channel_id, ts = channel.get("id"), message.get("ts")
+    if not (isinstance(channel_id, str) and channel_id and isinstance(ts, str) and ts):
+        raise InvalidInputError("this shortcut")
+    thread_ts, text, user = (message.get(name) for name in ("thread_ts", "text", "user"))
+    is_app = bool(message.get("bot_id") or message.get("app_id") or message.get("bot_profile"))
+    return QuotedMessage(
+        team_id=context.team_id,
+        channel_id=channel_id,
+        ts=ts,
+        thread_ts=thread_ts if isinstance(thread_ts, str) and thread_ts else ts,
+        author_id=user if isinstance(user, str) and not is_app else "",
+        text=text if isinstance(text, str) else "",
+    )

@@ -1,0 +1,212 @@
+"""Shortcuts as Slack sends them: one's approvals, and an agent that is asked about a message."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from slack_bolt.response import BoltResponse
+
+from agents.models import say
+from bot.errors import DirectoryError
+from bot.sandbox.blockkit.rules import view_errors
+from bot.slack.listeners.shortcuts import ASK_ABOUT, MY_APPROVALS
+from storage.sqlite import SqliteStorage
+from tests.unit.bot.core.decisions.test_votes import PAY, an_office, asked
+from tests.unit.bot.counter_stage import Counter
+from tests.unit.bot.office import ADA, BOT, CHANNEL, GUS, ROOT, ROSA, Office
+from tests.unit.bot.slack.listeners.test_home import MIA, ONE
+
+THREAD = f"T1:{CHANNEL}:{ROOT}"
+
+
+def chosen(by: str = ADA, **changes: Any) -> dict[str, Any]:
+    message = {
+        "type": "message",
+        "user": ROSA,
+        "ts": ROOT,
+        "text": "pay Mia, please",
+        "team": "T1",
+        **changes,
+    }
+    return {
+        "type": "message_action",
+        "callback_id": ASK_ABOUT,
+        "token": "x",
+        "trigger_id": "1.2.3",
+        "action_ts": "1800000009.000001",
+        "team": {"id": "T1", "domain": "acme"},
+        "enterprise": {"id": "E1", "name": "Acme"},
+        "is_enterprise_install": False,
+        "user": {"id": by, "username": "x", "name": "x", "team_id": "T1"},
+        "channel": {"id": CHANNEL, "name": "ops"},
+        "message_ts": message["ts"],
+        "message": message,
+        "response_url": "https://hooks.slack.com/x",
+    }
+
+
+def everywhere(by: str = MIA) -> dict[str, Any]:
+    return {
+        "type": "shortcut",
+        "callback_id": MY_APPROVALS,
+        "token": "x",
+        "trigger_id": "1.2.3",
+        "action_ts": "1800000009.000001",
+        "team": {"id": "T1", "domain": "acme"},
+        "enterprise": {"id": "E1", "name": "Acme"},
+        "is_enterprise_install": False,
+        "user": {"id": by, "username": "x", "team_id": "T1"},
+    }
+
+
+@pytest.fixture
+async def counter(storage: SqliteStorage) -> Counter:
+    office = an_office(storage, ONE, turns_of_model=[PAY, say("Paid.")])
+    office.directory.add(MIA)
+    return Counter.on(office)
+
+
+def told(counter: Counter) -> str:
+    notifier = counter.office.notifier
+    return " ".join(text for _, text in [*notifier.whispers, *notifier.responses])
+
+
+async def test_ones_approvals_open_as_a_form(storage: SqliteStorage) -> None:
+    office = await asked(storage, ONE)
+    office.directory.add(MIA, timezone="America/New_York")
+    counter = Counter.on(office)
+    assert (await counter.send(everywhere())).status == 200
+    (view,) = counter.views.opened
+    assert view_errors(view) == []
+    assert view["title"]["text"] == "My approvals"
+    assert "Pay 5 to Mia\nToday 11:00 AM" in json.dumps(view).encode().decode("unicode_escape")
+    assert view["blocks"][1]["accessory"]["text"]["text"] == "Review"
+
+
+async def test_without_approvals_the_form_says_so(counter: Counter) -> None:
+    await counter.send(everywhere(ADA))
+    assert counter.views.opened[-1]["blocks"][0]["text"]["text"] == "Nothing waits for you"
+
+
+async def test_a_guest_sees_why_there_is_nothing(counter: Counter) -> None:
+    await counter.send(everywhere(GUS))
+    (view,) = counter.views.opened
+    assert "guests" in view["blocks"][0]["text"]["text"]
+    assert view_errors(view) == []
+
+
+async def requesters(office: Office) -> set[str]:
+    approval = await office.the_approval()
+    return {approval.requester_id, *json.loads(approval.requesters_json)}
+
+
+async def test_an_agent_works_where_the_message_stands(counter: Counter) -> None:
+    assert (await counter.send(chosen())).status == 200
+    (posted,) = counter.views.posted
+    assert (posted["channel"], posted["thread_ts"]) == (CHANNEL, ROOT)
+    assert posted["text"] == f"<@{ADA}> asks an agent about this message."
+    approval = await counter.office.the_approval()
+    assert approval.thread_id == THREAD
+
+
+async def test_neither_the_author_nor_who_asks_decides_alone(counter: Counter) -> None:
+    await counter.send(chosen())
+    assert await requesters(counter.office) == {ADA, ROSA}
+
+
+async def test_the_agent_reads_the_message(counter: Counter) -> None:
+    await counter.send(chosen())
+    read = await counter.office.storage.inbox.of_turn(THREAD, 1)
+    assert [one.user_id for one in read] == [ROSA, ADA]
+    assert read[0].text == "Please see to this message: “pay Mia, please”"
+
+
+@pytest.mark.parametrize(
+    "changes", [{"user": ADA}, {"user": GUS}, {"bot_id": "B9"}, {"user": None, "bot_id": "B9"}]
+)
+async def test_other_words_are_those_of_who_asks(counter: Counter, changes: dict[str, Any]) -> None:
+    await counter.send(chosen(**changes))
+    (read,) = await counter.office.storage.inbox.of_turn(THREAD, 1)
+    assert read.user_id == ADA
+    assert "pay Mia, please" in read.text
+    assert await requesters(counter.office) == {ADA}
+
+
+async def test_a_reply_is_seen_to_in_its_thread(counter: Counter) -> None:
+    await counter.send(chosen(ts="1800000005.000001", thread_ts=ROOT))
+    assert (await counter.office.the_approval()).thread_id == THREAD
+
+
+async def nothing_began(counter: Counter) -> bool:
+    new = await counter.office.storage.inbox.new(THREAD, limit=9)
+    return await counter.office.storage.approvals.count_pending() == 0 and not new
+
+
+async def test_where_the_bot_is_not_it_says_how_to_invite_it(counter: Counter) -> None:
+    counter.office.directory.channels[CHANNEL] = frozenset({ADA, ROSA})
+    assert (await counter.send(chosen())).status == 200
+    assert "Invite me: `/invite @countersign`" in told(counter)
+    assert counter.views.posted == []
+    assert await nothing_began(counter)
+
+
+async def test_a_conversation_that_the_bot_cannot_see_is_such_a_place(counter: Counter) -> None:
+    async def unknown(_: str) -> frozenset[str]:
+        raise DirectoryError("conversations.members: channel_not_found")
+
+    counter.office.directory.channel_members = unknown  # type: ignore[assignment]
+    await counter.send(chosen())
+    assert "Invite me" in told(counter)
+    assert await nothing_began(counter)
+
+
+async def test_a_look_up_that_fails_begins_nothing(counter: Counter) -> None:
+    counter.office.directory.is_down = True
+    await counter.send(chosen())
+    assert "look" in told(counter)
+    assert await nothing_began(counter)
+
+
+@pytest.mark.parametrize("by", [GUS, "UFAR"])
+async def test_guests_and_strangers_begin_nothing(counter: Counter, by: str) -> None:
+    counter.office.directory.add("UFAR", team_id="T9", is_external=True)
+    members = counter.office.directory.channels[CHANNEL]
+    counter.office.directory.channels[CHANNEL] = members | {"UFAR", BOT}
+    body = chosen(by)
+    body["user"]["team_id"] = "T9" if by == "UFAR" else "T1"
+    await counter.send(body)
+    assert counter.views.posted == []
+    assert await nothing_began(counter)
+    assert told(counter)
+
+
+@pytest.mark.parametrize("text", ["", "   ", f"<@{BOT}>"])
+async def test_a_message_without_words_begins_nothing(counter: Counter, text: str) -> None:
+    await counter.send(chosen(text=text))
+    assert "no words" in told(counter)
+    assert await nothing_began(counter)
+
+
+async def test_a_thread_at_work_is_left_alone(counter: Counter) -> None:
+    await counter.send(chosen())
+    await counter.send(chosen(ts="1800000005.000001", thread_ts=ROOT, text="yes"))
+    assert "at work in this thread" in told(counter)
+    assert len(counter.views.posted) == 1
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"channel": None},
+        {"message": None},
+        {"message": {}},
+        {"channel": {"id": 5}},
+        {"message": "x"},
+    ],
+)
+async def test_odd_payloads_begin_nothing(counter: Counter, changes: dict[str, Any]) -> None:
+    answer: BoltResponse = await counter.send({**chosen(), **changes})
+    assert answer.status == 200
+    assert counter.views.posted == []
