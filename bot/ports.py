@@ -25,6 +25,10 @@ Began = Callable[[str], Awaitable[None]]
 """Told the `ts` of a message as soon as it exists."""
 
 
+Words = Callable[[], str]
+"""Writes a text when it is needed."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actor:
     """The sender of a payload, as Slack (not the payload's text) says.
@@ -287,6 +291,34 @@ class Notifier(Protocol):
     @property
     def is_refused(self) -> bool:
         """Whether Slack refused the app when it was last called."""
+        ...
+
+
+class Presence(Protocol):
+    """Shows in a thread that its agent works. Never raises; nothing depends on it."""
+
+    def show(self, thread: Thread, words: Words, *, message_ts: str = "") -> None:
+        """Show what it does, soon.
+
+        Args:
+            thread: Where.
+            words: Writes it, such as “is thinking…”; only asked when it is shown.
+            message_ts: The message that it answers; empty when that is not known.
+        """
+        ...
+
+    def refresh(self, thread_id: str) -> None:
+        """Say that it still works: Slack takes down what is old."""
+        ...
+
+    async def clear(self, thread: Thread, *, message_ts: str = "", is_left: bool = False) -> None:
+        """Take down what is shown, before people are asked something, and at the end.
+
+        Args:
+            thread: Where.
+            message_ts: See `show`.
+            is_left: Whether a process that died may have left something.
+        """
         ...
 
 

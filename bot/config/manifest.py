@@ -9,6 +9,7 @@ from importlib.resources import files
 import yaml
 
 METHOD_SCOPES: Mapping[str, tuple[str, ...]] = {
+    "assistant.threads.setStatus": ("chat:write",),
     "chat.appendStream": ("chat:write",),
     "chat.delete": ("chat:write",),
     "chat.getPermalink": (),

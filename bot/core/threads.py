@@ -193,6 +193,7 @@ class Threads:
         async def extend(until_ms: int) -> bool:
             threads, fence = self.storage.threads, thread.fence
             is_kept = await threads.extend(thread.thread_id, fence=fence, until_ms=until_ms)
+            self.turns.presence.refresh(thread.thread_id)
             await self._heed_stop(thread.thread_id)
             return is_kept
 
@@ -271,6 +272,8 @@ class Threads:
 
     async def _finish_posts(self, thread: Thread) -> Thread:
         """Do what a crash left: end a turn that was given up, show texts that were kept back."""
+        if thread.turn_open:
+            await self.turns.clear_status(thread)
         posts = await self.storage.posts.unfinished(thread.thread_id)
         for post in posts:
             if self.turns.is_given_up(thread, post):

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
-from functools import cached_property
+from functools import cached_property, partial
 
 from pydantic_ai.messages import ModelResponse, TextPart
 
@@ -29,9 +29,9 @@ from bot.core.approvals import Approvals
 from bot.core.asking import AskedApprovals, Asking
 from bot.core.audit import resume_entries
 from bot.core.outbox import Outbox
-from bot.core.runs.following import FollowedSegment, Follower
+from bot.core.runs.following import FollowedSegment, Follower, StoppableRuns
 from bot.core.runs.outcome import has_ended
-from bot.core.runs.stopping import StoppableRuns
+from bot.core.runs.presence import UNSEEN, going_on, thinking
 from bot.core.runs.voice import SILENT, a_post, post_id
 from bot.core.runs.witness import Witness
 from bot.core.settlement import Settlement
@@ -40,7 +40,7 @@ from bot.observability.telemetry import NO_TELEMETRY, Telemetry
 from bot.people.passes import ThreadPass
 from bot.people.requesters import Requesters
 from bot.people.terms_of import ends_run
-from bot.ports import Clock, Notifier, Spawn
+from bot.ports import Clock, Notifier, Presence, Spawn
 from bot.questions.base import asks_people, question_of
 from bot.questions.record import Rules, approval_id_of
 from storage.base import Storage
@@ -79,6 +79,7 @@ class Turns:
         witness: Keeps approvals true about what they let run.
         telemetry: Is told of tool calls.
         stopping: The runs that go on here, for who wants to stop one.
+        presence: Shows what the agents do.
     """
 
     storage: Storage
@@ -92,6 +93,7 @@ class Turns:
     witness: Witness
     telemetry: Telemetry = NO_TELEMETRY
     stopping: StoppableRuns = field(default_factory=StoppableRuns)
+    presence: Presence = UNSEEN
 
     @cached_property
     def _settlement(self) -> Settlement:
@@ -121,6 +123,7 @@ class Turns:
             clock=self.clock,
             witness=self.witness,
             telemetry=self.telemetry,
+            presence=self.presence,
         )
 
     async def begin(self, work: ThreadPass) -> None:
@@ -137,6 +140,11 @@ class Turns:
         """Settle approvals that belong to turns that are over."""
         if thread.turn:  # before the first turn nothing was asked
             await self._settlement.close(thread)
+
+    async def clear_status(self, thread: Thread) -> None:
+        """Take down what a process that died may have left of an open turn."""
+        taken = await self.storage.inbox.of_turn(thread.thread_id, thread.turn)
+        await self.presence.clear(thread, message_ts=taken[-1].ts if taken else "", is_left=True)
 
     async def stop(self, work: ThreadPass, text: str) -> None:
         """End the open turn as somebody wants it; see `give_up`.
@@ -290,6 +298,7 @@ class Turns:
             work.thread, turn=turn, turn_open=True, requesters_json=grown
         )
         work.is_new_turn, work.running = False, ()
+        self.presence.show(work.thread, thinking, message_ts=messages[-1].ts)
         with self.stopping.run(work.thread.thread_id, is_resumed=False) as running:
             events = runner.query(
                 [message.text for message in messages],
@@ -325,6 +334,7 @@ class Turns:
         runner = await self.runners(work.thread)
         work.running = None
         await self.witness.watch(run.checkpoint_id)
+        self.presence.show(work.thread, thinking)
         with self.stopping.run(work.thread.thread_id, is_resumed=True) as running:
             events = runner.recover(run.checkpoint_id, cancel=running.token, run=run)
             segment = await self._follower.follow(work.thread, events, running)
@@ -351,6 +361,7 @@ class Turns:
         known = None if work.running is None else [*work.running, *decided]
         await self.witness.watch(thread.checkpoint_id, known=known)
         params = ResumeParams(targets=targets)
+        self.presence.show(thread, partial(going_on, decided))
         try:
             with self.stopping.run(thread.thread_id, is_resumed=True) as running:
                 events = runner.resume_with_params(

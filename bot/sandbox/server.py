@@ -52,6 +52,7 @@ DEFAULT_SCOPES = frozenset(
         "im:history",
         "im:read",
         "im:write",
+        "reactions:write",
         "usergroups:read",
         "users:read",
     }

@@ -54,6 +54,7 @@ from bot.slack.http import Answering
 from bot.slack.listeners import ListenerContext, register
 from bot.slack.notices import SlackNotices
 from bot.slack.notifier import SlackNotifier
+from bot.slack.presence import SlackPresence
 from bot.slack.ratelimit import SLACK_LIMITS, Limits, Pacer
 from bot.slack.signs import SlackRootSigns
 from storage.base import Storage
@@ -299,6 +300,7 @@ def build(
         spawn=tasks.spawn,
         witness=witness,
         telemetry=telemetry,
+        presence=SlackPresence(notifier.try_call, clock, tasks.spawn),
     )
     inbox = ThreadInbox(
         storage=storage,

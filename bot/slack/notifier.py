@@ -67,7 +67,7 @@ LINE_EVENT = "countersign_line"
 PREFIX = "countersign_"
 
 NO_PATIENCE = timedelta(0)
-OPTIONAL = frozenset({"reactions.add", "reactions.remove"})
+OPTIONAL = frozenset({"reactions.add", "reactions.remove", "assistant.threads.setStatus"})
 """Methods that the app can do without."""
 _WITHOUT = frozenset({"missing_scope", "not_allowed_token_type"})
 

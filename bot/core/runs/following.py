@@ -1,24 +1,102 @@
-"""Follows a segment of a run: shows what the agents say, and puts on record what they do."""
+"""Follows a segment of a run: shows what the agents say, puts on record what they do, can stop it.
+
+A run of this process is stopped at once while a model speaks, and else after its tools.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
-from agents import AgentEvent, InterruptContext, InterruptEvent, MessageEvent, TextDelta, ToolEvent
+from agents import (
+    AgentEvent,
+    CancelToken,
+    InterruptContext,
+    InterruptEvent,
+    MessageEvent,
+    TextDelta,
+    ToolEvent,
+)
 from agents.core.calls import ToolOutcome
 from agents.core.errors import RunCancelledError
 from bot.core.audit import Act, note
 from bot.core.outbox import Outbox
-from bot.core.runs.stopping import StoppableRun
+from bot.core.runs.presence import UNSEEN, of_event
 from bot.core.runs.voice import Voice
 from bot.core.runs.witness import Witness
 from bot.observability.telemetry import NO_TELEMETRY, Count, Telemetry
-from bot.ports import Clock, Notifier
+from bot.ports import Clock, Notifier, Presence
 from bot.redaction.call import Names
 from storage.base import Storage
 from storage.records import Approval, Thread
+
+_UNKNOWN = "resumed"
+
+
+@dataclass(slots=True)
+class StoppableRun:
+    """One segment of a run.
+
+    Attributes:
+        token: Given to the run.
+        calls: Ids of the calls that go on; what a resume begins with is not known, and counts.
+    """
+
+    token: CancelToken = field(default_factory=CancelToken)
+    calls: set[str] = field(default_factory=set)
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether somebody wanted it to stop."""
+        return self.token.mode is not None
+
+    def stop(self) -> None:
+        """Stop it at the next safe point. No call is cut off; a model's answer is."""
+        self.token.cancel("next" if self.calls else "now")
+
+    def see(self, event: AgentEvent) -> None:
+        """Follow where the run is."""
+        match event:
+            case MessageEvent(tool_calls=calls):
+                self.calls.discard(_UNKNOWN)
+                self.calls.update(one.id for one in calls)
+            case ToolEvent(call=call):
+                self.calls.discard(call.id)
+            case TextDelta():
+                self.calls.discard(_UNKNOWN)
+                if self.is_stopped and not self.calls:
+                    self.token.cancel("now")
+            case _:
+                pass
+
+
+@dataclass(frozen=True, slots=True)
+class StoppableRuns:
+    """The runs that go on in this process, by thread."""
+
+    _runs: dict[str, StoppableRun] = field(default_factory=dict)
+
+    @contextmanager
+    def run(self, thread_id: str, *, is_resumed: bool) -> Iterator[StoppableRun]:
+        """A segment that can be stopped until the block ends."""
+        found = StoppableRun(calls={_UNKNOWN} if is_resumed else set())
+        self._runs[thread_id] = found
+        try:
+            yield found
+        finally:
+            del self._runs[thread_id]
+
+    def is_running(self, thread_id: str) -> bool:
+        """Whether a run goes on here that nobody wanted to stop."""
+        found = self._runs.get(thread_id)
+        return found is not None and not found.is_stopped
+
+    def stop(self, thread_id: str) -> None:
+        """Stop what goes on here; nothing where it goes on elsewhere, or not at all."""
+        if (found := self._runs.get(thread_id)) is not None:
+            found.stop()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +125,7 @@ class Follower:
         clock: The time now.
         witness: Keeps approvals true about what they let run.
         telemetry: Is told of tool calls.
+        presence: Shows what the agent does.
     """
 
     storage: Storage
@@ -55,6 +134,7 @@ class Follower:
     clock: Clock
     witness: Witness
     telemetry: Telemetry = NO_TELEMETRY
+    presence: Presence = UNSEEN
 
     async def follow(
         self, thread: Thread, events: AsyncGenerator[AgentEvent, None], running: StoppableRun
@@ -80,11 +160,14 @@ class Follower:
         )
         async with contextlib.AsyncExitStack() as stack:
             stack.callback(self.witness.forget, thread.checkpoint_id)
+            stack.push_async_callback(self.presence.clear, thread)
             stack.push_async_callback(voice.abandon)
             stack.push_async_callback(events.aclose)
             try:
                 async for event in events:
                     running.see(event)
+                    if (status := of_event(event)) is not None and not running.is_stopped:
+                        self.presence.show(thread, status)
                     match event:
                         case TextDelta():
                             await voice.grow(event)

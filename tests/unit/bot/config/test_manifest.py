@@ -69,7 +69,7 @@ def test_its_commands_are_the_ones_with_listeners() -> None:
 
 
 def test_the_listed_methods_are_the_ones_that_the_bot_calls() -> None:
-    families = "chat|conversations|files|reactions|team|usergroups|users|views"
+    families = "assistant|chat|conversations|files|reactions|team|usergroups|users|views"
     literal = re.compile(rf'"((?:{families})\.[a-z][A-Za-z.]*)"')
     sources = [
         path

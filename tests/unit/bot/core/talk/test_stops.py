@@ -19,7 +19,7 @@ from agents import (
 from agents.core.calls import ToolCall, ToolOutcome
 from agents.models import call, say
 from bot.core.audit import Act
-from bot.core.runs.stopping import StoppableRun
+from bot.core.runs.following import StoppableRun
 from bot.core.story import story
 from bot.core.talk.inbox import NO_TURN
 from bot.core.talk.stops import looks_like_stop

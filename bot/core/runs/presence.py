@@ -1,0 +1,59 @@
+"""The words for an agent that works: that it thinks, what it looks up, what it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from agents import AgentEvent, MessageEvent
+from agents.core.calls import ToolCall
+from bot.ports import Presence, Words
+from bot.redaction.mask import mask_text
+from bot.words import say
+from storage.records import Approval, Thread
+
+_LONGEST = 80
+
+
+class Unseen:
+    """Shows nothing; see `bot.ports.Presence`."""
+
+    def show(self, thread: Thread, words: Words, *, message_ts: str = "") -> None:
+        """See `Presence`."""
+
+    def refresh(self, thread_id: str) -> None:
+        """See `Presence`."""
+
+    async def clear(self, thread: Thread, *, message_ts: str = "", is_left: bool = False) -> None:
+        """See `Presence`."""
+
+
+UNSEEN: Presence = Unseen()
+
+
+def thinking() -> str:
+    """Say that the model is asked."""
+    return say("message.thinking")
+
+
+def going_on(decided: Sequence[Approval]) -> str:
+    """Say what runs by what people decided."""
+    titles = [one.decision.title or one.title for one in decided if one.decision is not None]
+    return say("message.running", title=_short(titles[0])) if titles else thinking()
+
+
+def of_event(event: AgentEvent) -> Words | None:
+    """Return the words for what an agent turns to; None where that is nothing new."""
+    if not isinstance(event, MessageEvent) or not event.tool_calls:
+        return None
+    return partial(_checking, event.tool_calls)
+
+
+def _checking(calls: Sequence[ToolCall]) -> str:
+    names = dict.fromkeys(one.name.replace("_", " ").strip() for one in calls)
+    return say("message.checking", what=_short(", ".join(names)))
+
+
+def _short(text: str) -> str:
+    line = " ".join(mask_text(text).split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1].rstrip()}…"

@@ -1,0 +1,202 @@
+"""Shows that an agent works: Slack's status line, else a reaction on the message it answers.
+
+Nothing waits for it, and nothing fails by it. What the workspace does not take is learnt from its
+first answer. Short work shows nothing: a status that flashes helps nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import Enum, auto
+from typing import Any, Protocol
+
+from bot.clock import milliseconds
+from bot.errors import DeliveryError
+from bot.ports import Clock, Spawn, Words
+from storage.records import Thread
+
+logger = logging.getLogger(__name__)
+
+STATUS = "assistant.threads.setStatus"
+WORKING = "eyes"
+"""The reaction that stands for any status."""
+BEFORE_FIRST = timedelta(milliseconds=400)
+"""Work that is over sooner shows nothing."""
+BETWEEN = timedelta(seconds=1)
+FRESH = timedelta(seconds=60)
+"""Slack takes a status down after two minutes."""
+CLEAR_PATIENCE = timedelta(milliseconds=500)
+"""The longest that a card waits for a status to go."""
+_TRIES = 3
+_MOST_WAIT = timedelta(seconds=10)
+_NOT_HERE = frozenset(
+    {
+        "unknown_method",
+        "missing_scope",
+        "not_allowed_token_type",
+        "feature_not_enabled",
+        "method_not_supported_for_channel_type",
+    }
+)
+
+
+class Way(Enum):
+    """How a workspace is shown that the agent works."""
+
+    STATUS = auto()
+    REACTION = auto()
+    NONE = auto()
+
+
+class TryCall(Protocol):
+    """Calls a method that the app can do without."""
+
+    async def __call__(
+        self, method: str, channel_id: str, arguments: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Return Slack's answer; raises `DeliveryError`."""
+        ...
+
+
+@dataclass(slots=True)
+class _Line:
+    """The status of one thread.
+
+    Attributes:
+        thread: Where it is.
+        wanted: Writes the text that is to be shown; None for none.
+        shown: The text that Slack has, as far as is known.
+        since_ms: When it was sent.
+        message_ts: The message that has the reaction.
+        is_watched: Whether somebody sends what is wanted.
+        sending: Held while something is sent: so what is sent last is what was wanted last.
+    """
+
+    thread: Thread
+    wanted: Words | None = None
+    shown: str = ""
+    since_ms: int = 0
+    message_ts: str = ""
+    is_watched: bool = False
+    sending: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+@dataclass(slots=True)
+class SlackPresence:
+    """The statuses of one workspace; see `bot.ports.Presence`.
+
+    Args:
+        call: Makes calls, at Slack's pace.
+        clock: The time now.
+        spawn: Starts the sending.
+        sleep: Waits for some seconds.
+    """
+
+    call: TryCall
+    clock: Clock
+    spawn: Spawn
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    way: Way = Way.STATUS
+    _lines: dict[str, _Line] = field(default_factory=dict)
+
+    def show(self, thread: Thread, words: Words, *, message_ts: str = "") -> None:
+        """See `Presence`."""
+        if self.way is Way.NONE:
+            return
+        line = self._lines.setdefault(thread.thread_id, _Line(thread))
+        line.wanted, line.message_ts = words, message_ts or line.message_ts
+        self._watch(line)
+
+    def refresh(self, thread_id: str) -> None:
+        """See `Presence`."""
+        line = self._lines.get(thread_id)
+        is_old = line is not None and self.clock() - line.since_ms > milliseconds(FRESH)
+        if line is not None and line.wanted is not None and is_old and self.way is Way.STATUS:
+            line.shown = ""
+            self._watch(line)
+
+    async def clear(self, thread: Thread, *, message_ts: str = "", is_left: bool = False) -> None:
+        """See `Presence`."""
+        if self.way is Way.NONE:
+            return
+        line = self._lines.setdefault(thread.thread_id, _Line(thread))
+        line.wanted, line.message_ts = None, message_ts or line.message_ts
+        if is_left:
+            line.shown = line.shown or "left"
+        if not line.shown and not line.sending.locked():
+            self._forget(line)
+            return
+        is_down = asyncio.Event()
+        self.spawn(self._take_down(line, is_down))
+        try:
+            async with asyncio.timeout(CLEAR_PATIENCE.total_seconds()):
+                await is_down.wait()
+        except TimeoutError:
+            logger.info("status not taken down yet", extra={"action": "status_failed"})
+
+    def _watch(self, line: _Line) -> None:
+        if not line.is_watched:
+            line.is_watched = True
+            self.spawn(self._send_wanted(line))
+
+    async def _send_wanted(self, line: _Line) -> None:
+        try:
+            await self.sleep(BEFORE_FIRST.total_seconds())
+            while line.wanted is not None and (text := line.wanted()) != line.shown:
+                async with line.sending:
+                    if line.wanted is not None:
+                        await self._send(line, text)
+                await self.sleep(BETWEEN.total_seconds())
+        finally:
+            line.is_watched = False
+            self._forget(line)
+
+    async def _take_down(self, line: _Line, is_down: asyncio.Event) -> None:
+        try:
+            async with line.sending:
+                if line.shown and not line.wanted:
+                    await self._send(line, "")
+        finally:
+            is_down.set()
+            self._forget(line)
+
+    def _forget(self, line: _Line) -> None:
+        """Forget a thread in which nothing is shown, or wanted."""
+        name = line.thread.thread_id
+        is_over = not (line.wanted or line.shown or line.is_watched)
+        if is_over and self._lines.get(name) is line:
+            del self._lines[name]
+
+    async def _send(self, line: _Line, text: str) -> None:
+        """Send a text; one that Slack does not take now is left, but for an empty one."""
+        for _ in range(_TRIES):
+            try:
+                await self._ask(line, text)
+            except DeliveryError as error:
+                logger.info("no status: %s", error, extra={"action": "status_failed"})
+                if error.reason in _NOT_HERE:
+                    self._learn()
+                    continue
+                if not text and error.retry_after is not None:
+                    await self.sleep(min(error.retry_after, _MOST_WAIT).total_seconds())
+                    continue
+            break
+        line.shown, line.since_ms = text, self.clock()
+
+    def _learn(self) -> None:
+        self.way = Way.REACTION if self.way is Way.STATUS else Way.NONE
+
+    async def _ask(self, line: _Line, text: str) -> None:
+        thread, channel_id = line.thread, line.thread.channel_id
+        if self.way is Way.STATUS:
+            place = {"channel_id": channel_id, "thread_ts": thread.thread_ts, "status": text}
+            await self.call(STATUS, channel_id, place)
+        elif self.way is Way.REACTION and bool(text) != bool(line.shown):
+            method = "reactions.add" if text else "reactions.remove"
+            ts = line.message_ts or thread.thread_ts
+            reaction = {"channel": channel_id, "timestamp": ts, "name": WORKING}
+            await self.call(method, channel_id, reaction)

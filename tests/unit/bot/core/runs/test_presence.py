@@ -1,0 +1,85 @@
+"""The status of an agent that works, and when it is shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from agents.models import call, say
+from bot.ports import Words
+from storage.records import Thread
+from storage.sqlite import SqliteStorage
+from tests.unit.bot.office import ROOT, THREAD_ID, KilledError, Office
+
+PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
+LOOK = call("look", {"what": "payments"}, id="c0")
+
+
+@dataclass
+class FakePresence:
+    """Notes what would be shown, in order."""
+
+    done: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
+
+    def show(self, thread: Thread, words: Words, *, message_ts: str = "") -> None:
+        self.done.append(words())
+        self.messages.append(message_ts)
+
+    def refresh(self, thread_id: str) -> None:
+        self.done.append("refreshed")
+
+    async def clear(self, thread: Thread, *, message_ts: str = "", is_left: bool = False) -> None:
+        self.done.append("left" if is_left else "cleared")
+        self.messages.append(message_ts)
+
+
+def watched(office: Office) -> FakePresence:
+    presence = FakePresence()
+    object.__setattr__(office.turns, "presence", presence)
+    return presence
+
+
+async def test_each_step_is_shown_and_nothing_while_people_decide(storage: SqliteStorage) -> None:
+    office = Office(storage, [LOOK, PAY, say("Paid.")])
+    presence = watched(office)
+    await office.hear("<@UBOT> pay Mia")
+    assert presence.done == ["is thinking…", "is checking look…", "is checking pay…", "cleared"]
+    assert presence.messages[0] == ROOT
+    presence.done.clear()
+    await office.decide(await office.the_approval())
+    assert presence.done == ["is running Pay 5 to Mia…", "cleared"]
+
+
+async def test_it_is_gone_when_the_run_fails(storage: SqliteStorage) -> None:
+    office = Office(storage, [LOOK])  # the script ends: an error
+    presence = watched(office)
+    await office.hear("<@UBOT> pay Mia")
+    assert presence.done[-1] == "cleared"
+
+
+async def test_who_takes_over_after_a_crash_takes_it_down(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY])
+    await office.hear("<@UBOT> pay Mia")
+    office.dies_in_tools = True
+    with pytest.raises(KilledError):
+        await office.decide(await office.the_approval())
+    office.queue.drop()
+    second = Office(storage, [], clock=office.clock, owner="second")
+    presence = watched(second)
+    second.clock.forward(minutes=1)
+    await second.threads.work(THREAD_ID)
+    assert presence.done[0] == "left"
+    assert presence.messages[0] == ROOT
+
+
+async def test_secrets_and_lines_do_not_reach_the_status(storage: SqliteStorage) -> None:
+    long = call("pay", {"to": "M\nia " + "x" * 200, "amount": 5}, id="c1")
+    office = Office(storage, [long, say("Paid.")])
+    presence = watched(office)
+    await office.hear("<@UBOT> pay Mia")
+    await office.decide(await office.the_approval())
+    (running,) = [one for one in presence.done if one.startswith("is running")]
+    assert "\n" not in running
+    assert len(running) <= 100
