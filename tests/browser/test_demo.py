@@ -15,7 +15,7 @@ from bot import main
 from bot.clock import MovableClock
 from bot.commands.demo import try_out
 from bot.sandbox import ADA, BEN, MIA, OPS, ROSA
-from tests.browser.test_page import SHOTS, browser, pytestmark
+from tests.browser.test_page import SHOTS, browser, expect_back, open_tool, pytestmark
 
 __all__ = ["browser", "pytestmark"]
 
@@ -89,13 +89,12 @@ async def approve(page: Page, demo: str, user: str, thread: str, *, is_risky: bo
 
 async def skip(page: Page, which: str) -> None:
     """Let time pass, by the keyboard alone."""
-    opener = page.get_by_test_id("time-toggle")
-    await opener.press("Enter")
+    await open_tool(page, "time", "Enter")
     button = page.get_by_test_id(f"time-{which}")
     await button.press("Enter")
     await expect(button).not_to_have_attribute("aria-busy", "true")
     await page.keyboard.press("Escape")
-    await expect(opener).to_be_focused()
+    await expect_back(page, "time")
 
 
 async def test_staging_is_for_anybody_in_the_channel(page: Page, demo: str) -> None:
@@ -137,16 +136,15 @@ async def test_skipped_time_brings_the_reminder_the_wider_ask_and_the_expiry(
     await expect(page.get_by_test_id("time-ahead")).to_have_text("+1 h")
     await expect(beside_the_card.filter(has_text="@Mia Chen")).to_have_count(1)
     await skip(page, "86400")
-    await expect(page.get_by_test_id("time-toggle")).to_have_accessible_name(
-        "Let time pass, 1 day 1 hour ahead"
-    )
+    label = "Let time pass, 1 day 1 hour ahead"
+    await expect(page.get_by_test_id("time-toggle")).to_have_attribute("aria-label", label)
     await expect(page.locator(APPROVE)).to_have_count(0)
     await expect(messages.last).to_contain_text("nobody answered in time")
 
 
 async def test_panel_of_the_time_says_how_late_it_is(page: Page, demo: str) -> None:
     await act_as(page, demo, ROSA)
-    await page.get_by_test_id("time-toggle").click()
+    await open_tool(page, "time")
     panel = page.get_by_test_id("time")
     await expect(panel).to_be_in_viewport(ratio=1)
     told = page.get_by_test_id("time-told")

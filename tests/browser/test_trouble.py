@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from playwright.async_api import Page, expect
 
-from tests.browser.test_page import act_as, ask, browser, page, pytestmark, stage
+from tests.browser.test_page import (
+    act_as,
+    ask,
+    browser,
+    expect_back,
+    open_tool,
+    page,
+    pytestmark,
+    stage,
+)
 from tests.support.stage import Stage
 
 __all__ = ["browser", "page", "pytestmark", "stage"]
@@ -13,28 +22,29 @@ __all__ = ["browser", "page", "pytestmark", "stage"]
 async def test_switches_work_by_keyboard_and_survive_a_reload(page: Page, stage: Stage) -> None:
     await act_as(page, stage, "Rosa")
     opener = page.get_by_test_id("trouble-toggle")
-    await opener.press("Enter")
+    await open_tool(page, "trouble", "Enter")
     switch = page.get_by_role("switch", name="Slow Slack")
     await expect(switch).to_have_accessible_description(
         "Each call of the bot is answered 1.5 seconds later."
     )
     await switch.press("Space")
     await expect(switch).to_be_checked()
-    await expect(opener).to_have_accessible_name("Trouble: let Slack misbehave, 1 thing on")
+    label = "Trouble: let Slack misbehave, 1 thing on"
+    await expect(opener).to_have_attribute("aria-label", label)
     await page.reload()
-    await opener.click()
+    await open_tool(page, "trouble")
     await expect(switch).to_be_checked()
     await page.get_by_test_id("trouble-calm").press("Enter")
     await expect(switch).not_to_be_checked()
     assert stage.sandbox.troubles == 0
     await page.keyboard.press("Escape")
     await expect(page.get_by_test_id("trouble")).to_be_hidden()
-    await expect(opener).to_be_focused()
+    await expect_back(page, "trouble")
 
 
 async def test_panel_fits_and_leaves_when_one_goes_on(page: Page, stage: Stage) -> None:
     await act_as(page, stage, "Rosa")
-    await page.get_by_test_id("trouble-toggle").click()
+    await open_tool(page, "trouble")
     panel = page.get_by_test_id("trouble")
     await expect(panel).to_be_in_viewport(ratio=1)
     wide = await page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
@@ -45,7 +55,7 @@ async def test_panel_fits_and_leaves_when_one_goes_on(page: Page, stage: Stage) 
 
 async def test_disconnected_bot_comes_back(page: Page, stage: Stage) -> None:
     await act_as(page, stage, "Rosa")
-    await page.get_by_test_id("trouble-toggle").click()
+    await open_tool(page, "trouble")
     told = page.get_by_test_id("trouble-connections")
     await expect(told).to_have_text("The bot has 1 connection open.")
     await page.get_by_test_id("trouble-disconnect").click()
@@ -55,7 +65,7 @@ async def test_disconnected_bot_comes_back(page: Page, stage: Stage) -> None:
 
 async def test_a_decision_with_duplicate_events_and_lost_answers(page: Page, stage: Stage) -> None:
     await act_as(page, stage, "Rosa")
-    await page.get_by_test_id("trouble-toggle").click()
+    await open_tool(page, "trouble")
     for name in ("Duplicate events", "Unheard acknowledgements"):
         await page.get_by_role("switch", name=name).check()
     await page.get_by_test_id("trouble-close").click()
@@ -66,3 +76,7 @@ async def test_a_decision_with_duplicate_events_and_lost_answers(page: Page, sta
     await expect(pane).to_contain_text("payments 1.4.2 is live in production")
     assert len(stage.cards()) == 1
     assert stage.sandbox.doubles() == {}
+    await open_tool(page, "trouble")
+    coped = page.get_by_test_id("trouble-coped")
+    await expect(coped).to_contain_text("Doubled messages0")
+    await expect(coped).not_to_contain_text("Came again0")

@@ -1,5 +1,7 @@
 // The way to the sandbox: JSON requests and one WebSocket.
 
+/** The name of this window; another one after each reload, as a form belongs to the window that clicked. */
+const WINDOW = crypto.randomUUID();
 const PATIENCE_MS = 15000;
 const RETRY_MS = [300, 600, 1200, 2500, 5000];
 
@@ -12,7 +14,7 @@ export function read(path, query, door = "sandbox") {
 /** POST a JSON document. Never throws: a failure is {ok: false, error}. */
 export function send(path, body, door = "sandbox") {
   const headers = { "Content-Type": "application/json" };
-  return request(`/${door}/${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+  return request(`/${door}/${path}`, { method: "POST", headers, body: JSON.stringify(door === "sandbox" ? { ...body, window: WINDOW } : body) });
 }
 
 async function request(url, options) {
@@ -44,6 +46,13 @@ const ERRORS = {
   unknown_command: "This app knows no such command.",
   app_busy: "countersign is in the middle of something. Try again in a moment.",
   nothing_due: "Nothing waits: no reminder, no deadline.",
+  not_in_thread: "Slack has no commands in threads. Write it in the channel, or mention the app here.",
+  no_user: "Say who: /invite @name",
+  already_in_channel: "They are in this channel already.",
+  user_is_restricted: "Guests cannot invite anybody.",
+  no_such_shortcut: "This app has no such shortcut.",
+  cant_update_message: "Only its writer can change a message.",
+  cant_delete_message: "Only its writer can delete a message.",
   invalid_command: "This app knows no such command.",
 };
 
@@ -74,6 +83,7 @@ export class Live {
     const url = new URL("/sandbox/ws", window.location.href);
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
     url.searchParams.set("as", this.person);
+    url.searchParams.set("window", WINDOW);
     this.socket = new WebSocket(url);
     this.socket.addEventListener("open", () => { this.tries = 0; if (!this.closed) this.on.up(); });
     this.socket.addEventListener("message", (event) => this.#receive(event.data));

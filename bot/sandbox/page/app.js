@@ -1,26 +1,36 @@
 // Joins the parts: address bar, live events, drawing, and what a person does.
 
+import { makeActions } from "./actions.js";
 import { explain, Live, read, send } from "./api.js";
-import { Composer } from "./composer.js";
-import { announce, drawIconSlots, fill, h, icon, keepFocusInside, memory } from "./dom.js";
+import { Composer } from "./frame/composer.js";
+import {
+  announce, drawIconSlots, fill, h, icon, keepFocusInside, memory, rememberFocus, restoreFocus,
+} from "./dom.js";
 import { avatar, count } from "./format.js";
-import { hintItem, isHintOpen, setHintOpen } from "./hint.js";
+import { drawHint, setHintOpen } from "./frame/hint.js";
+import { bannerOf, introItem, tabs } from "./frame/header.js";
+import { HomeTab } from "./frame/home.js";
+import { HoverCard } from "./frame/hovercard.js";
+import { watchPhone, watchTheme, watchTools } from "./frame/look.js";
 import { messageLine, renderMessages, statusText } from "./messages.js";
 import { Modals } from "./modal.js";
 import { notice } from "./notices.js";
+import { BellPanel } from "./panels/bell.js";
+import { HelpPanel } from "./panels/help.js";
 import { RosterPanel } from "./panels/roster.js";
 import { TimePanel } from "./panels/time.js";
 import { TroublePanel } from "./panels/trouble.js";
-import { PersonSwitch } from "./people.js";
+import { PersonSwitch } from "./frame/people.js";
 import { Scroller } from "./scroller.js";
-import { renderSidebar } from "./sidebar.js";
+import { renderSidebar } from "./frame/sidebar.js";
 import { isReply, Store } from "./store.js";
 
 const byId = (id) => document.getElementById(id);
 const store = new Store();
-const drafts = new Map();
+const drafts = new Map(JSON.parse(memory.session("drafts") ?? "[]"));
 const narrow = window.matchMedia("(max-width: 899px)");
 const parts = {};
+const actions = makeActions(store, { asked: (ts) => { parts.asked = ts; }, changed: () => redraw("channel", "thread") });
 let live = null;
 let pending = new Set();
 
@@ -28,12 +38,13 @@ let pending = new Set();
 
 function wanted() {
   const query = new URLSearchParams(window.location.search);
-  return { as: query.get("as") ?? "", channel: query.get("channel") ?? "", thread: query.get("thread") ?? "" };
+  return { as: query.get("as") ?? "", channel: query.get("channel") ?? "", thread: query.get("thread") ?? "", tab: query.get("tab") ?? "" };
 }
 
 function writeAddress(push) {
   const query = new URLSearchParams({ as: store.me, channel: store.channel });
   if (store.thread) query.set("thread", store.thread);
+  if (store.isHome) query.set("tab", "home");
   const url = `${window.location.pathname}?${query}`;
   if (url === window.location.pathname + window.location.search) return;
   window.history[push ? "pushState" : "replaceState"](null, "", url);
@@ -71,7 +82,7 @@ async function loadMessages() {
 }
 
 /** Become a person: forget everything of the one before, load, connect. */
-async function become(person, { channel, thread } = {}, push = false) {
+async function become(person, { channel, thread, tab } = {}, push = false) {
   live?.close();
   keepDrafts();
   parts.modals.clear();
@@ -79,9 +90,9 @@ async function become(person, { channel, thread } = {}, push = false) {
   const known = await read("state", { as: person });
   if (!known.ok) {
     // Somebody who does not exist, as in an old address: begin as the first person.
-    if (person && known.error !== "network") return become("", { channel, thread });
+    if (person && known.error !== "network") return become("", { channel, thread, tab });
     notice(explain(known), "error");
-    setTimeout(() => become(person, { channel, thread }), 2000);
+    setTimeout(() => become(person, { channel, thread, tab }), 2000);
     return;
   }
   store.reset();
@@ -91,12 +102,14 @@ async function become(person, { channel, thread } = {}, push = false) {
   const target = mine.find((one) => one.id === channel) ?? mine[0];
   store.channel = target?.id ?? "";
   store.thread = target?.id === channel ? thread ?? "" : "";
+  store.tab = tab === "home" ? "home" : "messages";
   restoreDrafts();
   parts.scroll.restart();
   parts.threadScroll.restart();
   writeAddress(push);
   redraw("all");
   connect();
+  tellTab();
 }
 
 function connect() {
@@ -131,9 +144,9 @@ const EVENTS = {
   message: onMessage,
   message_changed: ({ channel, message }) => { store.put(channel, message); redraw("channel", "thread"); },
   message_deleted: ({ channel, ts }) => { store.remove(channel, ts); redraw("channel", "thread"); },
-  view: ({ view }) => parts.modals.show(view),
+  view: ({ view }) => (view.type === "home" ? onHome(view) : parts.modals.show(view)),
   view_closed: (event) => parts.modals.hide(event.view_id, event.all),
-  view_errors: (event) => parts.modals.fail(event.view_id, event.errors),
+  notification: () => { store.notified += 1; redraw("top"); },
   status: ({ channel, thread_ts: thread, text }) => {
     store.setStatus(channel, thread, text);
     if (text && thread === store.thread) announce(statusText(store, text));
@@ -142,6 +155,11 @@ const EVENTS = {
   notice: ({ text, level }) => notice(text, level),
   state: () => loadState(store.me),
 };
+
+function onHome(view) {
+  store.home = view;
+  if (store.isHome) redraw("channel");
+}
 
 function receive(event) {
   const act = EVENTS[event.type];
@@ -191,12 +209,14 @@ function goTo(channel, thread = "") {
     keepDrafts();
     store.channel = channel;
     store.thread = thread;
+    store.tab = "messages";
     parts.scroll.restart();
     parts.threadScroll.restart();
     restoreDrafts();
     const entry = store.channels.get(channel);
     if (entry) entry.unread = 0;
     loadMessages();
+    tellTab();
   } else if (thread) {
     return openThread(thread);
   } else if (store.thread && narrow.matches) {
@@ -205,6 +225,20 @@ function goTo(channel, thread = "") {
   toggleDrawer(false);
   writeAddress(true);
   redraw("all");
+}
+
+/** Tell the app which of its tabs is open, as Slack does each time. */
+function tellTab() {
+  if (store.hasTabs) send("home", { as: store.me, tab: store.tab });
+}
+
+function openTab(tab) {
+  if (store.tab === tab) return;
+  if (tab === "home" && store.thread) closeThread();
+  store.tab = tab;
+  writeAddress(true);
+  tellTab();
+  redraw("channel");
 }
 
 function openThread(ts, focus = false) {
@@ -235,6 +269,7 @@ function keepDrafts() {
   if (!store.channel || !parts.composer) return;
   drafts.set(`${store.me}:${store.channel}:`, parts.composer.text);
   if (store.thread) drafts.set(`${store.me}:${store.channel}:${store.thread}`, parts.threadComposer.text);
+  memory.setSession("drafts", JSON.stringify([...drafts].filter(([, text]) => text)));
 }
 
 function restoreDrafts() {
@@ -248,36 +283,6 @@ function toggleDrawer(open) {
   byId("menu-toggle").setAttribute("aria-expanded", String(open));
   if (open) setTimeout(() => byId("sidebar").querySelector(".side-row.current, .side-row")?.focus(), 0);
   else if (was) byId("menu-toggle").focus();
-}
-
-/* ---- what a person does ----------------------------------------------------------------- */
-
-async function post(text, thread = "", broadcast = false) {
-  const { me, channel } = store;
-  const command = /^\/([\w-]+)(?:\s+([\s\S]*))?$/.exec(text.trim());
-  const answer = command && !thread
-    ? await send("command", { as: me, channel, command: `/${command[1]}`, text: command[2] ?? "" })
-    : await send("post", { as: me, channel, text, ...(thread && { thread_ts: thread }), ...(broadcast && { broadcast }) });
-  if (!answer.ok) notice(explain(answer), "error");
-  else if (answer.ts && !thread) parts.asked = answer.ts;
-  return answer.ok;
-}
-
-async function act(message, item, blockId, value) {
-  const { channel, me } = store;
-  const key = `${channel}:${message.ts}`;
-  store.warnings.delete(key);
-  const answer = await send("action", {
-    as: me, channel, ts: message.ts, block_id: blockId, action_id: item.action_id, type: item.type, ...value,
-    values: store.valuesOf(channel, message.ts),
-  });
-  if (!answer.ok) store.warnings.set(key, explain(answer));
-  redraw("channel", "thread");
-}
-
-function candidates() {
-  const bot = { id: store.bot.user_id, name: store.bot.name, real_name: store.bot.name, bot: true };
-  return [bot, ...store.humans.filter((person) => person.id !== store.me)];
 }
 
 /* ---- drawing ---------------------------------------------------------------------------- */
@@ -302,6 +307,9 @@ function drawTop() {
   parts.roster.render(store);
   parts.time.render(store);
   parts.trouble.render(store);
+  parts.bell.render(store);
+  parts.help.render(store);
+  byId("tools-dot").hidden = store.troubles === 0 && store.notified === 0;
   byId("connection").textContent = store.online ? "" : "Connecting again…";
 }
 
@@ -315,7 +323,7 @@ function drawSide() {
 
 function view(place) {
   const isRoot = place === "thread" ? (message) => message.ts === store.thread : undefined;
-  return { store, place, act, openThread, isRoot, redraw: () => { forget(); redraw("channel", "thread"); } };
+  return { store, place, ...actions, openThread, isRoot, redraw: () => { forget(); redraw("channel", "thread"); } };
 }
 
 /** Make the lists draw every message anew, as when a choice was taken back. */
@@ -326,33 +334,32 @@ function forget() {
 function drawChannel() {
   const channel = store.channels.get(store.channel);
   drawHeader(channel);
-  const before = [introItem(channel), ...(isHintOpen() ? [hintItem(store, hints)] : [])];
   const messages = store.roots(store.channel);
-  renderMessages(parts.list, messages, view("channel"), before);
+  const { isHome } = store;
+  parts.home.hidden = !isHome;
+  parts.list.hidden = isHome;
+  parts.scroll.node.classList.toggle("covered", isHome);
+  if (isHome) parts.homeTab.render();
+  drawHint(parts.hint, store, hints);
+  parts.hint.hidden ||= isHome;
+  renderMessages(parts.list, messages, view("channel"), [introItem(store, channel)]);
   settle(parts.scroll, messages);
 }
 
 function drawHeader(channel) {
   const title = store.title(channel);
   const mark = channel?.kind === "im" ? avatar({ bot: true }, "small") : icon("hash");
-  fill(parts.header, h("h1", {}, mark, title), channel?.topic && h("p", { class: "topic" }, channel.topic));
+  const focus = rememberFocus(parts.header);
+  fill(parts.header, h("h1", {}, mark, title), store.hasTabs ? tabs(store, openTab, parts.header) : channel?.topic && h("p", { class: "topic", title: channel.topic }, channel.topic));
+  restoreFocus(parts.header, focus);
   parts.composer.label(`Message ${channel?.kind === "im" ? "" : "#"}${title}`);
-  parts.composer.node.hidden = !isIn(channel) || channel.archived === true;
-  fill(parts.banner, channel?.archived && "This channel is archived.", channel && !isIn(channel) && "You are not in this channel.",
-    !channel?.archived && isIn(channel) && !store.bot.connected && `${store.bot.name} is not connected. It will answer when the bot runs.`);
+  parts.composer.node.hidden = !isIn(channel) || channel.archived === true || store.isHome;
+  fill(parts.banner, bannerOf(store, channel, actions.addBot));
   parts.banner.hidden = parts.banner.childNodes.length === 0;
-}
-
-function introItem(channel) {
-  const name = store.title(channel);
-  const text = channel?.kind === "im" ? `This is your conversation with ${name}.` : `This is the start of #${name}.`;
-  return { key: "intro", sign: text, draw: () => h("div", { class: "intro" }, h("p", {}, text)) };
 }
 
 const hints = {
   try: (text) => { parts.composer.write(text); parts.composer.focus(); },
-  act: (person) => become(person, { channel: store.channel, thread: store.thread }, true),
-  open: (channel) => goTo(channel),
   close: () => { setHintOpen(false); redraw("channel"); parts.composer.focus(); },
 };
 
@@ -391,11 +398,16 @@ function build() {
   parts.roster = new RosterPanel(byId("roster-toggle"), byId("roster"));
   parts.time = new TimePanel(byId("time-toggle"), byId("time"));
   parts.trouble = new TroublePanel(byId("trouble-toggle"), byId("trouble"));
+  parts.bell = new BellPanel(byId("bell-toggle"), byId("bell"), (channel, thread) => goTo(channel, thread));
+  parts.help = new HelpPanel(byId("help-toggle"), byId("help"), { examples: showHint });
+  parts.cards = new HoverCard(byId("layers"), store);
+  watchTheme(byId("theme"));
+  watchPhone(byId("phone"), byId("columns"));
   parts.modals = new Modals(byId("layers"), store, () => parts.composer.focus());
   buildChannel();
   buildThread();
   byId("menu-toggle").addEventListener("click", () => toggleDrawer(!document.body.classList.contains("drawer-open")));
-  byId("help").addEventListener("click", showHint);
+  watchTools(byId("tools-toggle"), byId("tools"));
   document.addEventListener("keydown", onKey);
   byId("sidebar").addEventListener("keydown", (event) => {
     if (document.body.classList.contains("drawer-open")) keepFocusInside(byId("sidebar"), event);
@@ -405,6 +417,7 @@ function build() {
     if (open && !event.target.closest("#sidebar, #menu-toggle")) toggleDrawer(false);
   });
   window.addEventListener("popstate", onAddress);
+  window.addEventListener("pagehide", keepDrafts);
   narrow.addEventListener("change", () => redraw("thread"));
   document.addEventListener("visibilitychange", lookForNews);
   setInterval(lookForNews, 8000);
@@ -414,9 +427,15 @@ function buildChannel() {
   parts.header = h("header", { class: "pane-head" });
   parts.banner = h("p", { class: "banner", role: "status", hidden: true });
   parts.list = h("div", { class: "messages", role: "log", "aria-live": "off", "aria-label": "Messages", tabindex: "0", data: { testid: "messages" } });
-  parts.composer = new Composer({ testid: "composer", id: "composer-input", label: "Message", send: (text) => post(text), candidates });
+  parts.composer = new Composer({
+    testid: "composer", id: "composer-input", label: "Message", send: (text) => actions.post(text),
+    candidates: actions.candidates, commands: actions.commands, more: actions.shortcuts,
+  });
+  parts.home = h("div", { class: "home", tabindex: "0", role: "tabpanel", "aria-label": "Home", hidden: true, data: { testid: "home" } });
+  parts.homeTab = new HomeTab(parts.home, store);
+  parts.hint = h("div", { class: "hint", role: "group", "aria-label": "Examples", hidden: true, data: { testid: "hint" } });
   parts.scroll = new Scroller(parts.list);
-  byId("channel").append(parts.header, parts.banner, parts.list, parts.scroll.node, parts.composer.node);
+  byId("channel").append(parts.header, parts.banner, parts.home, parts.list, parts.scroll.node, parts.hint, parts.composer.node);
 }
 
 function buildThread() {
@@ -430,19 +449,18 @@ function buildThread() {
   parts.threadList = h("div", { class: "messages", role: "log", "aria-live": "off", "aria-label": "Thread messages", tabindex: "0" },
     parts.threadRoot, h("div", { class: "reply-count" }, parts.threadCount), parts.threadReplies);
   parts.threadComposer = new Composer({
-    testid: "thread-composer", label: "Reply…", candidates, broadcastLabel: "Also send to the channel",
-    send: (text, broadcast) => post(text, store.thread, broadcast),
+    testid: "thread-composer", label: "Reply…", candidates: actions.candidates, broadcastLabel: "Also send to the channel",
+    send: (text, broadcast) => actions.post(text, store.thread, broadcast),
   });
   parts.threadScroll = new Scroller(parts.threadList);
   byId("thread").append(head, parts.threadList, parts.threadScroll.node, parts.threadStatus, parts.threadComposer.node);
 }
 
 function showHint() {
-  const open = !isHintOpen() || !parts.list.querySelector("[data-testid='hint']");
   setHintOpen(true);
-  if (open) redraw("channel");
   if (narrow.matches && store.thread) closeThread();
-  setTimeout(() => { parts.scroll.toTop(); parts.list.querySelector(".example")?.focus(); }, 20);
+  redraw("channel");
+  setTimeout(() => parts.hint.querySelector("button")?.focus(), 20);
 }
 
 function onKey(event) {
@@ -452,10 +470,11 @@ function onKey(event) {
 }
 
 function onAddress() {
-  const { as, channel, thread } = wanted();
-  if (as && as !== store.me) become(as, { channel, thread });
+  const { as, channel, thread, tab } = wanted();
+  if (as && as !== store.me) become(as, { channel, thread, tab });
   else if (channel && channel !== store.channel) goTo(channel, thread);
   else if (thread !== store.thread) (thread ? openThread(thread) : closeThread());
+  else openTab(tab || "messages");
 }
 
 build();

@@ -80,6 +80,11 @@ export function focusables(root) {
   );
 }
 
+/** Whether a node takes room on the page. */
+export function isShown(node) {
+  return node.getClientRects().length > 0;
+}
+
 /** Keep Tab inside `root`; call from its keydown listener. */
 export function keepFocusInside(root, event) {
   if (event.key !== "Tab") return;
@@ -113,9 +118,10 @@ export function moveWithArrows(items, event) {
   items[next].focus();
 }
 
-/** Call `close` when the person clicks or moves the focus outside `root`. Returns how to stop. */
+/** Call `close` when the person clicks or moves the focus outside `root`, one node or several. Returns how to stop. */
 export function onLeave(root, close) {
-  const away = (event) => { if (!root.contains(event.target)) close(); };
+  const roots = [root].flat();
+  const away = (event) => { if (!roots.some((one) => one.contains(event.target))) close(); };
   document.addEventListener("pointerdown", away, true);
   document.addEventListener("focusin", away, true);
   return () => {
@@ -157,6 +163,13 @@ function isSameControl(item, memory) {
 export const memory = {
   get(key) {
     try { return localStorage.getItem(`countersign.${key}`); } catch { return null; }
+  },
+  /** The same for this window alone. */
+  session(key) {
+    try { return sessionStorage.getItem(`countersign.${key}`); } catch { return null; }
+  },
+  setSession(key, value) {
+    try { sessionStorage.setItem(`countersign.${key}`, value); } catch { /* private window */ }
   },
   set(key, value) {
     try { localStorage.setItem(`countersign.${key}`, value); } catch { /* private window */ }

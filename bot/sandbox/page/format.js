@@ -3,15 +3,40 @@
 import { h, icon } from "./dom.js";
 
 const locale = navigator.language || "en";
-const time = new Intl.DateTimeFormat(locale, { hour: "numeric", minute: "2-digit" });
-const timeSeconds = new Intl.DateTimeFormat(locale, { hour: "numeric", minute: "2-digit", second: "2-digit" });
-const full = new Intl.DateTimeFormat(locale, { dateStyle: "full", timeStyle: "medium" });
-const dates = {
-  date: new Intl.DateTimeFormat(locale, { day: "numeric", month: "long", year: "numeric" }),
-  date_short: new Intl.DateTimeFormat(locale, { day: "numeric", month: "short", year: "numeric" }),
-  date_long: new Intl.DateTimeFormat(locale, { weekday: "long", day: "numeric", month: "long", year: "numeric" }),
+const FORMATS = {
+  time: { hour: "numeric", minute: "2-digit" },
+  time_secs: { hour: "numeric", minute: "2-digit", second: "2-digit" },
+  full: { dateStyle: "full", timeStyle: "medium" },
+  date: { day: "numeric", month: "long", year: "numeric" },
+  date_short: { day: "numeric", month: "short", year: "numeric" },
+  date_long: { weekday: "long", day: "numeric", month: "long", year: "numeric" },
+  day: { weekday: "long", day: "numeric", month: "long" },
+  parts: { year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", hourCycle: "h23" },
 };
-const dayOfWeek = new Intl.DateTimeFormat(locale, { weekday: "long", day: "numeric", month: "long" });
+const DATES = ["date", "date_short", "date_long"];
+const made = new Map();
+let zone;
+
+/** Say in which time zone the person of this window is. @param {string | undefined} name */
+export function setZone(name) {
+  zone = name || undefined;
+}
+
+function format(kind, date, where = zone) {
+  const key = `${kind} ${where}`;
+  if (!made.has(key)) made.set(key, new Intl.DateTimeFormat(kind === "parts" ? "en-GB" : locale, { ...FORMATS[kind], timeZone: where }));
+  return kind === "parts" ? made.get(key).formatToParts(date) : made.get(key).format(date);
+}
+
+/** The time of day in some zone, such as "9:41 AM". @param {string} where */
+export function timeIn(where) {
+  return format("time", new Date(now()), where);
+}
+
+/** Year, month, day, hour and minute of a moment in the person's zone, as two-digit texts. */
+function parts(date) {
+  return Object.fromEntries(format("parts", date).map((part) => [part.type, part.value]));
+}
 
 let aheadMs = 0;
 
@@ -28,7 +53,7 @@ export function now() {
 /** Day and time of a moment, in seconds since 1970. */
 export function moment(seconds) {
   const date = new Date(seconds * 1000);
-  return `${dayOfWeek.format(date)}, ${time.format(date)}`;
+  return `${format("day", date)}, ${format("time", date)}`;
 }
 
 const UNITS = [["day", "d", 86400], ["hour", "h", 3600], ["minute", "min", 60], ["second", "s", 1]];
@@ -52,17 +77,17 @@ export function tsDate(ts) {
 
 /** Hour and minute of a message id. */
 export function clockTime(ts) {
-  return time.format(tsDate(ts));
+  return format("time", tsDate(ts));
 }
 
 /** The whole date of a message id, for a tool tip. */
 export function fullTime(ts) {
-  return full.format(tsDate(ts));
+  return format("full", tsDate(ts));
 }
 
 /** A key that is the same for two messages of one day. */
 export function dayKey(ts) {
-  return tsDate(ts).toDateString();
+  return isoDate(tsDate(ts));
 }
 
 /** "Today", "Yesterday" or the date. */
@@ -70,48 +95,52 @@ export function dayName(ts) {
   const date = tsDate(ts);
   const near = nearDay(date);
   if (near) return near[0].toUpperCase() + near.slice(1);
-  return date.getFullYear() === new Date(now()).getFullYear() ? dayOfWeek.format(date) : dates.date_long.format(date);
+  return parts(date).year === parts(new Date(now())).year ? format("day", date) : format("date_long", date);
 }
 
 function nearDay(date) {
   for (const [offset, name] of [[0, "today"], [-1, "yesterday"], [1, "tomorrow"]]) {
-    const day = new Date(now());
-    day.setDate(day.getDate() + offset);
-    if (day.toDateString() === date.toDateString()) return name;
+    const day = new Date(now() + offset * 86400000);
+    if (isoDate(day) === isoDate(date)) return name;
   }
   return null;
 }
 
-function pad(number) {
-  return String(number).padStart(2, "0");
-}
-
-/** "YYYY-MM-DD" in the viewer's zone. */
+/** "YYYY-MM-DD" in the person's zone. */
 export function isoDate(date) {
-  return `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())}`;
+  const { year, month, day } = parts(date);
+  return `${year}-${month}-${day}`;
 }
 
-/** "YYYY-MM-DDTHH:MM" in the viewer's zone, from seconds. */
+/** "YYYY-MM-DDTHH:MM" in the person's zone, from seconds. */
 export function localDateTime(seconds) {
   const date = new Date(seconds * 1000);
-  return `${isoDate(date)}T${pad(date.getHours())}:${pad(date.getMinutes())}`;
+  const { hour, minute } = parts(date);
+  return `${isoDate(date)}T${hour}:${minute}`;
+}
+
+/** Seconds, from "YYYY-MM-DDTHH:MM" in the person's zone. @param {string} text */
+export function secondsOf(text) {
+  const wanted = Date.parse(`${text}:00Z`);
+  let guess = wanted;
+  // Twice, as the first guess may lie on the other side of a change of the clocks.
+  for (let turn = 0; turn < 2; turn += 1) guess += wanted - Date.parse(`${localDateTime(guess / 1000)}:00Z`);
+  return Math.floor(guess / 1000);
 }
 
 /** Fill the date tokens of `<!date^seconds^format|fallback>`; null when it cannot be done. */
-export function slackDate(seconds, format) {
+export function slackDate(seconds, pattern) {
   const date = new Date(Number(seconds) * 1000);
   if (!/^\d{1,12}$/.test(seconds) || Number.isNaN(date.getTime())) return null;
-  return format.replace(/\{(\w+)\}/g, (whole, token) => dateToken(token, date) ?? whole);
+  return pattern.replace(/\{(\w+)\}/g, (whole, token) => dateToken(token, date) ?? whole);
 }
 
 function dateToken(token, date) {
-  if (token === "time") return time.format(date);
-  if (token === "time_secs") return timeSeconds.format(date);
+  if (token === "time" || token === "time_secs" || DATES.includes(token)) return format(token, date);
   if (token === "date_num") return isoDate(date);
   if (token === "ago") return ago(date);
-  if (token in dates) return dates[token].format(date);
   const plain = token.replace(/_pretty$/, "");
-  if (token.endsWith("_pretty") && plain in dates) return nearDay(date) ?? dates[plain].format(date);
+  if (token.endsWith("_pretty") && DATES.includes(plain)) return nearDay(date) ?? format(plain, date);
   return null;
 }
 

@@ -1,6 +1,7 @@
 // One message, and lists of them that are redrawn only where something changed.
 
 import { h, icon, rememberFocus, restoreFocus } from "./dom.js";
+import { emoji } from "./blocks/emoji.js";
 import { renderBlocks } from "./blocks/blocks.js";
 import { avatar, clockTime, count, dayKey, dayName, fullTime } from "./format.js";
 import { flatText, mrkdwn } from "./blocks/mrkdwn.js";
@@ -92,8 +93,7 @@ function swap(node, fresh) {
 
 function drawMessage(message, facts, view) {
   const author = view.store.author(message);
-  const classes = ["message", facts.compact && "compact", message.mentions_me && "mentions-me",
-    message.ephemeral && "is-ephemeral", facts.open && "thread-is-open", view.isRoot?.(message) && "thread-root"];
+  const classes = ["message", facts.compact && "compact", message.ephemeral && "is-ephemeral", facts.open && "thread-is-open", view.isRoot?.(message) && "thread-root"];
   const copy = view.place === "channel" && isReply(message);
   const testid = copy ? `broadcast-${message.ts}` : view.isRoot?.(message) ? "thread-root" : `message-${message.ts}`;
   const content = h("div", { class: "content", data: message.ephemeral ? { testid: "ephemeral" } : {} },
@@ -102,7 +102,7 @@ function drawMessage(message, facts, view) {
     copy && h("button", { type: "button", class: "replied-to", on: { click: () => view.openThread(message.thread_ts) } }, "replied to a thread"),
     body(message, view),
     facts.warning && h("div", { class: "app-warning", role: "alert", data: { testid: "app-warning" } }, icon("warn"), facts.warning),
-    threadBar(message, facts, view));
+    reactions(message, view), threadBar(message, facts, view));
   return h("article", {
     class: classes.filter(Boolean).join(" "), tabindex: "-1", data: { testid, ts: message.ts },
     "aria-label": `${author.real_name || author.name}, ${clockTime(message.ts)}`,
@@ -116,7 +116,7 @@ function gutter(author, message, facts) {
 
 function meta(author, message) {
   return h("div", { class: "meta" },
-    h("span", { class: "author" }, author.real_name || author.name),
+    h("button", { type: "button", class: "author", data: { userId: author.id } }, author.real_name || author.name),
     author.bot && h("span", { class: "app-badge" }, "App"),
     author.guest && h("span", { class: "app-badge" }, "Guest"),
     author.stranger && h("span", { class: "app-badge" }, "Other company"),
@@ -130,7 +130,11 @@ function body(message, view) {
   if (message.blocks?.length > 0) {
     const values = store.valuesOf(store.channel, message.ts);
     values.keepOnly(message.blocks);
-    const ctx = { names: store.names, values, act: (item, blockId, value) => view.act(message, item, blockId, value), redraw: view.redraw };
+    const ctx = {
+      names: store.names, values, redraw: view.redraw,
+      act: (item, blockId, value) => view.act(message, item, blockId, value),
+      suggest: (item, blockId, typed) => view.suggest(message, item, blockId, typed),
+    };
     root.append(h("div", { class: "blocks" }, renderBlocks(message.blocks, ctx)));
   } else {
     root.append(h("div", { class: "text" }, mrkdwn(message.text, store.names)));
@@ -144,6 +148,26 @@ function writingPlace(root) {
   let place = root.querySelector(".text") ?? root.querySelector(".blocks") ?? root;
   while (place.lastElementChild?.matches(".block, .rich-section, p, ul, ol, li")) place = place.lastElementChild;
   return place;
+}
+
+/** Who reacted with what; one's own can be taken back. */
+function reactions(message, view) {
+  if (!message.reactions?.length || message.deleted) return null;
+  const { store } = view;
+  const chips = message.reactions.map(({ name, users }) => {
+    const own = users.includes(store.me);
+    const people = users.map((id) => store.names.person(id)).map((one) => one?.real_name || one?.name || "Somebody").join(", ");
+    return h("button", {
+      type: "button", class: own ? "reaction own" : "reaction", "aria-pressed": String(own), title: `${people} reacted with :${name}:`,
+      "aria-label": `${name.replaceAll("_", " ")}: ${count(users.length, "reaction", "reactions")}, ${people}`,
+      data: { testid: `reaction-${name}` }, on: { click: () => view.react(message, name) },
+    }, emoji(name), h("span", { class: "reaction-count" }, users.length));
+  });
+  const more = h("button", {
+    type: "button", class: "reaction reaction-add", "aria-label": "Add a reaction", "aria-haspopup": "menu", "aria-expanded": "false",
+    on: { click: (event) => view.pick(message, event.currentTarget) },
+  }, icon("smile"));
+  return h("div", { class: "reactions", role: "group", "aria-label": "Reactions" }, chips, more);
 }
 
 function threadBar(message, facts, view) {
@@ -163,14 +187,19 @@ function threadBar(message, facts, view) {
 }
 
 function toolbar(message, facts, view) {
-  if (view.place !== "channel" || message.ephemeral || message.deleted) return null;
+  if (message.ephemeral || message.deleted) return null;
   const hasBar = facts.replies.length > 0 || facts.hidden > 0 || facts.status;
   const root = message.thread_ts || message.ts;
-  return h("div", { class: "toolbar" }, h("button", {
-    type: "button", class: "icon-button", "aria-label": "Reply in thread", title: "Reply in thread",
-    data: { testid: hasBar || isBroadcast(message) ? `thread-reply-${message.ts}` : `thread-open-${message.ts}` },
-    on: { click: () => view.openThread(root, true) },
-  }, icon("reply"), h("span", { class: "toolbar-label" }, "Reply")));
+  const tool = (sign, label, testid, run, popup) => h("button", {
+    type: "button", class: "icon-button", "aria-label": label, title: label, data: { testid },
+    "aria-haspopup": popup ? "menu" : null, "aria-expanded": popup ? "false" : null,
+    on: { click: (event) => run(event.currentTarget) },
+  }, icon(sign));
+  const opener = hasBar || isBroadcast(message) ? `thread-reply-${message.ts}` : `thread-open-${message.ts}`;
+  return h("div", { class: "toolbar" },
+    tool("smile", "Add a reaction", `react-${message.ts}`, (anchor) => view.pick(message, anchor), true),
+    view.place === "channel" && tool("reply", "Reply in thread", opener, () => view.openThread(root, true)),
+    tool("more", "More actions", `more-${message.ts}`, (anchor) => view.more(message, anchor), true));
 }
 
 /** "countersign is thinking…" */

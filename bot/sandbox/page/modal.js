@@ -121,6 +121,9 @@ export class Modals {
     const ctx = {
       names: this.store.names, values: entry.values, errors: entry.errors,
       act: (item, blockId, value) => this.#act(entry, item, blockId, value), redraw: () => this.#draw(false),
+      suggest: (item, blockId, typed) => send("suggest", {
+        as: this.store.me, view_id: view.id, block_id: blockId, action_id: item.action_id, value: typed,
+      }),
     };
     const form = h("form", { id: ids.form, novalidate: true, class: "modal-form", on: { submit: (event) => { event.preventDefault(); this.#submit(entry); } } },
       this.#general(entry), renderBlocks(view.blocks, ctx));

@@ -70,3 +70,33 @@ export function confirmDialog(confirm, names) {
     accept.focus();
   });
 }
+
+/** Let somebody change a text. Resolves to the new one, or to null. */
+export function editDialog(text) {
+  const before = document.activeElement;
+  const title = uniqueId("et");
+  return new Promise((resolve) => {
+    const finish = (answer) => {
+      overlay.remove();
+      before?.focus?.();
+      resolve(answer);
+    };
+    const area = h("textarea", { class: "field", rows: 4, "aria-labelledby": title, value: text, data: { testid: "edit-text" } });
+    const save = h("button", {
+      type: "button", class: "button primary", data: { testid: "edit-save" }, on: { click: () => finish(area.value.trim() || null) },
+    }, "Save");
+    const cancel = h("button", { type: "button", class: "button", on: { click: () => finish(null) } }, "Cancel");
+    const box = h("div", { class: "modal confirm", role: "dialog", "aria-modal": "true", "aria-labelledby": title },
+      h("div", { class: "modal-head" }, h("h2", { id: title }, "Edit message")),
+      h("div", { class: "modal-body" }, area), h("div", { class: "modal-foot" }, cancel, save));
+    const overlay = h("div", { class: "overlay overlay-top" }, box);
+    overlay.addEventListener("keydown", (event) => {
+      keepFocusInside(box, event);
+      if (event.key !== "Escape") return;
+      event.stopPropagation();
+      finish(null);
+    });
+    document.getElementById("layers").append(overlay);
+    area.focus();
+  });
+}

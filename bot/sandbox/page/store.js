@@ -1,6 +1,6 @@
 // What the page knows: people, conversations, messages. No drawing here.
 
-import { compareTs, setAhead } from "./format.js";
+import { compareTs, setAhead, setZone } from "./format.js";
 
 /** What a person filled in: block_id → action_id → value, in the shape of Slack's view state. */
 export class Values {
@@ -46,11 +46,14 @@ export class Store {
     this.groups = new Map();
     this.team = { id: "", name: "Sandbox" };
     this.bot = { user_id: "", name: "countersign", connected: true };
+    this.surfaces = { commands: [], shortcuts: [], has_home: false };
+    this.examples = [];
     this.troubles = 0;
     this.ahead = null;
     this.me = "";
     this.channel = "";
     this.thread = "";
+    this.tab = "messages";
     this.online = true;
     this.news = new Map();
     this.reset();
@@ -65,15 +68,31 @@ export class Store {
     this.warnings = new Map();
     this.typed = new Map();
     this.touched = null;
+    this.home = null;
+    this.homeValues = new Values();
+    this.notified = 0;
+  }
+
+  /** Whether the open conversation is the one with the app, and the app has a Home tab. */
+  get hasTabs() {
+    const channel = this.channels.get(this.channel);
+    return this.surfaces.has_home && channel?.kind === "im" && (channel.with ?? this.bot.user_id) === this.bot.user_id;
+  }
+
+  get isHome() {
+    return this.hasTabs && this.tab === "home";
   }
 
   applyState(state) {
     this.team = state.team ?? this.team;
     this.bot = state.bot ?? this.bot;
+    this.surfaces = state.surfaces ?? this.surfaces;
+    this.examples = state.examples ?? [];
     this.troubles = state.troubles ?? 0;
     this.ahead = state.ahead ?? null;
     setAhead(this.ahead);
     this.me = state.me ?? this.me;
+    setZone((state.people ?? []).find((person) => person.id === this.me)?.tz);
     this.people = new Map((state.people ?? []).map((person) => [person.id, person]));
     this.channels = new Map((state.channels ?? []).map((channel) => [channel.id, channel]));
     this.groups = new Map((state.groups ?? []).map((group) => [group.id, group]));

@@ -53,6 +53,12 @@ class Arrangements:
         self.workspace.person(user).deleted = gone
         self._hub.refresh()
 
+    def set_guest(self, user: str, *, guest: bool) -> None:
+        """Make somebody a guest of several channels, or a member."""
+        person = self.workspace.person(user)
+        person.is_restricted, person.is_ultra_restricted = guest, False
+        self._hub.refresh()
+
     def add_channel(self, name: str, members: Sequence[str], **facts: Any) -> SlackChannel:
         """Add a channel; `facts` are further fields of `SlackChannel`."""
         channel_id = self.workspace.ids.new("C")

@@ -173,7 +173,12 @@ class Control:
         self._scene.delete_message(_text(body, "channel"), _text(body, "ts"))
 
     def _person(self, body: Payload) -> None:
-        self._scene.deactivate(_text(body, "user"), gone=_flag(body, "deactivated"))
+        """`deactivated`, or `guest`: whether `user` is."""
+        user = _text(body, "user")
+        if "guest" in body:
+            self._scene.set_guest(user, guest=_flag(body, "guest"))
+        else:
+            self._scene.deactivate(user, gone=_flag(body, "deactivated"))
 
     def _triggers(self, body: Payload) -> None:  # noqa: ARG002 - the shape of an act
         self._scene.expire_triggers()

@@ -1,7 +1,8 @@
 // Block Kit: one function for each block type.
 
 import { h, icon, uniqueId } from "../dom.js";
-import { button, overflow } from "./elements.js";
+import { button, iconButton, overflow } from "./elements.js";
+import { emoji } from "./emoji.js";
 import { field, isField } from "./fields.js";
 import { markdown } from "./markdown.js";
 import { textObject } from "./mrkdwn.js";
@@ -35,6 +36,13 @@ const BLOCKS = {
   markdown: (block, ctx) => markdown(block.text, ctx.names),
   table,
   alert,
+  container,
+  card,
+  carousel: (block, ctx) => h("div", { class: "block-carousel", role: "group", "aria-label": "Cards", tabindex: "0" },
+    (block.elements ?? []).map((one) => card(one, ctx))),
+  data_table: dataTable,
+  context_actions: (block, ctx) => h("div", { class: "block-context-actions" },
+    (block.elements ?? []).map((item) => contextAction(item, block, ctx))),
   task_card: task,
   plan: (block, ctx) => h("div", { class: "block-plan" },
     h("div", { class: "block-header" }, titleOf(block)), (block.tasks ?? []).map((item) => task(item, ctx))),
@@ -46,7 +54,8 @@ function plain(text) {
 
 /** A grey box for what this page cannot draw. */
 export function unsupported(type) {
-  return h("div", { class: "unsupported" }, `Unsupported block: ${type ?? "nothing"}`);
+  return h("div", { class: "unsupported", data: { testid: "unsupported" } }, icon("info"),
+    `Slack shows something here that this page cannot draw: ${String(type ?? "nothing").replaceAll("_", " ")}.`);
 }
 
 function element(item, block, ctx) {
@@ -101,6 +110,64 @@ function cellContent(cell, ctx) {
   if (cell?.type === "raw_text") return cell.text ?? "";
   if (cell?.type === "raw_number") return String(cell.text ?? cell.value ?? "");
   return "";
+}
+
+/** The caption, then so many rows at a time as the app wants. */
+function dataTable(block, ctx) {
+  const [head, ...body] = block.rows ?? [];
+  const size = block.page_size ?? 20;
+  const pages = Math.max(1, Math.ceil(body.length / size));
+  const rows = h("tbody", {});
+  const place = h("span", { class: "pager-place", role: "status" });
+  const cell = (tag, content, props = {}) => h(tag, props, cellContent(content, ctx));
+  const row = (cells) => h("tr", {}, cells.map((one, index) =>
+    (index === (block.row_header_column_index ?? 0) ? cell("th", one, { scope: "row" }) : cell("td", one))));
+  let page = 0;
+  const show = (next) => {
+    page = Math.min(Math.max(next, 0), pages - 1);
+    rows.replaceChildren(...body.slice(page * size, (page + 1) * size).map(row));
+    place.textContent = `Page ${page + 1} of ${pages}`;
+    back.disabled = page === 0;
+    on.disabled = page === pages - 1;
+  };
+  const back = h("button", { type: "button", class: "button small", on: { click: () => show(page - 1) } }, "Back");
+  const on = h("button", { type: "button", class: "button small", on: { click: () => show(page + 1) } }, "Next");
+  show(0);
+  const heads = h("thead", {}, h("tr", {}, (head ?? []).map((one) => cell("th", one, { scope: "col" }))));
+  return h("div", { class: "block-data-table" },
+    h("div", { class: "table-scroll", tabindex: "0", role: "group", "aria-label": block.caption ?? "Table" },
+      h("table", {}, h("caption", {}, block.caption), heads, rows)),
+    pages > 1 && h("div", { class: "pager" }, back, place, on));
+}
+
+function container(block, ctx) {
+  const text = (part, look) => part && h("div", { class: look }, textObject(part, ctx.names));
+  const head = [block.icon && imageBox(block.icon), h("div", {}, text(block.title, "card-title"), text(block.subtitle, "card-subtitle"))];
+  const width = ["narrow", "standard", "wide", "full"].includes(block.width) ? block.width : "standard";
+  const look = `block-container width-${width}`;
+  const body = h("div", { class: "container-body" }, renderBlocks(block.child_blocks, ctx));
+  if (!block.is_collapsible) return h("div", { class: look }, (block.title || block.subtitle || block.icon) && h("div", { class: "container-head" }, head), body);
+  return h("details", { class: look, open: !block.default_collapsed }, h("summary", { class: "container-head" }, head), body);
+}
+
+function card(block, ctx) {
+  const text = (part, look) => part && h("div", { class: look }, textObject(part, ctx.names));
+  return h("div", { class: "block-card" },
+    block.hero_image && h("div", { class: "card-hero" }, imageBox(block.hero_image)),
+    h("div", { class: "card-head" }, block.icon && imageBox(block.icon),
+      h("div", {}, text(block.title, "card-title"), text(block.subtitle, "card-subtitle"))),
+    text(block.body, "card-body"), text(block.subtext, "card-subtitle"),
+    block.actions && h("div", { class: "block-actions" }, block.actions.map((item) => element(item, block, ctx))));
+}
+
+function contextAction(item, block, ctx) {
+  if (item.type === "icon_button") {
+    const visible = !item.visible_to_user_ids || item.visible_to_user_ids.includes(ctx.names.me);
+    return visible && iconButton(item, block.block_id, ctx, item.text, icon("trash"));
+  }
+  if (item.type !== "feedback_buttons") return unsupported(item.type);
+  const faces = [[item.positive_button, emoji("+1")], [item.negative_button, emoji("-1")]];
+  return faces.map(([one, face]) => iconButton({ ...item, ...one }, block.block_id, ctx, one.text, face));
 }
 
 function alert(block, ctx) {

@@ -31,6 +31,19 @@ export function button(item, blockId, ctx) {
   return node;
 }
 
+/** A small button that is only a drawing, with its text as a tool tip. */
+export function iconButton(item, blockId, ctx, text, drawing) {
+  const name = item.accessibility_label ?? text?.text ?? "";
+  const node = h("button", {
+    type: "button", class: "icon-button context-action", "aria-label": name, title: text?.text ?? "", data: { actionId: item.action_id },
+  }, drawing);
+  node.addEventListener("click", async () => {
+    if (item.confirm && !await confirmDialog(item.confirm, ctx.names)) return;
+    await act(node, item, blockId, ctx, { value: item.value });
+  });
+  return node;
+}
+
 async function act(node, item, blockId, ctx, value) {
   node.setAttribute("aria-busy", "true");
   try {

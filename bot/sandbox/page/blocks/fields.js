@@ -4,8 +4,9 @@
 // choice to the app when it stands outside an input block (or the block asks for it).
 
 import { append, h, icon } from "../dom.js";
-import { localDateTime } from "../format.js";
+import { localDateTime, secondsOf } from "../format.js";
 import { textObject } from "./mrkdwn.js";
+import { searchField } from "./search.js";
 import { confirmDialog } from "../notices.js";
 
 const FIELDS = {
@@ -14,12 +15,14 @@ const FIELDS = {
   email_text_input: (item, use) => lineField(item, use, "email"),
   url_text_input: (item, use) => lineField(item, use, "url"),
   static_select: selectField,
-  external_select: selectField,
+  external_select: searchField,
   users_select: (item, use) => pickField(item, use, people(use), "selected_user", item.initial_user),
   channels_select: (item, use) => pickField(item, use, channels(use), "selected_channel", item.initial_channel),
   conversations_select: (item, use) =>
     pickField(item, use, channels(use), "selected_conversation", item.initial_conversation),
   multi_static_select: (item, use) => multiField(item, use, optionsOf(item), "selected_options", item.initial_options),
+  multi_channels_select: (item, use) => multiField(item, use, channels(use), "selected_channels", item.initial_channels),
+  multi_conversations_select: (item, use) => multiField(item, use, channels(use), "selected_conversations", item.initial_conversations),
   multi_users_select: (item, use) => multiField(item, use, people(use), "selected_users", item.initial_users),
   checkboxes: (item, use) => choiceField(item, use, "checkbox"),
   radio_buttons: (item, use) => choiceField(item, use, "radio"),
@@ -40,7 +43,8 @@ export function isField(type) {
  */
 export function field(item, blockId, ctx, options = {}) {
   const kept = ctx.values.get(blockId, item.action_id);
-  const use = { ...options, ctx, kept, start: (shape) => start(item, blockId, ctx, shape) };
+  const use = { ...options, ctx, kept, blockId, start: (shape) => start(item, blockId, ctx, shape) };
+  use.props = common(item, use);
   use.save = (shape, done = true) => save(item, blockId, use, shape, done);
   return FIELDS[item.type](item, use);
 }
@@ -67,6 +71,7 @@ async function save(item, blockId, use, shape, done) {
   await ctx.act(item, blockId, shape);
 }
 
+/** Attributes that all fields have. */
 function common(item, use) {
   return {
     id: use.id,
@@ -195,7 +200,7 @@ function choice(option, box, use) {
 /* ---- several of several ----------------------------------------------------------------- */
 
 function multiField(item, use, options, key, initial) {
-  const ids = key === "selected_users";
+  const ids = key !== "selected_options";
   const value = use.start({ [key]: initial ?? [] });
   const chosen = new Set((value[key] ?? []).map((entry) => (ids ? entry : entry.value)));
   const label = h("span", { class: "chips" });
@@ -254,7 +259,7 @@ function dateTimeField(item, use) {
   const value = use.start({ [key]: item.initial_date_time ?? null });
   const begin = value[key] === null ? "" : localDateTime(value[key]);
   const control = h("input", { ...common(item, use), class: "field", type: "datetime-local", value: begin });
-  const seconds = () => (control.value ? Math.floor(new Date(control.value).getTime() / 1000) : null);
+  const seconds = () => (control.value ? secondsOf(control.value) : null);
   control.addEventListener("change", () => use.save({ [key]: seconds() }));
   control.addEventListener("input", () => { if (use.inInput) use.save({ [key]: seconds() }, false); });
   return control;

@@ -1,6 +1,6 @@
 // A panel below the top bar, and the button that opens it: what all of them have in common.
 
-import { fill, h, icon, keepFocusInside, onLeave, uniqueId } from "../dom.js";
+import { fill, h, icon, isShown, keepFocusInside, onLeave, uniqueId } from "../dom.js";
 
 /** Subclasses give `fill` what is in it; `opened` is called each time it is opened. */
 export class Panel {
@@ -31,7 +31,7 @@ export class Panel {
   open() {
     this.root.hidden = false;
     this.button.setAttribute("aria-expanded", "true");
-    const left = onLeave(this.root.parentElement, () => this.close(false));
+    const left = onLeave([this.root, this.button, document.getElementById("layers")], () => this.close(false));
     const ended = this.opened();
     this.stop = () => { left(); ended?.(); };
     this.heading.focus();
@@ -47,7 +47,7 @@ export class Panel {
     this.stop = null;
     this.root.hidden = true;
     this.button.setAttribute("aria-expanded", "false");
-    if (refocus) this.button.focus();
+    if (refocus) (isShown(this.button) ? this.button : document.getElementById("tools-toggle")).focus();
   }
 
   #key(event) {

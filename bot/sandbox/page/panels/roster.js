@@ -8,7 +8,7 @@ import { Panel } from "./panel.js";
 
 export class RosterPanel extends Panel {
   constructor(button, root) {
-    super(button, root, { name: "roster", title: "Who is where" });
+    super(button, root, { name: "roster", title: "People" });
     this.store = null;
     this.lists = h("div", {});
     this.fill([
@@ -32,7 +32,7 @@ export class RosterPanel extends Panel {
     const focus = rememberFocus(this.lists);
     const lists = [...store.groups.values()].map((group) => this.#group(group));
     if (channel && channel.kind !== "im") lists.push(this.#channel(channel));
-    fill(this.lists, lists, this.#accounts());
+    fill(this.lists, lists, this.#guests(), this.#accounts());
     restoreFocus(this.lists, focus);
   }
 
@@ -52,9 +52,17 @@ export class RosterPanel extends Panel {
     })));
   }
 
+  #guests() {
+    const told = (person, on) => `${person} is ${on ? "a guest" : "a member"} now.`;
+    return this.#list("guests", "Guests", "They can be kept from deciding", this.store.humans.map((person) => ({
+      person, on: person.guest,
+      turn: (on) => this.#do("person", { user: person.id, guest: on }, told(nameOf(person), on)),
+    })));
+  }
+
   #accounts() {
     const told = (person, on) => `The account of ${person} is ${on ? "open" : "closed"} now.`;
-    return this.#list("accounts", "Accounts", "Whoever is not marked was deactivated", this.store.humans.map((person) => ({
+    return this.#list("accounts", "Accounts", "Whoever is not ticked is deactivated", this.store.humans.map((person) => ({
       person, on: !person.gone,
       turn: (on) => this.#do("person", { user: person.id, deactivated: !on }, told(nameOf(person), on)),
     })));

@@ -14,6 +14,8 @@ export class TimePanel extends Panel {
     super(button, root, { name: "time", title: "Let time pass" });
     this.mark = h("span", { class: "ahead", "aria-hidden": "true", data: { testid: "time-ahead" } });
     button.append(this.mark);
+    this.outside = h("span", { class: "ahead outside", "aria-hidden": "true" });
+    document.getElementById("tools-toggle").append(this.outside);
     this.told = h("dl", { class: "facts", data: { testid: "time-told" } });
     this.next = this.#skip({}, "To the next thing due", "next");
     this.fill([
@@ -27,8 +29,9 @@ export class TimePanel extends Panel {
 
   /** Show on the button how far ahead it is; without such a clock there is no button. */
   render(store) {
-    this.root.parentElement.hidden = store.ahead === null;
+    this.button.hidden = store.ahead === null;
     const ahead = store.ahead ?? 0;
+    fill(this.outside, ahead > 0 && `+${span(ahead, "short")}`);
     fill(this.mark, ahead > 0 && `+${span(ahead, "short")}`);
     this.button.setAttribute("aria-label", `Let time pass, ${ahead > 0 ? `${span(ahead)} ahead` : "not ahead"}`);
   }

@@ -38,11 +38,13 @@ export class TroublePanel extends Panel {
     this.list = h("div", { class: "panel-list" });
     this.others = h("p", { class: "panel-note", hidden: true });
     this.link = h("p", { class: "panel-note", role: "status", data: { testid: "trouble-connections" } });
+    this.coped = h("dl", { class: "facts coped", data: { testid: "trouble-coped" } });
     this.calm = this.#action("calm", "Back to normal", "All is back to normal.", {}, "button small primary");
     this.calm.disabled = true;
     this.fill([
       h("p", { class: "panel-note" }, "A bot must bear all of this without losing or doubling anything. Switch something on, then go on working."),
-      this.list, this.others,
+      h("h3", {}, "What the bot did about it"), this.coped,
+      h("h3", {}, "What goes wrong"), this.list, this.others,
       h("h3", {}, "Connection"), this.link,
       h("div", { class: "panel-actions" },
         this.#action("disconnect", "Disconnect now", "Slack has asked the bot to connect again.", { reason: "refresh_requested" }),
@@ -74,6 +76,18 @@ export class TroublePanel extends Panel {
     for (const one of shown.switches) this.#row(one).checked = one.on;
     this.others.hidden = shown.others === 0;
     fill(this.others, `${count(shown.others, "more rule was", "more rules were")} added by a program.`);
+    const { failed, again, lost, doubles } = shown.coped;
+    const facts = [
+      ["Calls that failed", failed, "It tries again, or says so on the card."],
+      ["Came again", again, "Events and clicks that Slack sent twice."],
+      ["Never arrived", lost, "It looks for what it missed."],
+      ["Doubled messages", doubles, doubles === 0 ? "As it should be." : "This is a fault."],
+    ];
+    const sign = JSON.stringify(facts);
+    if (this.told !== sign) {
+      this.told = sign;
+      fill(this.coped, facts.map(([name, value, note]) => [h("dt", {}, name), h("dd", {}, String(value), h("span", { class: "fact-note" }, note))]));
+    }
     const open = shown.connections > 0
       ? `The bot has ${count(shown.connections, "connection", "connections")} open.`
       : "No Socket Mode connection is open.";

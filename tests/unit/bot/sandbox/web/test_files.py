@@ -31,6 +31,7 @@ HANDLER_ATTRIBUTE = re.compile(r"setAttribute\(\s*[\"'`]on|[\s{,]on[a-z]+\s*:\s*
 ADDRESS = re.compile(r"(?:https?:|wss?:)?//[a-z0-9-]+(?:\.[a-z0-9-]+)+", re.IGNORECASE)
 IMPORT = re.compile(r"^import\s[^;]*?from\s+\"([^\"]+)\";", re.MULTILINE | re.DOTALL)
 TOKEN = re.compile(r"--([a-z-]+):\s*(#[0-9a-f]{6});")
+PAIR = re.compile(r"--([a-z-]+):\s*light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\);")
 
 
 class Outline(HTMLParser):
@@ -156,9 +157,12 @@ def test_script_is_short_enough_to_read() -> None:
 def schemes() -> dict[str, dict[str, str]]:
     """The colour tokens of the light and of the dark scheme."""
     text = (PAGE / "styles" / "style.css").read_text(encoding="utf-8")
-    light, dark = text.split("@media (prefers-color-scheme: dark)")[:2]
-    light_tokens = dict(TOKEN.findall(light))
-    return {"light": light_tokens, "dark": light_tokens | dict(TOKEN.findall(dark))}
+    both = {name: (colour, colour) for name, colour in TOKEN.findall(text)}
+    both |= {name: (light, dark) for name, light, dark in PAIR.findall(text)}
+    return {
+        scheme: {name: colours[index] for name, colours in both.items()}
+        for index, scheme in enumerate(("light", "dark"))
+    }
 
 
 def luminance(colour: str) -> float:
@@ -175,11 +179,9 @@ def contrast(one: str, other: str) -> float:
 READ_TOGETHER = [
     ("text", "bg"),
     ("text", "soft"),
-    ("text", "mine"),
     ("muted", "bg"),
     ("muted", "soft"),
     ("muted", "raised"),
-    ("muted", "mine"),
     ("link", "bg"),
     ("link", "soft"),
     ("danger-text", "bg"),

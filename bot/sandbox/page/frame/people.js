@@ -1,7 +1,7 @@
 // "Acting as …": who this window is, and which person has something new.
 
-import { fill, h, icon, moveWithArrows, onLeave, rememberFocus, restoreFocus } from "./dom.js";
-import { avatar, count } from "./format.js";
+import { fill, h, icon, moveWithArrows, onLeave, rememberFocus, restoreFocus } from "../dom.js";
+import { avatar, count } from "../format.js";
 import { isPlainClick } from "./sidebar.js";
 
 /** The control to act as another person. `choose(personId)` is called with the choice. */

@@ -1,7 +1,7 @@
 // The side bar: workspace, channels, direct messages.
 
-import { fill, h, icon, rememberFocus, restoreFocus } from "./dom.js";
-import { avatar } from "./format.js";
+import { fill, h, icon, rememberFocus, restoreFocus } from "../dom.js";
+import { avatar } from "../format.js";
 
 /** Draw the side bar. `on` has `open(channelId)` and `close()`. */
 export function renderSidebar(root, store, on) {
@@ -11,10 +11,21 @@ export function renderSidebar(root, store, on) {
     h("span", { class: "workspace-name" }, store.team.name), close);
   const focus = rememberFocus(root);
   fill(root, head,
-    group("Channels", store.conversations("channel"), store, on),
-    group("Direct messages", store.conversations("im"), store, on),
+    sections(store).map(([title, channels]) => group(title, channels, store, on)),
+    group("Apps", store.conversations("im"), store, on),
     h("p", { class: "sidebar-note" }, "Nothing here leaves this machine."));
   restoreFocus(root, focus);
+}
+
+/** Channels by their headings, in the order in which they come. */
+function sections(store) {
+  const found = new Map();
+  for (const channel of store.conversations("channel")) {
+    const title = channel.section || "Channels";
+    if (!found.has(title)) found.set(title, []);
+    found.get(title).push(channel);
+  }
+  return [...found];
 }
 
 function group(title, channels, store, on) {

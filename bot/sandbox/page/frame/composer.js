@@ -1,11 +1,15 @@
-// The box one writes in: grows with the text, Enter sends, @ offers names.
+// The box one writes in: grows with the text, Enter sends, @ offers names, / commands, + shortcuts.
 
-import { h, icon, uniqueId } from "./dom.js";
-import { avatar } from "./format.js";
+import { h, icon, uniqueId } from "../dom.js";
+import { avatar } from "../format.js";
 
+const COMMAND = /^\/[\w-]*$/;
 const TRIGGER = /(^|\s)@([\p{L}\p{N}._-]*)$/u;
 
-/** A composer. `options`: testid, id, label, send(text, broadcast), candidates(), broadcastLabel. */
+/**
+ * A composer. `options`: testid, id, label, send(text, broadcast), candidates(), broadcastLabel; and where there are
+ * such: commands() as {name, usage_hint, description}, more(anchor) which opens the menu of the +.
+ */
 export class Composer {
   constructor(options) {
     this.options = options;
@@ -26,7 +30,13 @@ export class Composer {
     const also = this.broadcast && h("label", { class: "also" }, this.broadcast, options.broadcastLabel);
     const tip = h("span", { class: "composer-tip", "aria-hidden": "true" }, h("kbd", {}, "Enter"), " sends, ",
       h("kbd", {}, "Shift"), "+", h("kbd", {}, "Enter"), " new line");
-    this.node = h("div", { class: "composer" }, this.list, this.area, h("div", { class: "composer-foot" }, also ?? tip, this.button));
+    this.usage = h("p", { class: "usage", role: "status", data: { testid: `${options.testid}-usage` }, hidden: true });
+    this.plus = options.more && h("button", {
+      type: "button", class: "icon-button plus", "aria-label": "Shortcuts", title: "Shortcuts", "aria-haspopup": "menu", "aria-expanded": "false",
+      data: { testid: `${options.testid}-plus` }, on: { click: () => options.more(this.plus) },
+    }, icon("plus"));
+    this.node = h("div", { class: "composer" }, this.list, this.usage, this.area,
+      h("div", { class: "composer-foot" }, this.plus, also ?? tip, this.button));
   }
 
   get text() {
@@ -59,12 +69,18 @@ export class Composer {
   async submit() {
     const text = this.text;
     if (text.trim() === "") return;
+    this.#hide();
     const broadcast = this.broadcast?.checked ?? false;
     this.write("");
     if (this.broadcast) this.broadcast.checked = false;
-    const sent = await this.options.send(text, broadcast);
+    const sent = await this.options.send(this.#byName(text), broadcast);
     // What could not be sent comes back, unless something new was begun meanwhile.
     if (!sent && this.text === "") this.write(text);
+  }
+
+  /** With each full name after an @ as the name that Slack knows. */
+  #byName(text) {
+    return this.options.candidates().reduce((out, one) => out.replaceAll(`@${one.real_name}`, `@${one.name}`), text);
   }
 
   #changed(withOffer = true) {
@@ -72,6 +88,7 @@ export class Composer {
     this.fit();
     if (withOffer) this.#offer();
     else this.#hide();
+    this.#hint();
     this.options.changed?.(this.text);
   }
 
@@ -95,23 +112,53 @@ export class Composer {
     return true;
   }
 
+  /** What a command takes, while its words are typed. */
+  #hint() {
+    const name = /^(\/[\w-]+)\s/.exec(this.text)?.[1];
+    const command = name && this.#commands().find((one) => one.name === name);
+    this.usage.hidden = !command;
+    if (command) this.usage.replaceChildren(h("strong", {}, command.name), ` ${command.usage_hint || command.description}`);
+  }
+
+  #commands() {
+    return this.options.commands?.() ?? [];
+  }
+
+  #offerCommands() {
+    const typed = this.text.slice(0, this.area.selectionEnd);
+    if (!COMMAND.test(typed) || typed !== this.text) return false;
+    this.#open(this.#commands().filter((one) => one.name.startsWith(typed)), "Commands");
+    return true;
+  }
+
+  #open(matches, label) {
+    this.matches = matches;
+    if (matches.length === 0) return this.#hide();
+    this.list.setAttribute("aria-label", label);
+    this.list.replaceChildren(...matches.map((one, index) => this.#row(one, index)));
+    this.list.hidden = false;
+    this.#mark(0);
+  }
+
   #offer() {
+    if (this.#offerCommands()) return;
     const found = TRIGGER.exec(this.text.slice(0, this.area.selectionEnd));
     const query = found?.[2].toLowerCase();
     if (!found) return this.#hide();
     this.matches = this.options.candidates().filter((one) => matches(one, query)).slice(0, 7);
     const done = this.matches.some((one) => one.name.toLowerCase() === query);
     if (this.matches.length === 0 || done) return this.#hide();
-    this.list.replaceChildren(...this.matches.map((one, index) => this.#row(one, index)));
-    this.list.hidden = false;
-    this.#mark(0);
+    this.#open(this.matches, "Names");
   }
 
   #row(one, index) {
     return h("div", {
       class: "name-row", role: "option", id: `${this.listId}-${index}`,
       on: { pointerdown: (event) => { event.preventDefault(); this.#accept(one); } },
-    }, avatar(one, "small"), h("span", { class: "name-main" }, one.real_name || one.name), h("span", { class: "name-note" }, `@${one.name}`));
+    }, one.usage_hint === undefined
+      ? [avatar(one, "small"), h("span", { class: "name-main" }, one.real_name || one.name), h("span", { class: "name-note" }, `@${one.name}`)]
+      : h("span", { class: "command-row" }, h("span", { class: "name-main" }, one.name, " ", h("span", { class: "command-hint" }, one.usage_hint)),
+        h("span", { class: "name-note" }, one.description)));
   }
 
   #mark(index) {
@@ -121,6 +168,11 @@ export class Composer {
   }
 
   #accept(one) {
+    if (one.usage_hint !== undefined) {
+      this.write(`${one.name} `);
+      this.focus();
+      return;
+    }
     const caret = this.area.selectionEnd;
     const head = this.text.slice(0, caret).replace(TRIGGER, (_, space) => `${space}@${one.name} `);
     this.area.value = head + this.text.slice(caret);
