@@ -16,7 +16,15 @@ from bot.clock import milliseconds
 from bot.core.attendance.visits import Attendance
 from bot.core.audit import NO_VOTES, note_gone, note_opened, note_refusal, note_taken_back
 from bot.core.decisions.emergencies import Emergencies, Reasons
-from bot.core.decisions.unseen import Opened, guesses, has_opened, is_yes, with_opened
+from bot.core.decisions.unseen import (
+    Opened,
+    guesses,
+    has_opened,
+    is_yes,
+    pages_read,
+    with_opened,
+    with_page,
+)
 from bot.core.decisions.votes import Votes
 from bot.core.decisions.withdrawals import Withdrawals
 from bot.errors import (
@@ -351,11 +359,27 @@ class Approvals:
         await note_opened(self.storage.audit, approval, self.clock(), by=user_id)
         await self._mark_seen(approval, user_id, Opened.DETAILS)
 
+    async def note_page(self, approval: Approval, user_id: str, number: int, *, of: int) -> None:
+        """Remember that a person was shown a page of the full text; with the last, all details.
+
+        A page counts after the one before it: so nobody is at the end who has not seen the rest.
+        """
+        if number > pages_read(approval, user_id) + 1 or not 0 < number <= of:
+            return
+        if number == of:
+            await self.note_details(approval, user_id)
+            return
+        if number > pages_read(approval, user_id):
+            await self._mark(approval, lambda newest: with_page(newest, user_id, number))
+
     async def _mark_seen(self, approval: Approval, user_id: str, what: Opened) -> None:
-        """Remember it; when others opened it at the same moment, after them."""
+        await self._mark(approval, lambda newest: with_opened(newest, user_id, what))
+
+    async def _mark(self, approval: Approval, seen_of: Callable[[Approval], str]) -> None:
+        """Remember what was seen; when others opened it at the same moment, after them."""
         store, digest = self.storage.approvals, approval.digest
         while approval.status is Status.PENDING and approval.digest == digest:
-            seen = with_opened(approval, user_id, what)
+            seen = seen_of(approval)
             if await store.mark_seen(
                 approval.approval_id, digest=digest, before=approval.seen_json, seen_json=seen
             ):

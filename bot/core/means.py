@@ -127,8 +127,10 @@ class Means:
         await self.approvals.check(approval, actor, choice=REJECT)
         return approval
 
-    async def ask(self, approval_id: str, actor: Actor, *, shown: str, text: str) -> Approval:
-        """Ask the requesters something about what they want (6.9).
+    async def ask(
+        self, approval_id: str, actor: Actor, *, shown: str, text: str, to: str = ""
+    ) -> Approval:
+        """Ask the requesters something about what they want, or somebody else who knows (6.9).
 
         The question is on record first; it is posted by whoever attends to the card.
 
@@ -137,26 +139,35 @@ class Means:
             actor: Who submitted it: somebody who may decide, in whichever stage.
             shown: The digest that they were shown.
             text: The question.
+            to: Slack user id of the member of the channel who is asked; empty for the requesters.
 
         Returns:
             The approval as stored. `Approvals.follow_up` does the rest.
 
         Raises:
             InvalidInputError: There is no question.
+            DirectoryError: Whom it is for could not be looked up.
             RefusalError: They have no say in it.
             UserFacingError: See `Approvals.find`.
         """
         if is_blank(text):
             raise InvalidInputError("a question without words")
-        asked = Exchange(by=actor.user_id, text=short(text), at_ms=self.clock())
+        asked = Exchange(by=actor.user_id, text=short(text), at_ms=self.clock(), to=to)
 
         async def change(approval: Approval) -> Approval:
             await self.approvals.votes.check(approval, actor, choice=REJECT)
+            if to and not await self._is_here(approval, to):
+                raise RefusalError(RefusalCode.NOT_HERE.value, RefusalCode.NOT_HERE.words)
             return with_exchange(approval, None, asked)
 
         kept = await self._change(approval_id, actor, change, shown=shown)
         await self._note(Act.ASKED_BACK, kept, actor, question=asked.text)
         return kept
+
+    async def _is_here(self, approval: Approval, user_id: str) -> bool:
+        """Whether somebody can read what is asked in the thread."""
+        directory = self.approvals.access.directory
+        return user_id in await directory.channel_members(approval.channel_id)
 
     async def _found(self, approval_id: str, actor: Actor, *, shown: str) -> Approval:
         approval = await self.approvals.find(approval_id, actor, shown=shown)

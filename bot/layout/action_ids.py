@@ -6,8 +6,9 @@ read from the record: nothing that comes back from Slack carries authority.
 
 from __future__ import annotations
 
+import hashlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from bot.errors import InvalidInputError
@@ -17,6 +18,10 @@ SHOWN_LENGTH = 32
 
 _APPROVAL_ID = re.compile(r"apr_[0-9a-f]{32}")
 _VALUE = re.compile(rf"(apr_[0-9a-f]{{32}})\.([0-9a-f]{{{SHOWN_LENGTH}}})")
+_PAGE = re.compile(r"request|text\.[1-9][0-9]{0,3}|history|technical")
+_LETTERS = "abcdefghjkmnpqrstuvwxyz"
+"""Letters that are not taken for others."""
+_SHORT = 4
 _DIGEST = re.compile(rf"[0-9a-f]{{{SHOWN_LENGTH},128}}")
 
 
@@ -53,6 +58,12 @@ class ActionId(StrEnum):
     LET_GO = "countersign:let_go"
     SNOOZE = "countersign:snooze"
     ASK_BACK = "countersign:ask_back"
+    HAND_OVER = "countersign:hand_over"
+    """Lets somebody else use the presser's right: opens a form."""
+    PAGE = "countersign:page"
+    """Chooses a page of the form about a card; its options carry pages."""
+    PAGE_BACK = "countersign:page_back"
+    PAGE_NEXT = "countersign:page_next"
     NOTE = "countersign:note"
     """Approves with a note: opens a form."""
     MORE = "countersign:more"
@@ -79,6 +90,8 @@ class ActionId(StrEnum):
     BATCH_MODAL = "countersign:batch_modal"
     SNOOZE_MODAL = "countersign:snooze_modal"
     ASK_BACK_MODAL = "countersign:ask_back_modal"
+    REVIEW_MODAL = "countersign:review_modal"
+    HAND_OVER_MODAL = "countersign:hand_over_modal"
     NOTICE_MODAL = "countersign:notice_modal"
 
 
@@ -103,10 +116,12 @@ class Reference:
     Attributes:
         approval_id: `apr_` and 32 hexadecimal digits.
         shown: The beginning of the digest that the person was shown, 32 hexadecimal digits.
+        page: Of the form about a card, the page; empty elsewhere.
     """
 
     approval_id: str
     shown: str
+    page: str = ""
 
 
 def encode(approval_id: str, digest: str) -> str:
@@ -146,6 +161,39 @@ def decode_option(value: object) -> tuple[ActionId, Reference]:
         if name == action:
             return action, decode(rest)
     raise InvalidInputError("this menu")
+
+
+def encode_page(page: str, approval_id: str, digest: str) -> str:
+    """Make the value of what turns to a page of the form about a card.
+
+    Raises:
+        ValueError: It is no page; see also `encode`.
+    """
+    if not _PAGE.fullmatch(page):
+        raise ValueError("this is no page")
+    return f"{page}={encode(approval_id, digest)}"
+
+
+def decode_page(value: object) -> Reference:
+    """Read the value of what turns to a page.
+
+    Raises:
+        InvalidInputError: It is anything but what `encode_page` makes.
+    """
+    page, _, rest = value.partition("=") if isinstance(value, str) else ("", "", "")
+    if not _PAGE.fullmatch(page):
+        raise InvalidInputError("this page")
+    return replace(decode(rest), page=page)
+
+
+def short_id(approval_id: str) -> str:
+    """Four letters that tell a request from the others that wait; for people, never for code."""
+    number = int.from_bytes(hashlib.sha256(approval_id.encode()).digest()[:4])
+    letters = []
+    for _ in range(_SHORT):
+        number, place = divmod(number, len(_LETTERS))
+        letters.append(_LETTERS[place])
+    return "".join(letters)
 
 
 def decode(value: object) -> Reference:

@@ -11,6 +11,9 @@ from bot.layout.blocks import Block, plain
 Values = Mapping[str, Any]
 """`view.state.values`: block id → action id → state."""
 
+Errors = dict[str, str]
+"""For each block id one sentence, fit for `response_action: errors`."""
+
 MOST_REASON = 1_000
 MOST_ANSWER = 3_000
 

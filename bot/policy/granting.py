@@ -25,10 +25,13 @@ class Allowance:
     Attributes:
         for_s: How long, in seconds.
         uses: How many calls.
+        vary: Paths of arguments that may differ, of those that the rule lets differ; None for all
+            of these.
     """
 
     for_s: int
     uses: int
+    vary: tuple[str, ...] | None = None
 
 
 def limits_of(terms: Terms) -> GrantTerms | None:
@@ -43,6 +46,8 @@ def limits_of(terms: Terms) -> GrantTerms | None:
 def is_within(allowance: Allowance, limits: GrantTerms) -> bool:
     """Whether a rule lets an approver allow as much as this."""
     is_time = 0 < allowance.for_s <= limits.max_time_s
+    if not set(allowance.vary or ()) <= set(limits.vary):
+        return False
     return is_time and 0 < allowance.uses <= limits.max_uses
 
 

@@ -42,6 +42,7 @@ class RefusalCode(StrEnum):
     NO_VOTE = "no_vote"
     BAD_DELEGATE = "bad_delegate"
     NOT_IN_BATCH = "not_in_batch"
+    NOT_HERE = "not_here"
 
     @property
     def words(self) -> str:
@@ -82,6 +83,7 @@ _WORDS = {
         "This can't be handed over like that: choose another active member, for 30 days at most, "
         "who hasn't handed over to you."
     ),
+    RefusalCode.NOT_HERE: "Only members of this channel can be asked here.",
     RefusalCode.NOT_IN_BATCH: "This one can't be decided together with others. Use its card.",
 }
 

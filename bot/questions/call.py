@@ -32,8 +32,16 @@ from bot.questions.base import Brief, as_object
 from bot.questions.drawing import DecisionDraft, OpenModal, Proposal, questions_of, register
 from bot.questions.form import AnswerForm, Form
 from bot.questions.inputs import InputsQuestion
-from bot.questions.reasons import confirmed, read_reason, reason_inputs
+from bot.questions.reasons import (
+    confirmation_errors,
+    confirmation_inputs,
+    confirmed,
+    is_critical,
+    read_reason,
+    reason_inputs,
+)
 from bot.questions.values import VERDICT, value_brief
+from bot.words import say
 from storage.records import Decision, Kind, Status
 
 
@@ -145,7 +153,7 @@ class CallQuestion(InputsQuestion):
 
     def yes(self) -> Iterator[Block]:
         """*Approve*, with a form or a dialog where the rule wants one; and allow later calls."""
-        if wants_reason(self.approval, rejects=False):
+        if self.needs_form():
             yield self.button(f"{self.yes_label}…", ActionId.APPROVE, "primary")
         else:
             plain = self.button(self.yes_label, ActionId.APPROVE, "primary")
@@ -153,9 +161,21 @@ class CallQuestion(InputsQuestion):
         if self._can_grant():
             yield self.button("Approve and allow…", ActionId.GRANT)
 
+    def needs_form(self) -> bool:
+        """Whether a yes takes more than a click: a reason, or the name of something critical."""
+        return wants_reason(self.approval, rejects=False) or is_critical(self.approval)
+
+    def yes_inputs(self) -> list[Block]:
+        """The inputs of the form that agrees."""
+        if is_critical(self.approval):
+            return confirmation_inputs(self.approval)
+        if wants_reason(self.approval, rejects=False):
+            return reason_inputs(self.approval, say("form.critical_why"))
+        return reason_inputs(self.approval, say("form.note"), hint=say("form.note_ph"))
+
     def takes_note(self) -> bool:
         """It can, where none is asked for anyway."""
-        return not wants_reason(self.approval, rejects=False)
+        return not self.needs_form()
 
     def yes_words(self) -> str:
         """As its button."""
@@ -181,7 +201,7 @@ class CallQuestion(InputsQuestion):
     def press(self, action: str) -> OpenModal | DecisionDraft:
         """Approve at once, or with a reason where the rule wants one; or open the edit's form."""
         if action == ActionId.APPROVE:
-            if wants_reason(self.approval, rejects=False):
+            if self.needs_form():
                 return OpenModal(view=self._approve_modal(), is_yes=True)
             return self.draft()
         if action == ActionId.NOTE:
@@ -192,8 +212,10 @@ class CallQuestion(InputsQuestion):
 
     def submit(self, modal_id: str, values: Values) -> DecisionDraft | Proposal | Errors:
         """Read the edit: all arguments, also those that have no input; or the reason of a yes."""
-        if modal_id == ActionId.APPROVE_MODAL:
-            return self.draft(reason=read_reason(self.approval, values))
+        if modal_id in {ActionId.APPROVE_MODAL, ActionId.REVIEW_MODAL}:
+            errors = confirmation_errors(self.approval, values)
+            draft = self.draft(reason=read_reason(self.approval, values))
+            return errors or replace(draft, is_confirmed=True)
         if modal_id != ActionId.EDIT_MODAL:
             return super().submit(modal_id, values)
         if self.ask.schema is None or read_object(self.approval.arguments_json) is None:
@@ -215,7 +237,7 @@ class CallQuestion(InputsQuestion):
         return self.inputs_modal(ActionId.EDIT_MODAL, self.edit_words, about, draft)
 
     def _approve_modal(self) -> Block:
-        inputs = reason_inputs(self.approval, "Why is this fine?", rejects=False)
+        inputs = self.yes_inputs()
         words = (self.yes_label, self.yes_label)
         blocks = [named(self.approval), *inputs]
         return modal(self.approval, ActionId.APPROVE_MODAL, words, blocks)

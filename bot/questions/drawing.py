@@ -15,19 +15,15 @@ from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId, encode
 from bot.layout.arguments import Budget, Listed, list_arguments, read_object
 from bot.layout.blocks import Block, button, line, literal, quote
-from bot.layout.modals import (
-    Errors,
-    Values,
-    modal,
-    named,
-)
+from bot.layout.modals import MOST_REASON, Errors, Values, modal, named, text_input
 from bot.layout.parts import title_of
 from bot.layout.text import more, show
 from bot.ports import CheckedCall
 from bot.questions.base import RecordQuestion, add_kind, question_of
-from bot.questions.reasons import read_reason, reason_inputs
+from bot.questions.reasons import REASON, read_reason, rejection_errors, rejection_inputs
 from bot.redaction.call import Words
 from bot.redaction.mask import mask_text
+from bot.words import say
 from storage.records import Approval, Decision, Kind, Status
 
 MOST_QUESTIONS = 10
@@ -80,6 +76,7 @@ class DecisionDraft:
         digest: See `Decision`.
         answer_json: See `Decision`.
         reason: See `Decision`.
+        is_confirmed: Whether the form was filled in that a yes to something critical takes.
         completes: The arguments of the call with what people chose in them: its tool may have
             words for that. None when there is no such call.
     """
@@ -88,6 +85,7 @@ class DecisionDraft:
     digest: str
     answer_json: str = ""
     reason: str = ""
+    is_confirmed: bool = False
     completes: dict[str, object] | None = None
 
 
@@ -258,7 +256,9 @@ class DrawnQuestion(RecordQuestion):
         """
         if modal_id != ActionId.REJECT_MODAL:
             raise InvalidInputError("this form")
-        return self.draft(status=self.no_status(), reason=read_reason(self.approval, values))
+        status = self.no_status()
+        errors = rejection_errors(self.approval, values)
+        return errors or self.draft(status=status, reason=read_reason(self.approval, values))
 
     def settle(self, proposal: Proposal, call: CheckedCall) -> DecisionDraft | None:  # noqa: ARG002
         """Make a decision of a proposal that the tool takes.
@@ -340,11 +340,16 @@ class DrawnQuestion(RecordQuestion):
         return self.no_label()
 
     def _reject_modal(self) -> Block:
-        hint = "The agent is told this, word for word, and so is the thread."
-        inputs = reason_inputs(self.approval, "Why?", rejects=True, hint=hint)
-        words = self.reject_words()
-        blocks = [named(self.approval), *inputs]
-        return modal(self.approval, ActionId.REJECT_MODAL, (words, words), blocks)
+        if self.approval.kind is Kind.APPROVAL:
+            about = named(self.approval, say("form.reject_help"))
+            blocks = [about, *rejection_inputs(self.approval)]
+            words = (say("form.reject"), say("form.reject_submit"))
+        else:
+            hint = say("form.own_words_hint")
+            label = say("form.own_words")
+            words = (self.reject_words(), self.reject_words())
+            blocks = [named(self.approval), text_input(REASON, label, MOST_REASON, hint=hint)]
+        return modal(self.approval, ActionId.REJECT_MODAL, words, blocks)
 
     def _exchange(self) -> Listed:
         """The questions, each with its answer."""

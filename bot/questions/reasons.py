@@ -2,54 +2,160 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from bot.errors import InvalidInputError
-from bot.layout.action_ids import ActionId
+from bot.layout.action_ids import ActionId, short_id
+from bot.layout.arguments import is_masked, read_pairs
 from bot.layout.blocks import Block, plain
-from bot.layout.inputs import MOST_REASON, Values, read_state, read_text, text_input
+from bot.layout.inputs import (
+    MOST_REASON,
+    Errors,
+    Values,
+    read_state,
+    read_text,
+    text_input,
+)
 from bot.layout.parts import title_of
-from bot.layout.text import clip
+from bot.layout.text import clip, is_plain
 from bot.people.progress import wants_reason
 from bot.people.terms_of import terms_of
+from bot.policy.refusals import is_blank
 from bot.policy.terms import Terms, TermsError
-from storage.records import Approval
+from bot.questions.form import ask_of
+from bot.words import say
+from storage.records import Approval, Kind
 
 REASON = "reason"
 """Block id of a reason in one's own words."""
 CANNED = "canned"
-"""Block id of a reason that the rule offers."""
+"""Block id of a reason to choose: of the rule's, or what a rejection means for the agent."""
+NAME = "name"
+"""Block id of the name that is typed to agree to something critical."""
+_MOST_NAME = 60
+_MOST_RADIOS = 10
+_VERDICT = 75
 _MOST_CONFIRMED = 300
 
 
-def reason_inputs(approval: Approval, label: str, *, rejects: bool, hint: str = "") -> list[Block]:
-    """Draw the inputs of a reason: one of the rule's, where it has any, and one's own words.
+class RejectionKind(StrEnum):
+    """The meaning of a rejection for the agent. Part of a form; what is kept is its words."""
+
+    LATER = "later"
+    FIX = "fix"
+    NEVER = "never"
+    OTHER = "other"
+
+
+def reason_inputs(approval: Approval, label: str, *, hint: str = "") -> list[Block]:
+    """Draw the inputs of a yes's reason: one of the rule's, if it has any, and one's own words.
 
     Where both are there, either is enough, and what was given is checked when it comes back.
     """
-    terms = _terms(approval)
-    canned = terms.reasons if terms is not None else ()
-    is_needed = wants_reason(approval, rejects=rejects)
+    canned = _canned(approval)
+    is_needed = wants_reason(approval, rejects=False)
     words = text_input(
         REASON, label, MOST_REASON, hint=hint, optional=bool(canned) or not is_needed
     )
     return [_select(canned), words] if canned else [words]
 
 
+def rejection_inputs(approval: Approval) -> list[Block]:
+    """Draw the inputs of a rejection: its meaning for the agent, or a reason of the rule; words.
+
+    The words may be left out unless the rule wants a reason, and has none to choose from.
+    """
+    canned = _canned(approval)
+    is_needed = wants_reason(approval, rejects=True)
+    hint = say("form.own_words_hint")
+    options = [
+        *(_option(str(number), text) for number, text in enumerate(canned)),
+        _option(RejectionKind.LATER, say("form.reason_later"), say("form.reason_later_help")),
+        _option(RejectionKind.FIX, say("form.reason_fix"), say("form.reason_fix_help")),
+        _option(RejectionKind.NEVER, say("form.reason_never"), say("form.reason_never_help")),
+        _option(RejectionKind.OTHER, say("form.reason_other"), say("form.reason_other_help")),
+    ]
+    kind = "radio_buttons" if len(options) <= _MOST_RADIOS else "static_select"
+    choice = {
+        "type": "input",
+        "block_id": CANNED,
+        "label": plain(say("form.reason")),
+        "optional": False,
+        "element": {"type": kind, "action_id": str(ActionId.VALUE), "options": options},
+    }
+    words = text_input(
+        REASON,
+        say("form.own_words"),
+        MOST_REASON,
+        hint=hint,
+        optional=bool(canned) or not is_needed,
+    )
+    return [choice, words]
+
+
 def read_reason(approval: Approval, values: Values) -> str:
     """Read a reason: the one that was chosen, the one that was typed, or both.
 
     Raises:
-        InvalidInputError: What was chosen is not among the reasons of the rule.
+        InvalidInputError: What was chosen is nothing that the form has.
     """
     typed = read_text(values, REASON)
-    option = read_state(values, CANNED).get("selected_option")
-    if option is None:
+    value = _chosen(values)
+    if value is None or value == RejectionKind.OTHER:
         return typed
-    terms = _terms(approval)
-    known = {str(number): text for number, text in enumerate(terms.reasons if terms else ())}
-    chosen = known.get(str(option.get("value"))) if isinstance(option, dict) else None
-    if chosen is None:
+    known = {str(number): text for number, text in enumerate(_canned(approval))}
+    chosen = known.get(value) or _verdict_words(value)
+    if not chosen:
         raise InvalidInputError("this form")
     return f"{chosen}: {typed}" if typed else chosen
+
+
+def rejection_errors(approval: Approval, values: Values) -> Errors:
+    """Say what a rejection lacks: words where *Another reason* or the rule wants them."""
+    value = _chosen(values)
+    if value is None or not is_blank(read_text(values, REASON)):
+        return {}
+    is_canned = value.isdecimal()
+    is_needed = wants_reason(approval, rejects=True) and not is_canned
+    return {REASON: say("error.required")} if is_needed or value == RejectionKind.OTHER else {}
+
+
+def is_critical(approval: Approval) -> bool:
+    """Whether a yes takes a reason, and the name of what it is about: see `confirmation_inputs`."""
+    terms = _terms(approval) if approval.kind is Kind.APPROVAL and approval.terms_json else None
+    return terms is not None and terms.risk == "critical"
+
+
+def confirmation_inputs(approval: Approval) -> list[Block]:
+    """Draw what a yes to something critical takes."""
+    noun, name = _object_of(approval)
+    why = text_input(REASON, say("form.critical_why"), MOST_REASON, optional=False)
+    typed = {
+        "type": "input",
+        "block_id": NAME,
+        "label": plain(say("form.critical_type", noun=noun)),
+        "optional": False,
+        "element": {
+            "type": "plain_text_input",
+            "action_id": str(ActionId.VALUE),
+            "placeholder": plain(name),
+            "max_length": _MOST_NAME,
+        },
+    }
+    return [why, typed]
+
+
+def confirmation_errors(approval: Approval, values: Values) -> Errors:
+    """Say what a yes to something critical lacks; nothing for anything else."""
+    if not is_critical(approval):
+        return {}
+    errors: Errors = {}
+    _, name = _object_of(approval)
+    if is_blank(read_text(values, REASON)):
+        errors[REASON] = say("error.required")
+    if " ".join(read_text(values, NAME).split()) != name:
+        errors[NAME] = say("error.name", name=name)
+    return errors
 
 
 def confirmed(button: Block, approval: Approval) -> Block:
@@ -75,6 +181,65 @@ def _terms(approval: Approval) -> Terms | None:
         return terms_of(approval)
     except TermsError:
         return None
+
+
+def _canned(approval: Approval) -> tuple[str, ...]:
+    terms = _terms(approval)
+    return terms.reasons if terms is not None else ()
+
+
+def _chosen(values: Values) -> str | None:
+    """The value that was chosen; None for none.
+
+    Raises:
+        InvalidInputError: It is no option.
+    """
+    option = read_state(values, CANNED).get("selected_option")
+    if option is None:
+        return None
+    if not isinstance(option, dict):
+        raise InvalidInputError("this form")
+    return str(option.get("value"))
+
+
+def _verdict_words(value: str) -> str:
+    """A meaning in words for the agent, the card and the thread; empty for no meaning."""
+    match value:
+        case RejectionKind.LATER:
+            return say("form.reason_later_told")
+        case RejectionKind.FIX:
+            return say("form.reason_fix_told")
+        case RejectionKind.NEVER:
+            return say("form.reason_never_told")
+        case _:
+            return ""
+
+
+def _object_of(approval: Approval) -> tuple[str, str]:
+    """The noun and the name to be typed: of an argument that stands in the title, or the request.
+
+    What is masked, or cannot be seen as it is, is nobody's to type.
+    """
+    title, masks = title_of(approval), ask_of(approval).masks
+    for name, value in read_pairs(approval.arguments_json):
+        text = " ".join(value.split()) if isinstance(value, str) else ""
+        is_short = 1 < len(text) <= _MOST_NAME and text == value
+        if is_short and text in title and is_plain(text) and not is_masked(name, value, masks):
+            noun = " ".join(name.replace("_", " ").split()).lower()
+            return (clip(noun, _NOUN) if is_plain(noun) and noun else _request()), text
+    return _request(), short_id(approval.approval_id)
+
+
+def _request() -> str:
+    return say("form.critical_request")
+
+
+_NOUN = 40
+
+
+def _option(value: str, label: str, description: str = "") -> Block:
+    option: Block = {"text": plain(clip(label, _VERDICT)), "value": str(value)}
+    return {**option, "description": plain(description)} if description else option
 
 
 def _select(reasons: tuple[str, ...]) -> Block:

@@ -22,7 +22,7 @@ from bot.redaction.call import PLAIN, Mask, mask_call, mask_value, masks_in, wri
 from bot.redaction.mask import in_force
 from bot.redaction.rules import NO_RULES
 from bot.slack.cards.choose import card_for, is_folded
-from bot.slack.cards.details import details_modal, fits_details
+from bot.slack.cards.details import details_modal, fits_details, pages_of
 from storage.records import Approval
 from tests.unit.bot.slack.cards.samples import an_approval
 
@@ -82,7 +82,8 @@ def drawn(approval: Approval) -> str:
     pages: list[Any] = [card_for(approval, approvers_text="").blocks]
     if has_opened(approval, ADA, Opened.DETAILS):
         is_open = has_opened(approval, ADA, Opened.CLEAR)
-        pages.append(details_modal(approval, is_open=is_open)["blocks"])
+        pages += [details_modal(approval)["blocks"]] if is_open else []
+        pages += [] if is_open else pages_of(approval)[0]
     return "".join(map(as_seen, json.dumps(pages, ensure_ascii=False)))
 
 

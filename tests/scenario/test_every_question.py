@@ -256,7 +256,7 @@ async def test_stage_goes_on(opened: Open) -> None:
 async def test_stage_stops(opened: Open) -> None:
     async with opened("staged") as (stage, _):
         await stage.click("Ada", await stage.card(word="Continue"), REJECT)
-        await fill(stage, "Ada", {"reason": "Not today."})
+        await fill(stage, "Ada", {"canned": "other", "reason": "Not today."})
         await stage.said("Not today")
         assert RAN == []
         await final(stage, "Stopped")
@@ -357,7 +357,7 @@ async def test_graph_goes_on_with_an_edited_state(opened: Open) -> None:
 async def test_graph_is_stopped_at_a_breakpoint(opened: Open) -> None:
     async with opened("graph_break") as (stage, _):
         await stage.click("Ada", await stage.card(word="Continue"), REJECT)
-        await fill(stage, "Ada", {"reason": "Too much."})
+        await fill(stage, "Ada", {"canned": "other", "reason": "Too much."})
         await stage.said("Too much")
         assert RAN == []
         await final(stage, "Stopped")

@@ -98,7 +98,9 @@ async def test_a_stop_at_a_breakpoint_does_not_sound_like_a_failure(tmp_path: Pa
         await stage.say("Rosa", "@countersign go")
         await stage.click("Ada", await stage.card(word="Continue"), "countersign:reject")
         view = await stage.modal("Ada")
-        await stage.sandbox.submit(stage.user("Ada"), view, {"reason": "Not today"})
+        await stage.sandbox.submit(
+            stage.user("Ada"), view, {"canned": "other", "reason": "Not today"}
+        )
         await stage.said("Stopped before “deploy”, as you asked. Reason: Not today")
         texts = "\n".join(stage.texts())
     assert RAN == []

@@ -20,6 +20,23 @@ async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         yield opened
 
 
+def _as_opened(element: dict[str, Any]) -> dict[str, Any]:
+    """The state of an input that nobody changed; of a choice without one, the last."""
+    if element["type"] == "radio_buttons":
+        return {"selected_option": element.get("initial_option", element["options"][-1])}
+    for name, key in _INITIAL.items():
+        if name in element:
+            return {key: element[name]}
+    return {"value": element.get("initial_value")}
+
+
+_INITIAL = {
+    "initial_option": "selected_option",
+    "initial_options": "selected_options",
+    "initial_date": "selected_date",
+}
+
+
 def values_of(view: dict[str, Any], **given: str) -> dict[str, Any]:
     """What a modal sends: what is filled in, with some inputs changed by their label."""
     values: dict[str, Any] = {}
@@ -28,15 +45,7 @@ def values_of(view: dict[str, Any], **given: str) -> dict[str, Any]:
             continue
         element = block["element"]
         label = block["label"]["text"]
-        state: dict[str, Any] = {"type": element["type"]}
-        if "initial_option" in element:
-            state["selected_option"] = element["initial_option"]
-        elif "initial_options" in element:
-            state["selected_options"] = element["initial_options"]
-        elif "initial_date" in element:
-            state["selected_date"] = element["initial_date"]
-        else:
-            state["value"] = element.get("initial_value")
+        state = {"type": element["type"], **_as_opened(element)}
         for name, text in given.items():
             if label.lower().startswith(name):
                 state["value"] = text
@@ -62,7 +71,7 @@ async def test_reject_with_a_reason(stage: Stage) -> None:
     await stage.sandbox.submit(
         stage.user("Ada"),
         view,
-        values_of(view, why="freeze until Monday", reason="freeze until Monday"),
+        values_of(view, **{"in your words": "freeze until Monday"}),
     )
     assert "freeze until Monday" in await stage.said("freeze until Monday")
     final = await stage.card(word="Rejected")

@@ -64,6 +64,8 @@ class Visit:
 def filled(view: dict[str, Any], typed: dict[str, str]) -> dict[str, str]:
     """What is typed or chosen, by the ids of the inputs."""
     values = {}
+    if view["callback_id"] == ActionId.REJECT_MODAL and "why" in typed:
+        typed = {"in_your_words": typed["why"], "reason": "Another reason"}
     for words, value in typed.items():
         wanted = words.replace("_", " ")
         (block,) = [

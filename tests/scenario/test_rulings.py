@@ -120,7 +120,9 @@ async def test_f1_edit_into_another_rule_can_be_rejected(opened: Open) -> None:
         await edit(stage, "Ada", await asked(stage), "500")
         await stage.click("Mia", await changed(stage, "Pay 500 EUR"), REJECT)
         view = await stage.modal("Mia")
-        await stage.sandbox.submit(stage.user("Mia"), view, values_of(view, why="no"))
+        await stage.sandbox.submit(
+            stage.user("Mia"), view, values_of(view, **{"in your words": "no"})
+        )
         await stage.said("All done")
         assert RAN == []
 

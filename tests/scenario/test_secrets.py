@@ -227,7 +227,9 @@ async def test_planted_secrets_leave_no_trace(stage: Stage, log: io.StringIO) ->
     await stage.click("Ada", second, REJECT)
     view = await stage.modal("Ada")
     reason = f"the password is {REASON}"
-    await stage.sandbox.submit(stage.user("Ada"), view, values_of(view, why=reason, reason=reason))
+    await stage.sandbox.submit(
+        stage.user("Ada"), view, values_of(view, **{"in your words": reason})
+    )
     await stage.said("It broke")
     assert len(RAN) == 1
 

@@ -55,7 +55,7 @@ class BackQuestions:
                     key=one.key(approval),
                     by=one.by,
                     text=one.text,
-                    mentions=requesters_of(approval),
+                    mentions=[one.to] if one.to else requesters_of(approval),
                 )
             except DeliveryError as error:
                 if not error.is_permanent:

@@ -1,4 +1,4 @@
-"""Answers to what was asked back about a card: the next words of a requester (6.9)."""
+"""Answers to what was asked back about a card: the next words of who was asked (6.9)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TRIES = 20
 
 @dataclass(frozen=True, slots=True)
 class BackAnswers:
-    """Puts requesters' answers on cards. The agent does not read them, and nothing is decided.
+    """Puts people's answers on cards. The agent does not read them, and nothing is decided.
 
     Args:
         storage: Where records are kept.
@@ -30,7 +30,7 @@ class BackAnswers:
     async def take(
         self, waiting: Sequence[Approval], *, by: str, text: str, ts: str, at_ms: int
     ) -> Approval | None:
-        """Take what a requester writes as the answer of the oldest open question to them.
+        """Take what somebody writes as the answer of the oldest open question to them.
 
         Args:
             waiting: The approvals of the thread that wait.
@@ -43,8 +43,12 @@ class BackAnswers:
             The approval with the answer, as stored, now or before; None when it answers nothing.
         """
         for _ in range(_TRIES):
-            own = [one for one in waiting if is_requester(one, by)]
-            asked = [(asked, one) for one in own for asked in dialog_of(one)]
+            asked = [
+                (asked, one)
+                for one in waiting
+                for asked in dialog_of(one)
+                if (asked.to == by if asked.to else is_requester(one, by))
+            ]
             known = next((one for asked, one in asked if asked.answer_ts == ts), None)
             if known is not None:
                 return known

@@ -24,8 +24,9 @@ class Exchange:
         at_ms: When.
         ts: `ts` of the message that asks it; empty while that is not known to be posted.
         answer: As `text`; empty while it is open.
-        answered_by: Slack user id of the requester who answered.
+        answered_by: Slack user id of who answered.
         answer_ts: `ts` of their message.
+        to: Slack user id of the only person whom it is for; empty for the requesters.
     """
 
     by: str
@@ -35,6 +36,7 @@ class Exchange:
     answer: str = ""
     answered_by: str = ""
     answer_ts: str = ""
+    to: str = ""
 
     @property
     def is_open(self) -> bool:

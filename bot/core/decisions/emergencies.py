@@ -21,6 +21,7 @@ from bot.people.glass import glass_of, left_out, why_not_break
 from bot.policy.refusals import RefusalCode
 from bot.policy.terms import TermsError
 from bot.ports import Actor, Notices, Spawn
+from bot.words import say
 from storage.errors import RecordConflictError, RecordFormatError
 from storage.records import Approval, Decision, Status
 
@@ -54,14 +55,14 @@ class Reasons:
     def faults(self) -> dict[str, str]:
         """The faults of the form, by input; empty when they are good."""
         found = {
-            name: f"Please say it in {LEAST_REASON} characters or more."
+            name: say("error.short", n=LEAST_REASON)
             for name, text in (("what", self.what), ("why_now", self.why_now))
             if len(_seen(text)) < LEAST_REASON
         }
         if not found and _seen(self.what) == _seen(self.why_now):
-            found["why_now"] = "Please say something else here than above."
+            found["why_now"] = say("error.same_reason")
         if not self.is_sure:
-            found["sure"] = "Please tick this box."
+            found["sure"] = say("error.tick")
         return found
 
 

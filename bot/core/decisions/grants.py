@@ -79,7 +79,8 @@ class Grants:
             return "the rule allows no standing grants for this"
         if not is_within(allowance, limits):
             return f"it is {BEYOND}"
-        grant = a_grant(approval, limits.vary, allowance)
+        vary = limits.vary if allowance.vary is None else allowance.vary
+        grant = a_grant(approval, vary, allowance)
         if await self.storage.grants.add(grant):
             await note_decision(self.storage.audit, approval, decision)  # in their order
             await self.storage.audit.append(granted_entry(grant, approval))

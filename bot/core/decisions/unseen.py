@@ -8,6 +8,7 @@ an edit makes it unseen again.
 from __future__ import annotations
 
 import json
+import re
 from enum import StrEnum
 
 from bot.questions.base import question_of
@@ -16,6 +17,11 @@ from storage.records import Approval, Decision
 
 MOST_SEEN = 100
 """People who are remembered for one card; who opened it first is forgotten first."""
+
+
+_PAGE = "page."
+"""Begins, in `what`, the number of the last page that was shown. Stored: must stay readable."""
+_NUMBER = re.compile("[1-9][0-9]{0,3}", re.ASCII)
 
 
 class Opened(StrEnum):
@@ -48,6 +54,29 @@ def has_opened(approval: Approval, user_id: str, what: Opened) -> bool:
         and one.get("what") in enough
         for one in _seen(approval)
     )
+
+
+def pages_read(approval: Approval, user_id: str) -> int:
+    """Count the pages of the full text that a person was shown, one after the other."""
+    found = [
+        str(one.get("what")).removeprefix(_PAGE)
+        for one in _seen(approval)
+        if one.get("by") == user_id and one.get("digest") == approval.digest
+    ]
+    return max((int(one) for one in found if _NUMBER.fullmatch(one)), default=0)
+
+
+def with_page(approval: Approval, user_id: str, number: int) -> str:
+    """The `seen_json` of an approval once a person was shown a page, and all before it."""
+    mine = {"by": user_id, "digest": approval.digest}
+    kept = [
+        one
+        for one in _seen(approval)
+        if {name: one.get(name) for name in mine} != mine
+        or not str(one.get("what")).startswith(_PAGE)
+    ]
+    rows = [*kept, {**mine, "what": f"{_PAGE}{number}"}]
+    return json.dumps(rows[-MOST_SEEN:], separators=(",", ":"))
 
 
 def with_opened(approval: Approval, user_id: str, what: Opened) -> str:

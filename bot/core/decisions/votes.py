@@ -148,6 +148,27 @@ class Votes:
         if poll.result.refusal is not None:
             raise self._error(poll, poll.result.refusal, actor)
 
+    async def right_of(self, approval: Approval, actor: Actor) -> CastVote:
+        """The vote that somebody could give an approval now: whose right it is, and by which group.
+
+        Raises:
+            RefusalError: It would not count, with the reason.
+            DirectoryError: It could not be looked up.
+        """
+        attempt = Attempt(
+            by=actor.user_id,
+            choice=APPROVE,
+            at_ms=self.clock(),
+            digest=approval.digest,
+            note=_ANY_REASON,
+            is_open=self._is_open(approval),
+        )
+        poll = await self._judged(approval, actor, attempt)
+        refusal, vote = poll.result.refusal, poll.result.vote
+        if refusal is not None or vote is None:
+            raise self._error(poll, refusal or RefusalCode.NOT_APPROVER, actor)
+        return vote
+
     async def check_editor(self, approval: Approval, actor: Actor) -> None:
         """Refuse somebody who may not edit the call of an approval (1.16, `edit`).
 

@@ -1,12 +1,13 @@
-"""The details modal: everything of an approval, in full."""
+"""The details of an approval: everything in full, page by page, and its history."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from bot.layout.action_ids import ActionId, encode
+from bot.core.audit import Act
+from bot.layout.action_ids import ActionId, encode, encode_page
 from bot.layout.arguments import AS_TEXT, is_ambiguous, read_pairs, text_width
 from bot.layout.blocks import (
     Block,
@@ -16,44 +17,60 @@ from bot.layout.blocks import (
     mrkdwn,
     plain,
     preformatted,
+    quote,
     rich,
     section,
 )
-from bot.layout.parts import asked_by
-from bot.layout.text import chunks, clip, width
+from bot.layout.modals import named
+from bot.layout.parts import asked_by, title_of
+from bot.layout.text import chunks, show, width
 from bot.questions.drawing import drawn_question, what_runs
 from bot.redaction.call import INLINE, Words, mask_call, mask_value, written
 from bot.redaction.mask import mask_text
-from bot.words.mrkdwn import date
-from storage.records import Approval
+from bot.words import say
+from bot.words.mrkdwn import date, is_person, utc
+from storage.records import Approval, AuditEntry, Kind
 
 CHUNK = 2_800
-MOST_BLOCKS = 90
+MOST_PAGES = 90
 MOST_BYTES = 150_000
-"""Below the 250 KB of a view, as the transport may spell characters longer than UTF-8 does."""
+"""The size of all pages; who approves has read them to the end."""
 _ROWS = 40
+_LINE = 600
+TITLE = 300
+"""Characters of a title above its form."""
+_WHOLE = 2
+"""So many pages are shown at once."""
 
 
-def details_modal(approval: Approval, *, is_open: bool = False) -> Block:
-    """Show title, why, preview and all arguments whole; after a decision, of what it lets run.
+def details_modal(approval: Approval, *, agrees: Sequence[Block] = ()) -> Block:
+    """Show everything in clear but for declared secrets: to one person, in private.
 
     Args:
         approval: The record.
-        is_open: Whether what only looks like a secret is shown, too: to one person, in private.
+        agrees: The inputs with which that person can approve it there; none for just reading.
     """
     approval = what_runs(approval)
-    blocks, left_out = _fitting(approval, is_open=is_open)
+    pages, left_out = _fitting(approval, is_open=True)
+    blocks = [named(approval), small_facts(approval), *pages]
     if left_out:
-        words = "*The rest is too long for Slack and is not shown.* It cannot be approved here."
-        blocks.append(section(words))
-    return {
+        blocks.append(section(say("line.too_long")))
+    view = {
         "type": "modal",
         "callback_id": str(ActionId.DETAILS_MODAL),
         "private_metadata": encode(approval.approval_id, approval.digest),
-        "title": plain("Revealed" if is_open else "Details"),
-        "close": plain("Close"),
-        "blocks": [_facts(approval), *blocks],
+        "title": plain(say("form.revealed")),
+        "close": plain(say("form.close")),
+        "blocks": [*blocks, *agrees],
     }
+    if agrees and not left_out:
+        submit = plain(say("form.approve_submit"))
+        view |= {
+            "callback_id": str(ActionId.REVIEW_MODAL),
+            "private_metadata": encode_page("technical", approval.approval_id, approval.digest),
+            "submit": submit,
+        }
+    return view
 
 
 def fits_details(approval: Approval) -> bool:
@@ -61,50 +78,80 @@ def fits_details(approval: Approval) -> bool:
     return not (_fitting(approval)[1] or _fitting(approval, is_open=True)[1])
 
 
+def pages_of(approval: Approval) -> tuple[list[Block], bool]:
+    """Everything of an approval, masked like the card, in pages; and whether there is more.
+
+    Args:
+        approval: The record.
+    """
+    return _fitting(what_runs(approval))
+
+
+def is_short(pages: Sequence[Block]) -> bool:
+    """Whether all of it is shown at once: then there are no pages to turn."""
+    return len(pages) <= _WHOLE
+
+
 def _fitting(approval: Approval, *, is_open: bool = False) -> tuple[list[Block], bool]:
     blocks: list[Block] = []
     size = 0
     for block in _packed(_everything(approval, is_open=is_open)):
         size += len(json.dumps(block).encode())
-        if len(blocks) >= MOST_BLOCKS or size > MOST_BYTES:
+        if len(blocks) >= MOST_PAGES or size > MOST_BYTES:
             return blocks, True
         blocks.append(block)
     return blocks, False
 
 
-def _facts(approval: Approval) -> Block:
+def small_facts(approval: Approval) -> Block:
+    """Say who asked, and until when it waits."""
+    when = date(approval.created_ms)
     return context(
-        mrkdwn(f"Asked for by {asked_by(approval)}"),
-        mrkdwn(f"On {date(approval.created_ms)}"),
-        mrkdwn(f"Expires {date(approval.expires_ms)}"),
-        plain(f"Tool: {clip(approval.tool, 200) or 'none'}"),
-        plain(f"Rule: {clip(approval.rule, 200) or 'none'}"),
-        plain(f"Digest: {clip(approval.digest, 128)}"),
+        mrkdwn(say("line.requested_on", who=asked_by(approval), when=when)),
+        mrkdwn(expiry(approval)),
     )
+
+
+def expiry(approval: Approval) -> str:
+    """The deadline of an approval with its consequence, or when it was."""
+    when = date(approval.expires_ms)
+    is_question = approval.kind is Kind.QUESTION
+    return say("line.expires_answer" if is_question else "line.expires_run", when=when)
 
 
 def _everything(approval: Approval, *, is_open: bool) -> Iterator[Block]:
     """All rich text elements, each of at most `CHUNK` characters and a little more."""
-    yield from _whole("Title", written(mask_call(approval.title)))
-    yield from _whole("Why, in the agent's own words", mask_text(approval.why))
-    yield from _whole("What will happen", written(mask_call(approval.preview)))
+    if show(title_of(approval), TITLE, one_line=True).hidden:  # else it stands above
+        yield from _whole(say("form.part_title"), written(mask_call(approval.title)))
+    yield from _told("", written(mask_call(approval.preview)))
+    yield from _told(say("line.why_label"), mask_text(approval.why))
     question = drawn_question(approval)
     ask, laid_out = question.ask, question.laid_out()
     masks = replace(ask.masks, is_open=is_open)
-    yield from _whole("Why you are asked", mask_text(ask.reason))
+    yield from _told(say("line.why_asked"), mask_text(ask.reason))
     for name, value in read_pairs(approval.arguments_json):
         if name not in laid_out:
             note = AS_TEXT if is_ambiguous(value) else ""
             yield from _argument(
                 mask_call(name, is_open=is_open), mask_value(name, value, masks), note=note
             )
-    yield from _whole("To be chosen", written(mask_call(ask.question, is_open=is_open)))
+    yield from _whole(say("form.part_choice"), written(mask_call(ask.question, is_open=is_open)))
     for number, option in enumerate(ask.options, 1):
         words = mask_call(option.words, is_open=is_open)
-        yield from _argument((f"Option {number}",), words)
+        yield from _argument((say("form.part_option", n=number),), words)
     for name, words in question.more_details():
         yield from _argument((name,), words)
-    yield from _whole("Only a program can answer this", mask_text(ask.program))
+    yield from _whole(say("line.only_program"), mask_text(ask.program))
+
+
+def _told(label: str, text: str) -> Iterator[Block]:
+    """Somebody's words: on one line, in a quote when they have a label, else in a box."""
+    view = show(text, _LINE)
+    if view.hidden or "\n" in view.text:
+        yield from _whole(label or say("form.part_preview"), text)
+    elif text.strip():
+        words = literal(view.text)
+        yield quote(literal(f"{label} ", "bold"), words) if label else line(words)
 
 
 def _whole(label: str, text: str) -> Iterator[Block]:
@@ -140,3 +187,103 @@ def _packed(elements: Iterator[Block]) -> Iterator[Block]:
         used += size
     if rows:
         yield rich(*rows)
+
+
+_MOST_LINES = 40
+"""Lines of a history: the newest."""
+_TEXT = 300
+_UNSAID = frozenset({Act.OPENED, Act.RESUMED, Act.UNDELIVERABLE, Act.ANSWERED_TOOL, Act.DECIDED})
+"""Acts of the program, or of which another line says more."""
+
+
+def history_blocks(entries: Iterable[AuditEntry]) -> list[Block]:
+    """Draw the newest lines of what is on record.
+
+    Args:
+        entries: Of one approval, oldest first.
+    """
+    made = [row for entry in entries if (row := _row(entry)) is not None]
+    blocks: list[Block] = []
+    if len(made) > _MOST_LINES:
+        blocks.append(context(mrkdwn(say("history.more", n=len(made) - _MOST_LINES))))
+    return [*blocks, rich(*made[-_MOST_LINES:])] if made else []
+
+
+def _row(entry: AuditEntry) -> Block | None:
+    words = _words(entry)
+    if not words:
+        return None
+    parts: list[Block] = [_when(entry.at_ms), literal("   ")]
+    if words.startswith(" "):
+        parts.append(_who(entry.actor_id))
+    return line(*parts, literal(words))
+
+
+def _words(entry: AuditEntry) -> str:
+    """An act in words; they begin with a space where a person did it."""
+    action = entry.action
+    if action in _UNSAID:
+        return ""
+    if action == Act.VOTED:
+        choice = str(entry.detail.get("choice"))
+        known = {"approve": "history.approved", "reject": "history.rejected"}
+        if choice in known:
+            return say("history.approved" if choice == "approve" else "history.rejected")
+        return say("history.said", choice=_shown(choice))
+    if action == Act.REFUSED:
+        return say("history.refused", why=_shown(entry.detail.get("why")))
+    if action == Act.ASKED_BACK:
+        reply = entry.detail.get("reply")
+        key = "history.answered_back" if reply else "history.asked_back"
+        return say(key, text=_shown(reply or entry.detail.get("question")))
+    key = f"history.{action}"
+    return say(key) if key in _KNOWN else ""
+
+
+_KNOWN = frozenset(
+    f"history.{act}"
+    for act in (
+        Act.REQUESTED,
+        Act.REMINDED,
+        Act.ESCALATED,
+        Act.HANDED_OVER,
+        Act.CLAIMED,
+        Act.CLAIM_ENDED,
+        Act.SNOOZED,
+        Act.REVEALED,
+        Act.EDITED,
+        Act.EDIT_REFUSED,
+        Act.TAKEN_BACK,
+        Act.VOTE_DROPPED,
+        Act.BROKE_GLASS,
+        Act.EXPIRED,
+        Act.CANCELLED,
+        Act.WITHDRAWN,
+        Act.DENIED,
+        Act.SUPERSEDED,
+        Act.UNDECIDABLE,
+        Act.STARTED,
+        Act.EXECUTED,
+        Act.DOUBTED,
+        Act.GRANTED,
+        Act.GRANT_ENDED,
+    )
+)
+
+
+def _shown(text: object) -> str:
+    """Somebody's words, masked once more: by the rules of today."""
+    words = text if isinstance(text, str) else json.dumps(text)
+    return show(mask_text(words), _TEXT, one_line=True).text
+
+
+def _who(user_id: str) -> Block:
+    if is_person(user_id):
+        return {"type": "user", "user_id": user_id}
+    return literal(say("history.somebody"))
+
+
+def _when(at_ms: int) -> Block:
+    seconds = max(at_ms, 0) // 1_000
+    text_format = "{date_short_pretty} {time}"
+    return {"type": "date", "timestamp": seconds, "format": text_format, "fallback": utc(at_ms)}

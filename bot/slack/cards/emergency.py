@@ -7,10 +7,22 @@ from collections.abc import Mapping
 
 from bot.core.decisions.emergencies import LEAST_REASON, Reasons
 from bot.layout.action_ids import ActionId
-from bot.layout.blocks import Block, Card, line, literal, plain, quote, rich, section
+from bot.layout.blocks import (
+    Block,
+    Card,
+    context,
+    line,
+    literal,
+    mrkdwn,
+    plain,
+    quote,
+    rich,
+    section,
+)
 from bot.layout.modals import (
     MOST_REASON,
     Values,
+    alert,
     modal,
     named,
     read_state,
@@ -18,9 +30,10 @@ from bot.layout.modals import (
     text_input,
 )
 from bot.layout.parts import spoken_title, title_of
-from bot.layout.text import clip
+from bot.layout.text import clip, show
 from bot.policy.terms import BreakGlass
 from bot.redaction.mask import mask_text
+from bot.words import say
 from bot.words.mrkdwn import mention
 from storage.records import Approval
 
@@ -32,30 +45,30 @@ _LABELS = {WHAT: "What is wrong", WHY_NOW: "Why it cannot wait"}
 
 def override_modal(approval: Approval, glass: BreakGlass) -> Block:
     """Ask why it runs without those who should decide, and say who hears of it."""
-    words = (
-        ":rotating_light: *This runs at once, as it is shown, without those who should decide.* "
-        f"<#{glass.alert}> and everybody who could have decided will be told at once, with your "
-        "name and what you write here."
-    )
-    hint = f"At least {LEAST_REASON} characters."
+    told = say("form.override_told", channel=f"<#{glass.alert}>")
+    hint = say("form.override_least", n=LEAST_REASON)
+    what, why_now = say("form.override_why"), say("form.override_now")
     box: Block = {
         "type": "input",
         "block_id": SURE,
-        "label": plain("Are you sure?"),
+        "label": plain(say("form.override_sure")),
         "element": {
             "type": "checkboxes",
             "action_id": str(ActionId.VALUE),
-            "options": [{"text": plain("This is an emergency: run it now"), "value": _YES}],
+            "options": [{"text": plain(say("form.override_yes")), "value": _YES}],
         },
     }
+    preview = show(mask_text(approval.preview), _TITLE, one_line=True).text
     blocks = [
-        named(approval),
-        section(words),
-        text_input(WHAT, f"{_LABELS[WHAT]}?", MOST_REASON, hint=hint, optional=False),
-        text_input(WHY_NOW, f"{_LABELS[WHY_NOW]}?", MOST_REASON, hint=hint, optional=False),
+        alert(f"*{say('form.override_help')}*", "error"),
+        named(approval, preview),
+        context(mrkdwn(told)),
+        text_input(WHAT, what, MOST_REASON, hint=hint, optional=False),
+        text_input(WHY_NOW, why_now, MOST_REASON, hint=hint, optional=False),
         box,
     ]
-    return modal(approval, ActionId.OVERRIDE_MODAL, ("Emergency override", "Run it now"), blocks)
+    words = (say("form.override"), say("form.override_submit"))
+    return modal(approval, ActionId.OVERRIDE_MODAL, words, blocks)
 
 
 def read_reasons(values: Values) -> Reasons:

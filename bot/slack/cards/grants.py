@@ -7,7 +7,9 @@ import re
 from datetime import timedelta
 
 from bot.config.durations import format_duration
+from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId, encode
+from bot.layout.arguments import read_object
 from bot.layout.blocks import (
     Block,
     Card,
@@ -21,22 +23,50 @@ from bot.layout.blocks import (
     rich,
     section,
 )
-from bot.layout.modals import MOST_REASON, Errors, Values, modal, named, read_text, text_input
+from bot.layout.modals import (
+    MOST_REASON,
+    Errors,
+    Values,
+    modal,
+    named,
+    read_state,
+    read_text,
+    text_input,
+)
 from bot.layout.parts import title_of
 from bot.layout.text import clip
 from bot.people.progress import wants_reason
-from bot.policy.granting import Allowance
-from bot.policy.terms import GrantTerms
+from bot.people.terms_of import terms_of
+from bot.policy.granting import Allowance, limits_of
+from bot.policy.terms import GrantTerms, TermsError
 from bot.policy.values import seconds
-from bot.questions.reasons import REASON
-from bot.words.mrkdwn import date, escape, mention, utc
-from storage.records import Approval, Grant
+from bot.questions.form import ask_of
+from bot.questions.reasons import REASON, is_critical
+from bot.redaction.call import Names, mask_call, mask_value
+from bot.words import say
+from bot.words.mrkdwn import date, mention, utc
+from storage.records import Approval, Grant, Kind
 
-FOR, TIMES = "for", "times"
+FOR, TIMES, ONLY, NEXT = "for", "times", "only", "next_time"
+_ASK, _TIME, _USES = "ask", "time", "uses"
+_MOST_BOXES, _OPTION, _MOST_VALUE = 10, 75, 34
 _USUAL_S, _USUAL_USES = 3_600, 5
 _NUMBER = re.compile("[1-9][0-9]{0,5}", re.ASCII)
 _MOST_TYPED = 20
 _TITLE = 300
+
+
+def limits_for(approval: Approval) -> GrantTerms | None:
+    """The limits of a grant that goes with an approval; None where nobody can give one.
+
+    What is critical is asked about each time.
+    """
+    if not approval.terms_json or approval.kind is not Kind.APPROVAL or is_critical(approval):
+        return None
+    try:
+        return limits_of(terms_of(approval))
+    except TermsError:
+        return None
 
 
 def grant_modal(approval: Approval, limits: GrantTerms | None) -> Block:
@@ -47,36 +77,31 @@ def grant_modal(approval: Approval, limits: GrantTerms | None) -> Block:
         limits: Of its rule; None where it allows no grants: then the form only approves.
     """
     is_free = not wants_reason(approval, rejects=False)
-    hint = "It stands on the record."
-    why = text_input(REASON, "Why?", MOST_REASON, hint=hint, optional=is_free)
+    label = say("form.note" if is_free else "form.critical_why")
+    why = text_input(REASON, label, MOST_REASON, hint=say("form.note_ph"), optional=is_free)
     if limits is None:
-        words = "The rule allows no standing grants for this: you approve this call alone."
-        blocks = [named(approval), section(words), why]
-        return modal(approval, ActionId.GRANT_MODAL, ("Approve", "Approve"), blocks)
-    longest = format_duration(timedelta(seconds=limits.max_time_s))
-    usual = format_duration(timedelta(seconds=min(limits.max_time_s, _USUAL_S)))
-    vary = ", ".join(f"`{escape(name.replace('`', ''))}`" for name in limits.vary)
-    words = (
-        "You approve this call. Until the grant ends, the same call by the same agent, in this "
-        "thread and for the same people, runs without asking anybody"
-        + (f"; {vary} may be anything." if vary else ".")
-    )
+        words = (say("form.review"), say("form.approve_submit"))
+        about = named(approval, say("form.grant_none"))
+        return modal(approval, ActionId.GRANT_MODAL, words, [about, why])
+    longest, usual = _time(limits.max_time_s), _time(min(limits.max_time_s, _USUAL_S))
+    uses = str(min(limits.max_uses, _USUAL_USES))
     blocks = [
-        named(approval),
-        section(words),
-        _short_input(FOR, "For how long?", usual, f"At most {longest}: such as 30m or 1h."),
+        named(approval, say("form.grant_help")),
         _short_input(
-            TIMES,
-            "How many times?",
-            str(min(limits.max_uses, _USUAL_USES)),
-            f"At most {limits.max_uses}.",
+            FOR, say("form.grant_how_long"), usual, say("form.grant_time_most", time=longest)
         ),
+        _short_input(
+            TIMES, say("form.grant_times"), uses, say("form.grant_times_most", n=limits.max_uses)
+        ),
+        *_scope_boxes(approval, limits),
         why,
+        context(mrkdwn(f"{say('form.grant_scope')} {say('form.grant_stop')}")),
     ]
-    return modal(approval, ActionId.GRANT_MODAL, ("Approve and allow", "Approve, allow"), blocks)
+    words = (say("form.grant"), say("form.grant_submit"))
+    return modal(approval, ActionId.GRANT_MODAL, words, blocks)
 
 
-def read_allowance(values: Values) -> Allowance | Errors | None:
+def read_allowance(approval: Approval, values: Values) -> Allowance | Errors | None:
     """Read how much somebody allows.
 
     Returns:
@@ -90,10 +115,111 @@ def read_allowance(values: Values) -> Allowance | Errors | None:
         for_s = seconds(time)
     except ValueError:
         for_s = 0
-        errors[FOR] = "Please write a time such as 30m, 1h or 1h30m."
+        errors[FOR] = say("error.duration")
     if not _NUMBER.fullmatch(times):
-        errors[TIMES] = "Please write a whole number."
-    return errors or Allowance(for_s=for_s, uses=int(times))
+        errors[TIMES] = say("error.times")
+    vary = _unticked(approval, values)
+    return errors or Allowance(for_s=for_s, uses=int(times), vary=vary)
+
+
+def next_time(approval: Approval) -> list[Block]:
+    """Ask what becomes of the next such call, where the risk is usual and the rule allows it."""
+    limits = limits_for(approval)
+    if limits is None or terms_of(approval).risk == "high":
+        return []
+    time = _time(min(limits.max_time_s, _USUAL_S))
+    uses = min(limits.max_uses, _USUAL_USES)
+    options = [
+        _choice(_ASK, say("form.ask_again")),
+        _choice(_TIME, say("form.allow_time", time=time), say("form.allow_help")),
+        _choice(
+            _USES,
+            say("form.allow_times", n=uses),
+            say("form.allow_times_help", time=_time(limits.max_time_s)),
+        ),
+    ]
+    element = {
+        "type": "radio_buttons",
+        "action_id": str(ActionId.VALUE),
+        "options": options,
+        "initial_option": options[0],
+    }
+    label = plain(say("form.next_time"))
+    return [{"type": "input", "block_id": NEXT, "label": label, "element": element}]
+
+
+def read_next_time(approval: Approval, values: Values) -> Allowance | None:
+    """Read what is to become of the next such call; None to ask again.
+
+    Raises:
+        InvalidInputError: It is nothing that the form has.
+    """
+    option = read_state(values, NEXT).get("selected_option")
+    value = option.get("value") if isinstance(option, dict) else _ASK
+    limits = limits_for(approval) if next_time(approval) else None
+    if value == _ASK:
+        return None
+    if limits is None or value not in {_TIME, _USES}:
+        raise InvalidInputError("this form")
+    if value == _TIME:
+        for_s = min(limits.max_time_s, _USUAL_S)
+        return Allowance(for_s=for_s, uses=limits.max_uses, vary=())
+    uses = min(limits.max_uses, _USUAL_USES)
+    return Allowance(for_s=limits.max_time_s, uses=uses, vary=())
+
+
+def _scope_boxes(approval: Approval, limits: GrantTerms) -> list[Block]:
+    """The arguments that the rule lets vary, each ticked: so the grant is as narrow as can be."""
+    if not limits.vary:
+        return []
+    masks, arguments = ask_of(approval).masks, read_object(approval.arguments_json) or {}
+    options = [
+        _choice(str(place), _said(path, arguments.get(path.split(".")[0]), masks))
+        for place, path in enumerate(limits.vary[:_MOST_BOXES])
+    ]
+    block: Block = {
+        "type": "input",
+        "block_id": ONLY,
+        "label": plain(say("form.grant_only")),
+        "hint": plain(say("form.grant_untick")),
+        "optional": True,
+        "element": {
+            "type": "checkboxes",
+            "action_id": str(ActionId.VALUE),
+            "options": options,
+            "initial_options": options,
+        },
+    }
+    return [block]
+
+
+def _unticked(approval: Approval, values: Values) -> tuple[str, ...]:
+    """The paths that may be anything: those whose tick was taken away."""
+    limits = limits_for(approval)
+    if limits is None or ONLY not in values:
+        return ()
+    ticked = read_state(values, ONLY).get("selected_options")
+    found = ticked if isinstance(ticked, list) else []
+    kept = {str(one.get("value")) for one in found if isinstance(one, dict)}
+    paths = enumerate(limits.vary[:_MOST_BOXES])
+    return tuple(path for place, path in paths if str(place) not in kept)
+
+
+def _said(path: str, value: object, masks: Names) -> str:
+    """An argument with its value, for an option."""
+    shown = clip(mask_value(path, value, masks), _MOST_VALUE)
+    return clip(
+        say("form.grant_value", field=clip(mask_call(path), _MOST_VALUE), value=shown), _OPTION
+    )
+
+
+def _choice(value: str, label: str, description: str = "") -> Block:
+    option: Block = {"text": plain(clip(label, _OPTION)), "value": value}
+    return {**option, "description": plain(clip(description, _OPTION))} if description else option
+
+
+def _time(seconds_: int) -> str:
+    return format_duration(timedelta(seconds=seconds_))
 
 
 def _short_input(block_id: str, label: str, value: str, hint: str) -> Block:

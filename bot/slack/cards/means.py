@@ -1,63 +1,268 @@
-"""The forms of the means beside a vote: a snooze, and a question that is asked back."""
+"""The forms of the means beside a vote: a snooze, a question asked back, a right handed over."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
 from bot.core.decisions.dialog import LONGEST_ASKED
+from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
-from bot.layout.blocks import Block, plain, section
-from bot.layout.modals import Errors, Values, modal, named, read_text, text_input
-from bot.policy.values import seconds
-from bot.words.mrkdwn import date
+from bot.layout.blocks import Block, context, mrkdwn, plain
+from bot.layout.modals import Errors, Values, modal, named, read_state, read_text, text_input
+from bot.layout.text import clip
+from bot.policy.localtime import to_local, to_ms
+from bot.policy.refusals import is_blank
+from bot.words import say
+from bot.words.mrkdwn import is_person
 from storage.records import Approval
 
-FOR = "for"
-"""Block id of how long."""
-QUESTION = "question"
-"""Block id of what is asked."""
-_MOST_TYPED = 40
+WHEN, UNTIL = "when", "until"
+"""Block ids of until when: one of the choices, or another time."""
+WHOM, PERSON, QUESTION = "whom", "person", "question"
+"""Block ids of who is asked, and what."""
+TO, DAY, WHAT = "to", "day", "what"
+"""Block ids of a right that is handed over: to whom, until which day, and of which group."""
+_OTHER, _REQUESTERS, _ALL = "other", "requesters", "all"
+_HOUR_MS, _MINUTE_MS = 3_600_000, 60_000
+_SHORTLY = 15
+_LUNCH, _MORNING = time(13), time(9)
+_OPTION = 75
+_MOST_GROUPS = 9
 
 
-def snooze_modal(approval: Approval) -> Block:
-    """Ask how long somebody is to be left in peace."""
-    words = (
-        "You are not mentioned about this until then, and told once after that. Others are, as "
-        f"ever, and it still expires {date(approval.expires_ms)}."
-    )
-    block = {
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Here:
+    """The time now, as the reader of a form knows it.
+
+    Attributes:
+        now_ms: The time.
+        zone: Of the reader.
+    """
+
+    now_ms: int
+    zone: ZoneInfo
+
+    def day(self, add: int = 0) -> datetime:
+        """Midnight of today, or of a day after it, local."""
+        return datetime.combine(to_local(self.now_ms, self.zone).date(), time()) + timedelta(add)
+
+    def at(self, clock: time, *, add: int = 0) -> int:
+        """A time of today, or of a day after it."""
+        return to_ms(datetime.combine(self.day(add).date(), clock), self.zone)
+
+
+def snooze_modal(approval: Approval, here: Here) -> Block:
+    """Ask until when somebody is to be left in peace."""
+    options = [*_later(approval, here), _option(_OTHER, say("form.snooze_other"))]
+    when = _radios(WHEN, say("form.snooze_when"), options)
+    other = {
         "type": "input",
-        "block_id": FOR,
-        "label": plain("For"),
-        "hint": plain("Such as 30m, 1h or 1h30m."),
-        "element": {
-            "type": "plain_text_input",
-            "action_id": str(ActionId.VALUE),
-            "max_length": _MOST_TYPED,
-            "initial_value": "1h",
-        },
+        "block_id": UNTIL,
+        "label": plain(say("form.snooze_time")),
+        "hint": plain(say("form.snooze_time_hint")),
+        "optional": True,
+        "element": {"type": "datetimepicker", "action_id": str(ActionId.VALUE)},
     }
-    blocks = [named(approval), section(words), block]
-    return modal(approval, ActionId.SNOOZE_MODAL, ("Snooze", "Snooze"), blocks)
+    words = (say("form.snooze"), say("form.snooze_submit"))
+    blocks = [named(approval, say("form.snooze_help")), when, other]
+    return modal(approval, ActionId.SNOOZE_MODAL, words, blocks)
 
 
-def read_snooze(values: Values) -> int | Errors:
-    """Read how long, in seconds; or what is wrong with it."""
-    try:
-        return seconds(read_text(values, FOR).replace(" ", "").lower())
-    except ValueError:
-        return {FOR: "Please write a time such as 30m, 1h or 1h30m."}
+def _later(approval: Approval, here: Here) -> list[Block]:
+    """The usual times that are still before the deadline."""
+    left_ms = approval.expires_ms - here.now_ms
+    options: list[Block] = []
+    if left_ms > _HOUR_MS:
+        options.append(_option(f"in.{_HOUR_MS}", say("form.snooze_hour")))
+    elif left_ms > _SHORTLY * _MINUTE_MS:
+        shortly = say("form.snooze_minutes", n=_SHORTLY)
+        options.append(_option(f"in.{_SHORTLY * _MINUTE_MS}", shortly))
+    lunch, morning = here.at(_LUNCH), here.at(_MORNING, add=1)
+    if here.now_ms + _HOUR_MS < lunch < approval.expires_ms:
+        options.append(_option(f"at.{lunch}", say("form.snooze_lunch", time=_clock(_LUNCH))))
+    if morning < approval.expires_ms:
+        words = say("form.snooze_tomorrow", time=_clock(_MORNING))
+        options.append(_option(f"at.{morning}", words))
+    if left_ms > 2 * _HOUR_MS:
+        last = approval.expires_ms - _HOUR_MS
+        options.append(_option(f"at.{last}", say("form.snooze_last")))
+    return options
+
+
+def read_snooze(values: Values, *, now_ms: int) -> int | Errors:
+    """Read how long, in seconds; or what is wrong with it.
+
+    Raises:
+        InvalidInputError: It is nothing that the form has.
+    """
+    value = _chosen(values, WHEN)
+    if value == _OTHER:
+        picked = read_state(values, UNTIL).get("selected_date_time")
+        if type(picked) is not int:
+            return {UNTIL: say("error.datetime")}
+        at_ms = picked * 1_000
+    else:
+        kind, _, number = value.partition(".")
+        if kind not in {"in", "at"} or not (number.isascii() and number.isdecimal()):
+            raise InvalidInputError("this form")
+        if len(number) > _MOST_DIGITS:
+            raise InvalidInputError("this form")
+        at_ms = int(number) + (now_ms if kind == "in" else 0)
+    for_s = (at_ms - now_ms) // 1_000
+    block_id = UNTIL if value == _OTHER else WHEN
+    return for_s if for_s > 0 else {block_id: say("error.past")}
+
+
+_MOST_DIGITS = 15
 
 
 def question_modal(approval: Approval) -> Block:
-    """Ask what somebody wants to know of those who asked for it."""
-    words = (
-        "This asks in the thread. Question and answer stand on the card. Nothing is decided by it, "
-        f"and it still expires {date(approval.expires_ms)}."
-    )
-    block = text_input(QUESTION, "Question", LONGEST_ASKED, optional=False)
-    blocks = [named(approval), section(words), block]
-    return modal(approval, ActionId.ASK_BACK_MODAL, ("Ask a question", "Ask"), blocks)
+    """Ask what somebody wants to know, and of whom."""
+    options = [
+        _option(_REQUESTERS, say("form.ask_requesters")),
+        _option(_OTHER, say("form.ask_other")),
+    ]
+    person = {
+        "type": "input",
+        "block_id": PERSON,
+        "label": plain(say("form.ask_person")),
+        "hint": plain(say("form.ask_person_hint")),
+        "optional": True,
+        "element": {"type": "users_select", "action_id": str(ActionId.VALUE)},
+    }
+    blocks = [
+        named(approval, say("form.ask_help")),
+        _radios(WHOM, say("form.ask_whom"), options),
+        person,
+        text_input(
+            QUESTION,
+            say("form.ask_question"),
+            LONGEST_ASKED,
+            hint=say("form.ask_hint"),
+            optional=False,
+        ),
+    ]
+    words = (say("form.ask"), say("form.ask_submit"))
+    return modal(approval, ActionId.ASK_BACK_MODAL, words, blocks)
 
 
-def read_question(values: Values) -> str:
-    """Read what is asked."""
-    return read_text(values, QUESTION)
+def read_question(values: Values) -> tuple[str, str] | Errors:
+    """Read what is asked, and of whom: empty for the requesters; or what is wrong with it."""
+    text, to = read_text(values, QUESTION), ""
+    errors: Errors = {}
+    if _chosen(values, WHOM) == _OTHER:
+        to = str(read_state(values, PERSON).get("selected_user") or "")
+        if not is_person(to):
+            errors[PERSON] = say("error.choose_person")
+    if is_blank(text):
+        errors[QUESTION] = say("error.question")
+    return errors or (text, to)
+
+
+def hand_over_modal(approval: Approval, groups: Sequence[str], here: Here) -> Block:
+    """Ask to whom somebody hands their right to decide, until when, and which part of it.
+
+    Args:
+        approval: What they looked at.
+        groups: Names of the groups by which they may decide it.
+        here: The time now.
+    """
+    to = {
+        "type": "input",
+        "block_id": TO,
+        "label": plain(say("form.hand_to")),
+        "hint": plain(say("form.hand_help")),
+        "element": {"type": "users_select", "action_id": str(ActionId.VALUE)},
+    }
+    day = {
+        "type": "input",
+        "block_id": DAY,
+        "label": plain(say("form.hand_until")),
+        "hint": plain(say("form.hand_until_hint")),
+        "element": {
+            "type": "datepicker",
+            "action_id": str(ActionId.VALUE),
+            "initial_date": f"{here.day(1):%Y-%m-%d}",
+        },
+    }
+    options = [_option(_ALL, say("form.hand_all"))]
+    options += [
+        _option(f"{_GROUP}{name}", say("form.hand_group", group=name))
+        for name in groups[:_MOST_GROUPS]
+    ]
+    what = _radios(WHAT, say("form.hand_what"), options)
+    blocks = [to, day, what, context(mrkdwn(say("form.hand_open")))]
+    words = (say("form.hand_over"), say("form.hand_submit"))
+    return modal(approval, ActionId.HAND_OVER_MODAL, words, blocks)
+
+
+_GROUP = "group."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handing:
+    """The wish to hand a right over.
+
+    Attributes:
+        to: Slack user id of who gets it.
+        until_ms: When it ends.
+        group: The only group whose right it is; empty for all.
+    """
+
+    to: str
+    until_ms: int
+    group: str = ""
+
+
+def read_handing(values: Values, here: Here) -> Handing | Errors:
+    """Read to whom, until when, and which part; or what is wrong with it.
+
+    Raises:
+        InvalidInputError: It is nothing that the form has.
+    """
+    errors: Errors = {}
+    to = str(read_state(values, TO).get("selected_user") or "")
+    if not is_person(to):
+        errors[TO] = say("error.choose_person")
+    try:
+        day = datetime.fromisoformat(str(read_state(values, DAY).get("selected_date")))
+        until_ms = to_ms(datetime.combine(day.date(), time()) + timedelta(1), here.zone)
+    except (ValueError, OverflowError):
+        errors[DAY], until_ms = say("error.date"), 0
+    what = _chosen(values, WHAT)
+    if what != _ALL and not what.startswith(_GROUP):
+        raise InvalidInputError("this form")
+    if not errors and until_ms <= here.now_ms:
+        errors[DAY] = say("error.past")
+    group = what.removeprefix(_GROUP) if what != _ALL else ""
+    return errors or Handing(to=to, until_ms=until_ms, group=group)
+
+
+def _chosen(values: Values, block_id: str) -> str:
+    option = read_state(values, block_id).get("selected_option")
+    return str(option.get("value")) if isinstance(option, Mapping) else ""
+
+
+def _radios(block_id: str, label: str, options: Sequence[Block]) -> Block:
+    return {
+        "type": "input",
+        "block_id": block_id,
+        "label": plain(label),
+        "element": {
+            "type": "radio_buttons",
+            "action_id": str(ActionId.VALUE),
+            "options": [*options],
+            "initial_option": options[0],
+        },
+    }
+
+
+def _option(value: str, label: str) -> Block:
+    return {"text": plain(clip(label, _OPTION)), "value": value}
+
+
+def _clock(at: time) -> str:
+    return f"{at:%I:%M %p}".lstrip("0")

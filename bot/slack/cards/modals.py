@@ -1,20 +1,72 @@
-"""The modals that no kind of question has of its own: a withdrawal, the details, a notice."""
+"""The modals that no kind of question has of its own: a withdrawal, a notice, one too late."""
 
 from __future__ import annotations
 
 from bot.layout.action_ids import ActionId
-from bot.layout.blocks import Block, section
+from bot.layout.blocks import Block
 from bot.layout.modals import MOST_REASON, modal, named, notice_modal, text_input
 from bot.questions.reasons import REASON
-from bot.slack.cards.details import details_modal
-from storage.records import Approval
+from bot.words import say
+from bot.words.mrkdwn import date, mention
+from storage.records import Approval, Status
 
-__all__ = ["details_modal", "notice_modal", "withdraw_modal"]
+__all__ = ["late_modal", "notice_modal", "withdraw_modal"]
 
 
 def withdraw_modal(approval: Approval) -> Block:
     """Ask a requester whether to take it back, and what the agent is told; that may be left out."""
-    words = "Nothing runs. The agent hears that you withdrew it, and so does the thread."
-    block = text_input(REASON, "Why?", MOST_REASON, hint="The agent can act on this at once.")
-    blocks = [named(approval), section(words), block]
-    return modal(approval, ActionId.WITHDRAW_MODAL, ("Withdraw this?", "Withdraw"), blocks)
+    block = text_input(
+        REASON, say("form.withdraw_tell"), MOST_REASON, hint=say("form.withdraw_hint")
+    )
+    words = (say("form.withdraw"), say("form.withdraw_submit"))
+    blocks = [named(approval, say("form.withdraw_help")), block]
+    return modal(approval, ActionId.WITHDRAW_MODAL, words, blocks)
+
+
+def late_modal(approval: Approval, callback_id: str = "") -> Block:
+    """Say that somebody, or the clock, was first.
+
+    Args:
+        approval: As it stands.
+        callback_id: Of the form that was sent; empty where there was none.
+    """
+    words = _how(approval)
+    if callback_id:
+        words = f"{words} {_unused(callback_id)}"
+    note = say("form.late_kept") if callback_id else ""
+    return notice_modal(say("form.too_late"), words, level="warning", note=note)
+
+
+def _how(approval: Approval) -> str:
+    """How it ended."""
+    decision = approval.decision
+    time = date(decision.at_ms if decision is not None else approval.expires_ms)
+    who = mention(decision.by) if decision is not None and decision.by else ""
+    match approval.status:
+        case Status.APPROVED if who:
+            return say("form.late_approved", who=who, time=time)
+        case Status.REJECTED if who:
+            return say("form.late_rejected", who=who, time=time)
+        case Status.ANSWERED if who:
+            return say("form.late_answered", who=who, time=time)
+        case Status.WITHDRAWN if who:
+            return say("form.late_withdrawn", who=who, time=time)
+        case Status.EXPIRED | Status.PENDING:
+            return say("refuse.expired", time=time)
+        case _:
+            return say("form.late_ended", time=time)
+
+
+def _unused(callback_id: str) -> str:
+    """The part of a form that was not used."""
+    match callback_id:
+        case ActionId.EDIT_MODAL:
+            return say("form.late_edit")
+        case ActionId.REJECT_MODAL:
+            return say("form.late_reject")
+        case ActionId.OVERRIDE_MODAL:
+            return say("form.late_override")
+        case ActionId.REVIEW_MODAL | ActionId.APPROVE_MODAL | ActionId.GRANT_MODAL:
+            return say("form.late_approve")
+        case _:
+            return say("form.late_text")

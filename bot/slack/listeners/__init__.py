@@ -15,15 +15,16 @@ from bot.slack.listeners import (
     grants,
     home,
     means,
+    reviews,
     shortcuts,
     views,
 )
-from bot.slack.listeners.context import CheckCall, Judge, ListenerContext
+from bot.slack.listeners.context import CheckCall, Judge, ListenerContext, Press, Submit
 
 EVENTS = ("app_home_opened", "app_mention", "message")
 """The events that the app subscribes to; manifest.yml names the same (`message.*` by place)."""
 
-__all__ = ["EVENTS", "CheckCall", "Judge", "ListenerContext", "register"]
+__all__ = ["EVENTS", "CheckCall", "Judge", "ListenerContext", "Press", "Submit", "register"]
 
 
 def register(app: AsyncApp, desk: ListenerContext) -> None:
@@ -34,10 +35,13 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
     home.register(app, desk)
     editing.register(app, desk)
     events.register(app, desk)
-    actions.register(
-        app, desk, {**grants.CLICKS, **emergencies.CLICKS, **means.CLICKS, **batches.CLICKS}
-    )
-    views.register(app, desk, {**grants.FORMS, **emergencies.FORMS, **means.FORMS, **batches.FORMS})
+    clicks: dict[str, Press] = {}
+    forms: dict[str, Submit] = {}
+    for one in (reviews, grants, emergencies, means, batches):
+        clicks |= one.CLICKS
+        forms |= one.FORMS
+    actions.register(app, desk, clicks)
+    views.register(app, desk, forms)
     commands.register(app, desk)
     shortcuts.register(app, desk)
     errors.register(app, desk)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -12,11 +12,14 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_bolt.context.async_context import AsyncBoltContext
 
 from bot.errors import InvalidInputError
-from bot.layout.action_ids import ActionId, Reference, decode, decode_option
+from bot.layout.action_ids import ActionId, Reference, decode, decode_option, decode_page
+from bot.policy.ballot import APPROVE
 from bot.ports import Actor
-from bot.questions.drawing import DecisionDraft
+from bot.questions.call import CallQuestion
+from bot.questions.drawing import DecisionDraft, DrawnQuestion
 from bot.slack.cards import modals
 from bot.slack.listeners.context import OURS, ListenerContext, Press, actor_of, address_of
+from bot.slack.listeners.windows import window_of
 from storage.records import Kind
 
 NO_MEANS: Mapping[str, Press] = MappingProxyType({})
@@ -48,11 +51,16 @@ def register(app: AsyncApp, desk: ListenerContext, means: Mapping[str, Press] = 
     @app.action(OURS)
     async def on_click(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
         click = click_from(body, actor_of(context, body))
-        press = means.get(click.action_id)
+        window = context["window"] = window_of(desk.client, body)
+        here = replace(desk, window=window)
+        press, common = means.get(click.action_id), _COMMON.get(click.action_id)
         if press is not None:
-            await desk.in_time(press(desk, click.about, click.actor, click.trigger_id))
+            work = press(here, click.about, click.actor, click.trigger_id)
+        elif common is not None:
+            work = common(here, click)
         else:
-            await desk.in_time(_COMMON.get(click.action_id, _press)(desk, click))
+            work = _press(here, click, means.get(ActionId.DETAILS))
+        await desk.in_time(window.while_doing(work) if click.action_id in _FORMS else work)
         await ack()
 
 
@@ -71,6 +79,10 @@ def click_from(body: dict[str, Any], actor: Actor) -> Click:
         option = action.get("selected_option")
         value = option.get("value") if isinstance(option, dict) else None
         name, about = decode_option(value)
+    elif name in _PAGES:
+        option = action.get("selected_option")
+        chosen = option.get("value") if isinstance(option, dict) else action.get("value")
+        about = decode_page(chosen)
     else:
         about = decode(action.get("value"))
     channel = body.get("channel")
@@ -78,8 +90,8 @@ def click_from(body: dict[str, Any], actor: Actor) -> Click:
     return Click(str(name), about, trigger_id, actor, address_of(body), channel_id)
 
 
-async def _press(desk: ListenerContext, click: Click) -> None:
-    """Do what the button of a question does."""
+async def _press(desk: ListenerContext, click: Click, review: Press | None) -> None:
+    """Do what the button of a question does; a yes of more than a click opens the review."""
     is_no = click.action_id in _REFUSALS
     if is_no and await desk.approvals.withdrawals.is_own(click.about.approval_id, click.actor):
         await _withdraw(desk, click)  # the no of one who asked takes it back
@@ -87,6 +99,10 @@ async def _press(desk: ListenerContext, click: Click) -> None:
     question = await desk.question(click.about, click.actor, what="this button")
     if question.approval.kind is Kind.QUESTION:
         await desk.approvals.check(question.approval, click.actor)
+    if review is not None and _needs_review(desk, question, click):
+        await desk.approvals.check(question.approval, click.actor, choice=APPROVE)
+        await review(desk, click.about, click.actor, click.trigger_id)
+        return
     result = question.press(click.action_id)
     if isinstance(result, DecisionDraft):
         decided = await desk.record(question.approval, result, click.actor)
@@ -103,29 +119,18 @@ async def _press(desk: ListenerContext, click: Click) -> None:
     await desk.open_view(click.trigger_id, result.view)
 
 
+def _needs_review(desk: ListenerContext, question: DrawnQuestion, click: Click) -> bool:
+    """Whether a yes takes the form about the card: for a reason, or to read the rest first."""
+    is_yes = click.action_id in _YES and isinstance(question, CallQuestion)
+    if not is_yes or not isinstance(question, CallQuestion):
+        return False
+    is_unread = desk.approvals.unseen(question.approval, click.actor.user_id) is not None
+    return question.needs_form() or is_unread
+
+
 async def _withdraw(desk: ListenerContext, click: Click) -> None:
     approval = await desk.approvals.withdrawals.look(click.about.approval_id, click.actor)
     await desk.open_view(click.trigger_id, modals.withdraw_modal(approval))
-
-
-async def _details(desk: ListenerContext, click: Click) -> None:
-    """Everything in full; whoever sees the card may read it."""
-    approval = await desk.storage.approvals.get(click.about.approval_id)
-    await desk.approvals.access.check_person(click.actor, team_id=approval.team_id)
-    await desk.open_view(click.trigger_id, modals.details_modal(approval))
-    await desk.approvals.note_details(approval, click.actor.user_id)
-
-
-async def _reveal(desk: ListenerContext, click: Click) -> None:
-    """Everything in full and in clear, but for declared secrets; for who may decide it alone."""
-    approval = await desk.approvals.look(
-        click.about.approval_id, click.actor, shown=click.about.shown
-    )
-
-    async def show() -> None:
-        await desk.open_view(click.trigger_id, modals.details_modal(approval, is_open=True))
-
-    await desk.approvals.reveal(approval, click.actor.user_id, show)
 
 
 async def _take_back(desk: ListenerContext, click: Click) -> None:
@@ -134,11 +139,28 @@ async def _take_back(desk: ListenerContext, click: Click) -> None:
     desk.spawn(desk.approvals.follow_up(changed))
 
 
+_YES = frozenset({ActionId.APPROVE, ActionId.NOTE})
+_PAGES = frozenset({ActionId.PAGE, ActionId.PAGE_BACK, ActionId.PAGE_NEXT})
+_FORMS = frozenset(
+    {
+        *_PAGES,
+        ActionId.DETAILS,
+        ActionId.REVEAL,
+        ActionId.REJECT,
+        ActionId.EDIT,
+        ActionId.NOTE,
+        ActionId.GRANT,
+        ActionId.BATCH,
+        ActionId.OVERRIDE,
+        ActionId.SNOOZE,
+        ActionId.ASK_BACK,
+        ActionId.HAND_OVER,
+    }
+)
+"""Actions that look people up, and then open a form."""
 _REFUSALS = frozenset({ActionId.REJECT, ActionId.IGNORE})
 
 _COMMON: dict[str, Callable[[ListenerContext, Click], Awaitable[None]]] = {
-    ActionId.DETAILS: _details,
-    ActionId.REVEAL: _reveal,
     ActionId.WITHDRAW: _withdraw,
     ActionId.TAKE_BACK: _take_back,
 }

@@ -8,10 +8,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
+from zoneinfo import ZoneInfo
 
-from aiohttp import ClientError
 from slack_bolt.context.async_context import AsyncBoltContext
-from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agents import AgentError
@@ -26,16 +25,21 @@ from bot.core.talk.inbox import ThreadInbox
 from bot.core.talk.revisions import Revisions
 from bot.core.threads import Threads
 from bot.core.work import CLICK_PATIENCE
-from bot.errors import DeliveryError, DirectoryError, InvalidInputError, NotRecordedError
+from bot.errors import DirectoryError, InvalidInputError, NotRecordedError
 from bot.layout.action_ids import Reference
 from bot.layout.modals import Errors, Values
+from bot.policy.granting import Allowance
+from bot.policy.localtime import zone_of
+from bot.policy.terms import TermsError
 from bot.ports import Actor, CheckedCall, Clock, Spawn
 from bot.questions.drawing import DecisionDraft, DrawnQuestion, drawn_question
-from bot.slack.calls import slack_fault
+from bot.questions.reasons import is_critical
 from bot.slack.home.homes import Homes
 from bot.slack.listeners.typed.answers import Asker
+from bot.slack.listeners.windows import Window
+from bot.words import say
 from storage.base import Storage
-from storage.records import Approval, Decision
+from storage.records import Approval, Decision, Grant, Status
 
 T = TypeVar("T")
 
@@ -47,6 +51,8 @@ Judge = Callable[[Approval, dict[str, Any]], Awaitable[Judgement | None]]
 
 OURS = re.compile(r"^countersign:")
 """The buttons and modals that are ours."""
+
+_UTC = "Etc/UTC"
 
 RECORDED = (
     "Your decision is on record and counts. Slack does not let me change the card now; I will as "
@@ -61,10 +67,12 @@ class FormNotice:
     Attributes:
         title: At most 24 characters.
         words: Escaped mrkdwn.
+        view: Another form in place of the words; None for these.
     """
 
-    title: str
-    words: str
+    title: str = ""
+    words: str = ""
+    view: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +93,7 @@ class ListenerContext:
         client: Opens modals; never waits long.
         clock: The time now.
         spawn: Starts work that outlives the payload.
+        window: Of the click that is being answered; None for another payload.
     """
 
     storage: Storage
@@ -100,6 +109,7 @@ class ListenerContext:
     client: AsyncWebClient
     clock: Clock
     spawn: Spawn
+    window: Window | None = None
 
     @property
     def revisions(self) -> Revisions:
@@ -124,10 +134,8 @@ class ListenerContext:
         Raises:
             DeliveryError: Slack refused, most often because the click is too old.
         """
-        try:
-            await self.client.views_open(trigger_id=trigger_id, view=view)
-        except (SlackClientError, ClientError, OSError, TimeoutError) as error:
-            raise DeliveryError("views.open", slack_fault(error)) from error
+        window = self.window or Window(self.client, trigger_id)
+        await window.show(view)
 
     async def question(self, about: Reference, actor: Actor, *, what: str) -> DrawnQuestion:
         """Read the question that a person answers; whether they may is not looked up yet.
@@ -162,7 +170,13 @@ class ListenerContext:
             draft: The decision.
             actor: Who made it.
             call: The call that it completes, where that has been checked.
+
+        Raises:
+            InvalidInputError: It agrees to something critical without the form for that.
+            UserFacingError: See `Approvals.decide`.
         """
+        if draft.status is Status.APPROVED and not draft.is_confirmed and is_critical(approval):
+            raise InvalidInputError("this button")
         call = call if call is not None else await self._completed(approval, draft)
         decision = Decision(
             status=draft.status,
@@ -183,6 +197,21 @@ class ListenerContext:
         with suppress(AgentError, DirectoryError):
             return await self.check_call(approval, draft.completes)
         return None
+
+    async def allow(self, decided: Approval, allowance: Allowance | None) -> Errors | FormNotice:
+        """Give the grant that goes with an approval; the approval counts in any case.
+
+        Args:
+            decided: As just decided.
+            allowance: How much is allowed; None for nothing.
+        """
+        granted = await self.grants.give(decided, allowance) if allowance else None
+        if isinstance(granted, Grant):
+            self.spawn(self.grants.show_later(granted.grant_id))
+        if not isinstance(granted, str):
+            return {}
+        words = say("form.approved_no_grant_words", why=granted)
+        return FormNotice(title=say("form.approved_no_grant"), words=words)
 
     async def follow_up(self, approval: Approval, *, address: str, thread_ts: str) -> None:
         """Do what follows a decision; say so where the card cannot.
@@ -208,6 +237,24 @@ class ListenerContext:
             grants=self.grants,
             spawn=self.spawn,
         )
+
+    async def zone(self, actor: Actor) -> ZoneInfo:
+        """The zone of a person, as Slack knows it; else that of the policy.
+
+        Raises:
+            DirectoryError: It could not be looked up.
+        """
+        approvals = self.approvals
+        person = await approvals.access.directory.person(actor.user_id)
+        for name in (person.timezone, approvals.policy.timezone):
+            with suppress(TermsError):
+                return zone_of(name)
+        return zone_of(_UTC)
+
+    @property
+    def typed(self) -> Values:
+        """The values typed so far into the form that the click is in; empty for a card."""
+        return self.window.typed if self.window is not None else {}
 
     @property
     def means(self) -> Means:

@@ -27,6 +27,8 @@ from bot.errors import (
 )
 from bot.slack.cards import modals
 from bot.slack.listeners.context import ListenerContext, address_of
+from bot.slack.listeners.windows import Window
+from bot.words import say
 from storage.errors import (
     RecordFormatError,
     RecordNotFoundError,
@@ -59,9 +61,6 @@ _WORDS: Mapping[type[Exception], str] = {
     RecordRefusedError: (
         "This is too large, or has characters that I cannot keep. Nothing was done; please make it "
         "shorter."
-    ),
-    DeliveryError: (
-        "Slack did not open the form, most often because it was late. Please try again."
     ),
 }
 """The words for each kind of error; the first that fits."""
@@ -105,11 +104,31 @@ async def answer(
     if stale := _stale_card(error):
         desk.spawn(desk.approvals.refresh(stale))
     if kind == "view_submission":
-        view = modals.notice_modal("Please check the card", explain(error))
+        view = _in_place(error, telling.callback_id)
         text = json.dumps({"response_action": "update", "view": view})
         return BoltResponse(status=200, body=text, headers=_JSON)
-    await _answer_privately(desk, error, telling, explain(error))
+    if not await _shown_in_window(error, telling):
+        await _answer_privately(desk, error, telling, explain(error))
     return BoltResponse(status=200)
+
+
+async def _shown_in_window(error: Exception, telling: Telling) -> bool:
+    """Say it in the form that is open for the click, if there is one; whether that was done."""
+    window = telling.context.get("window")
+    if not isinstance(window, Window) or not window.is_open:
+        return False
+    try:
+        await window.show(_in_place(error, ""))
+    except DeliveryError:
+        return False
+    return True
+
+
+def _in_place(error: Exception, callback_id: str) -> dict[str, Any]:
+    """Our words in place of a form; of one that comes late, who was first and what is not used."""
+    if isinstance(error, ApprovalClosedError):
+        return modals.late_modal(error.approval, callback_id)
+    return modals.notice_modal(say("form.not_done"), explain(error), level="warning")
 
 
 def _stale_card(error: Exception) -> str:
@@ -166,6 +185,12 @@ class Telling:
             if isinstance(found, str):
                 return found
         return ""
+
+    @property
+    def callback_id(self) -> str:
+        """The name of the form; empty for anything else."""
+        view = self.body.get("view")
+        return str(view.get("callback_id")) if isinstance(view, dict) else ""
 
     @property
     def key(self) -> str:
@@ -252,6 +277,8 @@ def explain(error: Exception) -> str:
     """Explain an error to a person: what happened, and what to do."""
     if isinstance(error, UserFacingError):
         return str(error)
+    if isinstance(error, DeliveryError):
+        return say("error.slack_form")
     found = (text for kind, text in _WORDS.items() if isinstance(error, kind))
     return next(found, _OTHERWISE)
 

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bot.errors import InvalidInputError
+from bot.errors import InvalidInputError, NotApproverError
 from bot.layout.action_ids import ActionId, Reference
 from bot.layout.modals import Errors, Values, read_text
-from bot.people.terms_of import terms_of
 from bot.policy.ballot import APPROVE
-from bot.policy.granting import limits_of
-from bot.policy.terms import GrantTerms, TermsError
 from bot.ports import Actor
 from bot.questions.drawing import DrawnQuestion
-from bot.questions.reasons import REASON
-from bot.slack.cards.grants import grant_modal, read_allowance
+from bot.questions.reasons import REASON, is_critical
+from bot.slack.cards.grants import grant_modal, limits_for, read_allowance
 from bot.slack.listeners.context import FormNotice, ListenerContext, Press, Submit
-from storage.records import Approval, Grant, Kind
+from bot.words import say
+from storage.records import Kind
 
 
 async def open_grant(desk: ListenerContext, about: Reference, actor: Actor, trigger: str) -> None:
@@ -24,7 +22,7 @@ async def open_grant(desk: ListenerContext, about: Reference, actor: Actor, trig
     approval = (await _question(desk, about, actor, what="this button")).approval
     await desk.approvals.check(approval, actor, choice=APPROVE)
     await desk.approvals.check_seen(approval, actor.user_id)
-    await desk.open_view(trigger, grant_modal(approval, _limits(approval)))
+    await desk.open_view(trigger, grant_modal(approval, limits_for(approval)))
 
 
 async def submit_grant(
@@ -32,19 +30,13 @@ async def submit_grant(
 ) -> Errors | FormNotice:
     """Approve; and give the grant, where the rule lets the person."""
     question = await _question(desk, about, actor, what="this form")
-    allowance = read_allowance(values)
+    allowance = read_allowance(question.approval, values)
     if isinstance(allowance, dict):
         return allowance
     draft = question.draft(reason=read_text(values, REASON))
     decided = await desk.record(question.approval, draft, actor)
-    granted = await desk.grants.give(decided, allowance) if allowance else None
-    if isinstance(granted, Grant):
-        desk.spawn(desk.grants.show_later(granted.grant_id))
     desk.spawn(desk.approvals.follow_up(decided))
-    if not isinstance(granted, str):
-        return {}
-    words = f"Your approval counts. There is no standing grant: {granted}."
-    return FormNotice(title="Approved, without grant", words=words)
+    return await desk.allow(decided, allowance)
 
 
 async def revoke(desk: ListenerContext, about: Reference, actor: Actor, _: str) -> None:
@@ -64,14 +56,9 @@ async def _question(
     question = await desk.question(about, actor, what=what)
     if question.approval.kind is not Kind.APPROVAL or not question.approval.tool:
         raise InvalidInputError(what)
+    if is_critical(question.approval):
+        raise NotApproverError(say("refuse.grant_risk"))
     return question
-
-
-def _limits(approval: Approval) -> GrantTerms | None:
-    try:
-        return limits_of(terms_of(approval)) if approval.terms_json else None
-    except TermsError:
-        return None
 
 
 CLICKS: Mapping[str, Press] = {ActionId.GRANT: open_grant, ActionId.REVOKE: revoke}

@@ -1,23 +1,34 @@
-"""Buttons and forms beside a vote: claim, let go, snooze, ask back."""
+"""Buttons and forms beside a vote: claim, let go, snooze, ask back, hand over."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from bot.core.decisions.delegating import Delegating
 from bot.errors import RefusalError
 from bot.layout.action_ids import ActionId, Reference
 from bot.layout.modals import Errors, Values
-from bot.policy.refusals import RefusalCode, is_blank
+from bot.people.requesters import is_requester
+from bot.people.terms_of import terms_of
+from bot.policy.refusals import RefusalCode
+from bot.policy.standing import REQUESTERS
 from bot.ports import Actor
 from bot.slack.cards.means import (
-    FOR,
-    QUESTION,
+    PERSON,
+    TO,
+    UNTIL,
+    WHEN,
+    Here,
+    hand_over_modal,
     question_modal,
+    read_handing,
     read_question,
     read_snooze,
     snooze_modal,
 )
-from bot.slack.listeners.context import ListenerContext, Press, Submit
+from bot.slack.listeners.context import FormNotice, ListenerContext, Press, Submit
+from bot.words import say
+from bot.words.mrkdwn import date, mention
 
 
 async def claim(desk: ListenerContext, about: Reference, actor: Actor, _: str) -> None:
@@ -37,14 +48,14 @@ async def open_snooze(
 ) -> None:
     """Open the form of a snooze."""
     approval = await desk.means.check_snooze(about.approval_id, actor, shown=about.shown)
-    await desk.open_view(trigger_id, snooze_modal(approval))
+    await desk.open_view(trigger_id, snooze_modal(approval, await _here(desk, actor)))
 
 
 async def submit_snooze(
     desk: ListenerContext, about: Reference, actor: Actor, values: Values
 ) -> Errors:
     """Read that form."""
-    for_s = read_snooze(values)
+    for_s = read_snooze(values, now_ms=desk.clock())
     if not isinstance(for_s, int):
         return for_s
     try:
@@ -52,7 +63,7 @@ async def submit_snooze(
     except RefusalError as error:
         if error.code != RefusalCode.BEYOND_DEADLINE:
             raise
-        return {FOR: RefusalCode.BEYOND_DEADLINE.words}
+        return {UNTIL if _has_other(values) else WHEN: say("refuse.beyond")}
     desk.spawn(desk.approvals.follow_up(kept))
     return {}
 
@@ -69,12 +80,68 @@ async def submit_question(
     desk: ListenerContext, about: Reference, actor: Actor, values: Values
 ) -> Errors:
     """Read that form."""
-    text = read_question(values)
-    if is_blank(text):
-        return {QUESTION: "Please write what you want to know."}
-    kept = await desk.means.ask(about.approval_id, actor, shown=about.shown, text=text)
+    asked = read_question(values)
+    if isinstance(asked, dict):
+        return asked
+    text, to = asked
+    try:
+        kept = await desk.means.ask(about.approval_id, actor, shown=about.shown, text=text, to=to)
+    except RefusalError as error:
+        if error.code != RefusalCode.NOT_HERE:
+            raise
+        return {PERSON: RefusalCode.NOT_HERE.words}
     desk.spawn(desk.approvals.follow_up(kept))
     return {}
+
+
+async def open_hand_over(
+    desk: ListenerContext, about: Reference, actor: Actor, trigger_id: str
+) -> None:
+    """Open the form that hands a right to decide over, for who has it."""
+    approval = await desk.approvals.find(about.approval_id, actor, shown=about.shown)
+    vote = await desk.approvals.votes.right_of(approval, actor)
+    known = desk.approvals.policy.groups() or ()
+    groups = [name for name in vote.groups if name in known and not vote.on_behalf_of]
+    view = hand_over_modal(approval, groups, await _here(desk, actor))
+    await desk.open_view(trigger_id, view)
+
+
+async def submit_hand_over(
+    desk: ListenerContext, about: Reference, actor: Actor, values: Values
+) -> Errors | FormNotice:
+    """Read that form: one's own right is handed over, and nobody else's."""
+    approval = await desk.approvals.find(about.approval_id, actor, shown=about.shown)
+    handing = read_handing(values, await _here(desk, actor))
+    if isinstance(handing, dict):
+        return handing
+    if handing.to == actor.user_id:
+        return {TO: say("refuse.delegate_self")}
+    if is_requester(approval, handing.to) and REQUESTERS in terms_of(approval).exclude:
+        return {TO: say("refuse.delegate_own")}
+    approvals = desk.approvals
+    delegating = Delegating(desk.storage, approvals.access, approvals.policy, desk.clock)
+    try:
+        made = await delegating.hand_over(
+            actor,
+            team_id=approval.team_id,
+            delegate_id=handing.to,
+            until_ms=handing.until_ms,
+            group=handing.group,
+        )
+    except RefusalError as error:
+        if error.code != RefusalCode.BAD_DELEGATE:
+            raise
+        return {TO: error.reason}
+    words = say("form.handed_words", who=mention(made.delegate_id), when=date(made.until_ms))
+    return FormNotice(title=say("form.handed"), words=words)
+
+
+async def _here(desk: ListenerContext, actor: Actor) -> Here:
+    return Here(now_ms=desk.clock(), zone=await desk.zone(actor))
+
+
+def _has_other(values: Values) -> bool:
+    return "'other'" in str(values.get(WHEN))
 
 
 CLICKS: Mapping[str, Press] = {
@@ -82,10 +149,12 @@ CLICKS: Mapping[str, Press] = {
     ActionId.LET_GO: let_go,
     ActionId.SNOOZE: open_snooze,
     ActionId.ASK_BACK: open_question,
+    ActionId.HAND_OVER: open_hand_over,
 }
 """Their buttons."""
 FORMS: Mapping[str, Submit] = {
     ActionId.SNOOZE_MODAL: submit_snooze,
     ActionId.ASK_BACK_MODAL: submit_question,
+    ActionId.HAND_OVER_MODAL: submit_hand_over,
 }
 """Their forms."""

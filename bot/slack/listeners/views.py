@@ -13,7 +13,7 @@ from slack_bolt.context.async_context import AsyncBoltContext
 
 from agents import InvalidArgumentsError
 from bot.errors import InvalidInputError, RefusalError
-from bot.layout.action_ids import ActionId, Reference, decode, rest_of
+from bot.layout.action_ids import ActionId, Reference, decode, decode_page, rest_of
 from bot.layout.forms.pages import with_draft
 from bot.layout.modals import Errors, notice_modal, read_text
 from bot.policy.refusals import RefusalCode
@@ -28,6 +28,7 @@ from bot.slack.listeners.context import (
     Submit,
     actor_of,
 )
+from bot.words import say
 from storage.records import Kind
 
 NO_MEANS: Mapping[str, Submit] = MappingProxyType({})
@@ -57,14 +58,22 @@ def register(app: AsyncApp, desk: ListenerContext, means: Mapping[str, Submit] =
         submission = submission_from(body, actor_of(context, body))
         answer = await desk.in_time(_answer(desk, submission, means.get(submission.modal_id)))
         if isinstance(answer, FormNotice):
-            await ack(response_action="update", view=notice_modal(answer.title, answer.words))
+            view = answer.view or notice_modal(answer.title, answer.words)
+            await ack(response_action="update", view=view)
         elif answer:
             await ack(response_action="errors", errors=answer)
         elif desk.is_refused:  # the card cannot say it, the form can
-            view = notice_modal("Recorded", RECORDED)
+            view = notice_modal(say("form.recorded"), RECORDED)
             await ack(response_action="update", view=view)
+        elif _lies_on_another(body):  # which is about what is over now
+            await ack(response_action="clear")
         else:
             await ack()
+
+
+def _lies_on_another(body: dict[str, Any]) -> bool:
+    """Whether a form was opened from another one."""
+    return bool(body["view"].get("previous_view_id"))
 
 
 def submission_from(body: dict[str, Any], actor: Actor) -> Submission:
@@ -81,7 +90,10 @@ def submission_from(body: dict[str, Any], actor: Actor) -> Submission:
     if not isinstance(values, dict):
         raise InvalidInputError("this form")
     modal_id = str(view.get("callback_id"))
-    about, draft = rest_of(view.get("private_metadata"))
+    metadata = view.get("private_metadata")
+    if modal_id == ActionId.REVIEW_MODAL:
+        return Submission(modal_id, decode_page(metadata), values, actor)
+    about, draft = rest_of(metadata)
     return Submission(modal_id, decode(about), dict(with_draft(values, draft)), actor)
 
 
@@ -116,7 +128,7 @@ async def _submit(desk: ListenerContext, submission: Submission) -> Errors:
     except RefusalError as error:
         if error.code != RefusalCode.REASON_REQUIRED:
             raise
-        return {REASON: RefusalCode.REASON_REQUIRED.words}
+        return {REASON: say("refuse.reason")}
     desk.spawn(desk.approvals.follow_up(decided))
     return {}
 

@@ -11,6 +11,8 @@ from bot.questions.choice import ChoiceQuestion
 from bot.questions.drawing import DecisionDraft, OpenModal, Proposal, drawn_question
 from bot.questions.fields import FieldsQuestion
 from bot.questions.inputs import InputsQuestion
+from bot.slack.cards.details import pages_of
+from bot.slack.cards.review import FormReader, count_pages, review_modal, text_page
 from storage.records import Approval
 
 
@@ -75,3 +77,17 @@ def filled_digest(approval: Approval, values: Mapping[str, object]) -> str:
     question = drawn_question(approval)
     assert isinstance(question, FieldsQuestion)
     return question.digest_of(values)
+
+
+def review_pages(approval: Approval, reader: FormReader | None = None) -> list[Block]:
+    """The pages of the form about a card: of the full text, the first two and the last."""
+    count = count_pages(approval)
+    texts = [text_page(number) for number in sorted({1, 2, count}) if 0 < number <= count]
+    pages = ["request", *texts, "history", "technical"]
+    return [review_modal(approval, reader or FormReader(), page=page) for page in pages]
+
+
+def details_of(approval: Approval) -> Block:
+    """Everything that somebody reads of an approval, as if it were on one page."""
+    first, (texts, _) = review_modal(approval, FormReader()), pages_of(approval)
+    return {**first, "blocks": [*first["blocks"], *texts]}

@@ -20,7 +20,7 @@ from agents.gates.rulings import Judgement
 from agents.models import Turn, call, say
 from bot.core.decisions.overview import Overviews
 from bot.core.edits import Edits
-from bot.layout.action_ids import encode
+from bot.layout.action_ids import ActionId, encode, encode_page
 from bot.ports import CheckedCall
 from bot.slack.app import Identity, Slack, _bolt
 from bot.slack.home.homes import Composer, Homes
@@ -47,16 +47,25 @@ class Views:
     posted: list[dict[str, Any]] = field(default_factory=list)
     whispered: list[dict[str, Any]] = field(default_factory=list)
     failing: bool = False
+    ways: list[str] = field(default_factory=list)
 
-    async def views_open(self, *, trigger_id: str, view: dict[str, Any]) -> None:
+    async def views_open(self, *, trigger_id: str, view: dict[str, Any]) -> dict[str, Any]:
+        return self._show("open", view)
+
+    async def views_push(self, *, trigger_id: str, view: dict[str, Any]) -> dict[str, Any]:
+        return self._show("push", view)
+
+    def _show(self, how: str, view: dict[str, Any]) -> dict[str, Any]:
         if self.failing:
             raise TimeoutError
+        self.ways.append(how)
         self.opened.append(view)
+        return {"ok": True, "view": {"id": "V1"}}
 
-    async def views_update(self, **update: Any) -> None:
-        if self.failing:
-            raise TimeoutError
+    async def views_update(self, **update: Any) -> dict[str, Any]:
+        answer = self._show("update", update["view"])
         self.updated.append(update)
+        return answer
 
     async def views_publish(self, *, user_id: str, view: dict[str, Any]) -> None:
         if self.failing:
@@ -208,9 +217,17 @@ def a_click(approval: Approval, action_id: str, user_id: str = ADA) -> dict[str,
 
 
 def a_submission(
-    approval: Approval, modal: str, values: dict[str, Any], user_id: str = ADA
+    approval: Approval,
+    modal: str,
+    values: dict[str, Any],
+    user_id: str = ADA,
+    *,
+    page: str = "request",
 ) -> dict[str, Any]:
     click = a_click(approval, "x", user_id)
+    about = encode(approval.approval_id, approval.digest)
+    if modal == ActionId.REVIEW_MODAL:
+        about = encode_page(page, approval.approval_id, approval.digest)
     kept = {key: click[key] for key in ("user", "team", "api_app_id", "trigger_id")}
     return {
         "type": "view_submission",
@@ -220,7 +237,7 @@ def a_submission(
             "team_id": "T1",
             "type": "modal",
             "callback_id": modal,
-            "private_metadata": encode(approval.approval_id, approval.digest),
+            "private_metadata": about,
             "state": {"values": values},
             "blocks": [],
         },
@@ -229,6 +246,25 @@ def a_submission(
 
 def typed(block_id: str, text: object) -> dict[str, Any]:
     return {block_id: {"countersign:value": {"type": "plain_text_input", "value": text}}}
+
+
+def picked(block_id: str, value: object) -> dict[str, Any]:
+    """The option that somebody chose in an input."""
+    return {block_id: {"countersign:value": {"selected_option": {"value": value}}}}
+
+
+def a_click_inside(
+    approval: Approval, action_id: str, view: dict[str, Any], user_id: str = ADA, **more: object
+) -> dict[str, Any]:
+    """A click in a form, as Slack sends it: there is no channel and no message."""
+    click = a_click(approval, action_id, user_id)
+    for name in ("channel", "message"):
+        del click[name]
+    state = {"values": more.pop("values", {})}
+    click["container"] = {"type": "view", "view_id": "V1"}
+    click["view"] = {"id": "V1", "type": "modal", "state": state, **view}
+    click["actions"][0].update(more)
+    return click
 
 
 def an_event(**changes: object) -> dict[str, Any]:

@@ -45,6 +45,10 @@ def test_names_are_frozen() -> None:
         "override",
         "batch",
         "edit_page",
+        "hand_over",
+        "page",
+        "page_back",
+        "page_next",
     )
     forms = (
         "approve",
@@ -62,6 +66,8 @@ def test_names_are_frozen() -> None:
         "override",
         "batch",
         "notice",
+        "review",
+        "hand_over",
     )
     names = {*buttons, *more, "value", *(f"{form}_modal" for form in forms)}
     assert {str(name) for name in ActionId} == {f"countersign:{name}" for name in names}

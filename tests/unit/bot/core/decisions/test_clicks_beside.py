@@ -26,6 +26,7 @@ from tests.unit.bot.counter_stage import (
     a_click,
     a_submission,
     an_event,
+    picked,
     typed,
 )
 from tests.unit.bot.office import ADA, BEN, ROOT, ROSA, THREAD_ID, an_actor
@@ -176,7 +177,7 @@ async def test_a_snooze_is_noted_for_one_person(storage: SqliteStorage) -> None:
     counter, approval = await a_counter(storage)
     await press(counter, ActionId.SNOOZE, ADA)
     assert counter.views.opened[-1]["callback_id"] == ActionId.SNOOZE_MODAL
-    sent = a_submission(approval, ActionId.SNOOZE_MODAL, typed("for", "1h 30m"), ADA)
+    sent = a_submission(approval, ActionId.SNOOZE_MODAL, picked("when", f"in.{90 * 60_000}"), ADA)
     assert (await counter.send(sent)).body == ""
 
     left = await storage.approvals.get(approval.approval_id)
@@ -185,24 +186,54 @@ async def test_a_snooze_is_noted_for_one_person(storage: SqliteStorage) -> None:
     assert await acts(counter) == ["snoozed"]
 
 
-@pytest.mark.parametrize("text", ["", " ", "soon", "-1h", "0m", "1", None, {"a": 1}, "9" * 5_000])
-async def test_what_is_no_time_is_said_at_the_form(storage: SqliteStorage, text: object) -> None:
+@pytest.mark.parametrize(
+    "state", [{}, {"selected_date_time": None}, {"selected_date_time": "soon"}, {"x": 1}]
+)
+async def test_what_is_no_time_is_said_at_the_form(
+    storage: SqliteStorage, state: dict[str, object]
+) -> None:
     counter, approval = await a_counter(storage)
-    sent = a_submission(approval, ActionId.SNOOZE_MODAL, typed("for", text), ADA)
+    values = {**picked("when", "other"), "until": {"countersign:value": state}}
+    sent = a_submission(approval, ActionId.SNOOZE_MODAL, values, ADA)
     answer = json.loads((await counter.send(sent)).body)
 
-    assert answer["response_action"] == "errors"
-    assert "such as 30m" in answer["errors"]["for"]
+    assert answer["errors"] == {"until": "Choose a date and a time"}
     assert (await storage.approvals.get(approval.approval_id)).snoozes_json == "{}"
 
 
-@pytest.mark.parametrize("text", ["8h", "9h"])
-async def test_nobody_snoozes_beyond_the_deadline(storage: SqliteStorage, text: str) -> None:
+async def test_a_time_that_is_over_is_said_at_the_form(storage: SqliteStorage) -> None:
     counter, approval = await a_counter(storage)
-    sent = a_submission(approval, ActionId.SNOOZE_MODAL, typed("for", text), ADA)
-    answer = json.loads((await counter.send(sent)).body)
+    past = {"until": {"countersign:value": {"selected_date_time": 5}}}
+    for values, place in (
+        ({**picked("when", "other"), **past}, "until"),
+        (picked("when", "at.5000"), "when"),
+        (picked("when", "in.0"), "when"),
+    ):
+        sent = a_submission(approval, ActionId.SNOOZE_MODAL, values, ADA)
+        answer = json.loads((await counter.send(sent)).body)
+        assert answer["errors"] == {place: "Choose a time that is still to come"}
 
-    assert "after the deadline" in answer["errors"]["for"]
+
+@pytest.mark.parametrize(
+    "value", ["", "in", "in.", "in.-5", "on.5", "in.1e3", "in." + "9" * 50, 5, None, "in.\u0665"]
+)
+async def test_a_forged_time_is_refused(storage: SqliteStorage, value: object) -> None:
+    counter, approval = await a_counter(storage)
+    sent = a_submission(approval, ActionId.SNOOZE_MODAL, picked("when", value), ADA)
+
+    assert "not one that I made" in str((await counter.send(sent)).body)
+    assert (await storage.approvals.get(approval.approval_id)).snoozes_json == "{}"
+
+
+@pytest.mark.parametrize("hours", [8, 9])
+async def test_nobody_snoozes_beyond_the_deadline(storage: SqliteStorage, hours: int) -> None:
+    counter, approval = await a_counter(storage)
+    values = picked("when", f"in.{hours * 3_600_000}")
+    answer = json.loads(
+        (await counter.send(a_submission(approval, ActionId.SNOOZE_MODAL, values, ADA))).body
+    )
+
+    assert "after the deadline" in answer["errors"]["when"]
     assert await codes(counter) == ["beyond_deadline"]
 
 
@@ -212,7 +243,7 @@ async def test_who_may_not_decide_gets_no_form_and_submits_none(storage: SqliteS
         await press(counter, action, TOM)
     assert counter.views.opened == []
     forms = [
-        (ActionId.SNOOZE_MODAL, typed("for", "1h")),
+        (ActionId.SNOOZE_MODAL, picked("when", "in.3600000")),
         (ActionId.ASK_BACK_MODAL, typed("question", "why?")),
         (ActionId.APPROVE_MODAL, typed("reason", "fine")),
     ]

@@ -23,7 +23,7 @@ from tests.unit.bot.core.decisions.test_votes import (
     an_office,
     asked,
 )
-from tests.unit.bot.counter_stage import Counter, a_click, a_submission, typed
+from tests.unit.bot.counter_stage import Counter, a_click, a_submission, picked, typed
 from tests.unit.bot.office import ADA, BEN
 
 REASONS: dict[str, Any] = {**TWO, "reason": {"approve": "required", "reject": "required"}}
@@ -156,8 +156,8 @@ async def test_the_last_click_decides(storage: SqliteStorage) -> None:
 async def test_a_reason_is_asked_for_where_the_rule_wants_one(storage: SqliteStorage) -> None:
     counter, approval = await a_counter(storage, REASONS)
     await counter.send(a_click(approval, ActionId.APPROVE, ADA))
-    assert counter.views.opened[-1]["callback_id"] == ActionId.APPROVE_MODAL
-    sent = a_submission(approval, ActionId.APPROVE_MODAL, typed("reason", "looked at it"), ADA)
+    assert counter.views.opened[-1]["callback_id"] == ActionId.REVIEW_MODAL
+    sent = a_submission(approval, ActionId.REVIEW_MODAL, typed("reason", "looked at it"), ADA)
     assert (await counter.send(sent)).body == ""
     (cast,) = read_votes((await counter.office.the_approval()).votes_json)
     assert (cast.by, cast.note) == (ADA, "looked at it")
@@ -174,10 +174,18 @@ async def test_who_may_not_vote_gets_no_form(storage: SqliteStorage) -> None:
 async def test_a_rejection_without_its_reason_is_refused(storage: SqliteStorage) -> None:
     counter, approval = await a_counter(storage, REASONS)
     await counter.send(a_click(approval, ActionId.REJECT, CLEO))
-    (block,) = [one for one in counter.views.opened[-1]["blocks"] if one["type"] == "input"]
-    assert block["optional"] is False
+    blocks = [one for one in counter.views.opened[-1]["blocks"] if one["type"] == "input"]
+    assert [(one["block_id"], one["optional"]) for one in blocks] == [
+        ("canned", False),
+        ("reason", False),
+    ]
     sent = a_submission(approval, ActionId.REJECT_MODAL, typed("reason", " "), CLEO)
     assert "needs a reason" in str((await counter.send(sent)).body)
+    for value in ("later", "fix", "never", "other"):
+        values = {**picked("canned", value), **typed("reason", " ")}
+        sent = a_submission(approval, ActionId.REJECT_MODAL, values, CLEO)
+        answer = json.loads((await counter.send(sent)).body)
+        assert answer["errors"] == {"reason": "Please fill this in"}
     assert (await counter.office.the_approval()).votes_json == "[]"
 
 

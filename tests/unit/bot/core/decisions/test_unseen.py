@@ -295,9 +295,12 @@ async def test_reveal_shows_the_clear_text_to_who_may_decide(storage: SqliteStor
     approval = await counter.office.the_approval()
     assert TOKEN not in str(card_for(approval, approvers_text=""))
     assert (await counter.send(a_click(approval, ActionId.APPROVE))).status == 200
-    assert "press *Reveal…* on the card" in counter.told(ADA)
+    assert TOKEN not in str(counter.views.opened)
+    assert "Press Reveal…" in str(counter.views.opened[-1])
+    assert "submit" not in counter.views.opened[-1]
     assert (await counter.send(a_click(approval, ActionId.REVEAL))).status == 200
     assert TOKEN in str(counter.views.opened)
+    assert counter.views.opened[-1]["submit"]["text"] == "Approve"
     assert (await counter.send(a_click(approval, ActionId.APPROVE))).status == 200
     assert len(counter.office.ran) == 1
 

@@ -10,16 +10,29 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from bot.core.runs.outcome import Run, RunState
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Card
+from bot.policy.terms import BreakGlass, GrantTerms, Group, Requirement, Stage, Terms
 from bot.questions.form import AnswerForm, Form, Option
 from bot.slack.cards.choose import card_for, concluded_text, escalation_text, reminder_text
 from bot.slack.cards.details import details_modal
+from bot.slack.cards.emergency import override_modal
+from bot.slack.cards.grants import grant_modal
+from bot.slack.cards.means import Here, hand_over_modal, question_modal, snooze_modal
+from bot.slack.cards.modals import late_modal, withdraw_modal
 from bot.slack.cards.reply import reply_cards
+from bot.slack.cards.review import FormReader, review_modal
 from storage.records import Approval, Decision, Kind, Status
-from tests.unit.bot.asked import answer_modal, choose_modal, edit_modal, modal_of, reject_modal
+from tests.unit.bot.asked import (
+    answer_modal,
+    choose_modal,
+    edit_modal,
+    modal_of,
+    reject_modal,
+)
 
 FOLDER = Path(__file__).parent / "golden"
 APPROVERS = "the members of this channel, <@U0BEN>"
@@ -374,6 +387,33 @@ CARDS: dict[str, Callable[[], Card]] = {
     "reminder_expired": lambda: concluded_text(decided(an_approval(), Status.EXPIRED, by="")),
     "reply": lambda: reply_cards(REPLY)[0],
 }
+STAGE = Stage(approve=(Requirement(name="oncall", groups=("oncall",)),))
+GRANTS = Terms(
+    rules=("small",),
+    stages=(STAGE,),
+    groups={"oncall": Group(usergroups=("S0ONCALL",))},
+    grants=GrantTerms(max_time_s=7_200, max_uses=5, vary=("replicas", "note")),
+)
+CRITICAL = GRANTS.model_copy(update={"risk": "critical", "grants": None})
+GLASS = BreakGlass(groups=("oncall",), alert="C0ALERT")
+HERE = Here(now_ms=CREATED, zone=ZoneInfo("Europe/Berlin"))
+ROSA = FormReader(why="You can't approve your own request.", is_requester=True, can_override=True)
+ADA = FormReader(
+    can_approve=True, can_reject=True, why="You can decide because you're in <!subteam^S0ONCALL>."
+)
+UNREAD = replace(ADA, has_read=False, pages=1)
+
+
+def under(terms: Terms) -> Approval:
+    """An approval under some terms."""
+    return an_approval(terms_json=terms.to_text())
+
+
+def a_long_call() -> Approval:
+    """A call of which the full text has pages."""
+    return an_approval(arguments_json=json.dumps({**ARGUMENTS, "body": "Pack your desk. " * 500}))
+
+
 MODALS: dict[str, Callable[[], dict[str, Any]]] = {
     "modal_reject": lambda: reject_modal(an_approval()),
     "modal_edit": lambda: edit_modal(an_approval()),
@@ -388,9 +428,22 @@ MODALS: dict[str, Callable[[], dict[str, Any]]] = {
     "modal_stop": lambda: reject_modal(a_step()),
     "modal_none": lambda: reject_modal(a_choice()),
     "modal_cancel": lambda: reject_modal(a_form()),
-    "modal_details_choice": lambda: details_modal(a_call_choice()),
-    "modal_details_form": lambda: details_modal(a_form()),
-    "modal_details": lambda: details_modal(an_approval()),
+    "modal_details_choice": lambda: review_modal(a_call_choice(), FormReader()),
+    "modal_details_form": lambda: review_modal(a_form(), FormReader()),
+    "modal_details": lambda: review_modal(an_approval(), ROSA),
+    "modal_technical": lambda: review_modal(an_approval(), ADA, page="technical"),
+    "modal_review": lambda: review_modal(an_approval(), ADA),
+    "modal_review_text": lambda: review_modal(a_long_call(), UNREAD, page="text.2"),
+    "modal_review_grant": lambda: review_modal(under(GRANTS), ADA),
+    "modal_critical": lambda: review_modal(under(CRITICAL), ADA),
+    "modal_revealed": lambda: details_modal(an_approval()),
+    "modal_grant": lambda: grant_modal(under(GRANTS), GRANTS.grants),
+    "modal_override": lambda: override_modal(an_approval(), GLASS),
+    "modal_withdraw": lambda: withdraw_modal(an_approval()),
+    "modal_snooze": lambda: snooze_modal(an_approval(), HERE),
+    "modal_ask_back": lambda: question_modal(an_approval()),
+    "modal_hand_over": lambda: hand_over_modal(an_approval(), ["oncall"], HERE),
+    "modal_late": lambda: late_modal(decided(an_approval(), Status.APPROVED), ActionId.EDIT_MODAL),
     "modal_ran": lambda: modal_of(a_doubt(), ActionId.RAN),
 }
 

@@ -17,11 +17,11 @@ from bot.questions.feedback import feedback_json
 from bot.questions.form import AnswerForm, Form, Option
 from bot.sandbox.blockkit.rules import view_errors
 from bot.slack.cards.choose import card_for
-from bot.slack.cards.details import details_modal
 from storage.records import Approval, Kind, Status
 from tests.unit.bot.asked import (
     answer_modal,
     choose_modal,
+    details_of,
     draft_of,
     errors_of,
     proposal_of,
@@ -107,7 +107,7 @@ def test_options_that_fit_a_menu() -> None:
     view = choose_modal(many(100))
     assert view_errors(view) == []
     assert view["blocks"][1]["element"]["type"] == "static_select"
-    assert "Option 99" in json.dumps(details_modal(many(100)))
+    assert "Option 99" in json.dumps(details_of(many(100)))
 
 
 def test_more_options_than_a_menu_takes() -> None:
@@ -227,7 +227,7 @@ def test_long_feedback_can_be_opened() -> None:
     text = "".join(f"{number:05d} " for number in range(1_000))
     approval = replace(a_feedback(), arguments_json=json.dumps({"content": text}))
     assert actions_of(draw(approval)) == ["accept", "answer", "withdraw", "details"]
-    boxes = json.dumps(details_modal(approval))
+    boxes = json.dumps(details_of(approval))
     assert "00999" in boxes
 
 
@@ -238,10 +238,10 @@ def test_damaged_content_is_said() -> None:
 @pytest.mark.parametrize(
     ("approval", "title"),
     [
-        (an_approval(), "Reject"),
-        (a_step(), "Stop"),
+        (an_approval(), "Reject this?"),
+        (a_step(), "Reject this?"),
         (a_choice(), "None of these"),
-        (a_call_choice(), "Reject"),
+        (a_call_choice(), "Reject this?"),
         (a_form(), "Cancel request"),
     ],
 )

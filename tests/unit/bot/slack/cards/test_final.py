@@ -10,8 +10,8 @@ import pytest
 from bot.layout.arguments import read_object
 from bot.questions.drawing import what_runs
 from bot.slack.cards.choose import card_for
-from bot.slack.cards.details import details_modal
 from storage.records import Approval, Status
+from tests.unit.bot.asked import details_of
 from tests.unit.bot.slack.cards.samples import a_call_choice, a_form, a_step, an_approval, decided
 from tests.unit.bot.slack.cards.test_words import shown
 
@@ -54,7 +54,7 @@ def test_without_words_of_the_tool_the_old_title_is_never_shown() -> None:
 
 
 def test_details_of_an_edited_call_are_those_of_what_ran() -> None:
-    said = shown(details_modal(edited())["blocks"])
+    said = shown(details_of(edited())["blocks"])
     assert NEW in said
     assert "1.4.2" not in said.replace("You asked me to bring 1.4.2 to production.", "")
 

@@ -20,8 +20,9 @@ from bot.sandbox.blockkit.rules import UPDATE_TEXT, message_errors, text_charact
 from bot.slack.cards.choose import card_for, escalation_text, reminder_text
 from bot.slack.cards.details import details_modal, fits_details
 from bot.slack.cards.reply import MOST, reply_cards
+from bot.slack.cards.review import FormReader, review_modal
 from storage.records import Approval, Kind, Status
-from tests.unit.bot.asked import edit_modal
+from tests.unit.bot.asked import details_of, edit_modal, review_pages
 from tests.unit.bot.slack.cards.samples import an_approval, decided
 
 NASTY = (
@@ -155,7 +156,8 @@ def test_final_card_is_safe_and_has_no_buttons(
 @given(approval=approvals)
 def test_modals_are_safe(approval: Approval) -> None:
     question = drawn_question(approval)
-    views = [details_modal(approval)]
+    reader = FormReader(can_approve=True, can_reject=True, why="<@U0BEN>", has_read=False)
+    views = [details_modal(approval), *review_pages(approval), *review_pages(approval, reader)]
     for action in ActionId:
         with suppress(InvalidInputError):
             result = question.press(action)
@@ -206,9 +208,11 @@ def test_what_cannot_be_shown_cannot_be_approved() -> None:
         "countersign:more",
     }
     assert not fits_details(huge)
-    view = details_modal(huge)
-    assert view_errors(view) == []
-    assert "too long for Slack" in json.dumps(view)
+    reader = FormReader(can_approve=True, can_reject=True)
+    for view in (details_modal(huge, agrees=[]), review_modal(huge, reader)):
+        assert view_errors(view) == []
+        assert "Too long to show in full" in json.dumps(view)
+        assert "submit" not in view
 
 
 def test_a_20000_character_argument_is_whole_in_details() -> None:
@@ -219,7 +223,7 @@ def test_a_20000_character_argument_is_whole_in_details() -> None:
     assert "countersign:details" in json.dumps(card.blocks)
     boxes = [
         part["elements"][0]["text"]
-        for part in walk(details_modal(long)["blocks"])
+        for part in walk(details_of(long)["blocks"])
         if part.get("type") == "rich_text_preformatted"
     ]
     assert value in "".join(boxes)
@@ -235,7 +239,7 @@ def test_secret_is_nowhere(secret: str) -> None:
     )
     edited = json.dumps({"password": f"{secret}2", "a": "c"})
     done = decided(approval, Status.APPROVED, reason=f"password={secret}", arguments_json=edited)
-    made: list[object] = [details_modal(approval), edit_modal(approval)]
+    made: list[object] = [*review_pages(approval), edit_modal(approval)]
     for record in (approval, done):
         card = card_for(record, approvers_text="")
         made += [card.text, card.blocks]

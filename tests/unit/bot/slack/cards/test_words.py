@@ -13,10 +13,9 @@ from bot.layout.arguments import Budget, Listed, list_arguments, list_changes, s
 from bot.questions.drawing import answers_of, drawn_question, questions_of
 from bot.sandbox.blockkit.rules import message_errors, view_errors
 from bot.slack.cards.choose import approvers_words, card_for, escalation_text, reminder_text
-from bot.slack.cards.details import details_modal
 from bot.slack.cards.reply import MOST, reply_cards, split_text
 from storage.records import Approval, Kind, Status
-from tests.unit.bot.asked import answer_modal
+from tests.unit.bot.asked import answer_modal, details_of
 from tests.unit.bot.slack.cards.samples import (
     a_doubt,
     a_question,
@@ -269,7 +268,7 @@ def test_record_without_title_or_tool_has_a_title() -> None:
 
 def test_details_show_long_names_and_texts_whole() -> None:
     name = "n" * 5_000
-    view = details_modal(an_approval(arguments_json=json.dumps({name: "v", "w": "x" * 200})))
+    view = details_of(an_approval(arguments_json=json.dumps({name: "v", "w": "x" * 200})))
     assert view_errors(view) == []
     said = shown(view["blocks"]).replace("\n", "")
     assert name in said
@@ -278,7 +277,7 @@ def test_details_show_long_names_and_texts_whole() -> None:
 
 def test_details_pack_many_arguments() -> None:
     many = json.dumps({f"name_{index}": index for index in range(500)})
-    view = details_modal(an_approval(arguments_json=many))
+    view = details_of(an_approval(arguments_json=many))
     assert view_errors(view) == []
     assert "name_499: " in shown(view["blocks"])
 

@@ -113,7 +113,7 @@ async def test_what_was_typed_on_all_pages_is_one_edit(
     await counter.send(turning(approval, opened(approval), "1", argument_3="7"))
     second = counter.views.updated[0]["view"]
     last = [block for block in second["blocks"] if block["type"] == "input"][-1]
-    await counter.send(a_click(approval, ActionId.DETAILS))
+    await counter.office.approvals.note_details(approval, ADA)
     payload = on_page(approval, second, **{last["block_id"]: "9"})
     del payload["actions"]
 

@@ -41,7 +41,7 @@ async def test_a_button_opens_its_modal(counter: Counter) -> None:
     for action in (ActionId.EDIT, ActionId.DETAILS):
         assert (await counter.send(a_click(approval, action))).status == 200
     modals = [view["callback_id"] for view in counter.views.opened]
-    assert modals == [ActionId.EDIT_MODAL, ActionId.DETAILS_MODAL]
+    assert modals == [ActionId.EDIT_MODAL, ActionId.REVIEW_MODAL]
 
 
 async def test_a_modal_that_slack_does_not_open(counter: Counter) -> None:

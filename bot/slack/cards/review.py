@@ -1,0 +1,328 @@
+"""The form about a card: everything of it, page by page, why the reader may decide, and the yes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bot.layout.action_ids import ActionId, encode_page, short_id
+from bot.layout.blocks import (
+    Block,
+    actions,
+    button,
+    context,
+    line,
+    literal,
+    mrkdwn,
+    plain,
+    quote,
+    rich,
+)
+from bot.layout.inputs import Values, read_state, read_text
+from bot.layout.modals import alert
+from bot.layout.parts import asked_by, title_of
+from bot.layout.text import clip, show
+from bot.people.terms_of import terms_of
+from bot.policy.terms import TermsError
+from bot.questions.call import CallQuestion
+from bot.questions.drawing import DrawnQuestion, drawn_question, what_runs
+from bot.questions.reasons import is_critical
+from bot.redaction.mask import mask_text
+from bot.slack.cards.details import expiry, is_short, pages_of
+from bot.slack.cards.grants import next_time
+from bot.words import say
+from bot.words.mrkdwn import date
+from storage.records import Approval, Kind, Status
+
+REQUEST, HISTORY, TECHNICAL = "request", "history", "technical"
+"""Pages beside those of the full text, which are `text.1` and so on."""
+_TEXT = "text."
+_HEAD = 600
+_NOT_HERE = frozenset({ActionId.APPROVE, ActionId.GRANT, ActionId.BATCH, ActionId.NOTE})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormReader:
+    """The person who looks at the form, as known at this moment.
+
+    Attributes:
+        can_approve: Whether a yes of theirs would count.
+        can_reject: Whether a no of theirs would.
+        why: Why they can, or cannot: escaped mrkdwn; may be empty.
+        pages: So many pages of the full text they have read, one after the other.
+        has_read: Whether nothing is left that they would have to read first.
+        is_masked: Whether they have to reveal something first.
+        is_requester: Whether they can take it back.
+        has_vote: Whether they have a vote there.
+        has_claim: Whether they said that they see to it.
+        can_override: Whether the rule lets them run it alone.
+    """
+
+    can_approve: bool = False
+    can_reject: bool = False
+    why: str = ""
+    pages: int = 0
+    has_read: bool = True
+    is_masked: bool = False
+    is_requester: bool = False
+    has_vote: bool = False
+    has_claim: bool = False
+    can_override: bool = False
+
+
+def review_modal(
+    approval: Approval,
+    reader: FormReader,
+    *,
+    page: str = REQUEST,
+    values: Values | None = None,
+    history: Sequence[Block] = (),
+) -> Block:
+    """Draw a page of the form.
+
+    Args:
+        approval: The record.
+        reader: Whom it is for.
+        page: Of `REQUEST` and the others; one that is not there is the first.
+        values: What was typed in it so far.
+        history: The lines of `HISTORY`.
+    """
+    return _ReviewPage(approval, reader, page, values or {}).view(history)
+
+
+def count_pages(approval: Approval) -> int:
+    """Count the pages of the full text; 0 where the first page shows all of it."""
+    pages, _ = pages_of(approval)
+    return 0 if is_short(pages) else len(pages)
+
+
+def page_number(page: str) -> int:
+    """The number of a page of the full text; 0 for other pages."""
+    return int(page.removeprefix(_TEXT)) if page.startswith(_TEXT) else 0
+
+
+def text_page(number: int) -> str:
+    """The name of a page of the full text."""
+    return f"{_TEXT}{number}"
+
+
+class _ReviewPage:
+    """One page of the form, while it is drawn."""
+
+    def __init__(self, approval: Approval, reader: FormReader, page: str, values: Values) -> None:
+        self._approval, self._reader, self._values = approval, reader, values
+        self._question: DrawnQuestion = drawn_question(approval)
+        self._pages, self._is_cut = pages_of(approval)
+        self._count = 0 if is_short(self._pages) else len(self._pages)
+        number = page_number(page)
+        self._page = page if number <= self._count else REQUEST
+
+    def view(self, history: Sequence[Block]) -> Block:
+        """The page with its frame."""
+        can_submit = self._can_agree()
+        title = say("form.review" if can_submit else "form.details")
+        callback = ActionId.REVIEW_MODAL if can_submit else ActionId.DETAILS_MODAL
+        view: Block = {
+            "type": "modal",
+            "callback_id": str(callback),
+            "private_metadata": encode_page(
+                self._page, self._approval.approval_id, self._approval.digest
+            ),
+            "title": plain(title),
+            "close": plain(say("form.cancel" if can_submit else "form.close")),
+            "blocks": [*self._head(), *self._middle(history), *self._foot()],
+        }
+        if can_submit:
+            key = "form.approve_submit" if self._is_read() else "form.page_next"
+            view["submit"] = plain(say(key))
+        return view
+
+    def _can_agree(self) -> bool:
+        """Whether there is a yes for the reader to give, now or after the last page."""
+        is_waiting = self._approval.status is Status.PENDING and not self._is_cut
+        return is_waiting and self._reader.can_approve and not self._reader.is_masked
+
+    def _is_read(self) -> bool:
+        """Whether nothing is left to be read once this page is shown."""
+        is_last = page_number(self._page) == self._count > 0
+        is_next = self._reader.pages >= self._count - 1
+        return self._reader.has_read or self._count == 0 or (is_last and is_next)
+
+    def _head(self) -> list[Block]:
+        blocks = [_titled(self._approval, self._question)]
+        if self._approval.status is Status.PENDING:
+            blocks += self._alerts()
+        return [*blocks, self._select()]
+
+    def _alerts(self) -> list[Block]:
+        """Words that must not be overlooked: it is critical, or why there is no yes here."""
+        reader = self._reader
+        if self._can_agree():
+            is_loud = is_critical(self._approval)
+            return [alert(say("form.critical_alert"), "error")] if is_loud else []
+        if reader.can_approve:
+            words = say("line.too_long" if self._is_cut else "line.reveal_first")
+            return [alert(words, "warning")]
+        return [alert(reader.why, "info")] if reader.why else []
+
+    def _select(self) -> Block:
+        number = page_number(self._page)
+        pages = [(REQUEST, say("form.page_request"))]
+        if self._count:
+            pages.append((text_page(1), say("form.page_text", n=self._count)))
+        pages += [(HISTORY, say("form.page_history")), (TECHNICAL, say("form.page_technical"))]
+        record = (self._approval.approval_id, self._approval.digest)
+        options = {
+            page: {"text": plain(words), "value": encode_page(page, *record)}
+            for page, words in pages
+        }
+        select = {
+            "type": "static_select",
+            "action_id": str(ActionId.PAGE),
+            "options": [*options.values()],
+            "initial_option": options[text_page(1) if number else self._page],
+        }
+        return {**actions(select), "block_id": f"page_{self._page}"}
+
+    def _middle(self, history: Sequence[Block]) -> list[Block]:
+        match self._page:
+            case "history":
+                return [*history] or [context(mrkdwn(say("history.none")))]
+            case "technical":
+                return [_technical(self._approval)]
+            case "request":
+                return self._request()
+            case _:
+                return self._text(page_number(self._page))
+
+    def _request(self) -> list[Block]:
+        approval, reader = self._approval, self._reader
+        blocks = self._pages if not self._count else [*_head_of(approval), *self._pages[:1]]
+        who, when = asked_by(approval), date(approval.created_ms)
+        words = say("line.requested_on", who=who, when=when)
+        if self._can_agree() and reader.why:
+            words = f"{words} {reader.why}"
+        if approval.status is Status.PENDING:
+            words = f"{words}\n{expiry(approval)}"
+        small = context(mrkdwn(words))
+        if not self._count:
+            return [*blocks, small]
+        unread = self._can_agree() and not self._is_read()
+        hint = say("form.page_unread" if unread else "form.page_rest")
+        return [*blocks, small, context(mrkdwn(hint))]
+
+    def _text(self, number: int) -> list[Block]:
+        where = context(mrkdwn(say("form.page_of", n=number, of=self._count)))
+        turns = []
+        if number > 1:
+            turns.append(self._turn(say("form.page_back"), ActionId.PAGE_BACK, number - 1))
+        if number < self._count:
+            turns.append(self._turn(say("form.page_next"), ActionId.PAGE_NEXT, number + 1))
+        return [where, self._pages[number - 1], *([actions(*turns)] if turns else [])]
+
+    def _turn(self, label: str, action: ActionId, number: int) -> Block:
+        approval = self._approval
+        value = encode_page(text_page(number), approval.approval_id, approval.digest)
+        return button(label, action, value, of=title_of(approval))
+
+    def _foot(self) -> list[Block]:
+        blocks: list[Block] = []
+        if self._can_agree() and isinstance(self._question, CallQuestion):
+            inputs = self._question.yes_inputs()
+            inputs += next_time(self._approval) if self._is_read() else []
+            blocks += [_typed(one, self._values) for one in inputs]
+        buttons = self._buttons() if self._approval.status is Status.PENDING else []
+        return [*blocks, actions(*buttons)] if buttons else blocks
+
+    def _buttons(self) -> list[Block]:
+        """Everything that can be done with it but the yes."""
+        question, reader = self._question, self._reader
+        if self._approval.kind is Kind.QUESTION:
+            return []
+        found: list[Block] = []
+        if reader.can_reject:
+            every = (*question.yes(), *question.no(), *question.last())
+            found += [one for one in every if one["action_id"] not in _NOT_HERE]
+            found = [{name: one[name] for name in one if name != "style"} for one in found]
+        can_take_back = reader.is_requester and question.can_withdraw()
+        others = (
+            (reader.is_masked and reader.can_reject, say("button.reveal"), ActionId.REVEAL),
+            (reader.can_approve, say("button.hand_over"), ActionId.HAND_OVER),
+            (reader.has_claim, say("button.unclaim"), ActionId.LET_GO),
+            (reader.has_vote, say("button.take_back"), ActionId.TAKE_BACK),
+            (can_take_back, say("button.withdraw"), ActionId.WITHDRAW),
+            (reader.can_override, say("button.override"), ActionId.OVERRIDE),
+        )
+        return [
+            *found,
+            *(question.button(label, one) for is_there, label, one in others if is_there),
+        ]
+
+
+def _titled(approval: Approval, question: DrawnQuestion) -> Block:
+    """The title, and how it stands: a sign and words."""
+    final = what_runs(approval)
+    name = line(literal(clip(title_of(final), 300), "bold"))
+    if approval.status is not Status.PENDING:
+        return rich(name, line(literal(question.outcome())))
+    is_question = approval.kind is Kind.QUESTION
+    state = say("status.needs_answer" if is_question else "status.needs_approval")
+    risk = _risk(approval)
+    return rich(name, line(literal(f"⏳ {state}" + (f"  ·  {risk}" if risk else ""))))
+
+
+def _risk(approval: Approval) -> str:
+    """A risk with its sign; empty for a usual one."""
+    if approval.kind is not Kind.APPROVAL or not approval.terms_json:
+        return ""
+    try:
+        risk = terms_of(approval).risk
+    except TermsError:
+        return ""
+    match risk:
+        case "high":
+            return f"🔺 {say('risk.high')}"
+        case "critical":
+            return f"🛑 {say('risk.critical')}"
+        case "low":
+            return say("risk.low")
+        case _:
+            return ""
+
+
+def _head_of(approval: Approval) -> list[Block]:
+    """The beginning of what will happen, where the whole text has pages of its own."""
+    view = show(mask_text(approval.preview), _HEAD, lines=6)
+    return [rich(quote(literal(view.text)))] if view.text.strip() else []
+
+
+def _technical(approval: Approval) -> Block:
+    """Names and numbers for whoever runs this, each on a line of its own."""
+    rows = (
+        ("technical.rule", approval.rule),
+        ("technical.tool", approval.tool),
+        ("technical.id", short_id(approval.approval_id)),
+        ("technical.request", approval.approval_id),
+        ("technical.agent", approval.address),
+        ("technical.thread", approval.thread_id),
+        ("technical.digest", approval.digest),
+        ("technical.policy", approval.policy_file),
+    )
+    none = say("technical.none")
+    return rich(*(_row(say(key), value.strip() or none) for key, value in rows))
+
+
+def _row(label: str, value: str) -> Block:
+    return line(literal(f"{label}: ", "bold"), literal(clip(value, 300), "code"))
+
+
+def _typed(block: Block, values: Values) -> Block:
+    """An input with what was typed there before."""
+    element, block_id = block["element"], block["block_id"]
+    if element["type"] == "plain_text_input":
+        text = read_text(values, block_id)[: element["max_length"]]
+        return {**block, "element": {**element, "initial_value": text}} if text else block
+    chosen = read_state(values, block_id).get("selected_option")
+    value = chosen.get("value") if isinstance(chosen, Mapping) else None
+    known = [one for one in element["options"] if one["value"] == value]
+    return {**block, "element": {**element, "initial_option": known[0]}} if known else block

@@ -1,0 +1,261 @@
+"""The form about a card: opens it, turns its pages, and takes its yes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from bot.core.decisions.unseen import Opened, guesses, has_opened, pages_read
+from bot.core.story import in_order
+from bot.errors import (
+    DirectoryError,
+    InvalidInputError,
+    NotApproverError,
+    OutdatedCardError,
+    RefusalError,
+    UserFacingError,
+)
+from bot.layout.action_ids import ActionId, Reference
+from bot.layout.blocks import Block
+from bot.layout.modals import Errors, Values
+from bot.people.glass import glass_of, why_not_break
+from bot.people.meanwhile import read_claim
+from bot.people.requesters import is_requester
+from bot.people.terms_of import terms_of
+from bot.policy.ballot import CastVote, read_votes
+from bot.policy.refusals import RefusalCode
+from bot.policy.terms import Group, TermsError
+from bot.ports import Actor
+from bot.questions.call import CallQuestion
+from bot.questions.drawing import DecisionDraft, drawn_question
+from bot.questions.reasons import REASON
+from bot.slack.cards.details import details_modal, history_blocks
+from bot.slack.cards.grants import read_next_time
+from bot.slack.cards.review import (
+    HISTORY,
+    REQUEST,
+    FormReader,
+    count_pages,
+    page_number,
+    review_modal,
+    text_page,
+)
+from bot.slack.listeners.context import FormNotice, ListenerContext, Press, Submit
+from bot.words import say
+from bot.words.mrkdwn import mention
+from storage.records import Approval, Kind, Status
+
+MOST_ENTRIES = 500
+"""Entries of a thread from which a history is made."""
+
+
+async def open_review(desk: ListenerContext, about: Reference, actor: Actor, trigger: str) -> None:
+    """Open the form: whoever sees the card may read it."""
+    approval = await _found(desk, about, actor)
+    view = review_modal(approval, await reader_of(desk, approval, actor))
+    await desk.open_view(trigger, view)
+    await _note_first(desk, approval, actor)
+
+
+async def turn_page(desk: ListenerContext, about: Reference, actor: Actor, trigger: str) -> None:
+    """Show another page in the same form; what was typed stays."""
+    approval = await _found(desk, about, actor)
+    if not approval.digest.startswith(about.shown):
+        raise OutdatedCardError(approval.approval_id)
+    number, of = page_number(about.page), count_pages(approval)
+    if number > of:
+        raise InvalidInputError("this page")
+    view = await _page(desk, approval, actor, about.page, desk.typed)
+    window = desk.window
+    await (window.replace(view) if window is not None else desk.open_view(trigger, view))
+    if number:
+        await desk.approvals.note_page(approval, actor.user_id, number, of=of)
+    elif about.page == REQUEST:
+        await _note_first(desk, approval, actor)
+
+
+async def reveal(desk: ListenerContext, about: Reference, actor: Actor, trigger: str) -> None:
+    """Everything in full and in clear, but for declared secrets; for who may decide it alone."""
+    approval = await desk.approvals.look(about.approval_id, actor, shown=about.shown)
+    question = await desk.question(about, actor, what="this button")
+    reader = await reader_of(desk, approval, actor)
+    is_call = isinstance(question, CallQuestion) and reader.can_approve
+    agrees = question.yes_inputs() if is_call and isinstance(question, CallQuestion) else []
+
+    async def show() -> None:
+        await desk.open_view(trigger, details_modal(approval, agrees=agrees))
+
+    await desk.approvals.reveal(approval, actor.user_id, show)
+
+
+async def submit_review(
+    desk: ListenerContext, about: Reference, actor: Actor, values: Values
+) -> Errors | FormNotice:
+    """Approve; or show the page that has to be read first, whatever the form believed."""
+    question = await desk.question(about, actor, what="this form")
+    approval = question.approval
+    if approval.kind is not Kind.APPROVAL or not _has_yes(question):
+        raise InvalidInputError("this form")
+    await _note_page(desk, approval, actor, about.page)
+    approval = await desk.storage.approvals.get(approval.approval_id)
+    unread = desk.approvals.unseen(approval, actor.user_id)
+    if unread is not None and not guesses(approval) and count_pages(approval):
+        page = text_page(pages_read(approval, actor.user_id) + 1)
+        return FormNotice(view=await _page(desk, approval, actor, page, values))
+    result = question.submit(ActionId.REVIEW_MODAL, values)
+    if not isinstance(result, DecisionDraft):
+        return result if isinstance(result, dict) else {}
+    allowance = read_next_time(approval, values)
+    try:
+        decided = await desk.record(question.approval, result, actor)
+    except RefusalError as error:
+        if error.code != RefusalCode.REASON_REQUIRED:
+            raise
+        return {REASON: say("refuse.reason")}
+    desk.spawn(desk.approvals.follow_up(decided))
+    return await desk.allow(decided, allowance)
+
+
+async def reader_of(desk: ListenerContext, approval: Approval, actor: Actor) -> FormReader:
+    """Find out what a person can do with an approval at this moment; nothing is put on record."""
+    if approval.status is not Status.PENDING or approval.kind is Kind.QUESTION:
+        return FormReader()
+    user_id, votes = actor.user_id, desk.approvals.votes
+    has_vote = any(vote.by == user_id for vote in read_votes(approval.votes_json))
+    unread = desk.approvals.unseen(approval, user_id)
+    is_clear = has_opened(approval, user_id, Opened.CLEAR)
+    reader = FormReader(
+        pages=pages_read(approval, user_id),
+        has_read=unread is None,
+        is_masked=bool(guesses(approval)) and not is_clear,
+        is_requester=is_requester(approval, user_id),
+        has_vote=has_vote,
+        has_claim=read_claim(approval.claim_json).by == user_id,
+        can_override=await _can_override(desk, approval, actor),
+    )
+    try:
+        vote = await votes.right_of(approval, actor)
+    except UserFacingError as error:
+        can_reject = await _can_reject(desk, approval, actor)
+        return replace(reader, why=_why_not(approval, error), can_reject=can_reject)
+    why = why_you(approval, vote)
+    has_yes = approval.kind is Kind.APPROVAL and _has_yes(drawn_question(approval))
+    return replace(reader, can_approve=has_yes, can_reject=True, why=why)
+
+
+def why_you(approval: Approval, vote: CastVote) -> str:
+    """Say why somebody can decide; escaped mrkdwn, empty where it goes without saying."""
+    if vote.on_behalf_of:
+        return say("line.why_you_delegate", who=mention(vote.on_behalf_of))
+    try:
+        known = terms_of(approval).groups
+    except TermsError:
+        return ""
+    groups = [known[name] for name in vote.groups if name in known]
+    return next((words for one in groups if (words := _by_group(approval, one, vote.by))), "")
+
+
+def _by_group(approval: Approval, group: Group, user_id: str) -> str:
+    if user_id in group.users:
+        return say("line.why_you_named")
+    if group.usergroups:
+        return say("line.why_you", group=mention(group.usergroups[0]))
+    if group.here:
+        return say("line.why_you", group=f"<#{approval.channel_id}>")
+    if group.channels:
+        return say("line.why_you", group=f"<#{group.channels[0]}>")
+    return say("line.why_you_duty") if group.rotation is not None else ""
+
+
+def _why_not(approval: Approval, error: UserFacingError) -> str:
+    """Why somebody cannot decide, in one or two sentences."""
+    if isinstance(error, DirectoryError):
+        return say("refuse.lookup")
+    if error.code == RefusalCode.OWN_REQUEST:
+        return say("refuse.own", channel=f"<#{approval.channel_id}>")
+    return error.reason if isinstance(error, NotApproverError) else str(error)
+
+
+async def _can_reject(desk: ListenerContext, approval: Approval, actor: Actor) -> bool:
+    """Whether a no of somebody counts whose yes does not."""
+    try:
+        await desk.approvals.votes.check(approval, actor)
+    except UserFacingError:
+        return False
+    return True
+
+
+async def _can_override(desk: ListenerContext, approval: Approval, actor: Actor) -> bool:
+    """Whether the rule lets somebody run it alone; no, where that could not be looked up."""
+    try:
+        if glass_of(approval) is None:
+            return False
+        return await why_not_break(desk.approvals.votes.census, approval, actor) is None
+    except (TermsError, DirectoryError):
+        return False
+
+
+def _has_yes(question: object) -> bool:
+    """Whether a plain yes is an answer to it."""
+    return isinstance(question, CallQuestion) and any(
+        one["action_id"] == ActionId.APPROVE for one in question.yes()
+    )
+
+
+async def _found(desk: ListenerContext, about: Reference, actor: Actor) -> Approval:
+    approval = await desk.storage.approvals.get(about.approval_id)
+    await desk.approvals.access.check_person(actor, team_id=approval.team_id)
+    return approval
+
+
+async def _page(
+    desk: ListenerContext, approval: Approval, actor: Actor, page: str, values: Values
+) -> dict[str, Any]:
+    reader = await reader_of(desk, approval, actor)
+    history: Sequence[Block] = await _history(desk, approval) if page == HISTORY else ()
+    return review_modal(approval, reader, page=page, values=values, history=history)
+
+
+async def _history(desk: ListenerContext, approval: Approval) -> list[Block]:
+    entries = await desk.storage.audit.of_thread(approval.thread_id, limit=MOST_ENTRIES)
+    here = {"checkpoint": approval.checkpoint_id, "address": approval.address}
+    return history_blocks(
+        in_order(
+            one
+            for one in entries
+            if one.approval_id == approval.approval_id
+            or (not one.approval_id and _is_of(one.detail, here))
+        )
+    )
+
+
+def _is_of(detail: Mapping[str, object], here: Mapping[str, str]) -> bool:
+    return all(detail.get(name) == value for name, value in here.items())
+
+
+async def _note_first(desk: ListenerContext, approval: Approval, actor: Actor) -> None:
+    """The first page was shown: everything, where it has no others."""
+    if not count_pages(approval):
+        await desk.approvals.note_details(approval, actor.user_id)
+
+
+async def _note_page(desk: ListenerContext, approval: Approval, actor: Actor, page: str) -> None:
+    """The page that a submitted form names was shown; of a form without pages, all of it was."""
+    number, of = page_number(page), count_pages(approval)
+    if number:
+        await desk.approvals.note_page(approval, actor.user_id, number, of=of)
+    elif page == REQUEST and not of:
+        await desk.approvals.note_details(approval, actor.user_id)
+
+
+CLICKS: Mapping[str, Press] = {
+    ActionId.DETAILS: open_review,
+    ActionId.REVEAL: reveal,
+    ActionId.PAGE: turn_page,
+    ActionId.PAGE_BACK: turn_page,
+    ActionId.PAGE_NEXT: turn_page,
+}
+"""Its buttons."""
+FORMS: Mapping[str, Submit] = {ActionId.REVIEW_MODAL: submit_review}
+"""The form itself."""
