@@ -65,6 +65,15 @@ def test_each_page_is_on_the_map() -> None:
     assert pages - linked == set()
 
 
+def test_the_quickstart_has_ten_steps_and_says_how_to_decide_alone_no_more() -> None:
+    text = (ROOT / "docs" / "quickstart.md").read_text(encoding="utf-8")
+    steps = re.findall(r"^\*\*(\d+)\. ", text, re.MULTILINE)
+    assert steps == [str(number) for number in range(1, 11)]
+    before, _, after = text.partition("## Now for more than one")
+    assert "\nCOUNTERSIGN_SELF_APPROVAL=yes\n" in before
+    assert "Delete the line `COUNTERSIGN_SELF_APPROVAL=yes`" in after
+
+
 def test_the_readme_is_short() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert len(text.splitlines()) < 180

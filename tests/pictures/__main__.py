@@ -21,6 +21,9 @@ from bot.clock import MovableClock
 from bot.commands.demo import try_out
 from tests.pictures.scenes import FOLDER, SCENES, VIEWERS, Scene
 
+GREETING = 'button[aria-label="Hide this panel"]'
+"""Closes what the demo says to who opens it for the first time."""
+
 
 async def take(only: str, chromium: str) -> list[Path]:
     """Take all pictures, or those of one scene; give back their files."""
@@ -45,16 +48,20 @@ async def photograph(scene: Scene, browser: Browser) -> list[Path]:
                 reduced_motion="reduce",
             ) as profile:
                 file = FOLDER / viewer.file_of(scene)
-                await show(await profile.new_page(), scene, url, thread)
+                address = scene.address(url, thread)
+                await show(await profile.new_page(), scene, address)
                 await profile.pages[0].screenshot(path=file, animations="disabled")
                 files.append(file)
     return files
 
 
-async def show(page: Page, scene: Scene, url: str, thread: str) -> None:
+async def show(page: Page, scene: Scene, address: str) -> None:
     """Open the page as the person who looks, with what the scene ends with."""
-    await page.goto(scene.address(url, thread))
+    await page.goto(address)
     await expect(page.get_by_test_id("thread-pane")).to_contain_text(scene.ends_with)
+    # By its own method, as the thread or a form may lie over it.
+    await page.locator(GREETING).evaluate("button => button.click()")
+    await page.get_by_test_id("messages").evaluate("list => list.scrollTo(0, list.scrollHeight)")
     await scene.open(page)
     await page.evaluate("document.fonts.ready")
 
