@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol, cast, runtime_checkable
 
 from cachetools import LRUCache
@@ -38,6 +39,23 @@ class ChecksCalls(Protocol):
     def validate_call(self, tool: str, arguments: Mapping[str, object]) -> dict[str, Any]:
         """Return the arguments as the tool reads them; see `ChatModelAgent.validate_call`."""
         ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentFacts:
+    """An agent, in what people may know of it.
+
+    Attributes:
+        name: Its name.
+        description: Of what it does, by its author; may be empty.
+        free: Names of its tools that no gate in code stands around.
+        gated: Names of those that people are asked about first.
+    """
+
+    name: str
+    description: str = ""
+    free: tuple[str, ...] = ()
+    gated: tuple[str, ...] = ()
 
 
 class Catalog:
@@ -79,6 +97,22 @@ class Catalog:
         """
         agent = await self._agent(thread.checkpoint_id, thread.channel_id)
         return self._runners[agent.name]
+
+    async def facts(self, channel_id: str) -> AgentFacts:
+        """Say who works in a channel, as far as the agent says what it is made of.
+
+        Raises:
+            DirectoryError: The channel's name could not be looked up.
+        """
+        agent = await self._of_channel(channel_id)
+        parts = agent.components() if isinstance(agent, Described) else {}
+        tools = [cast("Tool", one.inner).definition for key, one in parts.items() if _is_tool(key)]
+        return AgentFacts(
+            name=agent.name,
+            description=str(getattr(agent, "description", "") or ""),
+            free=tuple(one.name for one in tools if not one.gates),
+            gated=tuple(one.name for one in tools if one.gates),
+        )
 
     async def check_call(self, approval: Approval, arguments: dict[str, Any]) -> CheckedCall:
         """Bring arguments that a person edited into the canonical form of their tool.
@@ -171,6 +205,10 @@ def tool_at(agent: Agent, address: Address) -> Tool | None:
         parts = component.inner.components() if isinstance(component.inner, Described) else {}
     is_tool = component is not None and address.segments[-1].type == "tool"
     return cast("Tool", component.inner) if component is not None and is_tool else None
+
+
+def _is_tool(key: Key) -> bool:
+    return key[0] == "tool"
 
 
 def _described(tool: Tool, arguments: dict[str, Any]) -> CheckedCall:

@@ -340,6 +340,7 @@ def build(
         threads=threads,
         check_call=catalog.check_call,
         judge=catalog.judge,
+        facts=catalog.facts,
         edits=Edits(storage, approvals, rules, clock),
         grants=grants,
         outbox=outbox,

@@ -53,7 +53,7 @@ class Workspace:
         self.channels: dict[str, SlackChannel] = {one.id: one for one in cast.channels}
         self.groups: dict[str, UserGroup] = {group.id: group for group in cast.groups}
         self.examples = cast.examples
-        """What can be written to the app, each with a note; none without the demo."""
+        """Examples of what can be written to the app, each with a note; none without the demo."""
         self.statuses: dict[tuple[str, str], str] = {}
         self.on_change: list[Callable[[Change], None]] = []
         self.on_reaction: list[Callable[[SlackMessage, str, str, bool], None]] = []

@@ -16,6 +16,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from agents import AgentError
 from agents.gates.rulings import Judgement
 from bot.core.approvals import Approvals
+from bot.core.catalog import AgentFacts
 from bot.core.decisions.delegating import Delegating
 from bot.core.decisions.grants import Grants
 from bot.core.edits import Edits
@@ -43,6 +44,8 @@ from storage.records import Approval, Decision, Grant, Status
 
 T = TypeVar("T")
 
+Facts = Callable[[str], Awaitable[AgentFacts]]
+"""Tells of the agent that works in a channel."""
 CheckCall = Callable[[Approval, dict[str, Any]], Awaitable[CheckedCall]]
 """Takes a call and its new arguments; raises `InvalidArgumentsError` where they do not fit."""
 
@@ -94,6 +97,7 @@ class ListenerContext:
         clock: The time now.
         spawn: Starts work that outlives the payload.
         window: Of the click that is being answered; None for another payload.
+        facts: Tells of the agent of a channel; None where nobody asks for it.
     """
 
     storage: Storage
@@ -110,6 +114,7 @@ class ListenerContext:
     clock: Clock
     spawn: Spawn
     window: Window | None = None
+    facts: Facts | None = None
 
     @property
     def revisions(self) -> Revisions:

@@ -10,8 +10,10 @@ from typing import Any
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.context.async_context import AsyncBoltContext
 
-from bot.core.talk.incoming import Incoming
-from bot.slack.listeners.context import ListenerContext, actor_of
+from bot.core.talk.incoming import Incoming, plain_text
+from bot.errors import DirectoryError
+from bot.slack.cards.introduction import asks_who, introduction
+from bot.slack.listeners.context import Facts, ListenerContext, actor_of
 from bot.slack.listeners.typed.threads import answer_word, word_of
 
 logger = logging.getLogger(__name__)
@@ -39,6 +41,9 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
                     asker = desk.asker(actor_of(context, body), incoming.team_id)
                     desk.spawn(answer_word(desk.client, asker, incoming, typed))
                 return
+            if desk.facts is not None and _asks_who(incoming):
+                desk.spawn(_introduce(desk, desk.facts, incoming))
+                return
             thread_id = await desk.in_time(desk.inbox.receive(incoming))
         else:
             logger.debug("event ignored", extra={"action": "event_ignored"})
@@ -61,6 +66,29 @@ class ChangedMessage:
     before: str = ""
     edit: str = ""
     is_gone: bool = False
+
+
+def _asks_who(incoming: Incoming) -> bool:
+    is_spoken_to = incoming.is_direct or incoming.is_mention
+    return is_spoken_to and asks_who(plain_text(incoming.text, incoming.bot_user_id))
+
+
+async def _introduce(desk: ListenerContext, facts: Facts, incoming: Incoming) -> None:
+    """Tell whoever asks who the agent is, once however often Slack sends the message."""
+    try:
+        found = await facts(incoming.channel_id)
+    except DirectoryError as error:
+        logger.warning("no introduction: %s", error, extra={"action": "whisper_failed"})
+        return
+    terms_text = desk.approvals.policy.defaults(incoming.channel_id)
+    is_root = incoming.thread_ts == incoming.ts
+    await desk.outbox.send_ephemeral(
+        channel_id=incoming.channel_id,
+        thread_ts="" if is_root else incoming.thread_ts,
+        user_id=incoming.user_id,
+        text=introduction(found, terms_text=terms_text, at_ms=desk.clock()),
+        key=incoming.ts,
+    )
 
 
 async def _revise(desk: ListenerContext, change: ChangedMessage) -> str | None:

@@ -263,3 +263,12 @@ async def test_what_is_no_call_and_what_nobody_describes_is_left_to_the_runtime(
 @pytest.mark.parametrize("address", ["", "agent:boss", "agent:other;tool:pay:c1"])
 def test_no_tool_there(address: str) -> None:
     assert tool_at(an_agent("boss"), Address.parse(address)) is None
+
+
+async def test_the_facts_of_an_agent_are_those_of_its_channel(town: Town) -> None:
+    catalog = town.catalog(finance=an_agent("money"), every=an_agent("rest"))
+    facts = await catalog.facts("C1")
+    assert (facts.name, facts.free, facts.gated) == ("money", (), ("pay",))
+    assert (await catalog.facts("C2")).name == "rest"
+    alone = await town.catalog(finance=an_agent("money")).facts("C2")
+    assert (alone.name, alone.free, alone.gated) == ("nobody", (), ())

@@ -45,3 +45,14 @@ async def test_without_the_scope_a_line_in_the_channel_says_it(tmp_path: Path) -
         await stage.rest()
         await stage.click("Ada", card, "countersign:approve")
         await stage.said("^Done: ")  # and the app is not taken for refused
+
+
+async def test_who_are_you_is_answered_privately_and_costs_no_model(tmp_path: Path) -> None:
+    async with a_stage(tmp_path, "socket") as stage:
+        await stage.say("Rosa", "@countersign who are you?")
+        told = await stage.whispered("Rosa", "^I'm \\*oncall\\*")
+        assert "On my own I can: get status" in told
+        assert "I ask people before I: deploy, roll back" in told
+        assert "decided by the members of this channel" in told
+        await stage.rest()
+        assert stage.texts() == []

@@ -1,0 +1,66 @@
+"""An agent's answer to who it is."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.core.catalog import AgentFacts
+from bot.policy.terms import Group, Requirement, Stage, Terms
+from bot.slack.cards.introduction import asks_who, introduction
+
+FACTS = AgentFacts(
+    name="deployer",
+    description="Puts <!channel> services live.",
+    free=("get_status",),
+    gated=("deploy", "roll_back"),
+)
+TERMS = Terms(
+    rules=("default",),
+    stages=(Stage(approve=(Requirement(name="sre", groups=("sre",)),)),),
+    groups={"sre": Group(users=("U0ADA",), channels=("C0OPS",), here=True)},
+)
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["who are you", "Who are you?", "what can you do?", "hi, who are you?!", "What are you"],
+)
+def test_a_question_about_the_agent(words: str) -> None:
+    assert asks_who(words)
+
+
+@pytest.mark.parametrize(
+    "words", ["who are you waiting for", "what can you do about it", "", "you"]
+)
+def test_any_other_question_is_for_the_agent(words: str) -> None:
+    assert not asks_who(words)
+
+
+def test_it_says_what_it_does_alone_and_what_it_asks_about() -> None:
+    text = introduction(FACTS, terms_text="", at_ms=1)
+    assert text.splitlines() == [
+        "I'm *deployer*: Puts &lt;!channel&gt; services live.",
+        "On my own I can: get status.",
+        "I ask people before I: deploy, roll back.",
+        "Write *stop* to stop me.",
+    ]
+
+
+def test_it_says_who_decides() -> None:
+    text = introduction(FACTS, terms_text=TERMS.to_text(), at_ms=1)
+    assert "decided by <@U0ADA>, the members of this channel." in text
+
+
+@pytest.mark.parametrize("damaged", ["{", '{"stages": 7}', "[]"])
+def test_damaged_terms_name_nobody(damaged: str) -> None:
+    assert "decided by" not in introduction(FACTS, terms_text=damaged, at_ms=1)
+
+
+def test_an_agent_without_words_of_its_own_has_a_name() -> None:
+    text = introduction(AgentFacts(name="A"), terms_text="", at_ms=1)
+    assert text.splitlines() == ["I'm *A*.", "Write *stop* to stop me."]
+
+
+def test_many_tools_are_cut() -> None:
+    many = AgentFacts(name="A", free=tuple(f"t{number}" for number in range(30)))
+    assert "t19…" in introduction(many, terms_text="", at_ms=1)
