@@ -21,8 +21,8 @@ from bot.clock import MovableClock
 from bot.commands.demo import try_out
 from tests.pictures.scenes import FOLDER, SCENES, VIEWERS, Scene
 
-GREETING = 'button[aria-label="Hide this panel"]'
-"""Closes what the demo says to who opens it for the first time."""
+IN_THE_WAY = 'button[aria-label="Hide this panel"], button.jump:not([hidden])'
+"""Buttons that close the demo's greeting, and go to the newest messages; where there are any."""
 
 
 async def take(only: str, chromium: str) -> list[Path]:
@@ -59,9 +59,9 @@ async def show(page: Page, scene: Scene, address: str) -> None:
     """Open the page as the person who looks, with what the scene ends with."""
     await page.goto(address)
     await expect(page.get_by_test_id("thread-pane")).to_contain_text(scene.ends_with)
-    # By its own method, as the thread or a form may lie over it.
-    await page.locator(GREETING).evaluate("button => button.click()")
-    await page.get_by_test_id("messages").evaluate("list => list.scrollTo(0, list.scrollHeight)")
+    for button in await page.locator(IN_THE_WAY).all():
+        # By its own method, as the thread or a form may lie over it.
+        await button.evaluate("button => button.click()")
     await scene.open(page)
     await page.evaluate("document.fonts.ready")
 
