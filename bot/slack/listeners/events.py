@@ -12,8 +12,8 @@ from slack_bolt.context.async_context import AsyncBoltContext
 
 from bot.core.talk.incoming import Incoming, plain_text
 from bot.errors import DirectoryError
-from bot.slack.cards.introduction import asks_who, introduction
 from bot.slack.listeners.context import Facts, ListenerContext, actor_of
+from bot.slack.listeners.typed.introduction import asks_who, introduction
 from bot.slack.listeners.typed.threads import answer_word, word_of
 
 logger = logging.getLogger(__name__)

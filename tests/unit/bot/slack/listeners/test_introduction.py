@@ -6,7 +6,7 @@ import pytest
 
 from bot.core.catalog import AgentFacts
 from bot.policy.terms import Group, Requirement, Stage, Terms
-from bot.slack.cards.introduction import asks_who, introduction
+from bot.slack.listeners.typed.introduction import asks_who, introduction
 
 FACTS = AgentFacts(
     name="deployer",
