@@ -2,6 +2,7 @@
 # make test    all tests, with coverage; PROFILE=thorough looks for longer, and at random
 # make test-mongo   what talks to MongoDB; SERVER=mongod, nx or java (needs mvn), PATHS=tests/contract
 # make check   format, lint, types, and who imports whom
+# make check-js  the types of the sandbox's page, by its comments; needs npm
 # make bench   the benchmarks; QUICK=1 smaller ones
 # make trace   the way of one click through our files, from the payload to the tool's first line
 # make mutants  small wrong changes in what decides, which tests must notice; ONLY=agents/gates
@@ -32,7 +33,7 @@ PARTS := agents/* storage/* $(USE_CASES)
 # Small among the tests for each change, and large in `make chaos`.
 LARGE := tests/scenario/test_races.py tests/scenario/test_races_processes.py tests/conformance
 
-.PHONY: help demo test test-mongo check bench trace chaos mutants pictures format clean
+.PHONY: help demo test test-mongo check check-js bench trace chaos mutants pictures format clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -65,6 +66,10 @@ check: $(VENV)/.dev
 	$(BIN)/ruff check
 	$(BIN)/lint-imports
 	$(BIN)/mypy
+
+# A step of its own: nothing else here needs npm, and the page is served as it is written.
+check-js:
+	npx --yes --package typescript@7.0.2 tsc -p tsconfig.json
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format

@@ -81,7 +81,11 @@ async function loadMessages() {
   redraw("channel", "thread");
 }
 
-/** Become a person: forget everything of the one before, load, connect. */
+/**
+ * Become a person: forget everything of the one before, load, connect.
+ *
+ * @param {string} person @param {{channel?: string, thread?: string, tab?: string}} [where] @param {boolean} [push]
+ */
 async function become(person, { channel, thread, tab } = {}, push = false) {
   live?.close();
   keepDrafts();
@@ -281,7 +285,9 @@ function toggleDrawer(open) {
   const was = document.body.classList.contains("drawer-open");
   document.body.classList.toggle("drawer-open", open);
   byId("menu-toggle").setAttribute("aria-expanded", String(open));
-  if (open) setTimeout(() => byId("sidebar").querySelector(".side-row.current, .side-row")?.focus(), 0);
+  /** @type {HTMLElement | null} */
+  const row = byId("sidebar").querySelector(".side-row.current, .side-row");
+  if (open) setTimeout(() => row?.focus(), 0);
   else if (was) byId("menu-toggle").focus();
 }
 
@@ -328,7 +334,7 @@ function view(place) {
 
 /** Make the lists draw every message anew, as when a choice was taken back. */
 function forget() {
-  document.querySelectorAll("article.message").forEach((node) => { node.itemSign = ""; });
+  document.querySelectorAll("article.message").forEach((node) => { /** @type {any} */ (node).itemSign = ""; });
 }
 
 function drawChannel() {
@@ -414,7 +420,7 @@ function build() {
   });
   document.addEventListener("pointerdown", (event) => {
     const open = document.body.classList.contains("drawer-open");
-    if (open && !event.target.closest("#sidebar, #menu-toggle")) toggleDrawer(false);
+    if (open && !/** @type {Element} */ (event.target).closest("#sidebar, #menu-toggle")) toggleDrawer(false);
   });
   window.addEventListener("popstate", onAddress);
   window.addEventListener("pagehide", keepDrafts);

@@ -52,7 +52,7 @@ export function fill(node, ...children) {
 
 /** A copy of one of the drawings in index.html. */
 export function icon(name) {
-  const template = document.getElementById(`icon-${name}`);
+  const template = /** @type {HTMLTemplateElement | null} */ (document.getElementById(`icon-${name}`));
   const slot = h("span", { class: `icon icon-${name}`, "aria-hidden": "true" });
   if (template) slot.append(template.content.cloneNode(true));
   return slot;
@@ -130,12 +130,14 @@ export function onLeave(root, close) {
   };
 }
 
+/** @typedef {HTMLElement & {name?: string, value?: string, selectionStart?: number, selectionEnd?: number}} Control */
+
 /** Remember which control has the focus inside `node`, so that a redraw can give it back. */
 export function rememberFocus(node) {
-  const active = document.activeElement;
+  const active = /** @type {Control | null} */ (document.activeElement);
   if (!active || !node.contains(active) || active === node) return null;
   const { actionId, testid } = active.dataset;
-  const blockId = active.closest("[data-block-id]")?.dataset.blockId;
+  const blockId = /** @type {HTMLElement} */ (active.closest("[data-block-id]"))?.dataset.blockId;
   const selection = typeof active.selectionStart === "number" ? [active.selectionStart, active.selectionEnd] : null;
   return { actionId, testid, blockId, name: active.name, value: active.value, selection };
 }

@@ -56,6 +56,7 @@ export function moment(seconds) {
   return `${format("day", date)}, ${format("time", date)}`;
 }
 
+/** @type {[string, string, number][]} */
 const UNITS = [["day", "d", 86400], ["hour", "h", 3600], ["minute", "min", 60], ["second", "s", 1]];
 
 /** How long so many seconds are, by their two largest units: "1 hour 15 minutes", or "1 h" as `short`. */
@@ -98,8 +99,13 @@ export function dayName(ts) {
   return parts(date).year === parts(new Date(now())).year ? format("day", date) : format("date_long", date);
 }
 
+/** @type {[number, string][]} */
+const NEAR = [[0, "today"], [-1, "yesterday"], [1, "tomorrow"]];
+/** @type {[Intl.RelativeTimeFormatUnit, number][]} */
+const STEPS = [["day", 86400], ["hour", 3600], ["minute", 60]];
+
 function nearDay(date) {
-  for (const [offset, name] of [[0, "today"], [-1, "yesterday"], [1, "tomorrow"]]) {
+  for (const [offset, name] of NEAR) {
     const day = new Date(now() + offset * 86400000);
     if (isoDate(day) === isoDate(date)) return name;
   }
@@ -147,7 +153,7 @@ function dateToken(token, date) {
 function ago(date) {
   const seconds = Math.round((date.getTime() - now()) / 1000);
   const words = new Intl.RelativeTimeFormat(locale, { numeric: "auto" });
-  for (const [unit, size] of [["day", 86400], ["hour", 3600], ["minute", 60]]) {
+  for (const [unit, size] of STEPS) {
     if (Math.abs(seconds) >= size) return words.format(Math.trunc(seconds / size), unit);
   }
   return words.format(seconds, "second");

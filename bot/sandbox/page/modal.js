@@ -62,8 +62,8 @@ export class Modals {
   }
 
   #remember() {
-    const active = document.activeElement;
-    this.before = { node: active, memory: rememberFocus(document.body), ts: active?.closest?.("[data-ts]")?.dataset.ts };
+    const active = /** @type {HTMLElement | null} */ (document.activeElement);
+    this.before = { node: active, memory: rememberFocus(document.body), ts: /** @type {HTMLElement | null} */ (active?.closest?.("[data-ts]"))?.dataset.ts };
   }
 
   #remove() {
@@ -77,7 +77,7 @@ export class Modals {
     const { node, memory, ts } = this.before ?? {};
     this.#remove();
     if (node?.isConnected && node !== document.body) return node.focus();
-    const places = ts ? [...document.querySelectorAll(`article[data-ts="${CSS.escape(ts)}"]`)] : [];
+    const places = ts ? [.../** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(`article[data-ts="${CSS.escape(ts)}"]`))] : [];
     const place = places[places.length - 1];
     if (place && restoreFocus(place, memory)) return;
     if (place) place.focus({ preventScroll: true });

@@ -39,7 +39,7 @@ function hideLater(node, remove) {
 
 /** Ask as a Block Kit `confirm` object says. Resolves to true when the person confirms. */
 export function confirmDialog(confirm, names) {
-  const before = document.activeElement;
+  const before = /** @type {HTMLElement | null} */ (document.activeElement);
   const ids = { title: uniqueId("ct"), text: uniqueId("cx") };
   return new Promise((resolve) => {
     const finish = (answer) => {
@@ -73,7 +73,7 @@ export function confirmDialog(confirm, names) {
 
 /** Let somebody change a text. Resolves to the new one, or to null. */
 export function editDialog(text) {
-  const before = document.activeElement;
+  const before = /** @type {HTMLElement | null} */ (document.activeElement);
   const title = uniqueId("et");
   return new Promise((resolve) => {
     const finish = (answer) => {

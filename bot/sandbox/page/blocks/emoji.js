@@ -68,8 +68,8 @@ function draw(characters, name) {
 }
 
 function symbol(id) {
-  const template = document.getElementById("emoji-symbol");
-  const node = template.content.cloneNode(true);
+  const template = /** @type {HTMLTemplateElement} */ (document.getElementById("emoji-symbol"));
+  const node = /** @type {DocumentFragment} */ (template.content.cloneNode(true));
   node.querySelector("use").setAttribute("href", `${SYMBOLS}#${id}`);
   return node;
 }

@@ -43,6 +43,7 @@ export function isField(type) {
  */
 export function field(item, blockId, ctx, options = {}) {
   const kept = ctx.values.get(blockId, item.action_id);
+  /** @type {any} */
   const use = { ...options, ctx, kept, blockId, start: (shape) => start(item, blockId, ctx, shape) };
   use.props = common(item, use);
   use.save = (shape, done = true) => save(item, blockId, use, shape, done);

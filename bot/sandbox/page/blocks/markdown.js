@@ -103,6 +103,7 @@ function takeWhile(lines, at, test) {
   return lines.slice(at, end < 0 ? lines.length : at + end);
 }
 
+/** @type {[RegExp, (match: RegExpExecArray, names: any) => any][]} */
 const SPANS = [
   [/^\\([\\`*_{}[\]()#+\-.!~>|])/, (m) => m[1]],
   [/^(`+)(.+?)\1(?!`)/, (m) => h("code", { class: "code" }, m[2].trim() || m[2])],

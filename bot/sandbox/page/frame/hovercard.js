@@ -13,7 +13,7 @@ export class HoverCard {
     host.append(this.node);
     document.addEventListener("pointerover", (event) => this.#over(event));
     document.addEventListener("click", (event) => {
-      const name = event.target.closest?.("button[data-user-id]");
+      const name = /** @type {Element} */ (event.target).closest?.("button[data-user-id]");
       if (name) this.#show(name, true);
     });
     document.addEventListener("keydown", (event) => {

@@ -57,7 +57,7 @@ export class PersonSwitch {
   }
 
   #draw() {
-    const focus = this.menu.contains(document.activeElement) ? document.activeElement.dataset.testid : null;
+    const focus = this.menu.contains(document.activeElement) ? /** @type {HTMLElement} */ (document.activeElement).dataset.testid : null;
     fill(this.menu, h("p", { class: "menu-title" }, "Act as"), this.store.humans.map((person) => this.#option(person)),
       h("p", { class: "menu-note" }, "Ctrl-click (or \u2318-click) opens a second window for that person."));
     if (focus) this.menu.querySelector(`[data-testid="${CSS.escape(focus)}"]`)?.focus();
