@@ -151,13 +151,11 @@ async def bench() -> AsyncIterator[Bench]:
 Scheme = Literal["light", "dark"]
 SIZES: dict[str, tuple[int, int, Scheme]] = {
     "desk": (1440, 900, "light"),
-    "desk-dark": (1280, 800, "dark"),
-    "phone": (390, 844, "light"),
     "phone-dark": (390, 844, "dark"),
 }
 
 
-@pytest_asyncio.fixture(params=["desk", "phone-dark"], loop_scope="session")
+@pytest_asyncio.fixture(params=SIZES, loop_scope="session")
 async def page(request: pytest.FixtureRequest, browser: Browser) -> AsyncIterator[Page]:
     width, height, scheme = SIZES[request.param]
     size = ViewportSize(width=width, height=height)
