@@ -166,7 +166,7 @@ async def main() -> int:
     arguments = parser.parse_args()
     wrong = 0
     print(
-        "| seed | database | threads | seconds | deaths | approvals | votes | slow | effects "
+        "| seed | database | threads | seconds | deaths | approvals | votes | unrecorded | effects "
         "| by grant | overrides | in doubt | wrong |"
     )
     print("|---|---|---|---|---|---|---|---|---|---|---|---|---|", flush=True)
@@ -179,11 +179,13 @@ async def main() -> int:
         told = ", ".join(f"{count} {name}" for name, count in sorted(report.approvals.items()))
         print(
             f"| {seed} | {arguments.database} | {arguments.threads} | {report.seconds:.0f} "
-            f"| {report.deaths.total()} | {told} | {report.votes} | {report.slow} "
+            f"| {report.deaths.total()} | {told} | {report.votes} | {report.unrecorded.total()} "
             f"| {report.effects} | {report.by_grant} | {report.emergencies} | {report.doubts} "
             f"| {len(report.wrong)} |",
             flush=True,
         )
+        for text, count in report.unrecorded.items():
+            print(f"  unrecorded: {count} times: {text}", flush=True)
         for line in report.wrong:
             print(f"  wrong: {line}", flush=True)
     print(f"\nPoints reached: {len(SEEN)}: {', '.join(sorted(SEEN))}")

@@ -7,10 +7,12 @@ and hand their right on, while bots die. An independent count says what must hav
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import time
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
+from functools import cached_property
 from typing import Any
 
 from bot.sandbox.workspace.records import SlackChannel, SlackUser, UserGroup
@@ -27,7 +29,7 @@ from tests.chaos.play import (
     buttons_that_act,
     filled,
 )
-from tests.chaos.tally import Press, Seats, Tally
+from tests.chaos.tally import UNRECORDED, Press, Seats, Tally, Word
 from tests.support.stage import buttons
 
 COURT, GROUP = "C0COURT", "S0CHAOSOPS"
@@ -216,7 +218,7 @@ class Council(Play):
         """Press a button, and fill in the form behind it; note what is a vote."""
         known = _id_of(card)
         if action in {APPROVE, AGAIN}:
-            press = self._pressing(user, known, action)
+            press = self._pressing(user, known, action, channel)
             await self.sandbox.click(user, channel, card["ts"], action)
             self._answered(press)
         elif action == OVERRIDE:
@@ -226,9 +228,10 @@ class Council(Play):
             await self.sandbox.until(lambda: bool(self.sandbox.open_views(user)), timeout=3)
             view = self.sandbox.open_views(user)[-1]
             about = re.search(r"apr_[0-9a-f]{32}", str(view.get("private_metadata")))
-            press = self._pressing(user, about[0] if about else known, _of_view(view))
+            about_id = about[0] if about else known
+            press = self._pressing(user, about_id, _of_view(view), channel)
             reply = await self.sandbox.submit(user, view, filled(view, action))
-            if reply.get("ok") and not reply.get("errors"):
+            if reply.get("ok") and not reply.get("errors") and not _is_unrecorded(reply):
                 self._answered(press)
             for left in self.sandbox.open_views(user):
                 await self.sandbox.close_view(user, left, everything=True)
@@ -254,10 +257,12 @@ class Council(Play):
                 user, channel, card["ts"], MORE, selected_option={"value": claim[0]}
             )
 
-    def _pressing(self, user: str, approval_id: str, action: str) -> Press:
+    def _pressing(self, user: str, approval_id: str, action: str, channel: str) -> Press:
         choice = "reject" if action in {REJECT, GIVE_UP} else "approve"
         now = time.time_ns() // 1_000_000
-        press = Press(by=user, approval_id=approval_id, choice=choice, began_ms=now)
+        press = Press(
+            by=user, approval_id=approval_id, choice=choice, channel=channel, began_ms=now
+        )
         self.presses.append(press)
         return press
 
@@ -277,7 +282,7 @@ class Council(Play):
     async def _check_rules(
         self, storage: Storage, approvals: Sequence[Approval], audit: Sequence[AuditEntry]
     ) -> set[str]:
-        tally = Tally(seats=self.seats, presses=self.presses)
+        tally = self._tally
         tally.count(approvals, audit)
         for approval in approvals:
             if approval.decision is not None and approval.decision.emergency_json:
@@ -292,9 +297,17 @@ class Council(Play):
         by_grant = tally.count_grants(grants, audit)
         self.report.votes += sum(one.action == "voted" for one in audit)
         self.report.by_grant += len(by_grant)
-        self.report.slow += tally.slow
+        self.report.unrecorded = tally.unrecorded
         self.report.wrong.extend(tally.wrong)
+        tally.wrong.clear()
         return by_grant
+
+    @cached_property
+    def _tally(self) -> Tally:
+        """The count of the whole run, by what the bots noted before they said it, too."""
+        lines = self.said.read_text().splitlines() if self.said.exists() else []
+        words = [Word(**json.loads(line)) for line in lines]
+        return Tally(seats=self.seats, presses=self.presses, words=words)
 
     def _check_emergency(self, approval: Approval, audit: Sequence[AuditEntry]) -> None:
         """It is in the audit once, and the channel has heard of it; twice at the most."""
@@ -341,3 +354,9 @@ def _id_of(card: dict[str, Any]) -> str:
 
 def _of_view(view: dict[str, Any]) -> str:
     return REJECT if "reject" in str(view.get("callback_id")) else APPROVE
+
+
+def _is_unrecorded(reply: dict[str, Any]) -> bool:
+    """Whether a form says in its place that it may not have been kept."""
+    said = str(reply.get("view") or "")
+    return any(text in said for text in UNRECORDED)

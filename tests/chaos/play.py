@@ -8,8 +8,8 @@ import multiprocessing
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
@@ -91,8 +91,8 @@ class Report:
     votes: int = 0
     by_grant: int = 0
     emergencies: int = 0
-    slow: int = 0
-    """Votes of which nobody was told whether they count, as the database took too long."""
+    unrecorded: Counter[str] = field(default_factory=Counter)
+    """Votes without a trace, by the words that told their people so."""
     wrong: list[str] = field(default_factory=list)
     """Everything that must not be; empty at the end of a good run."""
 
@@ -110,6 +110,7 @@ class Play:
         self.random = Random(self.setting.seed)  # noqa: S311 - not for secrets
         self.file = self.setting.directory / "effects"
         self.seen = self.setting.directory / "points"
+        self.said = self.setting.directory / "said"
         self.points = list(self.setting.points)
         self.sandbox = Sandbox(
             clock=time.time,
@@ -139,7 +140,7 @@ class Play:
                 await self._come_to_rest()
         except TimeoutError:
             open_jobs = [n for n in range(self.setting.threads) if not self._is_done(n)]
-            told = f"jobs {open_jobs}" if open_jobs else "something is due for ever"
+            told = f"jobs {open_jobs}" if open_jobs else f"due for ever: {await self._due()}"
             self.report.wrong.append(f"not done in time: {told}")
         finally:
             if keeper is not None:
@@ -193,15 +194,28 @@ class Play:
 
     async def _come_to_rest(self) -> None:
         """What people see is final; wait until nothing is left to be done behind it, either."""
-        storage = self.setting.open_storage()
-        await storage.open_to_read()
-        try:
+        async with self._reading() as storage:
             while True:
-                soon = time.time_ns() // 1_000_000 + 600_000
+                soon = _soon()
                 left = await storage.threads.count_due(now_ms=soon)
                 if not left + await storage.approvals.count_due(now_ms=soon):
                     return
                 await asyncio.sleep(0.2)  # other processes: there is no event to wait for
+
+    async def _due(self) -> list[str]:
+        """What is due, in full, for whoever reads the report."""
+        async with self._reading() as storage:
+            soon = _soon()
+            threads = await storage.threads.due(now_ms=soon, limit=5)
+            approvals = await storage.approvals.due(now_ms=soon, limit=5)
+            return [str(one) for one in (*threads, *approvals)]
+
+    @asynccontextmanager
+    async def _reading(self) -> AsyncIterator[Readable]:
+        storage = self.setting.open_storage()
+        await storage.open_to_read()
+        try:
+            yield storage
         finally:
             await storage.close()
 
@@ -304,6 +318,7 @@ class Play:
             "point": point,
             "number": self.random.choice([1, 1, 2]) if point else 1,
             "seen": str(self.seen),
+            "said": str(self.said),
         }
         environ = {
             "SLACK_BOT_TOKEN": BOT_TOKEN,
@@ -480,6 +495,11 @@ TROUBLE: list[dict[str, Any]] = [
     {"effect": "duplicate", "on": "interaction", "chance": 0.1},
     {"effect": "stale", "on": "interaction", "chance": 0.05},
 ]
+
+
+def _soon() -> int:
+    """Ten minutes from now: what is due until then is work that is left."""
+    return time.time_ns() // 1_000_000 + 600_000
 
 
 def buttons_that_act(card: dict[str, Any]) -> list[str]:

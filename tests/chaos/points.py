@@ -6,9 +6,12 @@ Nothing in the product knows of them: they are in proxies around what the bot re
 from __future__ import annotations
 
 import inspect
+import json
 import os
 import signal
+import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -63,6 +66,7 @@ class Plan:
         chance: How likely it dies at any other point.
         seed: Makes the chance fall the same way each time.
         seen: A file to which each point is written when it is reached the first time.
+        said: A file to which each private answer is written before it is sent.
     """
 
     point: str = ""
@@ -70,10 +74,18 @@ class Plan:
     chance: float = 0.0
     seed: int = 0
     seen: Path | None = None
+    said: Path | None = None
     reached: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         self._random = Random(self.seed)  # noqa: S311 - not for secrets
+
+    def says(self, call: Mapping[str, Any]) -> None:
+        """Note what a person is told privately, whatever becomes of it in Slack, and of us."""
+        if self.said is not None:
+            about = {name: str(call.get(name)) for name in ("user", "channel", "text")}
+            with self.said.open("a") as file:
+                file.write(json.dumps({**about, "at_ms": time.time_ns() // 1_000_000}) + "\n")
 
     def at(self, name: str) -> None:
         """Reach a point; does not return when the process dies there."""
@@ -120,6 +132,8 @@ class FragileClient(AsyncWebClient):
         """Call Slack; see `AsyncWebClient`."""
         if ".info" in api_method or ".members" in api_method or "list" in api_method:
             return await super().api_call(api_method, **options)
+        if api_method == "chat.postEphemeral":
+            self.plan.says(options.get("json") or options.get("params") or {})
         self.plan.at(f"{api_method} <")
         answer = await super().api_call(api_method, **options)
         self.plan.at(f"{api_method} >")

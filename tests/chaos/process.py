@@ -22,7 +22,8 @@ PLAN = "CHAOS_PLAN"
 async def main() -> None:
     """Run until SIGTERM, or until the plan says so."""
     planned = json.loads(os.environ[PLAN])
-    plan = Plan(**{**planned, "seen": Path(planned["seen"]) if planned.get("seen") else None})
+    files = {name: Path(planned[name]) for name in ("seen", "said")}
+    plan = Plan(**{**planned, **files})
     ours = {k: v for k, v in os.environ.items() if not k.startswith("CHAOS_")}
     settings = Settings.load(ours)
     logs.configure(settings.log, secrets=settings.secrets())

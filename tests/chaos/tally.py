@@ -9,12 +9,21 @@ from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any
 
+from bot.errors import DirectoryError, NotRecordedError
+from bot.slack.listeners.errors import explain
+from storage.errors import StoreUnavailableError
 from storage.records import Approval, AuditEntry, Grant, Kind, Status
 
 AWHILE_MS = 200
 """Clocks are read by one process before another one."""
-PATIENCE_MS = 1_900
-"""The app waits a little longer for its database, and then says that it does not know."""
+SOON_MS = 3_000
+"""A private answer follows the acknowledgement at once; at a great load it takes its time."""
+UNRECORDED = (
+    explain(NotRecordedError()),
+    explain(DirectoryError()),
+    explain(StoreUnavailableError("")),
+)
+"""The words that tell a person that a click may count for nothing."""
 
 
 @dataclass(kw_only=True)
@@ -24,18 +33,37 @@ class Press:
     Attributes:
         by: Who.
         approval_id: On which card.
+        channel: Where that was.
         choice: `approve` or `reject`.
         began_ms: When.
         ended_ms: When it was answered.
-        is_answered: Whether the app acknowledged it.
+        is_answered: Whether the app acknowledged it, and not as one that it may not have kept.
     """
 
     by: str
     approval_id: str
     choice: str
+    channel: str
     began_ms: int
     ended_ms: int = 0
     is_answered: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Word:
+    """What the app told a person privately.
+
+    Attributes:
+        user: Whom.
+        channel: Where.
+        text: What.
+        at_ms: When.
+    """
+
+    user: str
+    channel: str
+    text: str
+    at_ms: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,14 +90,18 @@ class Tally:
     Args:
         seats: The rule of each tool.
         presses: All votes that people meant to cast.
-        slow: How many of them took so long that the app may have said that it could not record
-            them in time: what became of those is not known.
+        words: What people were told privately; each answers one press.
+        unrecorded: How many have no trace, by what was said to whoever pressed.
     """
 
     seats: Mapping[str, Seats]
     presses: Sequence[Press]
-    slow: int = 0
+    words: Sequence[Word] = ()
+    unrecorded: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._excuses = [one for one in self.words if one.text in UNRECORDED]
 
     def count(self, approvals: Sequence[Approval], audit: Sequence[AuditEntry]) -> None:
         """Count the votes of one thread."""
@@ -87,13 +119,7 @@ class Tally:
             if count > 1:
                 self.wrong.append(f"{name}: one click was counted {count} times: {payload}")
         presses = [one for one in self.presses if one.approval_id == approval.approval_id]
-        for press in presses:
-            is_kept = any(_answers(press, one) for one in about)
-            is_slow = press.ended_ms - press.began_ms >= PATIENCE_MS
-            self.slow += is_slow and not is_kept
-            if press.is_answered and not is_kept and not is_slow:
-                acts = [(one.action, one.actor_id, one.at_ms) for one in about]
-                self.wrong.append(f"{name}: lost {press}: {acts}")
+        self._check_presses(name, presses, about)
         seats = self.seats[approval.tool]
         for vote in voted:
             choice = vote.detail["choice"]
@@ -103,6 +129,30 @@ class Tally:
             mine = [one for one in presses if (one.by, one.choice) == (vote.actor_id, choice)]
             if not any(_within(one, vote.at_ms) for one in mine):
                 self.wrong.append(f"{name}: {vote.actor_id} never pressed {choice}: {vote.at_ms}")
+
+    def _check_presses(
+        self, name: str, presses: Sequence[Press], about: Sequence[AuditEntry]
+    ) -> None:
+        """What was answered has a trace, however long it took, or the person knows better."""
+        for press in presses:
+            if not press.is_answered or any(_answers(press, one) for one in about):
+                continue
+            excuse = self._excuse(press)
+            if excuse is None:
+                acts = [(one.action, one.actor_id, one.at_ms) for one in about]
+                self.wrong.append(f"{name}: lost {press}: {acts}")
+            else:
+                self.unrecorded[excuse.text] += 1
+
+    def _excuse(self, press: Press) -> Word | None:
+        """What told the person that this click may count for nothing; said once, used once."""
+        until_ms = press.ended_ms + SOON_MS
+        for one in self._excuses:
+            is_theirs = (one.user, one.channel) == (press.by, press.channel)
+            if is_theirs and press.began_ms <= one.at_ms <= until_ms:
+                self._excuses.remove(one)
+                return one
+        return None
 
     def _check_end(self, approval: Approval, standing: Mapping[tuple[str, int], str]) -> None:
         """Decided by just the votes that its rule needs, and by those that the record has."""
