@@ -322,6 +322,11 @@ class DeliveryError(BotError):
         return self.reason in _PERMANENT
 
     @property
+    def is_lost_place(self) -> bool:
+        """Whether nothing can be written there any more, whatever it is."""
+        return self.reason in _LOST
+
+    @property
     def is_refusal(self) -> bool:
         """Whether Slack refuses the app, whatever it calls: until its token is good again."""
         return self.reason in REFUSALS
@@ -334,6 +339,7 @@ _PLACE = frozenset(
         "channel_not_found",
         "ekm_access_denied",
         "is_archived",
+        "is_inactive",
         "messages_tab_disabled",
         "no_permission",
         "not_in_channel",
@@ -347,6 +353,9 @@ _PLACE = frozenset(
         "user_not_found",
         "user_not_in_channel",
     }
+)
+_LOST = frozenset(
+    {"channel_not_found", "is_archived", "is_inactive", "not_in_channel", "thread_not_found"}
 )
 _CONTENT = frozenset(
     {

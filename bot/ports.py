@@ -272,6 +272,15 @@ class Notifier(Protocol):
         """A text will not grow any more: leave what is shown, marked as ours. Never raises."""
         ...
 
+    async def lose(self, place: Approval | Thread, reason: str) -> None:
+        """Tell whoever asked there, once, that nothing can be written into a thread any more.
+
+        Args:
+            place: The thread, or something that is asked in it.
+            reason: Slack's word for why not.
+        """
+        ...
+
     async def send_ephemeral(
         self,
         channel_id: str,

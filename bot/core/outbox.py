@@ -225,6 +225,14 @@ class Outbox:
             why=error.reason,
         )
         await self.storage.posts.fail(post.post_id, reason=error.reason)
+        if error.is_lost_place:
+            self.spawn(self._lose(thread, error.reason))
+
+    async def _lose(self, thread: Thread, reason: str) -> None:
+        try:
+            await self.notifier.lose(thread, reason)
+        except DeliveryError as error:
+            logger.warning("not told: %s", error, extra={"action": "place_lost"})
 
     async def _record(self, ephemeral: Whisper) -> bool | None:
         """Keep it; False when it is known, None when it cannot be kept."""

@@ -21,6 +21,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.core.work import TEXT_PATIENCE, TURN_PATIENCE
 from bot.errors import DeliveryError
+from bot.layout.blocks import section
 from bot.people.access import backup_names
 from bot.ports import Began, Clock, Newest, SideMessage, Stream
 from bot.redaction.mask import mask_text
@@ -49,6 +50,7 @@ from bot.slack.placing import (
 )
 from bot.slack.ratelimit import Pacer, TooSoonError
 from bot.slack.streams import GrowingMessage, NativeStream, Streaming
+from bot.words import say
 from bot.words.mrkdwn import is_person
 from storage.records import UNKNOWN_TS, Approval, Kind, Post, Status, Thread
 
@@ -64,6 +66,8 @@ CARD_EVENTS = {Kind.DOUBT: "countersign_doubt"}
 UNDECIDABLE_EVENT = "countersign_undecidable"
 """Of a message that says what is missing: nobody is asked."""
 LINE_EVENT = "countersign_line"
+LOST_EVENT = "countersign_lost"
+"""Of a direct message that says that a thread cannot be written into any more."""
 PREFIX = "countersign_"
 
 NO_PATIENCE = timedelta(0)
@@ -457,6 +461,20 @@ class SlackNotifier:
         except DeliveryError as error:
             logger.info("stream not ended: %s", error, extra={"action": "stream_failed"})
 
+    async def lose(self, place: Approval | Thread, reason: str) -> None:
+        channel_id = place.channel_id
+        if channel_id.startswith("D"):
+            return  # the only place where that person could read it
+        opened = await self._ask("conversations.open", {"users": place.requester_id})
+        direct = Spot(channel_id=str((opened.get("channel") or {}).get("id") or ""))
+        if not direct.channel_id or await self._find(direct, LOST_EVENT, place.thread_id):
+            return
+        words = lost_text(reason, f"<#{channel_id}>")
+        card = Card(text=words, blocks=[section(words)])
+        await self._call(
+            "chat.postMessage", self._posting(direct, card, LOST_EVENT, place.thread_id)
+        )
+
     async def send_ephemeral(
         self,
         channel_id: str,
@@ -711,6 +729,17 @@ def _event_of(approval: Approval) -> str:
 def _metadata(event: str, record_id: str, **about: object) -> dict[str, Any]:
     given = {name: value for name, value in about.items() if value}
     return {"event_type": event, "event_payload": {"id": record_id, **given}}
+
+
+def lost_text(reason: str, channel: str) -> str:
+    """Say why nothing can be written into a thread any more, and what that means."""
+    match reason:
+        case "is_archived" | "is_inactive":
+            return say("message.lost_archived", channel=channel)
+        case "thread_not_found":
+            return say("message.lost_thread", channel=channel)
+        case _:
+            return say("message.lost_removed", channel=channel)
 
 
 def _shows_part_of(text: str, message: dict[str, Any]) -> bool:

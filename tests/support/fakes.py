@@ -220,6 +220,7 @@ class FakeNotifier:
     asking: dict[tuple[str, str], SideMessage] = field(default_factory=dict)
     closed: list[SideMessage] = field(default_factory=list)
     told: list[tuple[str, tuple[str, ...], str]] = field(default_factory=list)
+    lost_places: list[tuple[str, str]] = field(default_factory=list)
     _count: int = 0
 
     def next_ts(self) -> str:
@@ -349,6 +350,10 @@ class FakeNotifier:
     async def remove(self, approval: Approval, message: SideMessage) -> None:
         self.check("remove")
         self.asking.pop((approval.approval_id, message.key), None)
+
+    async def lose(self, place: Approval | Thread, reason: str) -> None:
+        self.check("lose")
+        self.lost_places.append((place.requester_id, reason))
 
     async def close(self, approval: Approval, message: SideMessage) -> None:
         self.check("close")

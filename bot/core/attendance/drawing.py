@@ -160,7 +160,15 @@ class Drawing:
         await self.approvals.mark_undeliverable(
             approval.approval_id, fence=approval.fence, reason=error.reason
         )
+        if error.is_lost_place:
+            await self._lose(approval, error.reason)
         return replace(approval, undeliverable=error.reason)
+
+    async def _lose(self, approval: Approval, reason: str) -> None:
+        try:
+            await self.notifier.lose(approval, reason)
+        except DeliveryError as error:
+            logger.warning("not told: %s", error, extra={"action": "place_lost"})
 
 
 def _is_hopeless(error: DeliveryError, copy: SideMessage, place: str) -> bool:

@@ -1,0 +1,95 @@
+"""Channels that were archived, or that the bot was removed from: who asked there reads it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from agents.models import call, say
+from bot.errors import DeliveryError
+from bot.slack.notifier import lost_text
+from storage.records import Status
+from storage.sqlite import SqliteStorage
+from tests.unit.bot.office import ROSA, THREAD_ID, Office
+from tests.unit.bot.slack.test_notifier import Scene, scene
+
+__all__ = ["scene"]
+
+PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
+ASK = "<@UBOT> pay Mia"
+
+
+def gone(reason: str = "is_archived") -> DeliveryError:
+    return DeliveryError("chat.postMessage", reason, took_no_effect=True)
+
+
+def direct(scene: Scene) -> list[str]:
+    rosa = scene.sandbox.user_id("Rosa")
+    channel = scene.sandbox.workspace.direct_message(rosa)
+    return [one["text"] for one in scene.sandbox.messages(channel.id)]
+
+
+async def test_a_direct_message_says_so_once(scene: Scene) -> None:
+    for place in (scene.thread, scene.approval, scene.thread):
+        await scene.notifier.lose(place, "is_archived")
+    (text,) = direct(scene)
+    assert text.startswith(f"<#{scene.thread.channel_id}> was archived")
+
+
+async def test_in_a_direct_message_there_is_nobody_to_tell_elsewhere(scene: Scene) -> None:
+    before = len(scene.methods())
+    await scene.notifier.lose(replace(scene.thread, channel_id="D1"), "is_archived")
+    assert len(scene.methods()) == before
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("is_archived", "was archived"),
+        ("is_inactive", "was archived"),
+        ("not_in_channel", "/invite @countersign"),
+        ("channel_not_found", "/invite @countersign"),
+        ("thread_not_found", "was deleted"),
+    ],
+)
+def test_each_loss_has_its_words(reason: str, words: str) -> None:
+    assert words in lost_text(reason, "<#C1>")
+
+
+@pytest.mark.parametrize("reason", ["is_archived", "thread_not_found", "not_in_channel"])
+async def test_a_text_that_has_no_place_any_more_ends_its_turn_kindly(
+    storage: SqliteStorage, reason: str
+) -> None:
+    office = Office(storage, [say("Hello.")])
+    office.notifier.failing, office.notifier.faults = {"say"}, {"say": gone(reason)}
+    await office.hear("<@UBOT> hello")
+    assert office.notifier.lost_places == [(ROSA, reason)]
+    thread = await storage.threads.get(THREAD_ID)
+    assert (thread.turn_open, thread.due_ms) == (False, None)
+
+
+async def test_a_card_that_has_no_place_expires_and_who_asked_knows(
+    storage: SqliteStorage,
+) -> None:
+    office = Office(storage, [PAY, say("Nobody could answer.")])
+    office.notifier.failing, office.notifier.faults = {"card"}, {"card": gone()}
+    await office.hear(ASK)
+    assert office.notifier.lost_places == [(ROSA, "is_archived")]
+    approval = await office.the_approval()
+    office.notifier.failing = set()
+    office.clock.forward(hours=9)
+    await office.attendance.attend(approval.approval_id)
+    await office.queue.run()
+    assert (await storage.approvals.get(approval.approval_id)).status is Status.EXPIRED
+    assert office.ran == []
+
+
+async def test_that_it_cannot_be_told_either_stops_nothing(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY, say("Hello.")])
+    office.notifier.failing = {"card", "say", "lose"}
+    office.notifier.faults = {"card": gone(), "say": gone()}
+    await office.hear(ASK)
+    await office.decide(await office.the_approval())
+    assert [name for name, _ in office.ran] == ["pay"]
+    assert (await storage.threads.get(THREAD_ID)).turn_open is False
