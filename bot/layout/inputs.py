@@ -19,9 +19,15 @@ MOST_ANSWER = 3_000
 
 
 def text_input(
-    block_id: str, label: str, most: int, *, hint: str = "", optional: bool = True
+    block_id: str,
+    label: str,
+    most: int,
+    *,
+    hint: str = "",
+    optional: bool = True,
+    is_long: bool = True,
 ) -> Block:
-    """An input of several lines."""
+    """An input of several lines, or of one."""
     block: Block = {
         "type": "input",
         "block_id": block_id,
@@ -30,7 +36,7 @@ def text_input(
         "element": {
             "type": "plain_text_input",
             "action_id": str(ActionId.VALUE),
-            "multiline": True,
+            "multiline": is_long,
             "max_length": most,
         },
     }

@@ -55,7 +55,12 @@ def reason_inputs(approval: Approval, label: str, *, hint: str = "") -> list[Blo
     canned = _canned(approval)
     is_needed = wants_reason(approval, rejects=False)
     words = text_input(
-        REASON, label, MOST_REASON, hint=hint, optional=bool(canned) or not is_needed
+        REASON,
+        label,
+        MOST_REASON,
+        hint=hint,
+        optional=bool(canned) or not is_needed,
+        is_long=is_needed,
     )
     return [_select(canned), words] if canned else [words]
 

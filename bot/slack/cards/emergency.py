@@ -10,10 +10,8 @@ from bot.layout.action_ids import ActionId
 from bot.layout.blocks import (
     Block,
     Card,
-    context,
     line,
     literal,
-    mrkdwn,
     plain,
     quote,
     rich,
@@ -60,9 +58,8 @@ def override_modal(approval: Approval, glass: BreakGlass) -> Block:
     }
     preview = show(mask_text(approval.preview), _TITLE, one_line=True).text
     blocks = [
-        alert(f"*{say('form.override_help')}*", "error"),
+        alert(f"*{say('form.override_now_runs')}* {told}", "error"),
         named(approval, preview),
-        context(mrkdwn(told)),
         text_input(WHAT, what, MOST_REASON, hint=hint, optional=False),
         text_input(WHY_NOW, why_now, MOST_REASON, hint=hint, optional=False),
         box,

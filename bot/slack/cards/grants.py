@@ -208,13 +208,11 @@ def _unticked(approval: Approval, values: Values) -> tuple[str, ...]:
 def _said(path: str, value: object, masks: Names) -> str:
     """An argument with its value, for an option."""
     shown = clip(mask_value(path, value, masks), _MOST_VALUE)
-    return clip(
-        say("form.grant_value", field=clip(mask_call(path), _MOST_VALUE), value=shown), _OPTION
-    )
+    return say("form.grant_value", field=clip(mask_call(path), _MOST_VALUE), value=shown)[:_OPTION]
 
 
 def _choice(value: str, label: str, description: str = "") -> Block:
-    option: Block = {"text": plain(clip(label, _OPTION)), "value": value}
+    option: Block = {"text": plain(label), "value": value}
     return {**option, "description": plain(clip(description, _OPTION))} if description else option
 
 

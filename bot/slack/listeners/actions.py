@@ -50,8 +50,8 @@ def register(app: AsyncApp, desk: ListenerContext, means: Mapping[str, Press] = 
 
     @app.action(OURS)
     async def on_click(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
-        click = click_from(body, actor_of(context, body))
         window = context["window"] = window_of(desk.client, body)
+        click = click_from(body, actor_of(context, body))
         here = replace(desk, window=window)
         press, common = means.get(click.action_id), _COMMON.get(click.action_id)
         if press is not None:

@@ -98,7 +98,8 @@ async def submit_review(
     if approval.kind is not Kind.APPROVAL or not _has_yes(question):
         raise InvalidInputError("this form")
     await _note_page(desk, approval, actor, about.page)
-    approval = await desk.storage.approvals.get(approval.approval_id)
+    question = await desk.question(about, actor, what="this form")  # with what was read
+    approval = question.approval
     unread = desk.approvals.unseen(approval, actor.user_id)
     if unread is not None and not guesses(approval) and count_pages(approval):
         page = text_page(pages_read(approval, actor.user_id) + 1)
