@@ -234,11 +234,11 @@ def _add_policy(commands: _Commands[_CommandParser]) -> None:
     explain.add_argument("file", metavar="FILE", help="the policy")
     explain.add_argument("call", metavar="CALL.json", help="the call: its tool, arguments, world")
     explain.add_argument("--json", action="store_true", help="as one JSON object")
-    explain.set_defaults(command="policy_explain")
+    explain.set_defaults(command="policies.explain")
     test = actions.add_parser("test", help="play cases of calls and clicks; exits with 0, or 1")
     test.add_argument("file", metavar="FILE", help="the policy; cases that name none are about it")
     test.add_argument("cases", metavar="CASES.yaml", help="the cases, and the world they play in")
-    test.set_defaults(command="policy_test")
+    test.set_defaults(command="policies.cases")
 
 
 def _add_yes(parser: argparse.ArgumentParser) -> None:

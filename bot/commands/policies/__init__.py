@@ -1,0 +1,1 @@
+"""Commands that play with a policy file: explain a call, and test cases."""
