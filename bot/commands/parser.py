@@ -39,6 +39,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     _add_sandbox(commands)
     _add_demo(commands)
     _add_doctor(commands)
+    _add_manifest(commands)
     _add_backup(commands)
     _add_restore(commands)
     _add_audit(commands)
@@ -111,6 +112,15 @@ def _add_doctor(commands: _Commands[_CommandParser]) -> None:
     parser.add_argument(
         "--model", action="store_true", help="also ask the model for one word, at its price"
     )
+
+
+def _add_manifest(commands: _Commands[_CommandParser]) -> None:
+    parser = _add(commands, "manifest", "print the manifest to paste where Slack makes an app")
+    ways = parser.add_mutually_exclusive_group(required=True)
+    ways.add_argument(
+        "--url", metavar="URL", help="for HTTP: where Slack reaches the bot, by https"
+    )
+    ways.add_argument("--socket", action="store_true", help="for Socket Mode: needs no address")
 
 
 def _add_backup(commands: _Commands[_CommandParser]) -> None:

@@ -67,6 +67,26 @@ def manifest_text() -> str:
     return files("bot.config").joinpath("manifest.yml").read_text(encoding="utf-8")
 
 
+def manifest_for(url: str) -> str:
+    """The manifest of an app that is reached by HTTP.
+
+    Args:
+        url: Where it takes events, clicks and commands.
+
+    Returns:
+        YAML, in the order of the file.
+    """
+    manifest = yaml.safe_load(manifest_text())
+    for command in manifest["features"]["slash_commands"]:
+        command["url"] = url
+    settings = manifest["settings"]
+    settings["socket_mode_enabled"] = False
+    for part in ("event_subscriptions", "interactivity"):
+        settings[part] = {"request_url": url, **settings[part]}
+    text: str = yaml.safe_dump(manifest, sort_keys=False, allow_unicode=True, width=100)
+    return text
+
+
 def needed_scopes() -> frozenset[str]:
     """The scopes of everything that the bot calls and listens to."""
     called = (scope for scopes in METHOD_SCOPES.values() for scope in scopes)

@@ -18,6 +18,7 @@ from bot.config.manifest import (
     bot_events,
     bot_scopes,
     check_manifest,
+    manifest_for,
     manifest_text,
     needed_scopes,
     read_manifest,
@@ -176,6 +177,16 @@ def test_http_with_addresses_is_accepted() -> None:
             command["url"] = "https://bot.example/slack/events"
 
     assert check_manifest(changed(change)) == []
+
+
+def test_the_one_for_http_fits_the_schema_and_our_rules() -> None:
+    text = manifest_for("https://bot.example/slack/events")
+    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    validator = jsonschema.Draft7Validator(schema)
+    assert [error.message for error in validator.iter_errors(read_manifest(text))] == []
+    assert check_manifest(text) == []
+    assert text.count("https://bot.example/slack/events") == 3
+    assert bot_scopes(read_manifest(text)) == bot_scopes(read_manifest(manifest_text()))
 
 
 def test_no_colour_is_accepted() -> None:

@@ -1,0 +1,49 @@
+"""`countersign manifest`: the manifest to paste at Slack, for HTTP or for Socket Mode."""
+
+from __future__ import annotations
+
+from urllib.parse import SplitResult, urlsplit
+
+from bot.commands.call import Call
+from bot.config.manifest import manifest_for, manifest_text
+from bot.errors import SettingsError
+
+_EVENTS = "/slack/events"
+
+
+async def execute(call: Call) -> None:
+    """Print it.
+
+    Raises:
+        SettingsError: The address is none that Slack could reach.
+    """
+    if call.arguments.socket:
+        call.say(manifest_text().rstrip())
+        return
+    call.say(manifest_for(_address(call.arguments.url)).rstrip())
+
+
+def _address(url: str) -> str:
+    """The address for events; of a host alone, the path where the bot listens.
+
+    Raises:
+        SettingsError: It is none that Slack could reach.
+    """
+    parts = _read(url.strip())
+    if parts is None:
+        raise SettingsError(
+            "--url", f"{url!r} is no address that Slack can reach", "use https://your-host"
+        )
+    path = parts.path if parts.path.strip("/") else _EVENTS
+    return f"https://{parts.netloc}{path}"
+
+
+def _read(url: str) -> SplitResult | None:
+    """The parts of an address by https without more than a path; None for any other text."""
+    try:
+        parts = urlsplit(url)
+        is_https = parts.scheme == "https" and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return None
+    more = parts.username or parts.query or parts.fragment or any(map(str.isspace, url))
+    return parts if is_https and not more else None
