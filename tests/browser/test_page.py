@@ -109,6 +109,7 @@ async def test_reject_with_a_reason(page: Page, stage: Stage) -> None:
     thread = await ask(page, stage, "deploy payments 1.4.2 to production")
     await act_as(page, stage, "Ada", thread=thread)
     await page.locator('[data-testid="thread-pane"] [data-action-id="countersign:reject"]').click()
+    await page.get_by_test_id("modal").get_by_role("radio", name="Not now").check()
     await page.get_by_test_id("modal").locator("textarea").fill("Freeze until Monday")
     await page.get_by_test_id("modal-submit").click()
     pane = page.get_by_test_id("thread-pane")
@@ -152,23 +153,16 @@ async def test_a_reply_answers_then_a_card(page: Page, stage: Stage) -> None:
     await expect(page.get_by_test_id("ephemeral")).to_contain_text("approve your own request")
 
 
-async def test_stop_brings_the_button_to_its_writer(page: Page, stage: Stage) -> None:
+async def test_stop_cancels_what_waits(page: Page, stage: Stage) -> None:
     thread = await ask(page, stage, "deploy payments 1.4.2 and search 2.0.1 to production")
     await stage.card(number=2)
     await act_as(page, stage, "Rosa", thread=thread)
     reply = page.get_by_test_id("thread-composer")
     await reply.fill("stop")
     await reply.press("Enter")
-    answer = page.get_by_test_id("ephemeral")
-    await expect(answer).to_contain_text("Please press Withdraw… here")
-    await expect(answer).to_contain_text("Deploy search 2.0.1 to production")
-    withdraw = answer.locator('[data-action-id="countersign:withdraw"]')
-    await expect(withdraw).to_have_count(2)
-    await withdraw.nth(1).click()
-    await page.get_by_test_id("modal-submit").click()
     pane = page.get_by_test_id("thread-pane")
-    await expect(pane.get_by_text("Withdrawn", exact=True)).to_have_count(1)
-    await expect(pane).to_contain_text("Withdrawn by @Rosa")
+    await expect(pane.get_by_text("Cancelled", exact=True)).to_have_count(2)
+    await expect(pane.locator('[data-action-id="countersign:approve"]')).to_have_count(0)
 
 
 async def test_two_cards_second_decided_first(page: Page, stage: Stage) -> None:
