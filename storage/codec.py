@@ -210,6 +210,7 @@ THREADS = Codec(
         "restored_to_ms",
         "restored_turn",
         "active_ms",
+        "agent",
     ),
 )
 MESSAGES = Codec("message", Message, key="message_id")

@@ -109,6 +109,8 @@ class Thread:
     """The turn that waited for people then: all that it asks may have been decided before."""
     active_ms: int = 0
     """The time of the last call for work; 0 in a thread of an earlier release, until looked up."""
+    agent: str = ""
+    """The agent that its first message named; empty for the one of its channel."""
     due_ms: int | None = None
     leased_by: str = ""
     leased_until_ms: int = 0

@@ -21,7 +21,7 @@ EVERYWHERE = "*"
 """Stands for all channels that have no agent of their own."""
 
 _MACHINERY = (__file__, importlib.__file__)
-_CHANNEL = re.compile(r"\*|[CDG][A-Z0-9]{2,}|#[^\sA-Z#@<>|,.]{1,80}")
+_CHANNEL = re.compile(r"\*|[CDG][A-Z0-9]{2,}|#[^\sA-Z#@<>|,.]{1,80}|@[a-z][a-z0-9_-]{0,30}")
 _REMEDY = (
     "name an agent, a dict of agents by channel, or a function that takes a model and returns "
     "one of these"
@@ -51,7 +51,8 @@ def load_agents(path: str, model: Model) -> Mapping[str, Agent]:
     Args:
         path: `module:attribute`; the attribute is an agent, a mapping from channels to agents, or
             a function that takes the model and returns one of these. A channel is its id, `#` and
-            its name, or `*` for all others.
+            its name, or `*` for all others; `@deploy` is an agent that works wherever a first
+            message begins with `deploy:`.
         model: Handed to such a function.
 
     Returns:
@@ -129,7 +130,8 @@ def _checked(path: str, agents: Mapping[object, object]) -> dict[str, Agent]:
         if not isinstance(channel, str) or not _CHANNEL.fullmatch(channel):
             raise _fault(
                 f"{path!r} has an agent for {channel!r}, which is no channel",
-                "use an id such as C0123ABC, a name such as #finance, or * for all others",
+                "use an id such as C0123ABC, a name such as #finance, * for all others, or @deploy "
+                "for messages that begin with “deploy:”",
             )
         if not _is_agent(agent):
             raise _fault(f"what {path!r} has for {channel} is not an agent", _REMEDY)

@@ -65,7 +65,8 @@ class Catalog:
     and in whichever process it goes on. The next turn asks anew.
 
     Args:
-        agents: By channel: its id, `#` and its name, or `*` for all others. Checked by
+        agents: By channel: its id, `#` and its name, or `*` for all others; or by `@` and the name
+            with which people begin their first message. Checked by
             `bot.config.agents`: agents that are not the same have different names.
         make_runner: Makes the runner of an agent.
         checkpoints: Tells which agent has begun a turn.
@@ -86,6 +87,7 @@ class Catalog:
         self._runners = {name: make_runner(agent) for name, agent in self._by_name.items()}
         self._checkpoints = checkpoints
         self._channel_name = channel_name
+        self._spoken_to = {key[1:]: one for key, one in agents.items() if key.startswith("@")}
         self._begun: LRUCache[str, str] = LRUCache(_KEPT)
 
     async def runner(self, thread: Thread) -> Runner:
@@ -95,8 +97,18 @@ class Catalog:
             DirectoryError: The channel's name could not be looked up.
             CheckpointError: What the turn has stored cannot be read.
         """
-        agent = await self._agent(thread.checkpoint_id, thread.channel_id)
+        agent = await self._agent(thread.checkpoint_id, thread.channel_id, thread.agent)
         return self._runners[agent.name]
+
+    def spoken_to(self, words: str) -> tuple[str, str]:
+        """Tell by its name which agent a message is for, and what it says to it.
+
+        Returns:
+            The name, empty where it names none; and the words without it.
+        """
+        name, colon, rest = words.partition(":")
+        key = name.strip().lower()
+        return (key, rest.strip()) if colon and key in self._spoken_to else ("", words)
 
     async def facts(self, channel_id: str) -> AgentFacts:
         """Say who works in a channel, as far as the agent says what it is made of.
@@ -166,11 +178,12 @@ class Catalog:
         except (CheckpointError, ResumeError):
             return None  # it goes on already, or cannot be read; the gate judges, or nothing runs
 
-    async def _agent(self, checkpoint_id: str, channel_id: str) -> Agent:
+    async def _agent(self, checkpoint_id: str, channel_id: str, spoken_to: str = "") -> Agent:
         if len(self._by_name) == 1:
             return self._default
         name = self._begun.get(checkpoint_id) or await self._began(checkpoint_id)
-        agent = self._by_name.get(name) or await self._of_channel(channel_id)
+        agent = self._by_name.get(name) or self._spoken_to.get(spoken_to)
+        agent = agent or await self._of_channel(channel_id)
         self._begun[checkpoint_id] = agent.name
         return agent
 

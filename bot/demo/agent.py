@@ -184,6 +184,14 @@ class DemoServices:
             f"{_replicas(replicas).capitalize()}, one after another."
         )
 
+    def goes_back(self, service: str, environment: Environment) -> str:
+        """Say what a roll-back will do."""
+        releases = self._running.get((service, environment), [])
+        if len(releases) < 2:
+            return f"{service} has no earlier version in {environment}, so this will fail."
+        before, now = releases[-2].version, releases[-1].version
+        return f"Puts {service} {before} live in {environment} again, in place of {now}."
+
     def tools(self) -> list[Tool]:
         """Return the agent's tools: one free tool, one gate that only approves, and reviews."""
         return [
@@ -195,7 +203,7 @@ class DemoServices:
             )(self.deploy),
             tool(
                 title="Roll back {service} in {environment}",
-                preview=_goes_back,
+                preview=self.goes_back,
                 gate="approval",
             )(self.roll_back),
             tool(
@@ -236,10 +244,6 @@ def _nothing(effect: Effect) -> None:
 
 def _replicas(count: int) -> str:
     return "1 replica" if count == 1 else f"{count} replicas"
-
-
-def _goes_back(service: str, environment: Environment) -> str:
-    return f"Puts the version of {service} live in {environment} that ran before this one."
 
 
 def _pays_back(order_id: str, amount: Decimal, reason: str, *, notify: bool) -> str:

@@ -309,6 +309,7 @@ def build(
         outbox=outbox,
         clock=clock,
         stop=turns.stopping.stop,
+        spoken_to=catalog.spoken_to,
     )
     threads = Threads(
         storage=storage, inbox=inbox, turns=turns, outbox=outbox, clock=clock, owner=owner

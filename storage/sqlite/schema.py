@@ -25,6 +25,7 @@ CREATE TABLE IF NOT EXISTS threads (
     restored_to_ms INTEGER NOT NULL,
     restored_turn INTEGER NOT NULL,
     active_ms INTEGER NOT NULL,
+    agent TEXT NOT NULL,
     due_ms INTEGER,
     leased_by TEXT NOT NULL,
     leased_until_ms INTEGER NOT NULL,
@@ -454,6 +455,7 @@ ALTER TABLE approvals ADD COLUMN sign TEXT NOT NULL DEFAULT '';
 CREATE INDEX IF NOT EXISTS approvals_turn ON approvals (checkpoint_id);
 CREATE INDEX IF NOT EXISTS approvals_undelivered
     ON approvals (undeliverable) WHERE undeliverable != '';
+ALTER TABLE threads ADD COLUMN agent TEXT NOT NULL DEFAULT '';
 ALTER TABLE threads ADD COLUMN aside_by TEXT NOT NULL DEFAULT '';
 ALTER TABLE threads ADD COLUMN aside_why TEXT NOT NULL DEFAULT '';
 ALTER TABLE approvals ADD COLUMN aside_by TEXT NOT NULL DEFAULT '';

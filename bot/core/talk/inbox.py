@@ -51,6 +51,11 @@ def _nothing(_: str) -> None:
     """Nothing goes on in this process."""
 
 
+def _to_nobody(words: str) -> tuple[str, str]:
+    """No agent has a name that people can say."""
+    return "", words
+
+
 @dataclass(frozen=True, slots=True)
 class ThreadInbox:
     """Keeps and sorts messages.
@@ -62,6 +67,7 @@ class ThreadInbox:
         outbox: How people are told.
         clock: The time now.
         stop: Stops what goes on in a thread, where that is in this process.
+        spoken_to: Tells by its name which agent words are for, and what they say to it.
     """
 
     storage: Storage
@@ -70,6 +76,7 @@ class ThreadInbox:
     outbox: Outbox
     clock: Clock
     stop: Callable[[str], None] = _nothing
+    spoken_to: Callable[[str], tuple[str, str]] = _to_nobody
 
     @property
     def stops(self) -> Stops:
@@ -85,10 +92,10 @@ class ThreadInbox:
         Returns:
             The thread to work on; None when there is nothing to do.
         """
-        thread = await self._thread(incoming)
+        name, words = self.spoken_to(plain_text(incoming.text, incoming.bot_user_id))
+        thread = await self._thread(incoming, name)
         if thread is None:
             return None
-        words = plain_text(incoming.text, incoming.bot_user_id)
         pending = await self._waiting(thread)
         asks = any(a.kind is Kind.QUESTION for a in pending)
         is_for_agent = self._is_for_agent(incoming, thread, has_question=asks)
@@ -96,7 +103,7 @@ class ThreadInbox:
             return await self._take_stop(incoming, thread, words, pending)
         if pending and not asks and await self._is_about_cards(incoming, words, pending):
             return None
-        if not is_for_agent or not await self._has_words(incoming, words):
+        if not is_for_agent or not await self._is_readable(incoming, thread, words, name):
             return None
         now = self.clock()
         await self.storage.inbox.add(self._message(incoming, words, now))
@@ -129,8 +136,16 @@ class ThreadInbox:
         told = _NOTED if offered else _NOTED_ONLY
         await self._send_ephemeral(incoming, told, withdraw=offered)
 
-    async def _has_words(self, incoming: Incoming, words: str) -> bool:
-        """Whether a message says something; say once in a thread that files are not read."""
+    async def _is_readable(
+        self, incoming: Incoming, thread: Thread, words: str, agent: str
+    ) -> bool:
+        """Whether the agent of a thread can read a message; say why not.
+
+        That files are not read is said once in a thread.
+        """
+        if agent and thread.agent != agent:
+            await self._refuse_reply(incoming, words, say("refuse.agent_of_thread", name=agent))
+            return False
         if incoming.has_files:
             told = say("refuse.files" if words else "refuse.files_alone")
             await self._send_ephemeral(incoming, told, key="files")
@@ -251,7 +266,7 @@ class ThreadInbox:
         left = await self.storage.inbox.new(thread.thread_id, limit=_MOST)
         await self.storage.inbox.take([message.message_id for message in left], turn=NO_TURN)
 
-    async def _thread(self, incoming: Incoming) -> Thread | None:
+    async def _thread(self, incoming: Incoming, agent: str) -> Thread | None:
         """The thread of a message; made when the message starts one."""
         if incoming.thread_ts != incoming.ts:  # a reply: mostly, the thread is there
             with suppress(RecordNotFoundError):
@@ -266,6 +281,7 @@ class ThreadInbox:
                 thread_ts=incoming.thread_ts,
                 requester_id=incoming.user_id,
                 created_ms=self.clock(),
+                agent=agent,
             )
         )
 

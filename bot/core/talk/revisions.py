@@ -43,8 +43,8 @@ class Revisions:
         Returns:
             The thread to work on; None when there is nothing to do.
         """
-        words = plain_text(incoming.text, incoming.bot_user_id)
-        is_same = words == plain_text(before, incoming.bot_user_id)
+        _, words = self.inbox.spoken_to(plain_text(incoming.text, incoming.bot_user_id))
+        is_same = words == self.inbox.spoken_to(plain_text(before, incoming.bot_user_id))[1]
         if is_same and not _speaks_now(incoming, before):
             return None  # Slack tells of previews of links, too
         message = await self.storage.inbox.revise(incoming.message_id, words)
