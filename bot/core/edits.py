@@ -53,6 +53,7 @@ class Edits:
         judgement: Judgement | None,
         *,
         actor: Actor,
+        reason: str = "",
     ) -> Approval | str:
         """Record an edit.
 
@@ -61,6 +62,7 @@ class Edits:
             call: The call with its new arguments, which are others than those that were shown.
             judgement: What the rules say of it; None when that is not known before it is resumed.
             actor: Who edited.
+            reason: Why it may run so, for the vote of who edited; may be empty.
 
         Returns:
             The approval, decided or waiting for others; or why the rules do not let it run.
@@ -78,7 +80,7 @@ class Edits:
             code = RefusalCode.LOOKUP_FAILED if judgement.failed else RefusalCode.RULE_DENIES
             return await self._refused(approval, actor, code, judgement.denied)
         changed = self._changed(approval, call, judgement, by=actor.user_id)
-        decision = _approval_of(changed, call, by=actor.user_id)
+        decision = replace(_approval_of(changed, call, by=actor.user_id), reason=reason)
         if judgement is not None and judgement.info is None:  # a rule allows it: nobody is asked
             decision = replace(decision, rule=judgement.rule)
             changed = replace(changed, status=decision.status, decision=decision, remind_ms=None)

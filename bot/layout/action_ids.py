@@ -6,7 +6,6 @@ read from the record: nothing that comes back from Slack carries authority.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -19,9 +18,6 @@ SHOWN_LENGTH = 32
 _APPROVAL_ID = re.compile(r"apr_[0-9a-f]{32}")
 _VALUE = re.compile(rf"(apr_[0-9a-f]{{32}})\.([0-9a-f]{{{SHOWN_LENGTH}}})")
 _PAGE = re.compile(r"request|text\.[1-9][0-9]{0,3}|history|technical")
-_LETTERS = "abcdefghjkmnpqrstuvwxyz"
-"""Letters that are not taken for others."""
-_SHORT = 4
 _DIGEST = re.compile(rf"[0-9a-f]{{{SHOWN_LENGTH},128}}")
 
 
@@ -184,16 +180,6 @@ def decode_page(value: object) -> Reference:
     if not _PAGE.fullmatch(page):
         raise InvalidInputError("this page")
     return replace(decode(rest), page=page)
-
-
-def short_id(approval_id: str) -> str:
-    """Four letters that tell a request from the others that wait; for people, never for code."""
-    number = int.from_bytes(hashlib.sha256(approval_id.encode()).digest()[:4])
-    letters = []
-    for _ in range(_SHORT):
-        number, place = divmod(number, len(_LETTERS))
-        letters.append(_LETTERS[place])
-    return "".join(letters)
 
 
 def decode(value: object) -> Reference:

@@ -36,6 +36,7 @@ from bot.questions.reasons import (
     confirmation_errors,
     confirmation_inputs,
     confirmed,
+    edit_errors,
     is_critical,
     read_reason,
     reason_inputs,
@@ -224,17 +225,23 @@ class CallQuestion(InputsQuestion):
         result = read_edit_form(self.ask.schema, before, values, self.ask.masks)
         if result.arguments is None:
             return result.errors
+        if errors := edit_errors(self.approval, values):
+            return errors
         fixed = {name: value for name, value in self.arguments.items() if name not in before}
-        return Proposal(arguments={**fixed, **result.arguments})
+        reason = read_reason(self.approval, values)
+        return Proposal(arguments={**fixed, **result.arguments}, reason=reason)
 
-    def settle(self, proposal: Proposal, call: CheckedCall) -> DecisionDraft | None:  # noqa: ARG002
+    def settle(self, proposal: Proposal, call: CheckedCall) -> DecisionDraft | None:
         """Approve what was changed by nobody; anything else is an edit."""
-        return self.draft() if same(call.arguments, self.arguments) else None
+        is_same = same(call.arguments, self.arguments)
+        return self.draft(reason=proposal.reason) if is_same else None
 
     def form_modal(self, draft: FormDraft = NO_DRAFT) -> Block:
         """The form of the edit."""
         about = named(self.approval)
-        return self.inputs_modal(ActionId.EDIT_MODAL, self.edit_words, about, draft)
+        needs_reason = wants_reason(self.approval, rejects=False)
+        more = reason_inputs(self.approval, say("form.critical_why")) if needs_reason else []
+        return self.inputs_modal(ActionId.EDIT_MODAL, self.edit_words, about, draft, more=more)
 
     def _approve_modal(self) -> Block:
         inputs = self.yes_inputs()

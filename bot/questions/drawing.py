@@ -96,10 +96,12 @@ class Proposal:
     Attributes:
         arguments: All arguments of the call.
         names: The arguments that people filled in.
+        reason: Why it may run so, where the rule wants a reason.
     """
 
     arguments: dict[str, object]
     names: tuple[str, ...] = field(default=())
+    reason: str = ""
 
 
 class DrawnQuestion(RecordQuestion):

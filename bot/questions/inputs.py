@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from agents.core.errors import InvalidArgumentsError
@@ -50,7 +50,13 @@ class InputsQuestion(DrawnQuestion):
             yield say(self.no_form, why=escape(self.obstacle))
 
     def inputs_modal(
-        self, callback: str, words: tuple[str, str], about: Block, draft: FormDraft = NO_DRAFT
+        self,
+        callback: str,
+        words: tuple[str, str],
+        about: Block,
+        draft: FormDraft = NO_DRAFT,
+        *,
+        more: Sequence[Block] = (),
     ) -> Block:
         """Draw the form; say so when there is none.
 
@@ -59,13 +65,14 @@ class InputsQuestion(DrawnQuestion):
             words: Its title, and its button.
             about: Its first block.
             draft: The page to show, with what was changed on others.
+            more: Inputs at the end of each page; what is typed there stays.
         """
         form = self._form(draft)
         blocks = form if isinstance(form, NotEditable) else drawn(form.shown)
         if isinstance(form, NotEditable) or isinstance(blocks, NotEditable):
             reason = blocks.reason if isinstance(blocks, NotEditable) else ""
             return notice_modal(say(self.no_form_title), say(self.no_form, why=escape(reason)))
-        view = modal(self.approval, callback, words, [about, *_page_select(form), *blocks])
+        view = modal(self.approval, callback, words, [about, *_page_select(form), *blocks, *more])
         return {**view, "private_metadata": with_rest(view["private_metadata"], draft.text())}
 
     def turn(self, values: Values, page: int) -> Block:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from bot.errors import InvalidInputError
-from bot.layout.action_ids import ActionId, short_id
+from bot.layout.action_ids import ActionId
 from bot.layout.arguments import is_masked, read_pairs
 from bot.layout.blocks import Block, plain
 from bot.layout.inputs import (
@@ -17,6 +17,7 @@ from bot.layout.inputs import (
     text_input,
 )
 from bot.layout.parts import title_of
+from bot.layout.short_ids import short_id
 from bot.layout.text import clip, is_plain
 from bot.people.progress import wants_reason
 from bot.people.terms_of import terms_of
@@ -123,6 +124,13 @@ def rejection_errors(approval: Approval, values: Values) -> Errors:
     is_canned = value.isdecimal()
     is_needed = wants_reason(approval, rejects=True) and not is_canned
     return {REASON: say("error.required")} if is_needed or value == RejectionKind.OTHER else {}
+
+
+def edit_errors(approval: Approval, values: Values) -> Errors:
+    """Say that an edit lacks the reason of a yes, where its form asks for one."""
+    is_asked = REASON in values and wants_reason(approval, rejects=False)
+    is_given = _chosen(values) is not None or not is_blank(read_text(values, REASON))
+    return {REASON: say("refuse.reason")} if is_asked and not is_given else {}
 
 
 def is_critical(approval: Approval) -> bool:

@@ -305,7 +305,11 @@ class Votes:
             DirectoryError: It could not be looked up.
         """
         attempt = Attempt(
-            by=actor.user_id, choice=APPROVE, at_ms=decision.at_ms, digest=changed.digest
+            by=actor.user_id,
+            choice=APPROVE,
+            at_ms=decision.at_ms,
+            digest=changed.digest,
+            note=decision.reason,
         )
         poll = await self._judged(changed, actor, attempt, is_denied=False, shown=shown)
         if poll.result.refusal is RefusalCode.LOOKUP_FAILED:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.layout.action_ids import ActionId, encode_page, short_id
+from bot.layout.action_ids import ActionId, encode_page
 from bot.layout.blocks import (
     Block,
     actions,
@@ -21,6 +21,7 @@ from bot.layout.blocks import (
 from bot.layout.inputs import Values, read_state, read_text
 from bot.layout.modals import alert
 from bot.layout.parts import asked_by, title_of
+from bot.layout.short_ids import short_id
 from bot.layout.text import clip, show
 from bot.people.terms_of import terms_of
 from bot.policy.terms import TermsError

@@ -150,7 +150,7 @@ async def _propose(
         desk.spawn(desk.approvals.follow_up(decided))
         return {}
     judgement = await desk.judge(approval, call.arguments)
-    edited = await desk.edits.edit(approval, call, judgement, actor=actor)
+    edited = await desk.edits.edit(approval, call, judgement, actor=actor, reason=proposal.reason)
     if isinstance(edited, str):
         return question.refuse(edited)
     desk.spawn(desk.approvals.follow_up(edited))

@@ -16,7 +16,8 @@ from agents.chat.agent import ChatModelAgent
 from agents.models import ScriptedModel, call, say
 from bot.core.decisions.dialog import dialog_of
 from bot.core.decisions.unseen import Opened, has_opened, pages_read
-from bot.layout.action_ids import ActionId, encode, encode_page, short_id
+from bot.layout.action_ids import ActionId, encode, encode_page
+from bot.layout.short_ids import short_id
 from bot.policy.ballot import read_votes
 from bot.slack.listeners.windows import Window
 from storage.records import Approval, Status
@@ -574,3 +575,27 @@ async def test_a_form_that_slack_does_not_open_is_said(counter: Counter) -> None
     await counter.send(a_click(await counter.office.the_approval(), ActionId.DETAILS))
     assert counter.told(ADA) == "Slack couldn't open the form in time. Please try again."
     assert (await counter.office.the_approval()).seen_json == "[]"
+
+
+async def test_an_edit_brings_the_reason_that_its_rule_wants(storage: SqliteStorage) -> None:
+    rule = {"edit": True, "reason": {"approve": "required"}}
+    counter, approval = await a_ruled(storage, **rule)
+    await counter.send(a_click(approval, ActionId.EDIT))
+    view = counter.views.opened[-1]
+    assert inputs(view)["reason"]["optional"] is False
+    values = {**typed("argument_0", "Mia"), **typed("argument_1", "4"), **card_of(view)}
+    lacking = {**values, **typed("reason", " ")}
+    answer = await counter.send(a_submission(approval, ActionId.EDIT_MODAL, lacking))
+    assert set(json.loads(answer.body)["errors"]) == {"reason"}
+    given = {**values, **typed("reason", "a typo")}
+    assert (await counter.send(a_submission(approval, ActionId.EDIT_MODAL, given))).body == ""
+    done = await storage.approvals.get(approval.approval_id)
+    (vote,) = read_votes(done.votes_json)
+    assert (done.status, vote.by, vote.note) == (Status.APPROVED, ADA, "a typo")
+    assert counter.office.ran == [("pay", ("Mia", 4, "card"))]
+
+
+def card_of(view: dict[str, Any]) -> dict[str, Any]:
+    """The choice that the form of an edit begins with."""
+    element = inputs(view)["argument_2"]["element"]
+    return {"argument_2": {ActionId.VALUE: {"selected_option": element["initial_option"]}}}
