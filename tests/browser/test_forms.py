@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.async_api import Page, expect
 
-from tests.browser.test_page import BROWSER, act_as, ask, browser, page, stage
+from tests.browser.test_page import BROWSER, SHOTS, act_as, ask, browser, page, stage
 from tests.support.stage import Stage
 from tests.unit.bot.slack.cards.samples import MODALS
 
@@ -49,7 +49,8 @@ async def test_each_form_fits_its_window(page: Page, stage: Stage) -> None:
         if "submit" in view:
             await expect(page.get_by_test_id("modal-submit")).to_be_in_viewport()
         assert await shown.evaluate("one => one.scrollWidth <= one.clientWidth"), name
-        await page.screenshot(path=f"screenshots/{name}-{page.viewport_size['width']}.png")
+        width = await page.evaluate("window.innerWidth")
+        await page.screenshot(path=f"{SHOTS}/{name}-{width}.png")
 
 
 async def test_a_rejection_says_what_the_agent_may_do(page: Page, stage: Stage) -> None:
