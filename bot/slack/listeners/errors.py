@@ -108,8 +108,18 @@ async def answer(
         text = json.dumps({"response_action": "update", "view": view})
         return BoltResponse(status=200, body=text, headers=_JSON)
     if not await _shown_in_window(error, telling):
+        if not context.channel_id:
+            await _answer_in_form(desk, error, body.get("trigger_id"))
         await _answer_privately(desk, error, telling, explain(error))
     return BoltResponse(status=200)
+
+
+async def _answer_in_form(desk: ListenerContext, error: Exception, trigger_id: object) -> None:
+    """Answer a click in Home, where there is no channel to answer in."""
+    if not isinstance(trigger_id, str) or isinstance(error, DeliveryError):
+        return
+    with suppress(DeliveryError):
+        await desk.open_view(trigger_id, _in_place(error, ""))
 
 
 async def _shown_in_window(error: Exception, telling: Telling) -> bool:

@@ -358,6 +358,25 @@ async def test_review_opens_what_shows_everything(counter: Counter) -> None:
     assert len(counter.views.opened) == 1
 
 
+async def test_a_click_that_does_nothing_says_why_in_a_form(counter: Counter) -> None:
+    home = await home_of(counter)
+    (found,) = [one["accessory"] for one in home["blocks"] if "Pay 5" in str(one.get("text"))]
+    gone = clicked(ActionId.REJECT, BEN, value=found["value"])
+    assert (await counter.send(gone)).status == 200
+    form = counter.views.opened[-1]
+    assert view_errors(form) == []
+    assert form["title"]["text"] == "Not done"
+    assert "not an approver" in json.dumps(form)
+
+
+async def test_a_click_on_what_is_decided_says_so_in_a_form(counter: Counter) -> None:
+    home = await home_of(counter)
+    (found,) = [one["accessory"] for one in home["blocks"] if "Pay 5" in str(one.get("text"))]
+    await counter.office.decide(await counter.office.the_approval(), Status.REJECTED, by=MIA)
+    await counter.send(clicked(ActionId.APPROVE, value=found["value"]))
+    assert counter.views.opened[-1]["title"]["text"] == "Too late"
+
+
 async def test_cards_of_one_turn_can_be_chosen_together(storage: SqliteStorage) -> None:
     two = [call("pay", {"to": "Mia", "amount": n}, id=f"c{n}") for n in (1, 2)]
     office = an_office(storage, ONE, turns_of_model=[two, say("Paid.")])
