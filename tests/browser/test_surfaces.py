@@ -410,3 +410,19 @@ async def test_axe_finds_nothing_serious(browser: Browser, bench: Bench, look: s
             await asyncio.wait_for(look_at(name), 20)
             await page.keyboard.press("Escape")
     assert not faults, "\n".join(faults)
+
+
+async def test_rare_blocks_are_drawn_or_named(page: Page, bench: Bench) -> None:
+    rows = [[{"type": "raw_text", "text": f"{n}"}] for n in ("Id", *range(1, 6))]
+    data = {"type": "data_table", "caption": "Orders", "page_size": 2, "rows": rows}
+    chart = {"type": "data_visualization", "title": "Sales", "chart": {"type": "pie"}}
+    cards = [{"type": "card", "title": plain(name)} for name in ("One", "Two")]
+    carousel = {"type": "carousel", "elements": cards}
+    ts = bench.call("chat.postMessage", channel=OPS, text="x", blocks=[data, carousel, chart])["ts"]
+    await page.goto(bench.where(ROSA))
+    message = page.get_by_test_id(f"message-{ts}")
+    await expect(message.get_by_text("Page 1 of 3")).to_be_visible()
+    await message.get_by_role("button", name="Next").click()
+    await expect(message.locator("tbody tr")).to_have_text(["3", "4"])
+    await expect(message.locator(".block-card")).to_have_count(2)
+    await expect(message.get_by_test_id("unsupported")).to_contain_text("data visualization")

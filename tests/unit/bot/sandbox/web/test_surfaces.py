@@ -409,3 +409,58 @@ def test_symbols_of_all_words_are_drawn_and_have_a_name() -> None:
     )
     codes = {"-".join(f"{ord(one):x}" for one in each if one != "\ufe0f") for each in used}
     assert codes - drawn == set()
+
+
+# ---- people, direct messages, what the bot made of trouble -----------------------------------
+
+
+async def control(web: aiohttp.ClientSession, path: str, **body: Any) -> tuple[int, dict[str, Any]]:
+    async with web.post(f"/control/{path}", json=body) as response:
+        return response.status, dict(await response.json())
+
+
+async def test_member_becomes_a_guest_and_a_member_again(
+    web: aiohttp.ClientSession, slack: Slack
+) -> None:
+    seen = []
+    for guest in (True, False):
+        assert (await control(web, "person", user=MIA, guest=guest))[1] == {"ok": True}
+        person = (await slack.ok("users.info", user=MIA))["user"]
+        seen.append((person["is_restricted"], person["is_ultra_restricted"]))
+    assert seen == [(True, False), (False, False)]
+
+
+async def test_request_that_is_not_understood_is_a_bad_one(web: aiohttp.ClientSession) -> None:
+    status, answer = await control(web, "person", user=MIA, guest="yes")
+    assert (status, answer["error"]) == (400, "invalid_arguments")
+    async with web.post(
+        "/control/time", data='{"seconds": NaN}', headers={"Content-Type": "application/json"}
+    ) as response:
+        assert response.status == 400
+
+
+@pytest.mark.parametrize("user", [ROSA, ADA, MIA, GUS])
+async def test_direct_message_to_a_person_is_unread_on_the_apps_row(
+    web: aiohttp.ClientSession, slack: Slack, user: str
+) -> None:
+    channel = (await slack.ok("conversations.open", users=user))["channel"]["id"]
+    await slack.ok("chat.postMessage", channel=user, text="Your turn")
+    async with web.get("/sandbox/state", params={"as": user}) as response:
+        rooms = {one["id"]: one["unread"] for one in (await response.json())["channels"]}
+    assert rooms[channel] == 1
+
+
+async def test_panel_counts_what_failed_and_what_came_again(
+    web: aiohttp.ClientSession, sandbox: Sandbox, slack: Slack, asked: str
+) -> None:
+    await sandbox.idle()
+    sandbox.fail("chat.postMessage", error="internal_error")
+    await slack.error("chat.postMessage", channel=OPS, text="x")
+    sandbox.announce(sandbox.emit({"type": "message", "channel": OPS, "ts": asked}))
+    same = {"event_type": "card", "event_payload": {"id": "1"}}
+    for _ in range(2):
+        await slack.ok("chat.postMessage", channel=OPS, text="x", metadata=same)
+    await sandbox.idle()
+    async with web.get("/control/panel") as response:
+        coped = (await response.json())["coped"]
+    assert coped == {"failed": 1, "again": 1, "lost": 0, "doubles": 1}
