@@ -198,6 +198,7 @@ class CallInfo:
         shown: Names of arguments that are no secrets, whatever they look like.
         terms: All that is asked, in the application's own form; see `Ask.terms`. Empty where no
             policy of the application judges, and in what was asked before there was one.
+        named: Names of the arguments that stand in the title; see `CallText`.
     """
 
     tool_name: str
@@ -227,6 +228,7 @@ class CallInfo:
     secret: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
     terms: str = ""
+    named: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.title}: may this call of {self.tool_name!r} run?"

@@ -334,6 +334,7 @@ class CallGate(ABC):
         return replace(
             info,
             title=ask.title or info.title,
+            named=info.named if ask.title in {"", info.title} else (),
             reason=ask.reason,
             approvers=ask.approvers,
             expires_in=ask.expires_in,
@@ -663,6 +664,7 @@ class CallGate(ABC):
             "title": words.title,
             "why": current_why(),
             "preview": words.preview,
+            "named": words.named,
             "schema": dict(spec.schema),
             "digest": self._digest(arguments, rule, ruling),
             "rule": rule,

@@ -51,10 +51,12 @@ class CallText:
     Attributes:
         title: Verb and object, one line.
         preview: What will happen, from the tool's author; empty when there is none.
+        named: Names of the arguments that stand in the title, each whole and apart from the rest.
     """
 
     title: str
     preview: str = ""
+    named: tuple[str, ...] = ()
 
 
 class Tool(Protocol):

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import string
 import threading
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from contextlib import aclosing, closing, suppress
 from dataclasses import dataclass
 from typing import TypeAlias, cast
@@ -62,10 +63,11 @@ class FunctionTool:
     def describe(self, arguments: Mapping[str, Json]) -> CallText:
         """Say in words what a call does; see `Tool.describe`."""
         shown = {name: _one_line(value) for name, value in arguments.items()}
-        title = self.title.format_map(shown)
+        title, named = self.title.format_map(shown), _whole_in(self.title, arguments)
         if self.preview is None:
-            return CallText(title=title)
-        return CallText(title=title, preview=self.preview(**self.parameters.values(arguments)))
+            return CallText(title=title, named=named)
+        preview = self.preview(**self.parameters.values(arguments))
+        return CallText(title=title, preview=preview, named=named)
 
     async def call(self, arguments: dict[str, Json]) -> str | ToolReturn:
         """Run the function; see `Tool.call`. An old interrupt that it raises asks people."""
@@ -179,3 +181,30 @@ def _one_line(value: Json) -> str:
             text = str(value)
     text = " ".join(text.split())
     return text if len(text) <= _TITLE_VALUE else f"{text[: _TITLE_VALUE - 1]}…"
+
+
+def _whole_in(template: str, arguments: Mapping[str, Json]) -> tuple[str, ...]:
+    """The arguments of which a title shows all, and of which it is clear where each ends."""
+    pieces = [*string.Formatter().parse(template)]
+    fields = [field for _, field, _, _ in pieces if field]
+    # Words between two values: a value that has them in it could be taken for two.
+    between = [words for words, field, _, _ in pieces[1:] if field]
+    return tuple(
+        name
+        for name in dict.fromkeys(fields)
+        if fields.count(name) == 1 and _is_whole(arguments.get(name), between)
+    )
+
+
+def _is_whole(value: Json, between: Sequence[str]) -> bool:
+    match value:
+        case bool() | None:
+            return False
+        case str() | int() | float():
+            text = str(value)
+        case list():
+            texts = [one for one in value if isinstance(one, str) and ", " not in one]
+            text = ", ".join(texts) if len(texts) == len(value) else ""
+        case _:
+            return False
+    return bool(text) and text == _one_line(value) and not any(one in text for one in between)

@@ -175,14 +175,12 @@ class DemoServices:
         where = ", ".join(channels)
         return self._did("announce", f"the message of {len(message)} characters is in {where}")
 
-    def replaces(self, service: str, version: str, environment: Environment, replicas: int) -> str:
+    def replaces(self, service: str, environment: Environment, replicas: int, **_: object) -> str:
         """Say what a deployment will do."""
         releases = self._running.get((service, environment))
-        now = f"version {releases[-1].version}" if releases else "nothing"
-        return (
-            f"Replaces {now} of {service} in {environment} with {version}. "
-            f"{_replicas(replicas).capitalize()}, one after another."
-        )
+        now = releases[-1].version if releases else "nothing"
+        how = "all at once" if replicas == 1 else "one replica after another"
+        return f"Replaces {now}, {how}."
 
     def goes_back(self, service: str, environment: Environment) -> str:
         """Say what a roll-back will do."""
@@ -190,7 +188,7 @@ class DemoServices:
         if len(releases) < 2:
             return f"{service} has no earlier version in {environment}, so this will fail."
         before, now = releases[-2].version, releases[-1].version
-        return f"Puts {service} {before} live in {environment} again, in place of {now}."
+        return f"{before} runs again, in place of {now}."
 
     def tools(self) -> list[Tool]:
         """Return the agent's tools: one free tool, one gate that only approves, and reviews."""
@@ -206,13 +204,13 @@ class DemoServices:
                 preview=self.goes_back,
                 gate="approval",
             )(self.roll_back),
-            tool(
-                title="Refund {amount} EUR for order {order_id}", preview=_pays_back, gate="review"
-            )(self.refund_order),
+            tool(title="Refund {amount} EUR for order {order_id}", gate="review")(
+                self.refund_order
+            ),
             tool(title="Restart {service} on {day}", preview=_goes_away, gate="review")(
                 self.restart
             ),
-            tool(title="Announce in {channels}", preview=_is_read, gate="review")(self.announce),
+            tool(title="Announce in {channels}", gate="review")(self.announce),
             follow_up_tool(),
         ]
 
@@ -246,16 +244,5 @@ def _replicas(count: int) -> str:
     return "1 replica" if count == 1 else f"{count} replicas"
 
 
-def _pays_back(order_id: str, amount: Decimal, reason: str, *, notify: bool) -> str:
-    mail = "The customer gets an e-mail." if notify else "The customer gets no e-mail."
-    return f"Pays {amount:.2f} EUR back for order {order_id} ({reason}). {mail}"
-
-
-def _goes_away(service: str, day: date, at: datetime | None) -> str:
-    when = f"{day.isoformat()} at {at:%H:%M}" if at else day.isoformat()
-    return f"Stops and starts {service} on {when}. It is away for about a minute."
-
-
-def _is_read(message: str, channels: list[str]) -> str:
-    count = len(message.splitlines())
-    return f"Posts {count} {'line' if count == 1 else 'lines'} in {', '.join(channels)}."
+def _goes_away(**_: object) -> str:
+    return "It is away for about a minute."

@@ -96,6 +96,8 @@ PICKS = (ActionId.PICK_1, ActionId.PICK_2, ActionId.PICK_3, ActionId.PICK_4)
 
 
 IN_MENU = (
+    ActionId.DETAILS,
+    ActionId.WITHDRAW,
     ActionId.NOTE,
     ActionId.ASK_BACK,
     ActionId.CLAIM,

@@ -195,7 +195,7 @@ def outcome(approval: Approval, decision: Decision | None, words: str) -> list[B
     """Say how it ended: what, who, when, and the reason."""
     if decision is None:
         return [section(f"*{words}*")]
-    by = _deciders_names(approval, decision)
+    by = _by(approval)
     if approval.status is Status.EXPIRED:
         by = ": nobody answered in time"
     blocks = [section(f"*{words}*{by}, {date(decision.at_ms)}")]
@@ -238,7 +238,7 @@ def spoken_outcome(approval: Approval, words: str) -> str:
     decision = approval.decision
     if decision is None:
         return f"{words}."
-    by = _deciders_names(approval, decision)
+    by = _by(approval)
     if approval.status is Status.EXPIRED:
         by = " (nobody answered in time)"
     if approval.status is Status.UNDECIDABLE:
@@ -247,9 +247,10 @@ def spoken_outcome(approval: Approval, words: str) -> str:
     return f"{words}{by} on {utc(decision.at_ms)}." + (f" Reason: {reason}" if reason else "")
 
 
-def _deciders_names(approval: Approval, decision: Decision) -> str:
-    """Say who decided: whoever did so last, and all others whose votes were for the same."""
-    if not decision.by:
+def deciders_names(approval: Approval) -> str:
+    """Mention who decided: whoever did so last, and all others whose votes were for the same."""
+    decision = approval.decision
+    if decision is None or not decision.by:
         return ""
     is_stop = approval.status is Status.REJECTED
     voters = {
@@ -261,4 +262,9 @@ def _deciders_names(approval: Approval, decision: Decision) -> str:
     }
     last = voters.pop(decision.by, mention(decision.by))
     others = list(voters.values()) if approval.status in _BY_VOTES else []
-    return f" by {', '.join([last, *others[:MOST_PEOPLE]])}"
+    return ", ".join([last, *others[:MOST_PEOPLE]])
+
+
+def _by(approval: Approval) -> str:
+    names = deciders_names(approval)
+    return f" by {names}" if names else ""

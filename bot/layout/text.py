@@ -26,6 +26,9 @@ _NOTE = re.compile(r"⟨(?:U\+|[0-9])")
 _BULLETS = REDACTED.split(" ", maxsplit=1)[0]
 _MENTION = re.compile(r"(<@[UW][A-Z0-9]{1,30}>|<!subteam\^S[A-Z0-9]{1,30}>|<#[CG][A-Z0-9]{1,30}>)")
 _NOTE_ROOM = 40
+_ORDINARY = re.compile(r"[ -~\n\u00a1-\u00ac\u00ae-\u017e]*")
+"""Latin letters and signs, none of which is spelled out; nearly all texts are of these."""
+_RUNS = re.compile(rf" {{{_SPACES_IN_A_ROW + 1}}}|\n{{{_BREAKS_IN_A_ROW + 1}}}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +46,13 @@ class ShownText:
     hidden: int = 0
     altered: bool = False
     turned: bool = False
+
+
+class Grouped(int):
+    """A number that people read: with commas between the thousands."""
+
+    def __str__(self) -> str:
+        return f"{int(self):,}"
 
 
 def width(text: str) -> int:
@@ -141,6 +151,8 @@ def own_words(text: str, most: int) -> str:
 
 def is_plain(text: str) -> bool:
     """Tell whether all of a text can be seen as it is."""
+    if _ORDINARY.fullmatch(text) and _RUNS.search(text) is None:
+        return True
     return all(not odd for _, _, odd in _pieces(text, one_line=False))
 
 

@@ -9,7 +9,15 @@ from bot.config.values import CHANNEL
 from bot.people.requesters import requesters_of
 from bot.policy.ballot import Ballot, read_votes
 from bot.policy.standing import Rights, Standing
-from bot.policy.terms import Escalation, Group, Requirement, Stage, Terms, TermsError
+from bot.policy.terms import (
+    Escalation,
+    Group,
+    Requirement,
+    Risk,
+    Stage,
+    Terms,
+    TermsError,
+)
 from bot.ports import EXCLUDED
 from storage.records import Approval, Kind, Status
 
@@ -128,9 +136,22 @@ def ballot_of(approval: Approval) -> Ballot:
     return ballot
 
 
+def risk_of(approval: Approval) -> Risk:
+    """The risk of what an approval lets run; the usual one where nothing says it."""
+    try:
+        return terms_of(approval).risk
+    except TermsError:
+        return "medium"
+
+
 def ends_run(approval: Approval) -> bool:
     """Whether an approval has expired, and the rule that asked ends the whole run then (5.12)."""
-    if approval.status is not Status.EXPIRED or not approval.terms_json:
+    return approval.status is Status.EXPIRED and ends_then(approval)
+
+
+def ends_then(approval: Approval) -> bool:
+    """Whether the whole run ends when nobody decides an approval in time."""
+    if not approval.terms_json:
         return False
     try:
         return terms_of(approval).on_expiry == "cancel_run"

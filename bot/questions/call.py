@@ -30,7 +30,7 @@ from bot.policy.terms import Terms, TermsError
 from bot.ports import CheckedCall
 from bot.questions.base import Brief, as_object
 from bot.questions.drawing import DecisionDraft, OpenModal, Proposal, questions_of, register
-from bot.questions.form import AnswerForm, Form
+from bot.questions.form import AnswerForm, Form, labels_in
 from bot.questions.inputs import InputsQuestion
 from bot.questions.reasons import (
     confirmation_errors,
@@ -52,7 +52,14 @@ def call_brief(info: CallInfo) -> Brief:
         kind=Kind.APPROVAL,
         title=info.title or f"Run {info.tool_name}",
         arguments=dict(info.arguments),
-        ask=AnswerForm(form=Form.CALL, reason=info.reason, secret=info.secret, shown=info.shown),
+        ask=AnswerForm(
+            form=Form.CALL,
+            reason=info.reason,
+            secret=info.secret,
+            shown=info.shown,
+            named=info.named,
+            labels=labels_in(info.schema),
+        ),
         tool=info.tool_name,
         why=info.why or "",
         preview=info.preview or "",
@@ -155,12 +162,12 @@ class CallQuestion(InputsQuestion):
     def yes(self) -> Iterator[Block]:
         """*Approve*, with a form or a dialog where the rule wants one; and allow later calls."""
         if self.needs_form():
-            yield self.button(f"{self.yes_label}…", ActionId.APPROVE, "primary")
+            yield self.button(say("button.approve_form"), ActionId.APPROVE, "primary")
         else:
-            plain = self.button(self.yes_label, ActionId.APPROVE, "primary")
+            plain = self.button(say("button.approve"), ActionId.APPROVE, "primary")
             yield confirmed(plain, self.approval)
         if self._can_grant():
-            yield self.button("Approve and allow…", ActionId.GRANT)
+            yield self.button(say("button.grant"), ActionId.GRANT)
 
     def needs_form(self) -> bool:
         """Whether a yes takes more than a click: a reason, or the name of something critical."""
@@ -184,20 +191,20 @@ class CallQuestion(InputsQuestion):
 
     def no(self) -> Iterator[Block]:
         """*Reject…*."""
-        yield self.button(f"{self.no_label()}…", ActionId.REJECT, "danger")
+        yield self.button(say("button.reject"), ActionId.REJECT)
 
     def last(self) -> Iterator[Block]:
         """*Edit…*, where the arguments have a form."""
         if self.ask.schema is not None and not self.obstacle:
-            yield self.button("Edit…", ActionId.EDIT)
+            yield self.button(say("button.edit"), ActionId.EDIT)
         if self.approval.position and common_ruling(self.approval):  # there are others
-            yield self.button("Approve several…", ActionId.BATCH)
+            yield self.button(say("button.several"), ActionId.BATCH)
 
     def emergency(self) -> Iterator[Block]:
         """*Emergency…*, where the rule names people who may let it run alone."""
         with suppress(TermsError):
             if glass_of(self.approval) is not None:
-                yield self.button("Emergency…", ActionId.OVERRIDE)
+                yield self.button(say("button.emergency"), ActionId.OVERRIDE)
 
     def press(self, action: str) -> OpenModal | DecisionDraft:
         """Approve at once, or with a reason where the rule wants one; or open the edit's form."""

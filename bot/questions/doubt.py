@@ -11,13 +11,13 @@ from agents import DoubtInfo, DoubtResult
 from agents.core.infos import DoubtChoice
 from bot.layout.action_ids import ActionId
 from bot.layout.arguments import Listed
-from bot.layout.blocks import Block, section
+from bot.layout.blocks import Block, plain, section
 from bot.layout.modals import MOST_ANSWER, Errors, Values, modal, named, read_text, text_input
 from bot.layout.parts import REASON, asked_by, said, spoken, spoken_title, stuck_words
 from bot.questions.base import Brief, as_object
 from bot.questions.drawing import DecisionDraft, DrawnQuestion, OpenModal, Proposal, register
 from bot.questions.form import AnswerForm, Form, canonical
-from bot.questions.reasons import confirmed
+from bot.words import say
 from bot.words.mrkdwn import utc
 from storage.records import Decision, Kind, Status
 
@@ -121,13 +121,24 @@ class DoubtQuestion(DrawnQuestion):
         return said("Result, as given", result if isinstance(result, str) else "", REASON)
 
     def yes(self) -> Iterator[Block]:
-        """*It ran…* and *Run again*."""
-        yield self.button("It ran…", ActionId.RAN)
-        yield confirmed(self.button("Run again", ActionId.AGAIN, "danger"), self.approval)
+        """*It ran…*."""
+        yield self.button(say("button.ran"), ActionId.RAN)
 
     def no(self) -> Iterator[Block]:
-        """*Give up*."""
-        yield self.button("Give up", ActionId.GIVE_UP)
+        """*Leave it*."""
+        yield self.button(say("button.leave"), ActionId.GIVE_UP)
+
+    def last(self) -> Iterator[Block]:
+        """*Run again*, which is asked once more: it may run twice."""
+        again = self.button(say("button.again"), ActionId.AGAIN)
+        dialog = {
+            "title": plain(say("confirm.again_title")),
+            "text": plain(say("confirm.again_text")),
+            "confirm": plain(say("button.again")),
+            "deny": plain(say("confirm.no")),
+            "style": "danger",
+        }
+        yield {**again, "confirm": dialog}
 
     def can_withdraw(self) -> bool:
         """A call that may have run is not taken back."""

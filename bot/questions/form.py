@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
 from typing import cast
@@ -81,6 +81,8 @@ class AnswerForm:
         program: Why people cannot answer, and what a program would.
         secret: Names of arguments that nobody is shown.
         shown: Names of arguments that are no secrets, whatever they look like.
+        named: Names of the arguments of which the title shows all.
+        labels: Names of arguments as their tool's author writes them for people, where they do.
     """
 
     form: str
@@ -97,6 +99,8 @@ class AnswerForm:
     program: str = ""
     secret: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     def to_text(self) -> str:
         """Write it as a record keeps it: see `ask_of`."""
@@ -114,8 +118,10 @@ class AnswerForm:
             "program": self.program,
             "secret": list(self.secret),
             "shown": list(self.shown),
+            "named": list(self.named),
+            "labels": dict(self.labels),
         }
-        told = {name: value for name, value in fields.items() if value not in (None, False, "", [])}
+        told = {name: one for name, one in fields.items() if one not in (None, False, "", [], {})}
         if self.form in {Form.CALL, Form.TEXTS} and set(told) <= {"schema"}:
             return in_order(self.schema) if self.schema is not None else ""
         return in_order({FORM: str(self.form), **told})
@@ -191,6 +197,17 @@ def in_order(data: object) -> str:
     return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
 
 
+def labels_in(schema: Mapping[str, Json]) -> dict[str, str]:
+    """The titles that the author of a schema gives to its fields."""
+    fields = schema.get("properties")
+    titles = {
+        name: one.get("title")
+        for name, one in (fields.items() if isinstance(fields, dict) else ())
+        if isinstance(one, dict)
+    }
+    return {name: one for name, one in titles.items() if isinstance(one, str) and one.strip()}
+
+
 def _ask_from(data: Mapping[str, Json]) -> AnswerForm:
     options = tuple(_option_from(one) for one in _list(data.get("options", [])))
     if len({option.id for option in options}) < len(options):
@@ -211,6 +228,8 @@ def _ask_from(data: Mapping[str, Json]) -> AnswerForm:
         program=_text(data, "program"),
         secret=tuple(str(one) for one in _list(data.get("secret", []))),
         shown=tuple(str(one) for one in _list(data.get("shown", []))),
+        named=tuple(str(one) for one in _list(data.get("named", []))),
+        labels={name: str(one) for name, one in _object(data.get("labels", {})).items()},
     )
 
 

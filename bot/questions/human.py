@@ -18,6 +18,7 @@ from bot.questions.call import CallQuestion, call_brief
 from bot.questions.drawing import DecisionDraft, OpenModal, Proposal, answers_of, register
 from bot.questions.form import Form
 from bot.questions.texts import texts_json, texts_of
+from bot.words import say
 from storage.records import Decision, Status
 
 RESPONSE = "response"
@@ -104,12 +105,12 @@ class HumanQuestion(CallQuestion):
         if "edit" in self.ask.allowed:
             yield from super().last()
         if "response" in self.ask.allowed:
-            yield self.button("Respond…", ActionId.RESPOND)
+            yield self.button(say("button.instead"), ActionId.RESPOND)
 
     def no(self) -> Iterator[Block]:
         """*Ignore*."""
         if "ignore" in self.ask.allowed:
-            yield self.button("Ignore", ActionId.IGNORE)
+            yield self.button(say("button.ignore"), ActionId.IGNORE)
 
     def last(self) -> Iterator[Block]:
         """Nothing: the edit stands before the no."""

@@ -36,7 +36,7 @@ NAME = "name"
 _MOST_NAME = 60
 _MOST_RADIOS = 10
 _VERDICT = 75
-_MOST_CONFIRMED = 300
+_MOST_CONFIRMED = 240
 
 
 class RejectionKind(StrEnum):
@@ -176,14 +176,15 @@ def confirmed(button: Block, approval: Approval) -> Block:
     terms = _terms(approval)
     if terms is None or not terms.confirm:
         return button
-    label = str(button["text"]["text"])
+    what = clip(title_of(approval), _MOST_CONFIRMED)
+    is_alone = sum(one.count for stage in terms.stages for one in stage.approve) == 1
     return {
         **button,
         "confirm": {
-            "title": plain(f"{label}?"),
-            "text": plain(clip(title_of(approval), _MOST_CONFIRMED)),
-            "confirm": plain(label),
-            "deny": plain("Go back"),
+            "title": plain(say("confirm.title")),
+            "text": plain(say("confirm.high_text", what=what) if is_alone else what),
+            "confirm": plain(say("confirm.yes")),
+            "deny": plain(say("confirm.no")),
         },
     }
 

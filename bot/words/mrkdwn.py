@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 
 _PERSON = re.compile(r"[UW][A-Z0-9]{1,30}")
 _GROUP = re.compile(r"S[A-Z0-9]{1,30}")
+_CHANNEL = re.compile(r"[CG][A-Z0-9]{1,30}")
+_HALF_A_DAY_MS = 12 * 3_600_000
 _LAST_MS = 253_402_300_799_000  # the end of the year 9999
 
 
@@ -45,5 +47,29 @@ def date(at_ms: int) -> str:
     Source:
         https://docs.slack.dev/messaging/formatting-message-text (date formatting)
     """
+    return _token(at_ms, "{date_short_pretty} {time}")
+
+
+def day_and_time(at_ms: int) -> str:
+    """The same, inside of a sentence: “today at 10:00 AM”."""
+    return _token(at_ms, "{date_short_pretty} at {time}")
+
+
+def clock(at_ms: int) -> str:
+    """A time of the day alone, for what is of today."""
+    return _token(at_ms, "{time}")
+
+
+def moment(at_ms: int, *, since_ms: int) -> str:
+    """A time of the day, with the day where it is long after something else."""
+    return clock(at_ms) if abs(at_ms - since_ms) < _HALF_A_DAY_MS else day_and_time(at_ms)
+
+
+def channel(channel_id: str) -> str:
+    """Write a channel as a mention; empty where the id has not that form."""
+    return f"<#{channel_id}>" if _CHANNEL.fullmatch(channel_id) else ""
+
+
+def _token(at_ms: int, form: str) -> str:
     seconds = min(max(at_ms, 0), _LAST_MS) // 1_000
-    return f"<!date^{seconds}^{{date_short_pretty}} {{time}}|{utc(at_ms)}>"
+    return f"<!date^{seconds}^{form}|{utc(at_ms)}>"

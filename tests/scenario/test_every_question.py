@@ -20,7 +20,7 @@ Open = Callable[[str], AbstractAsyncContextManager[tuple[Stage, str]]]
 APPROVE, REJECT, EDIT = "countersign:approve", "countersign:reject", "countersign:edit"
 ANSWER, CHOOSE, ACCEPT = "countersign:answer", "countersign:choose", "countersign:accept"
 RESPOND, IGNORE = "countersign:respond", "countersign:ignore"
-WITHDRAW, MORE = "countersign:withdraw", "countersign:more"
+MORE = "countersign:more"
 PICK_1, PICK_2 = "countersign:pick_1", "countersign:pick_2"
 
 
@@ -64,7 +64,7 @@ async def final(stage: Stage, word: str, *, number: int = 1) -> dict[str, Any]:
 async def test_feedback_by_reply_by_form_and_one_click(opened: Open) -> None:
     async with opened("feedback") as (stage, ts):
         card = await stage.card(word="First *draft* <!channel>")
-        assert buttons(card) == [ACCEPT, ANSWER, WITHDRAW]
+        assert buttons(card) == [ACCEPT, ANSWER, MORE]
         await stage.say("Rosa", "Make it *shorter*, please", thread_ts=ts)
         await stage.said("Second draft")
         assert "shorter" in str(await final(stage, "Feedback given"))
@@ -149,7 +149,7 @@ async def test_choice_that_runs_a_call_is_for_approvers(opened: Open) -> None:
         await stage.click("Ada", card, PICK_2)
         await stage.said("Done")
         assert RAN == [("deploy", "production")]
-        await final(stage, "Chosen")
+        await final(stage, "Approved by")
 
 
 # ---- missing arguments ---------------------------------------------------------------------------
@@ -167,7 +167,7 @@ async def test_missing_arguments_are_filled_in(opened: Open) -> None:
         await fill(stage, "Rosa", {"argument_0": "4", "argument_1": "rice\n beans \n"})
         await stage.said("Booked")
         assert RAN == [("book", "Rome", 4, ["rice", "beans"], False)]
-        assert "beans" in str(await final(stage, "Filled in"))
+        assert "beans" in str(await final(stage, "Approved by"))
 
 
 async def test_missing_arguments_are_called_off(opened: Open) -> None:
@@ -197,7 +197,7 @@ async def test_missing_arguments_of_an_approved_call_are_for_approvers(opened: O
 async def test_human_accepts(opened: Open) -> None:
     async with opened("human_all") as (stage, _):
         card = await stage.card(word=APPROVE)
-        assert buttons(card) == [APPROVE, EDIT, RESPOND, IGNORE, WITHDRAW, MORE]
+        assert buttons(card) == [APPROVE, EDIT, RESPOND, IGNORE, MORE]
         await stage.click("Ada", card, APPROVE)
         await stage.said("Done")
         assert RAN == [("deploy", "staging")]
@@ -209,7 +209,7 @@ async def test_human_edits(opened: Open) -> None:
         await fill(stage, "Ada", {"argument_0": "1"})
         await stage.said("Done")
         assert RAN == [("deploy", "production")]
-        await final(stage, "Edited and approved")
+        await final(stage, "Edited by")
 
 
 async def test_human_responds(opened: Open) -> None:
@@ -218,7 +218,7 @@ async def test_human_responds(opened: Open) -> None:
         await fill(stage, "Ada", {"response": "It is deployed already."})
         await stage.said("Done")
         assert RAN == []
-        assert "deployed already" in str(await final(stage, "in place of a run"))
+        assert "deployed already" in str(await final(stage, "Answered instead"))
 
 
 async def test_human_ignores(opened: Open) -> None:
@@ -226,13 +226,13 @@ async def test_human_ignores(opened: Open) -> None:
         await stage.click("Ada", await stage.card(word=IGNORE), IGNORE)
         await stage.said("Done")
         assert RAN == []
-        await final(stage, "Ignored")
+        await final(stage, "Skipped by")
 
 
 async def test_human_answers_that_are_not_allowed_are_refused(opened: Open) -> None:
     async with opened("human_strict") as (stage, _):
         card = await stage.card(word=RESPOND)
-        assert buttons(card) == [RESPOND, WITHDRAW, MORE]
+        assert buttons(card) == [RESPOND, MORE]
         user, sandbox = stage.user("Ada"), stage.sandbox
         payload = sandbox.payload_of_click(user, stage.channel, card["ts"], RESPOND)
         for action_id in (APPROVE, IGNORE, PICK_1, CHOOSE, ACCEPT, ANSWER):
@@ -240,26 +240,26 @@ async def test_human_answers_that_are_not_allowed_are_refused(opened: Open) -> N
             await sandbox.send_interaction(payload)
         await stage.whispered("Ada", "not one that I made")
         assert RAN == []
-        assert buttons(await stage.card(word=RESPOND)) == [RESPOND, WITHDRAW, MORE]
+        assert buttons(await stage.card(word=RESPOND)) == [RESPOND, MORE]
 
 
 async def test_stage_goes_on(opened: Open) -> None:
     async with opened("staged") as (stage, _):
-        card = await stage.card(word="Continue")
-        assert buttons(card) == [APPROVE, REJECT, WITHDRAW, MORE]
+        card = await stage.card(word="Needs approval")
+        assert buttons(card) == [APPROVE, REJECT, MORE]
         await stage.click("Ada", card, APPROVE)
         await stage.said("Done")
         assert RAN == [("deploy", "staging")]
-        await final(stage, "Continued")
+        await final(stage, "Approved by")
 
 
 async def test_stage_stops(opened: Open) -> None:
     async with opened("staged") as (stage, _):
-        await stage.click("Ada", await stage.card(word="Continue"), REJECT)
+        await stage.click("Ada", await stage.card(word="Needs approval"), REJECT)
         await fill(stage, "Ada", {"canned": "other", "reason": "Not today."})
         await stage.said("Not today")
         assert RAN == []
-        await final(stage, "Stopped")
+        await final(stage, "Rejected by")
 
 
 # ---- graphs --------------------------------------------------------------------------------------
@@ -338,29 +338,29 @@ async def test_graph_asks_for_a_verdict(opened: Open) -> None:
 async def test_graph_goes_on_from_a_breakpoint(opened: Open) -> None:
     async with opened("graph_break") as (stage, _):
         card = await stage.card(word="The graph stopped before “pay”")
-        assert buttons(card) == [APPROVE, REJECT, EDIT, WITHDRAW, MORE]
+        assert buttons(card) == [APPROVE, REJECT, EDIT, MORE]
         await stage.click("Ada", card, APPROVE)
         await stage.said("Paid 5 in Rome")
         assert RAN == [("pay", 5, "Rome", ["a", "b"])]
-        await final(stage, "Continued")
+        await final(stage, "Approved by")
 
 
 async def test_graph_goes_on_with_an_edited_state(opened: Open) -> None:
     async with opened("graph_break") as (stage, _):
-        await stage.click("Ada", await stage.card(word="Continue"), EDIT)
+        await stage.click("Ada", await stage.card(word="Needs approval"), EDIT)
         await fill(stage, "Ada", {"argument_1": "7", "argument_2": "1", "argument_3": "a\nb\nc"})
         await stage.said("Paid 7 in Oslo")
         assert RAN == [("pay", 7, "Oslo", ["a", "b", "c"])]
-        assert "Changes" in str(await final(stage, "Edited and continued"))
+        assert "→" in str(await final(stage, "Edited by"))
 
 
 async def test_graph_is_stopped_at_a_breakpoint(opened: Open) -> None:
     async with opened("graph_break") as (stage, _):
-        await stage.click("Ada", await stage.card(word="Continue"), REJECT)
+        await stage.click("Ada", await stage.card(word="Needs approval"), REJECT)
         await fill(stage, "Ada", {"canned": "other", "reason": "Too much."})
         await stage.said("Too much")
         assert RAN == []
-        await final(stage, "Stopped")
+        await final(stage, "Rejected by")
 
 
 # ---- infos of their own --------------------------------------------------------------------------
@@ -378,7 +378,7 @@ async def test_text_answers_an_info_of_its_own(opened: Open, agent: str) -> None
 async def test_program_has_to_answer_and_nothing_breaks(opened: Open) -> None:
     async with opened("machine") as (stage, ts):
         card = await stage.card(word="Only a program can answer this")
-        assert buttons(card) == [WITHDRAW]
+        assert buttons(card) == [MORE]
         assert "expected a Measurement" in str(card)
         await stage.say("Rosa", "20 degrees", thread_ts=ts)
         await stage.whispered("Rosa", "only a program")

@@ -196,7 +196,7 @@ async def assert_nothing_leaked(stage: Stage, log: io.StringIO) -> None:
 async def test_planted_secrets_leave_no_trace(stage: Stage, log: io.StringIO) -> None:
     await stage.say("Rosa", f"@countersign rotate it, the old password is {ASKED} {NO_MATTER}")
     card = await stage.card(word=APPROVE)
-    assert "masked as “•••• redacted”" in str(card)
+    assert "shown as “•••• redacted”" in str(card)
     assert "db" in str(card)
 
     # Somebody who may not, then somebody who edits, with a secret in the edit.
@@ -217,7 +217,7 @@ async def test_planted_secrets_leave_no_trace(stage: Stage, log: io.StringIO) ->
     name, password, note, settings = RAN[0]
     assert (name, password, note) == ("db", ARGUMENT, f"password={EDITED}")
     assert all(one in settings for one in (NESTED, NAMED, CARD))
-    final = await stage.card(word="Edited and approved")
+    final = await stage.card(word="Edited by")
     assert buttons(final) == []
     assert "redacted" in str(final)
 

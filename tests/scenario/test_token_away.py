@@ -38,7 +38,7 @@ async def test_i8_a_card_that_was_decided_meanwhile_is_drawn_when_the_token_is_g
         stage.sandbox.calm()
         await stage.click("Ben", card, APPROVE)
         await stage.whispered("Ben", "already approved by <@")
-        done = await stage.card(word="Ran")
+        done = await stage.card(word="ran")
         await stage.said("search 3.0.1")
     assert buttons(done) == []
 
@@ -53,5 +53,5 @@ async def test_i8_a_card_is_drawn_by_the_next_process(tmp_path: Path) -> None:
         await stage.stop_bot()
         stage.sandbox.calm()
         await stage.start_bot()
-        done = await stage.card(word="Ran")
+        done = await stage.card(word="ran")
     assert buttons(done) == []

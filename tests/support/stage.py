@@ -165,8 +165,9 @@ class Stage:
 
 
 def buttons(message: dict[str, Any]) -> list[str]:
-    """Action ids of everything in a message that can be pressed."""
-    return re.findall(r"'action_id': '([^']+)'", str(message.get("blocks")))
+    """Action ids of everything in a message that can be pressed, but for what shows its details."""
+    found = re.findall(r"'action_id': '([^']+)'", str(message.get("blocks")))
+    return [one for one in found if one != "countersign:details"]
 
 
 @asynccontextmanager

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 from typing import Any
 
 from jsonschema import Draft202012Validator, FormatChecker
@@ -122,6 +124,16 @@ def resolve(node: object, root: Schema) -> tuple[dict[str, Any], bool]:
 
 def check_schema(schema: Schema) -> bool:
     """Tell whether this is a JSON schema of an object."""
+    try:
+        return _is_of_object(json.dumps(schema))
+    except (TypeError, ValueError, RecursionError):
+        return False
+
+
+@lru_cache(maxsize=256)
+def _is_of_object(text: str) -> bool:
+    """The same of a schema as text: each card of a tool asks about one and the same."""
+    schema = json.loads(text)
     try:
         _Validator.check_schema(schema)
     except SchemaError:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from bot.core.decisions.withdrawals import said_of
-from bot.layout.arguments import Budget, list_changes, read_object
-from bot.layout.blocks import Block, context, line, literal, mrkdwn, quote, rich, section
+from bot.layout.arguments import read_object
+from bot.layout.blocks import Block, Card, context, literal, mrkdwn, plain, quote, rich, section
+from bot.layout.facts import Naming, changed
+from bot.layout.parts import Body, spoken
 from bot.layout.text import clip, show
 from bot.people.meanwhile import read_claim
 from bot.questions.form import ask_of
-from bot.redaction.call import NO_NAMES, Names
 from bot.redaction.mask import mask_text
-from bot.words.mrkdwn import date, escape, mention
-from storage.records import Approval
+from bot.words import say
+from bot.words.mrkdwn import clock, date, mention, utc
+from storage.records import Approval, Kind, Status
 
-CHANGES = Budget(whole=1_600, value=300)
 _REASON = 300
-SAID = 400
+_SAID = 200
+_CHANGES = 6
+_MORE_CHANGES = 3
 
 
 def anew(approval: Approval) -> list[Block]:
@@ -28,54 +31,76 @@ def anew(approval: Approval) -> list[Block]:
     """
     blocks: list[Block] = []
     if approval.asked_again:
-        why = escape(clip(approval.asked_again, _REASON))
-        nothing = "" if approval.restored_to_ms else " Nothing has run."
-        blocks.append(section(f"*You are asked again:* {why}.{nothing}"))
+        why = clip(approval.asked_again, _REASON)
+        nothing = "" if approval.restored_to_ms else f" {say('line.again_nothing')}"
+        blocks.append(context(plain(f"🔁 {say('line.again', why=why)}{nothing}")))
     if approval.edited_by:
-        blocks.append(section(f"*Edited by {mention(approval.edited_by)}.* {_whose(approval)}"))
-    masks = ask_of(approval).masks
-    return [*blocks, *changes(approval.original_json, approval.arguments_json, masks)]
+        key = "line.edited_others" if approval.editors_excluded else "line.edited_by"
+        words = say(key, who=mention(approval.edited_by))
+        blocks.append(context(mrkdwn(f"✏️ {words}")))
+    return [*blocks, *changes_of(approval).blocks]
 
 
-def edit_line(approval: Approval) -> list[Block]:
-    """Say on a card that is decided who made of the call what others then decided about."""
-    return [section(f"*Edited* by {mention(approval.edited_by)}")] if approval.edited_by else []
+def changes_of(approval: Approval) -> Body:
+    """Old and new of what an edit changed, a line each; nothing where nobody edited."""
+    decision = approval.decision
+    before = approval.original_json or (approval.arguments_json if decision else "")
+    after = decision.arguments_json if decision and decision.arguments_json else ""
+    after = after or approval.arguments_json
+    old, new = read_object(before) if before else None, read_object(after)
+    if old is None or new is None:
+        return Body(blocks=(), hidden=0, masked=False, altered=False)
+    ask = ask_of(approval)
+    naming = Naming(labels=ask.labels, masks=ask.masks)
+    return changed(old, new, naming, most=_MORE_CHANGES if decision else _CHANGES)
 
 
 def wrote_since(approval: Approval) -> list[Block]:
     """Return the requesters' words while it waits: whoever decides reads them first."""
     blocks: list[Block] = []
     for one in said_of(approval):
-        words = f"*{mention(one.by)} wrote since*, {date(one.at_ms)}; the agent has not read it:"
-        text = show(mask_text(one.text), SAID, lines=10)
-        blocks += [section(words), rich(quote(literal(text.text or "…")))]
+        words = say("line.wrote_since", who=f"*{mention(one.by)}*")
+        view = show(mask_text(one.text), _SAID, lines=3)
+        text = f"{view.text}…" if view.hidden else view.text
+        blocks += [context(mrkdwn(f"💬 {words}")), rich(quote(literal(text or "…")))]
     return blocks
 
 
-def claimed(approval: Approval) -> list[Block]:
-    """Say who sees to it, and until when; others can decide all the same."""
+def claimed(approval: Approval) -> list[str]:
+    """Say until when somebody sees to it; others can decide all the same."""
     claim = read_claim(approval.claim_json)
-    if not claim.by:
-        return []
-    words = f"👀 {mention(claim.by)} is on it until {date(claim.until_ms)}"
-    return [context(mrkdwn(f"{words}. Everybody else can still decide."))]
+    return [say("line.claim_until", time=clock(claim.until_ms))] if claim.by else []
 
 
-def changes(before: str, after: str, masks: Names = NO_NAMES) -> list[Block]:
-    """Show what an edit changed, old and new; nothing when there is nothing to compare."""
-    old, new = read_object(before), read_object(after)
-    if not before or not after or old is None or new is None:
-        return []
-    listed = list_changes(old, new, CHANGES, masks)
-    if not listed.elements:
-        return []
-    blocks = [rich(line(literal("Changes", "bold")), *listed.elements)]
-    if listed.hidden:
-        blocks.append(context(mrkdwn(f"{listed.hidden:,} characters of changes are not shown.")))
-    return blocks
+_MAY = {
+    Kind.APPROVAL: "this may have been decided, and may have run.",
+    Kind.QUESTION: "this may have been answered.",
+    Kind.DOUBT: "somebody may have said what is true, and it may have run again.",
+}
+_PLEASE = {
+    Kind.APPROVAL: "Please check before you approve it. If it has run, reject it, and say so.",
+    Kind.QUESTION: "Please answer it again.",
+    Kind.DOUBT: "Please look again before you choose.",
+}
 
 
-def _whose(approval: Approval) -> str:
-    if approval.editors_excluded:
-        return "Somebody else has to agree to what it says now."
-    return "It needs agreement to what it says now."
+def restored(card: Card, approval: Approval) -> Card:
+    """Say right below the head why people are asked again; once it is decided, why they were.
+
+    Args:
+        card: As drawn without it.
+        approval: The record.
+    """
+    if not approval.restored_to_ms:
+        return card
+    head = next((at for at, one in enumerate(card.blocks) if one["type"] == "header"), 1) + 1
+    told = section(f":warning: *Asked again.* {_why(approval, date(approval.restored_to_ms))}")
+    words = _why(approval, utc(approval.restored_to_ms))
+    blocks = [*card.blocks[:head], told, *card.blocks[head:]]
+    return Card(text=spoken(words, card.text), blocks=blocks)
+
+
+def _why(approval: Approval, moment: str) -> str:
+    back = f"My database went back to a copy that ends at {moment}."
+    why = f"{back} What came after that I do not know: {_MAY[approval.kind]}"
+    return f"{why} {_PLEASE[approval.kind]}" if approval.status is Status.PENDING else why

@@ -6,51 +6,36 @@ from dataclasses import replace
 
 from bot.core.decisions.unseen import guesses
 from bot.core.decisions.withdrawals import said_of
-from bot.layout.arguments import (
-    Budget,
-    Listed,
-    list_arguments,
-    read_pairs,
-    short_text,
-)
-from bot.layout.blocks import Block, Card, header, line, literal, rich
+from bot.layout.arguments import read_pairs
+from bot.layout.blocks import HEADER, Block, Card, literal, quote, rich
+from bot.layout.facts import Naming, facts
 from bot.layout.parts import (
-    PREVIEW,
-    REASON,
-    TEXT,
-    WHY,
     Body,
     agreed,
-    asked_by,
     body,
-    deciders,
-    final_print,
-    notes,
-    outcome,
-    said,
-    small_print,
     spoken,
-    spoken_outcome,
-    spoken_title,
+    stuck_words,
     title_hidden,
     title_of,
-    told,
 )
-from bot.layout.text import clip
-from bot.questions.drawing import DrawnQuestion, drawn_question, what_runs
-from bot.questions.form import ask_of
-from bot.redaction.call import mask_call
-from bot.redaction.mask import REDACTED
-from bot.slack.cards.anew import anew, changes, claimed, edit_line, wrote_since
+from bot.layout.preview import preview
+from bot.layout.shape import bold_title, notes, open_card, small_lines
+from bot.layout.text import show
+from bot.questions.drawing import DrawnQuestion, drawn_question
+from bot.redaction.mask import REDACTED, mask_text
+from bot.slack.cards.anew import anew, claimed, wrote_since
 from bot.slack.cards.buttons import choices
+from bot.slack.cards.decided import decided_card
 from bot.slack.cards.dialog import dialog
-from bot.slack.cards.emergency import why_emergency
-from bot.slack.cards.progress import progress, spoken_progress
-from bot.slack.cards.ran import ran
-from bot.words.mrkdwn import escape, mention, utc
+from bot.slack.cards.status import pending_status
+from bot.slack.cards.who import small_print, vote_notes
+from bot.words import say
+from bot.words.mrkdwn import mention
 from storage.records import Approval, Kind, Status
 
-ARGUMENTS = Budget(whole=3_200, value=700)
+WHY = 160
+_TEXT = 400
+"""Characters of a step's own text."""
 
 
 def approval_card(question: DrawnQuestion, *, approvers_text: str) -> Card:
@@ -62,90 +47,86 @@ def approval_card(question: DrawnQuestion, *, approvers_text: str) -> Card:
             are kept, all else is escaped.
 
     Returns:
-        The card: with buttons while it is pending, without any afterwards.
+        The card: with buttons while it is pending, collapsed afterwards.
     """
     approval = question.approval
-    final = what_runs(approval)
-    about = describe(final)
-    if approval.status is Status.PENDING:
-        blocks = [*question.lead(), *anew(approval), *about.blocks, *wrote_since(approval)]
-        blocks += dialog(approval)
-        blocks += [small_print(approval, deciders(approval, approvers_text)), *progress(approval)]
-        blocks += claimed(approval)
-        blocks += notes(about, can_open=True)
-        blocks += choices(question, hidden=bool(about.hidden))
-        text = question.pending_text() or _pending_text(question)
-        return Card(text=text, blocks=[header(title_of(approval)), *blocks])
-    words = question.outcome()
-    answer = question.answered()
-    blocks = [*outcome(approval, approval.decision, words), *edit_line(approval)]
-    blocks += why_emergency(approval)
-    blocks += _changes(approval)
-    blocks += [rich(*answer.elements)] if answer.elements else []
-    run = ran(approval)
-    blocks += [*about.blocks, *run.blocks, final_print(approval)]
-    blocks += notes(run.and_notes(about), can_open=False)
-    text = spoken(
-        f"{spoken_title(final)}:", spoken_outcome(approval, words), _editor(approval), run.spoken
-    )
-    return Card(text=text, blocks=[header(title_of(final)), *blocks])
+    if approval.status is not Status.PENDING:
+        return decided_card(question)
+    about = describe(approval)
+    guessed = guesses(approval)
+    about = replace(about, guessed=bool(guessed))
+    blocks: list[Block] = [*anew(approval), *about.blocks]
+    blocks += _why(approval)
+    blocks += [*dialog(approval), *wrote_since(approval), *vote_notes(approval)]
+    row = choices(question, hidden=bool(about.hidden), guessed=bool(guessed))
+    blocks += notes(about, row, has_lead=approval.kind is Kind.DOUBT)
+    stuck = [stuck_words(approval)] if approval.stuck else []
+    blocks += small_lines([*stuck, *small_print(approval, approvers_text), *claimed(approval)])
+    blocks += row.blocks
+    found, title = pending_status(question), title_of(approval)
+    state, text = found.line(approval), _text(question, found.spoken)
+    if approval.kind is Kind.DOUBT:
+        asks = small_lines([say("line.doubt_checked")])
+        return Card(text=text, blocks=[state, bold_title(title), *asks, *blocks])
+    return Card(text=text, blocks=open_card(state, title, blocks))
 
 
 def describe(approval: Approval) -> Body:
-    """Show why, what will happen, the arguments, and what people are asked for."""
+    """Show what will happen, the arguments that the title does not show, and what is asked for."""
     question = drawn_question(approval)
+    title = title_of(approval)
+    hidden = title_hidden(approval)
+    head = Body(blocks=(), hidden=hidden, masked=REDACTED in title, altered=False)
+    shown = "" if hidden else title
     parts = (
-        Listed(hidden=title_hidden(approval), masked=REDACTED in title_of(approval)),
-        said("Why, in the agent's own words", "" if approval.why_said else approval.why, WHY),
-        said("Why you are asked", question.ask.reason, REASON),
-        told(_happening(approval), approval.preview, PREVIEW),
-        _arguments(question),
-        question.of_call(),
+        head,
+        preview(approval.preview),
+        _arguments(question, shown),
+        body([question.of_call()]),
+        _reason(question),
     )
-    return replace(body(parts), guessed=bool(guesses(approval)))
+    return Body(
+        blocks=tuple(block for part in parts for block in part.blocks),
+        hidden=sum(part.hidden for part in parts),
+        masked=any(part.masked for part in parts),
+        altered=any(part.altered for part in parts) or show(title, HEADER, one_line=True).altered,
+        guessed=any(part.guessed for part in parts),
+        turned=any(part.turned for part in parts),
+    )
 
 
-def _happening(approval: Approval) -> str:
-    """Return the heading of the preview, which is of the request, or of its edited form."""
-    return "What will happen" if approval.status is Status.PENDING else "What was to happen"
-
-
-def _arguments(question: DrawnQuestion) -> Listed:
+def _arguments(question: DrawnQuestion, title: str) -> Body:
     ask = question.ask
     if text := question.only_text():
-        return agreed(ask.label, text, PREVIEW)
-    label = ask.label or "Arguments"
-    listed = list_arguments(read_pairs(question.approval.arguments_json), ARGUMENTS, ask.masks)
-    if not listed.elements:
-        words = "Nothing more is shown" if ask.label else "No arguments"
-        return Listed(elements=(line(literal(words, "italic")),))
-    return replace(listed, elements=(line(literal(label, "bold")), *listed.elements))
+        return body([agreed(ask.label, text, _TEXT)])
+    naming = Naming(title=title, named=ask.named, labels=ask.labels, masks=ask.masks)
+    return facts(read_pairs(question.approval.arguments_json), naming)
 
 
-def _changes(approval: Approval) -> list[Block]:
-    decision = approval.decision
-    if decision is None:
-        return []
-    before, masks = approval.original_json or approval.arguments_json, ask_of(approval).masks
-    return changes(before, decision.arguments_json or approval.arguments_json, masks)
+def _reason(question: DrawnQuestion) -> Body:
+    """Why the rule asks, in its words; whole in the details."""
+    return _quoted(say("line.why_asked"), question.ask.reason)
 
 
-def _editor(approval: Approval) -> str:
-    return f"Edited by {mention(approval.edited_by)}." if approval.edited_by else ""
+def _why(approval: Approval) -> tuple[Block, ...]:
+    """Why the agent wants it, in its words; nothing where they stand right above the card."""
+    return _quoted(say("line.why_label"), "" if approval.why_said else approval.why).blocks
 
 
-def _pending_text(question: DrawnQuestion) -> str:
+def _quoted(label: str, text: str) -> Body:
+    clean = mask_text(text).strip()
+    if not clean:
+        return Body(blocks=(), hidden=0, masked=False, altered=False)
+    view = show(clean, WHY, lines=2)
+    words = f"{view.text}…" if view.hidden else view.text
+    block = rich(quote(literal(f"{label} ", "bold"), literal(words or "…")))
+    masked = REDACTED in clean
+    return Body(blocks=(block,), hidden=0, masked=masked, altered=view.altered, turned=view.turned)
+
+
+def _text(question: DrawnQuestion, state: str) -> str:
+    """The text for whoever does not see the card: state, title, people, deadline."""
     approval = question.approval
-    text = question.only_text()
-    listed = short_text(read_pairs(approval.arguments_json), TEXT // 4, question.ask.masks)
-    arguments = clip(mask_call(" ".join(text.split())), TEXT // 4) if text else listed
-    needed = "Approval needed" if approval.kind is Kind.APPROVAL else "Something is missing"
-    return spoken(
-        f"{needed}: {spoken_title(approval)}.",
-        f"Asked for by {asked_by(approval)}.",
-        _editor(approval),
-        spoken_progress(approval),
-        "They wrote since; please read it first." if said_of(approval) else "",
-        f"Expires {utc(approval.expires_ms)}.",
-        escape(arguments),
-    )
+    edited = say("notify.edited", who=mention(approval.edited_by)) if approval.edited_by else ""
+    wrote = [say("notify.wrote", who=mention(one.by)) for one in said_of(approval)[-1:]]
+    return spoken(state, edited, *wrote)

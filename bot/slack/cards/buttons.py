@@ -1,74 +1,105 @@
-"""The buttons of a pending card: those of its question, and those that all cards have."""
+"""The buttons of a pending card: those of its question, and the menu that all cards have."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bot.core.decisions.unseen import guesses
 from bot.layout.action_ids import ActionId, encode_option
-from bot.layout.blocks import Block, actions, context, menu, mrkdwn, section
-from bot.layout.parts import stuck_words
+from bot.layout.arguments import read_pairs
+from bot.layout.blocks import Block, actions, menu
+from bot.layout.shape import ButtonRow
 from bot.people.meanwhile import read_claim
 from bot.people.progress import progress_of
+from bot.people.terms_of import risk_of
 from bot.questions.drawing import DrawnQuestion
-from bot.slack.cards.details import fits_details
+from bot.questions.form import Form
+from bot.slack.cards.details import MOST_BYTES, fits_details
+from bot.words import say
 from storage.records import Kind
 
+MOST_OPTIONS = 5
+"""Slack's limit of a menu."""
+_SMALL, _FEW = 2_000, 20
+_PLAIN = frozenset({Form.CALL, Form.HUMAN, Form.STEP})
 
-def choices(question: DrawnQuestion, *, hidden: bool) -> list[Block]:
+
+def choices(question: DrawnQuestion, *, hidden: bool, guessed: bool) -> ButtonRow:
     """Draw what people can do.
 
     Args:
         question: Of a pending record.
         hidden: Whether something of it is not on the card.
-
-    Returns:
-        Notes about what cannot be done here, and the buttons.
+        guessed: Whether something is masked that only looks like a secret.
     """
-    approval, lead = question.approval, question.lead()
-    withdraw = [question.button("Withdraw…", ActionId.WITHDRAW)] if question.can_withdraw() else []
-    can_approve = False
-    if approval.stuck:
-        blocks = [] if lead else [section(stuck_words(approval))]
-        buttons = [*question.no(), *question.emergency(), *withdraw]
-    elif question.needs_all() and not fits_details(approval):
-        words = "This is too long to be shown in full, so it cannot be approved here."
-        blocks = [context(mrkdwn(words))]
-        buttons = [*question.no(), *withdraw]
-        hidden = True
+    approval, notes = question.approval, [*question.notes()]
+    is_too_long = question.needs_all() and not fits(question)
+    can_approve = not approval.stuck and not is_too_long
+    review = hidden or guessed or risk_of(approval) == "critical"
+    if can_approve:
+        yes = [_reviewed(one, question) if review else one for one in question.yes()]
+        buttons = [*yes, *question.no(), *_edits(question)]
     else:
-        blocks = [context(mrkdwn(note)) for note in question.notes()]
-        buttons = [*question.yes(), *question.no(), *question.last()]
-        buttons += [*question.emergency(), *withdraw]
-        can_approve = True
-    if progress_of(approval).votes:
-        buttons.append(question.button("Take back", ActionId.TAKE_BACK))
-    if hidden:
-        buttons.append(question.button("Details", ActionId.DETAILS))
-    if guesses(approval):
-        buttons.append(question.button("Reveal…", ActionId.REVEAL))
-    if approval.kind is not Kind.QUESTION:
-        buttons.append(_more(question, can_approve=can_approve))
-    return [*blocks, actions(*buttons)] if buttons else blocks
+        buttons = [*question.no()]
+    if is_too_long and not approval.stuck:
+        notes = [say("line.too_long")]
+    options = [*_options(question)]
+    value = (approval.approval_id, approval.digest)
+    if options:
+        named = [(label, encode_option(action, *value)) for label, action in options]
+        buttons.append(menu(ActionId.MORE, named[:MOST_OPTIONS]))
+    blocks = [actions(*buttons)] if buttons else []
+    return ButtonRow(blocks=blocks, notes=notes, can_review=can_approve and hidden)
 
 
-def _more(question: DrawnQuestion, *, can_approve: bool) -> Block:
-    """The menu of all that decides nothing, and of a yes with a note."""
+def _reviewed(button: Block, question: DrawnQuestion) -> Block:
+    """A yes to what the card does not show, or does not let pass in one click: it opens a form."""
+    if button["action_id"] != ActionId.APPROVE:
+        return button
+    return question.button(say("button.approve_form"), ActionId.APPROVE, "primary")
+
+
+def _edits(question: DrawnQuestion) -> Iterator[Block]:
+    """*Edit…*, before the first vote: an edit voids votes. And the means behind it."""
+    has_votes = bool(progress_of(question.approval).votes)
+    for one in question.last():
+        if not (has_votes and one["action_id"] == ActionId.EDIT):  # it is in the review
+            yield one
+
+
+def _options(question: DrawnQuestion) -> Iterator[tuple[str, ActionId]]:
+    """The menu of all that decides nothing, and of what takes it back."""
     approval = question.approval
+    yield say("button.details"), ActionId.DETAILS
+    if approval.kind is Kind.QUESTION:
+        if question.can_withdraw():
+            yield say("button.withdraw"), ActionId.WITHDRAW
+        return
+    yield say("button.ask"), ActionId.ASK_BACK
+    if read_claim(approval.claim_json).by:
+        yield say("button.unclaim"), ActionId.LET_GO
+    else:
+        yield say("button.claim"), ActionId.CLAIM
+    if risk_of(approval) != "critical":
+        yield say("button.snooze"), ActionId.SNOOZE
+    if question.can_withdraw():
+        yield say("button.withdraw"), ActionId.WITHDRAW
 
-    def options() -> Iterator[tuple[str, ActionId]]:
-        if can_approve and question.takes_note():
-            yield f"{question.yes_words()} with a note…", ActionId.NOTE
-        yield "Ask a question…", ActionId.ASK_BACK
-        if read_claim(approval.claim_json).by:
-            yield "Let go", ActionId.LET_GO
-        yield "I'm on it", ActionId.CLAIM
-        yield "Snooze…", ActionId.SNOOZE
 
-    return menu(
-        ActionId.MORE,
-        [
-            (label, encode_option(action, approval.approval_id, approval.digest))
-            for label, action in options()
-        ],
-    )
+def fits(question: DrawnQuestion) -> bool:
+    """Tell whether all of it can be shown in its details; quickly where that is plain."""
+    approval, arguments = question.approval, question.approval.arguments_json
+    texts = (approval.title, approval.why, approval.preview, question.ask.reason)
+    is_plain = not question.ask.options and not question.ask.program and question.ask.form in _PLAIN
+    size = len(arguments) + sum(map(len, texts))
+    if is_plain and size <= _SMALL and arguments.count("[") + arguments.count("{") <= _FEW:
+        return True
+    return not _is_huge(question) and fits_details(approval)
+
+
+def _is_huge(question: DrawnQuestion) -> bool:
+    """Whether what can be seen of a value is more than a form takes, however it is written."""
+    text, secret = question.approval.arguments_json, question.ask.secret
+    if len(text) <= MOST_BYTES:
+        return False
+    values = [one for name, one in read_pairs(text) if name not in secret and isinstance(one, str)]
+    return any(len(one) - sum(map(one.count, " \n\t")) > MOST_BYTES for one in values)

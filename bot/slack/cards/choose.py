@@ -11,9 +11,9 @@ from bot.layout.blocks import Card, actions, button, literal, quote, rich, secti
 from bot.layout.parts import MEMBERS, approvers_words, spoken_title, title_of
 from bot.layout.text import clip
 from bot.questions.drawing import drawn_question, what_runs
+from bot.slack.cards.anew import restored
 from bot.slack.cards.approval import approval_card, describe
 from bot.slack.cards.question import describe_question, question_card
-from bot.slack.cards.restored import restored
 from bot.words.mrkdwn import date, is_person, mention
 from storage.records import Approval, Kind, Status
 

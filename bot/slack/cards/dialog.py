@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 from bot.core.decisions.dialog import dialog_of
 from bot.layout.blocks import Block, Card, context, line, literal, mrkdwn, quote, rich, section
-from bot.layout.parts import MOST_PEOPLE, title_of
+from bot.layout.parts import MOST_PEOPLE, asked_by, title_of
+from bot.layout.shape import small_lines
 from bot.layout.text import clip, clip_mrkdwn, show
 from bot.redaction.mask import mask_text
-from bot.words.mrkdwn import date, mention
+from bot.words import say
+from bot.words.mrkdwn import mention
 from storage.records import Approval
 
 MOST_SHOWN = 3
@@ -50,20 +52,22 @@ def question_message(
 def dialog(approval: Approval) -> list[Block]:
     """Return the newest questions of a card, each with its answer."""
     found = dialog_of(approval)
-    blocks: list[Block] = []
-    if len(found) > MOST_SHOWN:
-        blocks.append(context(mrkdwn(f"{len(found) - MOST_SHOWN} earlier questions in the thread")))
+    quotes: list[Block] = []
     for one in found[-MOST_SHOWN:]:
-        blocks += [
-            section(f"💬 *{mention(one.by)} asked*, {date(one.at_ms)}:"),
-            rich(_quoted(one.text)),
-        ]
-        if one.is_open:
-            blocks.append(context(mrkdwn("Not answered yet. Everybody can still decide.")))
-        else:
-            blocks += [section(f"*{mention(one.answered_by)}:*"), rich(_quoted(one.answer))]
-    return blocks
+        parts = [literal(f"{say('line.question')} ", "bold"), literal(_short(one.text))]
+        if not one.is_open:
+            answer = _short(one.answer)
+            parts += [literal(f"\n{say('line.answer')} ", "bold"), literal(answer)]
+        quotes.append(quote(*parts))
+    blocks = [rich(*quotes)] if quotes else []
+    lines = []
+    if len(found) > MOST_SHOWN:
+        lines.append(say("line.earlier", n=len(found) - MOST_SHOWN))
+    if found and found[-1].is_open:
+        lines.append(say("line.reply_to_answer", who=asked_by(approval)))
+    return [*blocks, *small_lines(lines)]
 
 
-def _quoted(text: str) -> Block:
-    return quote(literal(show(mask_text(text), _TEXT, lines=10).text or "…"))
+def _short(text: str) -> str:
+    view = show(mask_text(text), _TEXT, lines=6)
+    return f"{view.text}…" if view.hidden else view.text or "…"

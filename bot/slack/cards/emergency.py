@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from bot.core.decisions.emergencies import LEAST_REASON, Reasons
 from bot.layout.action_ids import ActionId
@@ -28,6 +28,7 @@ from bot.layout.modals import (
     text_input,
 )
 from bot.layout.parts import spoken_title, title_of
+from bot.layout.shape import third_line
 from bot.layout.text import clip, show
 from bot.policy.terms import BreakGlass
 from bot.redaction.mask import mask_text
@@ -38,6 +39,7 @@ from storage.records import Approval
 WHAT, WHY_NOW, SURE = "what", "why_now", "sure"
 _YES = "yes"
 _TITLE = 300
+_BOTH = 600
 _LABELS = {WHAT: "What is wrong", WHY_NOW: "Why it cannot wait"}
 
 
@@ -108,6 +110,15 @@ def why_emergency(approval: Approval) -> list[Block]:
         text = mask_text(texts.get(name, ""))
         parts += [line(literal(label, "bold")), quote(literal(text or "…"))]
     return [rich(*parts)]
+
+
+def reasons_of(emergency_json: str) -> Iterator[Block]:
+    """Both reasons as the third line of a card; nothing where they cannot be read."""
+    texts = _texts(emergency_json)
+    found = [mask_text(texts.get(name, "")).strip() for name in _LABELS]
+    lines = [f"“{text}”" for text in found if text]
+    if lines:
+        yield third_line("\n".join(lines), _BOTH, lines=6)
 
 
 def _texts(text: str) -> Mapping[str, str]:

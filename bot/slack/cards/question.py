@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from bot.core.decisions.unseen import guesses
 from bot.layout.arguments import Listed
-from bot.layout.blocks import Card, header, rich, section
+from bot.layout.blocks import Card, context, header, mrkdwn, rich, section
 from bot.layout.parts import (
     TEXT,
     WHY,
@@ -47,7 +47,9 @@ def question_card(question: DrawnQuestion, *, approvers_text: str) -> Card:
         hint = section(question.hint())
         small = small_print(approval, deciders(approval, approvers_text))
         blocks = [title, *about.blocks, hint, small, *notes(about, can_open=True)]
-        blocks += choices(question, hidden=bool(about.hidden))
+        row = choices(question, hidden=bool(about.hidden), guessed=about.guessed)
+        blocks += [context(mrkdwn(one)) for one in row.notes]
+        blocks += row.blocks
         return Card(text=_pending_text(question), blocks=blocks)
     words = question.outcome()
     answer = question.answered()

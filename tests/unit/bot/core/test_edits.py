@@ -17,7 +17,7 @@ from bot.core.edits import Edits
 from bot.core.story import story
 from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError
 from bot.ports import CheckedCall
-from bot.questions.form import AnswerForm, Form
+from bot.questions.form import AnswerForm, Form, ask_of
 from bot.questions.record import Rules
 from storage.records import Approval, AuditEntry, Decision, Status
 from storage.retention import KEPT
@@ -104,7 +104,7 @@ async def test_other_ruling_binds_the_card_to_its_people(room: Room) -> None:
     assert (edited.status, edited.edited_by, edited.rule) == (Status.PENDING, ADA, "big")
     assert json.loads(edited.approvers_json) == [BEN, f"!{ROSA}"]
     assert (edited.arguments_json, edited.original_json) == ('{"amount":200}', '{"amount":5}')
-    assert (edited.title, edited.schema_json) == ("Pay 200", "")
+    assert (edited.title, ask_of(edited).schema) == ("Pay 200", None)
     assert edited.digest != before.digest
     assert (edited.expires_ms, edited.remind_ms) == (before.expires_ms, room.office.clock())
     assert RAN == []

@@ -59,10 +59,7 @@ async def test_deployment_asks_and_says_why(talk: Talk) -> None:
         "environment": "production",
         "replicas": 3,
     }
-    assert info.preview == (
-        "Replaces version 1.4.1 of payments in production with 1.4.2. "
-        "3 replicas, one after another."
-    )
+    assert info.preview == "Replaces 1.4.1, one replica after another."
     assert talk.effects == []
 
 

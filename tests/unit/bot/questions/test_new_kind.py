@@ -45,7 +45,7 @@ async def test_its_card_has_its_own_buttons(counter: Counter) -> None:
     approval = await counter.office.the_approval()
     assert (approval.kind, ask_of(approval).form) == (Kind.QUESTION, RatingQuestion.form)
     assert isinstance(drawn_question(approval), RatingQuestion)
-    assert actions_in(approval) == [BEST, OTHER, ActionId.WITHDRAW]
+    assert actions_in(approval) == [BEST, OTHER, ActionId.MORE]
     card = card_for(approval, approvers_text="everybody")
     assert "How good was the release?" in json.dumps(card.blocks)
     assert message_errors({"text": card.text, "blocks": card.blocks}) == []
@@ -121,5 +121,5 @@ def test_a_form_has_one_kind() -> None:
 def test_a_form_that_is_not_there_any_more_is_answered_by_nobody() -> None:
     approval = replace(approval_of(INFO), schema_json=json.dumps({FORM: "tests.gone"}))
     assert "does not know how it is answered" in ask_of(approval).program
-    assert actions_in(approval) == [ActionId.WITHDRAW]
+    assert actions_in(approval) == [ActionId.MORE]
     is_refused(approval, Status.ANSWERED, answer_json="5")

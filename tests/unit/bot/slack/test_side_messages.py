@@ -36,10 +36,10 @@ async def test_a_card_by_direct_message_has_its_buttons_and_is_redrawn(scene: Sc
         "event_type": "countersign_card",
         "event_payload": {"id": APPROVAL_ID, "mentions": [found.user], "key": found.key},
     }
-    assert "action_id" in str(message["blocks"])
+    assert "'type': 'actions'" in str(message["blocks"])
     decided = replace(scene.approval, status=Status.CANCELLED)
     assert await scene.notifier.update_copy(found, newest=reading(decided))
-    assert "action_id" not in str(scene.sandbox.messages(found.channel)[0]["blocks"])
+    assert "'type': 'actions'" not in str(scene.sandbox.messages(found.channel)[0]["blocks"])
 
 
 async def test_a_card_whose_answer_was_lost_is_found_in_the_direct_message(scene: Scene) -> None:

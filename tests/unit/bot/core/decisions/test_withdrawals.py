@@ -68,8 +68,8 @@ async def test_i9_the_button_asks_why_and_the_agent_hears_who_and_why(counter: C
     assert "This is not a rejection. Reason: use 6" in told
     assert office.ran == []
     card = office.notifier.cards[approval.approval_id]
-    assert "*Withdrawn* by <@UROSA>" in drawn(card)
-    assert "action_id" not in drawn(card)
+    assert "*Withdrawn by <@UROSA>*" in drawn(card)
+    assert '"type": "actions"' not in drawn(card)
     assert ("withdrawn", ROSA) in await acts(office.storage)
 
 
@@ -183,7 +183,7 @@ async def test_what_a_requester_writes_stands_on_the_card_and_reaches_the_agent(
     card = office.notifier.cards[approval.approval_id]
     assert [(one.by, one.text) for one in said_of(card)] == [(ROSA, "it is *6*, <!channel>")]
     shown = drawn(card)
-    assert "<@UROSA> wrote since*" in shown
+    assert "*<@UROSA>* wrote since: read it first." in shown
     assert '{"type": "text", "text": "it is *6*, <!channel>"}' in shown
     who, told = office.notifier.whispers[-1]
     assert (who, "press *Withdraw…* here" in told) == (ROSA, True)

@@ -63,21 +63,21 @@ PICKS = ["pick_1", "pick_2", "pick_3"]
 @pytest.mark.parametrize(
     ("approval", "actions"),
     [
-        (a_human("accept"), ["approve", "withdraw", "reveal", "more"]),
-        (a_human("edit"), ["edit", "withdraw", "reveal", "more"]),
-        (a_human("response"), ["respond", "withdraw", "more"]),
-        (a_human("ignore"), ["ignore", "withdraw", "more"]),
-        (a_human(), ["withdraw", "more"]),
-        (a_step(), ["approve", "reject", "edit", "withdraw", "more"]),
-        (a_feedback(), ["accept", "answer", "withdraw"]),
-        (a_choice(), [*PICKS, "reject", "withdraw"]),
-        (a_choice(replace(CHOICE, can_decline=False)), [*PICKS, "withdraw"]),
-        (a_choice(replace(CHOICE, multiple=True)), ["choose", "reject", "withdraw"]),
-        (a_choice(replace(CHOICE, options=())), ["reject", "withdraw"]),
-        (a_call_choice(), [*PICKS, "reject", "withdraw", "more"]),
-        (a_form(), ["answer", "reject"]),
-        (a_typed_question(), ["answer", "withdraw"]),
-        (a_program(), ["withdraw"]),
+        (a_human("accept"), ["approve", "more"]),
+        (a_human("edit"), ["edit", "more"]),
+        (a_human("response"), ["respond", "more"]),
+        (a_human("ignore"), ["ignore", "more"]),
+        (a_human(), ["more"]),
+        (a_step(), ["approve", "reject", "edit", "more"]),
+        (a_feedback(), ["accept", "answer", "more"]),
+        (a_choice(), [*PICKS, "reject", "more"]),
+        (a_choice(replace(CHOICE, can_decline=False)), [*PICKS, "more"]),
+        (a_choice(replace(CHOICE, multiple=True)), ["choose", "reject", "more"]),
+        (a_choice(replace(CHOICE, options=())), ["reject", "more"]),
+        (a_call_choice(), [*PICKS, "reject", "more"]),
+        (a_form(), ["answer", "reject", "more"]),
+        (a_typed_question(), ["answer", "more"]),
+        (a_program(), ["more"]),
     ],
 )
 def test_buttons(approval: Approval, actions: list[str]) -> None:
@@ -90,7 +90,7 @@ def test_labels_that_do_not_fit_a_button_are_in_a_form(label: str) -> None:
     assert actions_of(draw(a_choice(replace(CHOICE, options=options)))) == [
         "choose",
         "reject",
-        "withdraw",
+        "more",
     ]
 
 
@@ -101,7 +101,7 @@ def many(count: int) -> Approval:
 
 def test_options_that_fit_a_menu() -> None:
     card = draw(many(100))
-    assert actions_of(card) == ["choose", "reject", "withdraw", "details"]
+    assert actions_of(card) == ["choose", "reject", "more"]
     assert "20. " in said(card)
     assert "21. " not in said(card)
     view = choose_modal(many(100))
@@ -112,7 +112,7 @@ def test_options_that_fit_a_menu() -> None:
 
 def test_more_options_than_a_menu_takes() -> None:
     card = draw(many(101))
-    assert actions_of(card) == ["reject", "withdraw", "details"]
+    assert actions_of(card) == ["reject", "more"]
     assert "too many options" in said(card)
     assert "no form" in json.dumps(choose_modal(many(101)))
 
@@ -205,28 +205,23 @@ def test_form_that_cannot_be_made() -> None:
         arguments_json="{}",
     )
     card = draw(broken)
-    assert actions_of(card) == ["reject"]
+    assert actions_of(card) == ["reject", "more"]
     assert "Can't be answered here" in said(card)
     assert "Can't be answered here" in json.dumps(answer_modal(broken))
 
 
 def test_what_is_too_long_to_be_shown_is_not_accepted() -> None:
     long = json.dumps({"content": "x" * 400_000})
-    assert actions_of(draw(replace(a_feedback(), arguments_json=long))) == ["withdraw", "details"]
-    assert actions_of(draw(replace(a_step(), arguments_json=long))) == [
-        "reject",
-        "withdraw",
-        "details",
-        "more",
-    ]
+    assert actions_of(draw(replace(a_feedback(), arguments_json=long))) == ["more"]
+    assert actions_of(draw(replace(a_step(), arguments_json=long))) == ["reject", "more"]
     human = replace(a_human("accept", "ignore", "response"), arguments_json=long)
-    assert actions_of(draw(human)) == ["ignore", "withdraw", "details", "more"]
+    assert actions_of(draw(human)) == ["ignore", "more"]
 
 
 def test_long_feedback_can_be_opened() -> None:
     text = "".join(f"{number:05d} " for number in range(1_000))
     approval = replace(a_feedback(), arguments_json=json.dumps({"content": text}))
-    assert actions_of(draw(approval)) == ["accept", "answer", "withdraw", "details"]
+    assert actions_of(draw(approval)) == ["accept", "answer", "more"]
     boxes = json.dumps(details_of(approval))
     assert "00999" in boxes
 
@@ -296,7 +291,6 @@ def test_a_node_asks_in_plain_words() -> None:
     quotes = [part for part in quotes_of(card) if "released" in part]
     assert quotes == ["May <!here> 2.0.0 be released?\nReally?"]
     assert "questions" not in said(card)
-    assert card.text.endswith("May &lt;!here&gt; 2.0.0 be released? Really?")
 
 
 @pytest.mark.parametrize(
@@ -308,7 +302,7 @@ def test_more_than_the_questions_of_a_node_is_shown_as_arguments(
 ) -> None:
     node = AnswerForm(form=Form.CALL, label="What it asks")
     card = draw(asking(node, tool=tool, preview="", arguments_json=json.dumps(arguments)))
-    assert '"questions: "' in said(card)
+    assert '"Questions "' in said(card)
 
 
 @pytest.mark.parametrize(

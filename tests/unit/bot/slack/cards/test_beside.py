@@ -60,16 +60,16 @@ def mrkdwn_of(card: Card) -> str:
 
 
 def test_the_menu_has_what_decides_nothing() -> None:
-    assert options(drawn(an_approval())) == [
-        *("Approve with a note…", "Ask a question…", "I'm on it", "Snooze…")
-    ]
+    usual = ["Details", "Ask a question…", "I'm on it", "Snooze…", "Withdraw…"]
+    assert options(drawn(an_approval())) == usual
     claimed = replace(an_approval(), claim_json=CardClaim().taken("UADA", 1_000).to_text())
-    assert options(drawn(claimed))[2:] == ["Let go", "I'm on it", "Snooze…"]
-    assert "👀 <@UADA> is on it until" in said(drawn(claimed))
+    assert options(drawn(claimed)) == [*usual[:2], "Let go", *usual[3:]]
+    assert "👀 *<@UADA> is on it*" in said(drawn(claimed))
 
 
-def test_what_nobody_can_approve_takes_no_note() -> None:
-    assert options(drawn(replace(an_approval(), stuck="nobody is left")))[0] == "Ask a question…"
+def test_a_critical_call_is_not_put_off() -> None:
+    critical = under(TERMS.model_copy(update={"risk": "critical"}))
+    assert "Snooze…" not in options(drawn(critical))
 
 
 def test_a_claim_that_has_ended_is_not_shown() -> None:
@@ -83,11 +83,12 @@ def test_a_question_and_its_answer_stand_on_the_card() -> None:
     asked = Exchange(by="UADA", text="why now?", at_ms=1_000)
     card = drawn(replace(an_approval(), dialog_json=write_dialog([asked])))
     assert "<@UADA> asked" in said(card)
-    assert "Not answered yet" in said(card)
+    assert "<@U0ROSA>: reply in the thread to answer." in said(card)
     answered = asked.answered(by="UROSA", text="because", ts="1.1")
     card = drawn(replace(an_approval(), dialog_json=write_dialog([answered])))
     assert "because" in said(card)
-    assert "Not answered yet" not in said(card)
+    assert "reply in the thread" not in said(card)
+    assert card.blocks[0]["text"]["text"] == "⏳ *Needs approval*"
 
 
 def test_a_card_has_the_newest_questions() -> None:
@@ -138,11 +139,16 @@ def test_a_damaged_dialog_is_left_out(text: str) -> None:
 
 
 def test_an_approval_is_confirmed_where_the_rule_says_so() -> None:
-    confirmed = drawn(under(TERMS.model_copy(update={"confirm": True}), title=ODD))
+    title = ODD[:60]
+    terms = TERMS.model_copy(update={"confirm": True})
+    confirmed = drawn(under(terms, title=title, arguments_json="{}"))
     dialog = buttons(confirmed)[ActionId.APPROVE]["confirm"]
-    assert dialog["title"]["text"] == "Approve?"
+    assert dialog["title"]["text"] == "Approve this?"
     assert {dialog[part]["type"] for part in dialog} == {"plain_text"}
-    assert "confirm" not in buttons(drawn(under(TERMS)))[ActionId.APPROVE]
+    assert "confirm" not in buttons(drawn(under(TERMS, arguments_json="{}")))[ActionId.APPROVE]
+    # What the card does not show is agreed to in a form.
+    hidden = buttons(drawn(under(terms, title=ODD)))[ActionId.APPROVE]
+    assert ("confirm" in hidden, hidden["text"]["text"]) == (False, "Approve…")
 
 
 def test_a_form_needs_no_dialog() -> None:
@@ -150,7 +156,7 @@ def test_a_form_needs_no_dialog() -> None:
     card = drawn(under(terms))
     approve = buttons(card)[ActionId.APPROVE]
     assert ("confirm" in approve, approve["text"]["text"]) == (False, "Approve…")
-    assert options(card)[0] == "Ask a question…"
+    assert options(card)[:2] == ["Details", "Ask a question…"]
 
 
 def test_a_card_says_on_whose_behalf_it_was_decided() -> None:
@@ -166,7 +172,7 @@ def test_a_card_says_on_whose_behalf_it_was_decided() -> None:
 def test_a_pending_card_says_on_whose_behalf_a_vote_is() -> None:
     vote = replace(a_vote("UTOM"), on_behalf_of="UMIA")
     approval = replace(under(TERMS), votes_json=write_votes([vote]))
-    assert "<@UTOM> approved for <@UMIA>" in said(drawn(approval))
+    assert "<@UTOM> for <@UMIA> approved, <!date^" in said(drawn(approval))
 
 
 def test_a_decided_card_names_all_who_agreed_and_nobody_who_did_not() -> None:
@@ -174,5 +180,5 @@ def test_a_decided_card_names_all_who_agreed_and_nobody_who_did_not() -> None:
     approval = under(TERMS, *votes)
     decision = Decision(status=Status.APPROVED, by="UBEN", at_ms=5_000, digest=approval.digest)
     card = drawn(replace(approval, status=Status.APPROVED, decision=decision))
-    assert "by <@UBEN>, <@UADA>," in said(card)
+    assert "by <@UBEN>, <@UADA>*" in said(card)
     assert "UMIA" not in said(card)

@@ -56,7 +56,8 @@ def test_modal_is_taken_by_slack(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(set(CARDS) - MESSAGES))
 def test_only_pending_cards_have_buttons(name: str) -> None:
-    assert ("action_id" in dumped(CARDS[name]())) == ("pending" in name)
+    has_row = any(block["type"] == "actions" for block in CARDS[name]().blocks)
+    assert has_row == ("pending" in name)
 
 
 @pytest.mark.parametrize("name", sorted(CARDS))

@@ -37,11 +37,11 @@ def drawn(approval: Approval) -> str:
 
 def test_each_requirement_says_how_many_it_has() -> None:
     card = drawn(under(TERMS, a_vote("UMIA", "security")))
-    assert "⏳ sre: 0 of 2 · security: 1 of 1" in card
-    assert "<@UMIA> approved" in card
-    assert ActionId.TAKE_BACK in card
+    assert "⏳ *1 of 3 approvals*" in card
+    assert "⏳ sre: 0 of 2" in card
+    assert "✅ security: <@UMIA>, <!date^1^{time}" in card
     text = card_for(under(TERMS, a_vote("UMIA", "security")), approvers_text="").text
-    assert "Approvals so far: 0 of 2, 1 of 1." in text
+    assert text.startswith("1 of 3 approvals: Deploy payments 1.4.2 to production. sre is missing.")
 
 
 def test_nobody_is_counted_by_a_group_that_they_were_not_in() -> None:
@@ -53,14 +53,17 @@ def test_a_plain_card_says_nothing_of_votes() -> None:
     one = Terms(rules=("a",), stages=(Stage(approve=(SECURITY,)),), groups=GROUPS)
     for approval in (an_approval(), under(one)):
         assert progress_of(approval).is_plain
-        assert "⏳" not in drawn(approval)
+        assert "of 1" not in drawn(approval)
         assert ActionId.TAKE_BACK not in drawn(approval)
 
 
 def test_a_stage_is_named() -> None:
     stages = (Stage(name="team", approve=(SECURITY,)), Stage(name="lead", approve=(SRE,)))
     terms = Terms(rules=("a",), stages=stages, groups=GROUPS)
-    assert "⏳ lead: sre: 0 of 2" in drawn(under(terms, stage=1))
+    card = drawn(under(terms, a_vote("UMIA", "security"), stage=1))
+    assert "⏳ *Stage 2 of 2*" in card
+    assert "✅ team: <@UMIA>, <!date^1^{time}" in card
+    assert "⏳ sre: 0 of 2" in card
 
 
 def test_a_note_is_masked_and_no_markup() -> None:
@@ -75,7 +78,7 @@ def test_a_rejection_that_does_not_suffice_is_said() -> None:
     terms = TERMS.model_copy(update={"reject": 2})
     card = drawn(under(terms, a_vote("UADA", "sre", choice="reject")))
     assert "<@UADA> rejected" in card
-    assert "2 people have to reject it" in card
+    assert "It takes 2 people to reject this." in card
 
 
 @pytest.mark.parametrize("changes", [{"terms_json": "{}"}, {"votes_json": "?"}, {"stage": 9}])

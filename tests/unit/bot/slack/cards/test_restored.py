@@ -16,7 +16,8 @@ BACK = replace(an_approval(), restored_to_ms=1)
 def words(approval: Approval) -> tuple[str, str]:
     """Right below the title, and what is read aloud."""
     card = card_for(approval, approvers_text="Mia")
-    return str(card.blocks[1]), card.text
+    titles = [at for at, one in enumerate(card.blocks) if one["type"] in {"header", "rich_text"}]
+    return str(card.blocks[titles[0] + 1]), card.text
 
 
 @pytest.mark.parametrize("kind", [Kind.APPROVAL, Kind.QUESTION, Kind.DOUBT])

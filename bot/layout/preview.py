@@ -1,0 +1,87 @@
+"""The preview of a call, in the words of its tool's author: a text, a difference, or a table.
+
+A text whose lines all begin with `+`, `-`, `@` or a space is a difference. One whose lines have
+tabs, the same number in each, is a table: its first row is the head.
+"""
+
+from __future__ import annotations
+
+from bot.layout.blocks import Block, line, literal, preformatted, rich
+from bot.layout.parts import Body
+from bot.layout.text import show, width
+from bot.redaction.call import mask_call, written
+from bot.redaction.mask import REDACTED
+from bot.words import say
+
+TEXT, TEXT_LINES = 240, 3
+DIFF, DIFF_LINES = 1_200, 12
+ROWS, COLUMNS, CELL = 8, 4, 60
+_NOTHING = Body(blocks=(), hidden=0, masked=False, altered=False)
+
+
+def preview(text: str) -> Body:
+    """Show what a call will do; nothing when its author does not say."""
+    clean = written(mask_call(text)).strip("\n")
+    if not clean.strip():
+        return _NOTHING
+    lines = clean.split("\n")
+    if _is_diff(lines):
+        return _diff(clean)
+    rows = [one.split("\t") for one in lines if one.strip()]
+    if _is_table(rows):
+        return _table(rows, clean)
+    return _text(clean)
+
+
+def _is_diff(lines: list[str]) -> bool:
+    marks = {one[:1] for one in lines if one}
+    return marks <= {"+", "-", "@", " "} and {"+", "-"} <= marks
+
+
+def _is_table(rows: list[list[str]]) -> bool:
+    columns = {len(row) for row in rows}
+    return len(rows) > 1 and len(columns) == 1 and 1 < columns.copy().pop() <= COLUMNS
+
+
+def _text(clean: str) -> Body:
+    view = show(clean, TEXT, lines=TEXT_LINES)
+    words = f"{view.text}…" if view.hidden else view.text
+    return _body([rich(line(literal(words or "…")))], clean, view.hidden, view.altered, view.turned)
+
+
+def _diff(clean: str) -> Body:
+    view = show(clean, DIFF, lines=DIFF_LINES)
+    blocks = [rich(preformatted(view.text or "…"))]
+    return _body(blocks, clean, view.hidden, view.altered, view.turned)
+
+
+def _table(rows: list[list[str]], clean: str) -> Body:
+    hidden, views = 0, []
+    for row in rows[: ROWS + 1]:
+        views.append([show(cell.strip(), CELL, one_line=True) for cell in row])
+        hidden += sum(one.hidden for one in views[-1])
+    left = rows[ROWS + 1 :]
+    hidden += sum(width(cell) for row in left for cell in row)
+    cells = [[{"type": "raw_text", "text": one.text or "-"} for one in row] for row in views]
+    numbers = [_is_numbers([row[at] for row in rows[1:]]) for at in range(len(rows[0]))]
+    settings = [{"align": "right" if one else "left"} for one in numbers]
+    blocks: list[Block] = [{"type": "table", "column_settings": settings, "rows": cells}]
+    if left:
+        blocks.append(rich(line(literal(say("line.more_rows", n=len(left)), "italic"))))
+    flat = [one for row in views for one in row]
+    is_turned = any(one.turned for one in flat)
+    return _body(blocks, clean, hidden, any(one.altered for one in flat), is_turned)
+
+
+def _is_numbers(cells: list[str]) -> bool:
+    return all(one.strip().strip("-+").replace(",", "").replace(".", "").isdigit() for one in cells)
+
+
+def _body(blocks: list[Block], clean: str, hidden: int, altered: bool, turned: bool) -> Body:  # noqa: FBT001
+    return Body(
+        blocks=tuple(blocks),
+        hidden=hidden,
+        masked=REDACTED in clean,
+        altered=altered,
+        turned=turned,
+    )

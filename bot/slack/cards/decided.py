@@ -1,0 +1,119 @@
+"""The card of a call that is decided: its end, its title, and the one thing worth a third line.
+
+The order of what may have that line: a failure, changes, a reason or a note, the outcome.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bot.core.runs.outcome import RunState, run_of
+from bot.layout.action_ids import ActionId, encode
+from bot.layout.blocks import Block, Card, button, mrkdwn, plain
+from bot.layout.parts import asked_by, spoken_title, title_of
+from bot.layout.shape import closed_card, quoted, small_lines, third_line
+from bot.layout.text import clip_mrkdwn, own_words
+from bot.questions.drawing import DrawnQuestion, what_runs
+from bot.redaction.mask import REDACTED, mask_text
+from bot.slack.cards.anew import changes_of
+from bot.slack.cards.emergency import reasons_of
+from bot.slack.cards.status import final_status
+from bot.words import say
+from bot.words.mrkdwn import clock
+from storage.records import Approval, Kind, Status
+
+OUTCOME = 120
+"""Characters of a result, or of an error, that a card shows."""
+_REASON = 300
+_OWN = 500
+_SPOKEN = 200
+_NEXT = {
+    Status.REJECTED: "line.nothing_ran",
+    Status.EXPIRED: "line.expired_next",
+    Status.WITHDRAWN: "line.nothing_ran",
+    Status.SUPERSEDED: "line.replaced_next",
+    Status.CANCELLED: "line.cancelled_next",
+    Status.DENIED: "line.nothing_ran",
+    Status.UNDECIDABLE: "line.nothing_ran",
+}
+
+
+def decided_card(question: DrawnQuestion) -> Card:
+    """Draw it, collapsed; everything else is in its details."""
+    approval = question.approval
+    final = what_runs(approval)
+    state, title = final_status(question), title_of(final)
+    third = next(_thirds(question))
+    value = encode(approval.approval_id, approval.digest)
+    details = button(say("button.details"), ActionId.DETAILS, value, of=title)
+    blocks = closed_card(state.line(approval), title, third, details)
+    if REDACTED in str(third["text"]):
+        blocks += small_lines([say("line.masked")])
+    ended = state.words.replace(" · ", ", ")
+    text = say("notify.ended", status=ended, title=spoken_title(final), rest=_said(third))
+    return Card(text=text.strip(), blocks=blocks)
+
+
+def _said(third: Block) -> str:
+    """The third line as a sentence."""
+    words = str(third["text"])
+    return words if third["type"] == "mrkdwn" else clip_mrkdwn(words.replace("\n", "; "), _SPOKEN)
+
+
+def _thirds(question: DrawnQuestion) -> Iterator[Block]:
+    """Candidates for the third line, the most important first."""
+    approval, run = question.approval, run_of(question.approval)
+    outcome = mask_text(run.text.strip()) if run else ""
+    result = [third_line(outcome, OUTCOME)] if outcome else []
+    if run and run.state in {RunState.FAILED, RunState.STOPPED}:
+        yield from result
+    if run and run.state is RunState.DOUBT:
+        yield plain(say("line.doubt_next"))
+    yield from _words_of_people(question)
+    yield from result
+    if run and run.state is RunState.RUNNING:
+        yield mrkdwn(say("line.since", time=clock(run.at_ms)))
+    if words := _next(approval):
+        yield plain(words)
+    yield mrkdwn(say("line.requested", who=asked_by(approval)))
+
+
+def _next(approval: Approval) -> str:
+    """Our words where nothing ran; empty where something was let run."""
+    if approval.status not in _NEXT:
+        return ""
+    if approval.kind is Kind.DOUBT:
+        return say("line.doubt_open")
+    is_by_person = approval.decision is not None and bool(approval.decision.by)
+    if approval.status is Status.CANCELLED and is_by_person:
+        return say("line.nothing_ran")
+    return say(_NEXT[approval.status])
+
+
+def _words_of_people(question: DrawnQuestion) -> Iterator[Block]:
+    """The changes, answers and words of people."""
+    approval, decision = question.approval, question.approval.decision
+    if decision is not None and decision.emergency_json:
+        yield from reasons_of(decision.emergency_json)
+    if texts := [_plain_text(block["elements"]) for block in changes_of(approval).blocks]:
+        yield plain("\n".join(texts))
+    if (answer := question.answered()).elements:
+        rest = answer.elements[1:] or answer.elements  # without what stands above it
+        yield third_line(_plain_text(rest), _REASON)
+    if decision is not None and decision.reason.strip():
+        yield _reason(approval, decision.reason)
+
+
+def _reason(approval: Approval, reason: str) -> Block:
+    """A person's reason, word for word; our own where the program decided."""
+    is_ours = approval.decision is not None and not approval.decision.by
+    if is_ours and approval.status in {Status.UNDECIDABLE, Status.SUPERSEDED, Status.DENIED}:
+        return mrkdwn(own_words(mask_text(reason), _OWN))
+    return quoted(mask_text(reason), _REASON)
+
+
+def _plain_text(elements: object) -> str:
+    """All texts of rich text elements: a line for each element of the outer list."""
+    found = elements if isinstance(elements, list | tuple) else ()
+    lines = ["".join(str(part.get("text", "")) for part in one["elements"]) for one in found]
+    return "\n".join(lines)

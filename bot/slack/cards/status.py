@@ -1,0 +1,219 @@
+"""The first line of a card of a call: a symbol, the state in words, and the risk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from bot.config.values import CHANNEL
+from bot.core.decisions.dialog import dialog_of
+from bot.core.runs.outcome import RunState, run_of
+from bot.layout.blocks import Block
+from bot.layout.parts import asked_by, deciders_names, spoken_title
+from bot.layout.shape import state_line
+from bot.people.access import backup_names
+from bot.people.meanwhile import read_claim
+from bot.people.progress import progress_of
+from bot.people.terms_of import is_allowed_by_rule, risk_of, terms_of
+from bot.policy.terms import TermsError
+from bot.questions.drawing import DrawnQuestion
+from bot.questions.form import Form
+from bot.slack.cards.who import joined, missing
+from bot.words import say
+from bot.words.mrkdwn import clock, mention, moment
+from storage.records import Approval, Kind, Status
+
+_RISKS = {"low": "{}", "high": "🔺 *{}*", "critical": "🛑 *{}*"}
+_BY = (Status.APPROVED, Status.ANSWERED, Status.REJECTED)
+
+
+@dataclass(frozen=True, slots=True)
+class CardStatus:
+    """The state of a card.
+
+    Attributes:
+        symbol: Stands before the words.
+        words: Mrkdwn of the catalogue.
+        spoken: The same with the title, for notifications; empty for what is over.
+    """
+
+    symbol: str
+    words: str
+    spoken: str = ""
+
+    def line(self, approval: Approval) -> Block:
+        """The first line; of what is pending, with its risk."""
+        marks = risk_marks(approval) if approval.status is Status.PENDING else []
+        return state_line(self.symbol, self.words, marks)
+
+
+def risk_marks(approval: Approval) -> list[str]:
+    """The risk in words; nothing where it is as usual."""
+    risk = risk_of(approval)
+    return [_RISKS[risk].format(say(f"risk.{risk}"))] if risk in _RISKS else []
+
+
+def pending_status(question: DrawnQuestion) -> CardStatus:
+    """The state of a card that waits: what is the newest of what people have to know."""
+    return next(_states(question))
+
+
+def _states(question: DrawnQuestion) -> Iterator[CardStatus]:
+    """Candidates for the state of a pending card, the most important first."""
+    approval = question.approval
+    about = {"title": spoken_title(approval), "when": clock(approval.expires_ms)}
+    if approval.stuck:
+        yield CardStatus("⚠️", say("status.nobody"), say("notify.nobody", **about))
+    asked = [one for one in dialog_of(approval) if one.is_open]
+    for by in [mention(one.by) for one in asked[-1:]]:
+        yield CardStatus("💬", say("status.asked", who=by), say("notify.asked", who=by, **about))
+    if claim := read_claim(approval.claim_json).by:
+        who = mention(claim)
+        words = say("status.claimed", who=who)
+        yield CardStatus("👀", words, say("notify.claimed", who=who, **about))
+    if approval.kind is Kind.DOUBT:
+        text = say("notify.doubt", title=about["title"])
+        yield CardStatus("❓", say("status.doubt"), text)
+    yield from _progress(approval, about)
+    if approval.escalated_ms is not None:
+        later = joined([mention(one) for one in backup_names(approval) if one != CHANNEL])
+        words = say("notify.backup", who=later or say("line.somebody"), **about)
+        yield CardStatus("📣", say("status.backup"), words)
+    yield _needed(question, about)
+
+
+def _needed(question: DrawnQuestion, about: Mapping[str, str]) -> CardStatus:
+    approval = question.approval
+    about = {**about, "who": asked_by(approval)}
+    match question.ask.form:
+        case Form.CHOICE:
+            return CardStatus("⏳", say("status.needs_choice"), say("notify.needs", **about))
+        case Form.FIELDS:
+            return CardStatus("⏳", say("status.needs_details"), say("notify.needs", **about))
+        case _:
+            words = say("status.needs_approval")
+            return CardStatus(
+                "⏳", words, say("notify.pending", risk=_spoken_risk(approval), **about)
+            )
+
+
+def _spoken_risk(approval: Approval) -> str:
+    risk = risk_of(approval)
+    return "" if risk == "medium" else say("notify.risk", risk=say(f"risk.{risk}").lower())
+
+
+def _progress(approval: Approval, about: Mapping[str, str]) -> Iterator[CardStatus]:
+    """Say how far its votes are; nothing before the first."""
+    found = progress_of(approval)
+    have = sum(one.have for one in found.tallies)
+    need = sum(one.need for one in found.tallies)
+    if have and need > 1:
+        words = say("status.votes", have=have, need=need)
+        who = missing(approval, found)
+        yield CardStatus("⏳", words, say("notify.votes", have=have, need=need, who=who, **about))
+    if approval.stage:
+        with suppress(TermsError):
+            count = len(terms_of(approval).stages)
+            words = say("status.stage", n=approval.stage + 1, of=count)
+            yield CardStatus(
+                "⏳", words, say("notify.stage", n=approval.stage + 1, of=count, **about)
+            )
+
+
+_ENDS = {
+    Status.REJECTED: ("⛔", "status.rejected"),
+    Status.EXPIRED: ("⏰", "status.expired"),
+    Status.WITHDRAWN: ("↩️", "status.withdrawn"),
+    Status.UNDECIDABLE: ("⚠️", "status.undecidable"),
+    Status.DENIED: ("⛔", "status.denied"),
+    Status.CANCELLED: ("⏹️", "status.cancelled"),
+}
+_RUNS = {
+    None: ("✅", "status.accepted"),
+    RunState.RUNNING: ("⚙️", "status.running"),
+    RunState.RAN: ("✅", "status.ran"),
+    RunState.FAILED: ("⚠️", "status.failed"),
+    RunState.STOPPED: ("⚠️", "status.stopped"),
+}
+_EDITED = {"status.ran": "status.edited"}
+_OVERRIDDEN = {"status.ran": "status.override"}
+
+
+def final_status(question: DrawnQuestion) -> CardStatus:
+    """The state of a card that is over."""
+    approval = question.approval
+    if approval.status is Status.SUPERSEDED:
+        return CardStatus("⏩", say("status.replaced"))
+    if (run := run_of(approval)) is not None and run.state is RunState.DOUBT:
+        return CardStatus("❓", say("status.doubt"))
+    if approval.decision is None:
+        return CardStatus("⏹️", say("status.over"))
+    if approval.kind is Kind.DOUBT and (found := _doubt(question)):
+        return found
+    if approval.status in _ENDS:
+        return _ended(question)
+    return _let_run(question)
+
+
+def _ended(question: DrawnQuestion) -> CardStatus:
+    approval = question.approval
+    symbol, key = _ENDS[approval.status]
+    who, time = _who(approval), _time(approval)
+    if question.ask.form == Form.HUMAN and approval.status is Status.REJECTED:
+        symbol, key = "⏭️", "status.skipped"
+    if approval.status is Status.CANCELLED and who:
+        key = "status.cancelled_by"
+    return CardStatus(symbol, say(key, who=who, time=time))
+
+
+def _let_run(question: DrawnQuestion) -> CardStatus:
+    """The state of a card that people said yes to."""
+    approval = question.approval
+    decision, run = approval.decision, run_of(approval)
+    symbol, key = _RUNS[run.state if run else None]
+    who = _who(approval)
+    time = moment(run.at_ms, since_ms=approval.created_ms) if run else _time(approval)
+    values = {"who": who, "time": time}
+    if decision is not None and decision.emergency_json:
+        key = _OVERRIDDEN.get(key, f"{key}_override")
+        return CardStatus("🚨", say(key, **values))
+    if question.ask.form == Form.HUMAN and approval.status is Status.ANSWERED:
+        return CardStatus("✅", say("status.instead"))
+    if approval.status is Status.ANSWERED and run is None:
+        return CardStatus("✅", say("status.answered", **values))
+    if question.ask.form == Form.CHOICE and run is None:
+        return CardStatus("✅", say("status.chosen", **values))
+    is_edited = bool(decision and decision.arguments_json) or is_allowed_by_rule(approval)
+    if is_edited:
+        symbol = "✏️" if symbol == "✅" else symbol
+        key = _EDITED.get(key, f"{key}_edited")
+    words = say(key, **values)
+    if approval.edited_by and not is_edited and symbol in {"✅", "⚙️"}:
+        _, _, rest = words.partition(" · ")
+        editor = mention(approval.edited_by)
+        words = say("status.edited_and", editor=editor, who=who, rest=rest)
+        symbol = "✏️" if symbol == "✅" else symbol
+    return CardStatus(symbol, words)
+
+
+def _doubt(question: DrawnQuestion) -> CardStatus | None:
+    """The finding of people about a call in doubt; None where that is as of any call."""
+    approval = question.approval
+    values = {"who": _who(approval), "time": _time(approval)}
+    match approval.status:
+        case Status.ANSWERED:
+            return CardStatus("✅", say("status.doubt_ran", **values))
+        case Status.REJECTED:
+            return CardStatus("⏹️", say("status.doubt_left", **values))
+        case _:
+            return None
+
+
+def _who(approval: Approval) -> str:
+    return deciders_names(approval) if approval.decision is not None else ""
+
+
+def _time(approval: Approval) -> str:
+    decision = approval.decision
+    return moment(decision.at_ms, since_ms=approval.created_ms) if decision is not None else ""

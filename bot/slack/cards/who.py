@@ -1,0 +1,234 @@
+"""The small print of a card: who asked, who may decide, who has voted, and until when."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+
+from bot.layout.blocks import Block, literal, quote, rich
+from bot.layout.parts import MEMBERS, MOST_PEOPLE, approvers_words, asked_by
+from bot.layout.text import clip, own_words, show
+from bot.people.access import approver_names, backup_names
+from bot.people.meanwhile import read_snoozes
+from bot.people.progress import VoteProgress, progress_of
+from bot.people.requesters import requesters_of
+from bot.people.terms_of import ends_then, terms_of
+from bot.policy.ballot import APPROVE, CastVote, Tally
+from bot.policy.terms import Requirement, TermsError
+from bot.redaction.mask import mask_text
+from bot.words import say
+from bot.words.mrkdwn import channel, clock, day_and_time, escape, mention, moment
+from storage.records import Approval, Kind
+
+_NAME = 100
+_MOST_LINES = 20
+_MOST_NOTES, _NOTE = 3, 160
+_PERSON = re.compile(r"<@[UW][A-Z0-9]{1,30}>")
+
+
+def small_print(approval: Approval, approvers_text: str) -> list[str]:
+    """The lines of small print of a pending card, in mrkdwn.
+
+    Args:
+        approval: Pending.
+        approvers_text: Who may decide, in our own words: names behind commas.
+    """
+    votes = [*vote_lines(approval)]
+    requested = say("line.requested", who=asked_by(approval))
+    who = "" if votes or approval.stuck else who_line(approval, approvers_text)
+    return [*votes, f"{requested} {who}".strip(), _deadline(approval)]
+
+
+def who_line(approval: Approval, approvers_text: str) -> str:
+    """Say who may decide."""
+    names = [own_words(one.strip(), _NAME) for one in approvers_text.split(",") if one.strip()]
+    if approval.kind is Kind.APPROVAL and (needed := _needed(approval, names)):
+        return needed
+    who = _decide(approval, names)
+    later = _backups(approval, names)
+    if not later or approval.escalated_ms is None:
+        return who
+    since = moment(approval.escalated_ms, since_ms=approval.created_ms)
+    first = joined([_part(approval, one) for one in names]) or say("line.somebody")
+    return say("line.backup", who=_begun(first), time=since, backup=later)
+
+
+def joined(names: Sequence[str]) -> str:
+    """Names as a list of words: “a, b or c”; of many, the first and how many more."""
+    if left := len(names) - MOST_PEOPLE:
+        names = [*names[:MOST_PEOPLE], say("line.more_people", n=left)] if left > 0 else names
+    if len(names) < 2:
+        return "".join(names)
+    return say("line.or", a=", ".join(names[:-1]), b=names[-1])
+
+
+def vote_lines(approval: Approval) -> list[str]:
+    """Say whose vote is there, and whose is missing; nothing where the first vote decides."""
+    found = progress_of(approval)
+    if found.is_plain:
+        return []
+    if approval.kind is Kind.DOUBT:
+        return [_told(one) for one in found.votes]
+    lines = [_voted(*one) for one in _earlier(approval, found)]
+    left = [one for one in found.votes if one.stage == approval.stage]
+    for requirement, tally in zip(_requirements(approval), found.tallies, strict=False):
+        votes = [one for one in left if _counts(one, requirement)][: tally.have]
+        left = [one for one in left if one not in votes]
+        lines += [_voted(requirement.name, one) for one in votes]
+        lines += [_open(requirement.name, tally)] if tally.have < tally.need else []
+    lines += [_voted("", one) for one in left]
+    lines = lines[-_MOST_LINES:]
+    if found.rejections > 1:
+        lines.append(say("line.rejections", n=found.rejections))
+    return lines
+
+
+def _earlier(approval: Approval, found: VoteProgress) -> Iterator[tuple[str, CastVote]]:
+    """The votes of stages that are done, each with the name of its stage."""
+    with suppress(TermsError):
+        stages = terms_of(approval).stages
+        for one in found.votes:
+            if one.stage != approval.stage and one.stage < len(stages):
+                yield stages[one.stage].name, one
+
+
+def _counts(vote: CastVote, requirement: Requirement) -> bool:
+    return vote.choice == APPROVE and bool({*vote.groups} & {*requirement.groups})
+
+
+def _voted(name: str, vote: CastVote) -> str:
+    who, time = _person(vote), clock(vote.at_ms)
+    if name:
+        return f"✅ {say('line.vote_done', group=_words(name), who=who, time=time)}"
+    if vote.is_stop:
+        return f"⛔ {say('line.vote_no', who=who, time=time)}"
+    return f"✅ {say('line.vote_yes', who=who, time=time)}"
+
+
+def _told(vote: CastVote) -> str:
+    """A word on a call in doubt."""
+    who, time = _person(vote), clock(vote.at_ms)
+    match vote.choice:
+        case "ran":
+            return f"✅ {say('line.vote_ran', who=who, time=time)}"
+        case "again":
+            return f"🔁 {say('line.vote_again', who=who, time=time)}"
+        case _:
+            return f"⏹️ {say('line.vote_leave', who=who, time=time)}"
+
+
+def _person(vote: CastVote) -> str:
+    who = mention(vote.by)
+    if not vote.on_behalf_of:
+        return who
+    return say("line.for_whom", who=who, owner=mention(vote.on_behalf_of))
+
+
+def _open(name: str, tally: Tally) -> str:
+    if tally.need == 1:
+        return f"⏳ {say('line.vote_none', group=_words(name))}"
+    return f"⏳ {say('line.vote_missing', group=_words(name), have=tally.have, need=tally.need)}"
+
+
+def _words(name: str) -> str:
+    return escape(clip(name, _NAME))
+
+
+def missing(approval: Approval, found: VoteProgress) -> str:
+    """Name the requirements that still lack votes, for notifications."""
+    names = [_words(one.name) for one in found.tallies if one.have < one.need]
+    return joined(names) or asked_by(approval)
+
+
+def _requirements(approval: Approval) -> tuple[Requirement, ...]:
+    try:
+        return terms_of(approval).stages[approval.stage].approve
+    except (TermsError, IndexError):
+        return ()
+
+
+def _needed(approval: Approval, names: Sequence[str]) -> str:
+    """Say how many have to agree, where it is more than one."""
+    found = _requirements(approval)
+    count = sum(one.count for one in found)
+    if count < 2:
+        return ""
+    groups = [
+        say("line.so_many", n=one.count, group=_words(one.name))
+        if one.count > 1
+        else _words(one.name)
+        for one in found
+    ]
+    if len(found) == 1:
+        groups = [_part(approval, one) for one in names]
+    return say("line.quorum", n=count, groups=", ".join(groups))
+
+
+def _decide(approval: Approval, names: Sequence[str]) -> str:
+    if approval.kind is Kind.DOUBT:
+        people = joined([_part(approval, one) for one in names])
+        return say("line.doubt_who", who=_begun(people or say("line.somebody")))
+    if len(names) == 1:
+        return _alone(approval, names[0])
+    parts = [_snoozing(approval, _part(approval, one)) for one in names]
+    if not parts:
+        return say("line.named")
+    if len(parts) == 2:
+        return _begun(say("line.two", a=parts[0], b=parts[1]))
+    return _begun(say("line.many", a=parts[0], b=parts[1], n=len(parts) - 2))
+
+
+def _alone(approval: Approval, name: str) -> str:
+    if name == MEMBERS:
+        place = channel(approval.channel_id) or say("line.this_channel")
+        if _is_left_out(approval):
+            return say("line.anyone_else", channel=place)
+        return say("line.anyone", channel=place)
+    if _PERSON.fullmatch(name):
+        return say("line.one", who=_snoozing(approval, name))
+    return say("line.group", group=name)
+
+
+def _part(approval: Approval, name: str) -> str:
+    if name == MEMBERS:
+        place = channel(approval.channel_id) or say("line.this_channel")
+        return say("line.anyone_of", group=place)
+    return name if _PERSON.fullmatch(name) else say("line.anyone_of", group=name)
+
+
+def _snoozing(approval: Approval, name: str) -> str:
+    until = read_snoozes(approval.snoozes_json).get(name.strip("<@>"))
+    return say("line.snoozed", who=name, time=clock(until)) if until else name
+
+
+def _begun(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
+
+
+def _is_left_out(approval: Approval) -> bool:
+    """Whether whoever asked is of the channel, and cannot decide."""
+    members, asked = approval.members_json, requesters_of(approval)
+    is_member = not members or any(f'"{one}"' in members for one in asked)
+    return is_member and not approval.self_approval
+
+
+def _backups(approval: Approval, names: Sequence[str]) -> str:
+    asked, later = approver_names(approval), dict.fromkeys(backup_names(approval))
+    words = [own_words(approvers_words([one]), _NAME) for one in later if one not in asked]
+    return joined([_part(approval, one) for one in words if one not in names])
+
+
+def _deadline(approval: Approval) -> str:
+    when = day_and_time(approval.expires_ms)
+    if approval.kind is Kind.DOUBT:
+        return say("line.expires_doubt", when=when)
+    return say("line.expires_end" if ends_then(approval) else "line.expires_run", when=when)
+
+
+def vote_notes(approval: Approval) -> list[Block]:
+    """The newest notes, word for word."""
+    found = [one.note for one in progress_of(approval).votes if one.note.strip()]
+    views = [show(mask_text(one), _NOTE, lines=3) for one in found[-_MOST_NOTES:]]
+    quotes = [quote(literal(f"“{one.text}{'…' if one.hidden else ''}”")) for one in views]
+    return [rich(*quotes)] if quotes else []
