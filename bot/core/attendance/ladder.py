@@ -134,6 +134,7 @@ class Ladder:
         await self._note(approval, state_of(approval).noted)
         if found.expires or not found.is_any:
             return approval, frozenset()
+        found = await self._hastened(approval, terms, found, now_ms)
         plan = await self._plan(approval, terms, found, now_ms)
         changed = _climbed(approval, terms, found, plan, now_ms)
         climbed = await self.approvals.climb(
@@ -155,6 +156,18 @@ class Ladder:
             return next_moment(terms, course_of(approval, terms), self.clock())
         except TermsError:
             return approval.expires_ms
+
+    async def _hastened(self, approval: Approval, terms: Terms, found: Due, now_ms: int) -> Due:
+        """What is due, with the first step before its time where nobody is left (6.3).
+
+        It is looked at with each message: people go away while something waits for them.
+        """
+        course = course_of(approval, terms)
+        if found.course.steps or course.is_deserted:
+            return found
+        if not await self.audience.is_deserted(approval, terms):
+            return found
+        return due(terms, replace(course, is_deserted=True), now_ms)
 
     async def _note(self, approval: Approval, noted: int) -> None:
         """Put steps on record that are not known to be: who began one may have died right after."""
@@ -274,6 +287,7 @@ def _climbed(
         noted=steps_of(approval),
         digest=approval.digest,
         stage=approval.stage,
+        deserted=course.is_deserted,
     )
     is_first = found.begun > 0 and approval.escalated_ms is None
     return replace(

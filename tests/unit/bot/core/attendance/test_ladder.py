@@ -363,10 +363,8 @@ async def test_who_is_away_is_not_mentioned_and_their_delegate_is(storage: Sqlit
     assert mentioned(await office.the_approval()) == [LIA, SAM]
 
 
-async def test_when_all_are_away_the_first_step_comes_at_once(storage: SqliteStorage) -> None:
-    ask = {"approve": [{"from": ["security"]}], "escalate": [{"after": "1h", "add": ["sre"]}]}
-    office = an_office(storage, ask)
-    for who in (MIA, SAM):
+async def go_away(office: Office, *people: str) -> None:
+    for who in people:
         record = DelegationRecord(
             delegation_id=who,
             team_id="T1",
@@ -376,10 +374,33 @@ async def test_when_all_are_away_the_first_step_comes_at_once(storage: SqliteSto
             created_ms=office.clock(),
             until_ms=office.clock() + 10**8,
         )
-        await storage.delegations.add(record)
+        await office.storage.delegations.add(record)
+
+
+async def test_when_all_are_away_the_first_step_comes_at_once(storage: SqliteStorage) -> None:
+    ask = {"approve": [{"from": ["security"]}], "escalate": [{"after": "1h", "add": ["sre"]}]}
+    office = an_office(storage, ask)
+    await go_away(office, MIA, SAM)
     await office.hear(ASK)
     await later(office, seconds=1)
     approval = await office.the_approval()
     assert (mentioned(approval), approval.steps) == (["S0SRE"], 1)
     assert told(office) == []
     assert (await acts(office)).count("escalated") == 1
+
+
+async def test_when_all_go_away_later_the_first_step_comes_with_the_next_message(
+    storage: SqliteStorage,
+) -> None:
+    ask = {**STEPS, "approve": [{"from": ["security"]}]}
+    office = await asked(storage, ask)
+    await go_away(office, MIA)
+    await later(office, minutes=15)
+    assert (await office.the_approval()).steps == 0  # Sam is there
+    await go_away(office, SAM)
+    await later(office, minutes=30)
+    assert (await office.the_approval()).steps == 1
+    assert told(office) == [("reminder", [SAM], ""), ("escalation", [LIA], "")]
+    await later(office, minutes=30)
+    assert (await acts(office)).count("escalated") == 1
+    assert len(told(office)) == 2
