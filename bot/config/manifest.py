@@ -29,6 +29,7 @@ METHOD_SCOPES: Mapping[str, tuple[str, ...]] = {
     "users.info": ("users:read",),
     "views.open": (),
     "views.publish": (),
+    "views.push": (),
     "views.update": (),
 }
 """The methods that the bot calls, each with the scopes for the places where it works.
