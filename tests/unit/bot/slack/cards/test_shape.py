@@ -1,0 +1,285 @@
+"""The one shape of cards: what stands where, what is said once, and what is never markup."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from bot.core.decisions.dialog import Exchange, write_dialog
+from bot.core.runs.outcome import Run, RunState
+from bot.layout.action_ids import ActionId
+from bot.layout.blocks import Card
+from bot.layout.preview import preview
+from bot.people.meanwhile import CardClaim
+from bot.policy.terms import Group, Requirement, Stage, Terms
+from bot.questions.form import AnswerForm, Form
+from bot.sandbox.blockkit.rules import message_errors
+from bot.slack.cards.choose import card_for
+from storage.records import Approval, Decision, Kind, Status
+from tests.unit.bot.slack.cards.samples import DECIDED, a_doubt, an_approval, decided
+
+CHANNEL = "the members of this channel"
+ODD = "*a* <!channel> :x: <http://e|l>"
+ARGUMENTS = {
+    "service": "payments",
+    "version": "1.4.2",
+    "environment": "production",
+    "replicas": 3,
+}
+
+
+def a_deploy(**changes: Any) -> Approval:
+    """A call with four arguments, of which the title shows three."""
+    ask = AnswerForm(form=Form.CALL, named=("service", "version", "environment"))
+    fields = {
+        "arguments_json": json.dumps(ARGUMENTS),
+        "preview": "Replaces 1.4.1, one replica after another.",
+        "why": "",
+        "schema_json": ask.to_text(),
+        **changes,
+    }
+    return an_approval(**fields)
+
+
+def at_risk(risk: str, **changes: Any) -> Approval:
+    """The same under a rule."""
+    one = Stage(approve=(Requirement(name="ops", groups=("ops",)),))
+    terms = Terms.model_validate(
+        {
+            "rules": ("r",),
+            "stages": (one,),
+            "groups": {"ops": Group(here=True)},
+            "risk": risk,
+            "confirm": risk in {"high", "critical"},
+        }
+    )
+    return a_deploy(terms_json=terms.to_text(), **changes)
+
+
+def draw(approval: Approval) -> Card:
+    card = card_for(approval, approvers_text=CHANNEL)
+    assert message_errors({"text": card.text, "blocks": card.blocks}) == []
+    return card
+
+
+def buttons(card: Card) -> dict[str, dict[str, Any]]:
+    rows = [one["elements"] for one in card.blocks if one["type"] == "actions"]
+    return {one["action_id"]: one for row in rows for one in row}
+
+
+def said(card: Card) -> str:
+    return json.dumps(card.blocks, ensure_ascii=False)
+
+
+def ran(state: RunState, **changes: Any) -> Approval:
+    run = Run(state=state, at_ms=DECIDED, text="done")
+    return replace(decided(a_deploy(), Status.APPROVED, **changes), run_json=run.to_text())
+
+
+STATES: dict[str, tuple[Approval, str]] = {
+    "pending": (a_deploy(), "⏳ *Needs approval*"),
+    "claimed": (
+        a_deploy(claim_json=CardClaim().taken("UADA", 1_000).to_text()),
+        "👀 *<@UADA> is on it*",
+    ),
+    "asked": (
+        a_deploy(dialog_json=write_dialog([Exchange(by="UADA", text="Why?", at_ms=1)])),
+        "💬 *<@UADA> asked*",
+    ),
+    "escalated": (a_deploy(backups_json='["UBEN"]', escalated_ms=1), "📣 *Backup asked*"),
+    "stuck": (a_deploy(stuck="nobody is left"), "⚠️ *Nobody can decide this*"),
+    "in doubt": (a_doubt(), "❓ *May have run*"),
+    "running": (ran(RunState.RUNNING), "⚙️ *Approved by <@U0BEN>*  ·  running"),
+    "ran": (ran(RunState.RAN), "✅ *Approved by <@U0BEN>*  ·  ran"),
+    "failed": (ran(RunState.FAILED), "⚠️ *Failed*"),
+    "rejected": (decided(a_deploy(), Status.REJECTED), "⛔ *Rejected by <@U0BEN>*"),
+    "edited": (
+        decided(a_deploy(), Status.APPROVED, arguments_json='{"a":1}'),
+        "✏️ *Edited by <@U0BEN>*",
+    ),
+    "expired": (decided(a_deploy(), Status.EXPIRED, by=""), "⏰ *Expired "),
+    "withdrawn": (decided(a_deploy(), Status.WITHDRAWN), "↩️ *Withdrawn by <@U0BEN>*"),
+    "replaced": (decided(a_deploy(), Status.SUPERSEDED, by=""), "⏩ *Replaced by"),
+    "cancelled": (decided(a_deploy(), Status.CANCELLED, by=""), "⏹️ *Cancelled*"),
+    "overridden": (
+        decided(a_deploy(), Status.APPROVED, emergency_json='{"what":"x","why_now":"y"}'),
+        "🚨 *Override by <@U0BEN>*",
+    ),
+}
+
+
+@pytest.mark.parametrize("state", sorted(STATES))
+def test_the_first_line_is_a_symbol_and_a_state(state: str) -> None:
+    approval, words = STATES[state]
+    assert draw(approval).blocks[0]["text"]["text"].startswith(words)
+
+
+def test_the_text_for_notifications_changes_with_each_state() -> None:
+    texts = [draw(approval).text for approval, _ in STATES.values()]
+    assert len(set(texts)) == len(texts)
+
+
+@pytest.mark.parametrize("state", sorted(STATES))
+def test_each_button_is_read_out_with_its_title(state: str) -> None:
+    card = draw(STATES[state][0])
+    parts = [*buttons(card).values(), *(one.get("accessory", {}) for one in card.blocks)]
+    for one in parts:
+        if one.get("type") == "button":
+            label = one["text"]["text"].removesuffix("…")
+            assert one["accessibility_label"].startswith(f"{label}: ")
+            assert len(one["accessibility_label"]) <= 75
+        if one.get("type") == "overflow":
+            assert len(one["options"]) <= 5
+
+
+def test_nothing_is_said_twice() -> None:
+    card = said(draw(a_deploy()))
+    body = card[: card.index("countersign:")].split("accessibility_label", maxsplit=1)[0]
+    assert [body.count(word) for word in ("payments", "1.4.2", "production")] == [1, 1, 1]
+    assert '"Replicas "' in body
+
+
+def test_an_older_record_lists_all_arguments() -> None:
+    card = said(draw(a_deploy(schema_json="")))
+    assert all(f"{name} " in card or f"{name}: " in card for name in ("Service", "Version"))
+
+
+def test_a_title_that_is_cut_leaves_out_no_argument() -> None:
+    title = f"Deploy payments 1.4.2 to production {'x' * 200}"
+    card = draw(a_deploy(title=title))
+    assert "Service: payments" in said(card)
+    assert buttons(card)[ActionId.APPROVE]["text"]["text"] == "Approve…"
+
+
+@given(
+    arguments=st.dictionaries(
+        st.sampled_from(["service", "version", "a_b", "note", "many"]),
+        st.one_of(st.text(max_size=60), st.integers(), st.booleans(), st.none()),
+        max_size=5,
+    ),
+    named=st.lists(st.sampled_from(["service", "version", "note"]), unique=True),
+)
+@settings(deadline=None, max_examples=60)
+def test_each_argument_is_in_the_title_the_facts_or_counted(
+    arguments: dict[str, Any], named: list[str]
+) -> None:
+    ask = AnswerForm(form=Form.CALL, named=tuple(named))
+    title = f"Do {arguments.get('service')} {arguments.get('version')}"
+    approval = a_deploy(
+        title=title, arguments_json=json.dumps(arguments), schema_json=ask.to_text()
+    )
+    card = draw(approval)
+    header = card.blocks[1]["text"]["text"]
+    for name, value in arguments.items():
+        label = name.replace("_", " ").capitalize()
+        is_listed = f'"{label} "' in said(card) or f"{label}: " in said(card)
+        assert is_listed or "more character" in said(card) or str(value) in header
+
+
+@pytest.mark.parametrize(
+    ("risk", "mark"),
+    [
+        ("low", "Low risk"),
+        ("medium", ""),
+        ("high", "🔺 *High risk*"),
+        ("critical", "🛑 *Critical*"),
+    ],
+)
+def test_a_risk_is_said_where_it_is_not_as_usual(risk: str, mark: str) -> None:
+    line = draw(at_risk(risk)).blocks[0]["text"]["text"]
+    assert line == "⏳ *Needs approval*" + (f"  ·  {mark}" if mark else "")
+
+
+def test_high_is_confirmed_and_critical_has_a_form() -> None:
+    high = buttons(draw(at_risk("high")))[ActionId.APPROVE]
+    assert {one["type"] for one in high["confirm"].values()} == {"plain_text"}
+    critical = buttons(draw(at_risk("critical")))[ActionId.APPROVE]
+    assert ("confirm" in critical, critical["text"]["text"]) == (False, "Approve…")
+
+
+def test_anyone_else_only_where_the_requester_is_left_out_and_in_the_group() -> None:
+    assert "Anyone else in <#C1> can decide." in said(draw(a_deploy()))
+    assert "Anyone in <#C1> can decide." in said(draw(a_deploy(self_approval=True)))
+    away = a_deploy(members_json='["UADA"]')
+    assert "Anyone in <#C1> can decide." in said(draw(away))
+
+
+def test_a_deadline_has_its_consequence() -> None:
+    assert "at {time}|2025-11-25 00:00 UTC>; then nothing runs." in said(draw(a_deploy()))
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (True, "Yes"),
+        (False, "No"),
+        ("true", "true"),
+        ("Yes", '\\"Yes\\"'),
+        (None, "none"),
+        ([], "none"),
+        (["a", "b"], "a, b"),
+        ("2026-12-12", "12 Dec 2026"),
+        ("2026-02-31", "2026-02-31"),
+        ("2026-12-01T09:30:00Z", "1 Dec 2026 09:30 UTC"),
+    ],
+)
+def test_values_are_words(value: object, words: str) -> None:
+    card = said(draw(a_deploy(title="Do it", arguments_json=json.dumps({"order_id": value}))))
+    assert '"Order ID "' in card
+    assert f'"text": "{words}"' in card
+
+
+def test_a_name_is_its_authors_where_there_is_one() -> None:
+    ask = AnswerForm(form=Form.CALL, labels={"order_id": "Order number"})
+    card = a_deploy(arguments_json='{"order_id": 5}', schema_json=ask.to_text())
+    assert '"Order number "' in said(draw(card))
+
+
+def test_no_words_of_others_are_markup() -> None:
+    asked = Exchange(by="UADA", text=ODD, at_ms=1).answered(by="UROSA", text=ODD, ts="1.1")
+    texts = {"title": ODD, "why": ODD, "preview": ODD, "arguments_json": json.dumps({ODD: ODD})}
+    pending = a_deploy(
+        dialog_json=write_dialog([asked]), asked_again=ODD, edited_by="UBEN", **texts
+    )
+    records = [pending, replace(pending, kind=Kind.DOUBT)]
+    for status in Status:
+        decision = Decision(status=status, by="UADA", at_ms=1, reason=ODD)
+        if status is not Status.PENDING:
+            records.append(replace(pending, status=status, decision=decision))
+    for approval in records:
+        card = draw(approval)
+        for part in mrkdwn_in(card.blocks):
+            assert "*a*" not in part
+            assert "<!channel>" not in part
+        assert "<!channel>" not in card.text
+
+
+def mrkdwn_in(value: object) -> list[str]:
+    """All mrkdwn texts."""
+    if isinstance(value, list):
+        return [text for one in value for text in mrkdwn_in(one)]
+    if not isinstance(value, dict):
+        return []
+    own = [str(value["text"])] if value.get("type") == "mrkdwn" else []
+    return [*own, *(text for one in value.values() for text in mrkdwn_in(one))]
+
+
+def test_a_difference_is_a_box_and_lines_with_tabs_are_a_table() -> None:
+    diff = preview("  allow 443\n- allow 22 from a\n+ allow 22 from b")
+    assert diff.blocks[0]["elements"][0]["type"] == "rich_text_preformatted"
+    table = preview("Invoice\tEUR\n" + "\n".join(f"{n}\t{n}.50" for n in range(10)))
+    rows = table.blocks[0]["rows"]
+    assert (table.blocks[0]["type"], len(rows)) == ("table", 9)
+    assert table.hidden > 0
+    assert "and 2 more rows" in json.dumps(table.blocks)
+    assert preview("- one\n- two").blocks[0]["elements"][0]["type"] == "rich_text_section"
+
+
+def test_a_decided_card_is_short() -> None:
+    for approval, _ in STATES.values():
+        if approval.status is not Status.PENDING:
+            assert len(draw(approval).blocks) == 3
