@@ -36,7 +36,8 @@ def small_print(approval: Approval, approvers_text: str) -> list[str]:
     """
     votes = [*vote_lines(approval)]
     requested = say("line.requested", who=asked_by(approval))
-    who = "" if votes or approval.stuck else who_line(approval, approvers_text)
+    is_begun = any(one.stage == approval.stage for one in progress_of(approval).votes)
+    who = "" if is_begun or approval.stuck else who_line(approval, approvers_text)
     return [*votes, f"{requested} {who}".strip(), _deadline(approval)]
 
 
@@ -76,7 +77,8 @@ def vote_lines(approval: Approval) -> list[str]:
         votes = [one for one in left if _counts(one, requirement)][: tally.have]
         left = [one for one in left if one not in votes]
         lines += [_voted(requirement.name, one) for one in votes]
-        lines += [_open(requirement.name, tally)] if tally.have < tally.need else []
+        if tally.have < tally.need and found.votes:
+            lines.append(_open(requirement.name, tally))
     lines += [_voted("", one) for one in left]
     lines = lines[-_MOST_LINES:]
     if found.rejections > 1:
@@ -160,7 +162,7 @@ def _needed(approval: Approval, names: Sequence[str]) -> str:
         else _words(one.name)
         for one in found
     ]
-    if len(found) == 1:
+    if len(found) == 1 or any(one.startswith("<") for one in names):
         groups = [_part(approval, one) for one in names]
     return say("line.quorum", n=count, groups=", ".join(groups))
 
