@@ -24,7 +24,7 @@ from bot.layout.modals import (
 )
 from bot.people.batching import common_ruling
 from bot.people.glass import glass_of
-from bot.people.progress import wants_reason
+from bot.people.progress import is_critical, wants_reason
 from bot.policy.granting import limits_of
 from bot.policy.terms import Terms, TermsError
 from bot.ports import CheckedCall
@@ -37,7 +37,6 @@ from bot.questions.reasons import (
     confirmation_inputs,
     confirmed,
     edit_errors,
-    is_critical,
     read_reason,
     reason_inputs,
 )
@@ -161,17 +160,13 @@ class CallQuestion(InputsQuestion):
 
     def yes(self) -> Iterator[Block]:
         """*Approve*, with a form or a dialog where the rule wants one; and allow later calls."""
-        if self.needs_form():
+        if wants_reason(self.approval, rejects=False):
             yield self.button(say("button.approve_form"), ActionId.APPROVE, "primary")
         else:
             plain = self.button(say("button.approve"), ActionId.APPROVE, "primary")
             yield confirmed(plain, self.approval)
         if self._can_grant():
             yield self.button(say("button.grant"), ActionId.GRANT)
-
-    def needs_form(self) -> bool:
-        """Whether a yes takes more than a click: a reason, or the name of something critical."""
-        return wants_reason(self.approval, rejects=False) or is_critical(self.approval)
 
     def yes_inputs(self) -> list[Block]:
         """The inputs of the form that agrees."""
@@ -183,7 +178,7 @@ class CallQuestion(InputsQuestion):
 
     def takes_note(self) -> bool:
         """It can, where none is asked for anyway."""
-        return not self.needs_form()
+        return not wants_reason(self.approval, rejects=False)
 
     def yes_words(self) -> str:
         """As its button."""
@@ -209,7 +204,7 @@ class CallQuestion(InputsQuestion):
     def press(self, action: str) -> OpenModal | DecisionDraft:
         """Approve at once, or with a reason where the rule wants one; or open the edit's form."""
         if action == ActionId.APPROVE:
-            if self.needs_form():
+            if wants_reason(self.approval, rejects=False):
                 return OpenModal(view=self._approve_modal(), is_yes=True)
             return self.draft()
         if action == ActionId.NOTE:

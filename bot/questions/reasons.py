@@ -19,13 +19,13 @@ from bot.layout.inputs import (
 from bot.layout.parts import title_of
 from bot.layout.short_ids import short_id
 from bot.layout.text import clip, is_plain
-from bot.people.progress import wants_reason
+from bot.people.progress import is_critical, wants_reason
 from bot.people.terms_of import terms_of
 from bot.policy.refusals import is_blank
 from bot.policy.terms import Terms, TermsError
 from bot.questions.form import ask_of
 from bot.words import say
-from storage.records import Approval, Kind
+from storage.records import Approval
 
 REASON = "reason"
 """Block id of a reason in one's own words."""
@@ -131,12 +131,6 @@ def edit_errors(approval: Approval, values: Values) -> Errors:
     is_asked = REASON in values and wants_reason(approval, rejects=False)
     is_given = _chosen(values) is not None or not is_blank(read_text(values, REASON))
     return {REASON: say("refuse.reason")} if is_asked and not is_given else {}
-
-
-def is_critical(approval: Approval) -> bool:
-    """Whether a yes takes a reason, and the name of what it is about: see `confirmation_inputs`."""
-    terms = _terms(approval) if approval.kind is Kind.APPROVAL and approval.terms_json else None
-    return terms is not None and terms.risk == "critical"
 
 
 def confirmation_inputs(approval: Approval) -> list[Block]:

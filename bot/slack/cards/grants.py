@@ -35,13 +35,13 @@ from bot.layout.modals import (
 )
 from bot.layout.parts import title_of
 from bot.layout.text import clip
-from bot.people.progress import wants_reason
+from bot.people.progress import is_critical, wants_reason
 from bot.people.terms_of import terms_of
 from bot.policy.granting import Allowance, limits_of
 from bot.policy.terms import GrantTerms, TermsError
 from bot.policy.values import seconds
 from bot.questions.form import ask_of
-from bot.questions.reasons import REASON, is_critical
+from bot.questions.reasons import REASON
 from bot.redaction.call import Names, mask_call, mask_value
 from bot.words import say
 from bot.words.mrkdwn import date, mention, utc

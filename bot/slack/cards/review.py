@@ -23,11 +23,11 @@ from bot.layout.modals import alert
 from bot.layout.parts import asked_by, title_of
 from bot.layout.short_ids import short_id
 from bot.layout.text import clip, show
+from bot.people.progress import is_critical
 from bot.people.terms_of import terms_of
 from bot.policy.terms import TermsError
 from bot.questions.call import CallQuestion
 from bot.questions.drawing import DrawnQuestion, drawn_question, what_runs
-from bot.questions.reasons import is_critical
 from bot.redaction.mask import mask_text
 from bot.slack.cards.details import expiry, is_short, pages_of
 from bot.slack.cards.grants import next_time

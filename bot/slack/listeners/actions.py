@@ -13,10 +13,11 @@ from slack_bolt.context.async_context import AsyncBoltContext
 
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId, Reference, decode, decode_option, decode_page
+from bot.people.progress import wants_reason
 from bot.policy.ballot import APPROVE
 from bot.ports import Actor
 from bot.questions.call import CallQuestion
-from bot.questions.drawing import DecisionDraft, DrawnQuestion
+from bot.questions.drawing import DecisionDraft
 from bot.slack.cards import modals
 from bot.slack.listeners.context import OURS, ListenerContext, Press, actor_of, address_of
 from bot.slack.listeners.windows import window_of
@@ -50,9 +51,12 @@ def register(app: AsyncApp, desk: ListenerContext, means: Mapping[str, Press] = 
 
     @app.action(OURS)
     async def on_click(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
-        window = context["window"] = window_of(desk.client, body)
+        window = window_of(desk.client, body) if body.get("view") else None
+        context["window"] = window
         click = click_from(body, actor_of(context, body))
-        here = replace(desk, window=window)
+        if window is None and click.action_id in _FORMS:
+            window = context["window"] = window_of(desk.client, body)
+        here = desk if window is None else replace(desk, window=window)
         press, common = means.get(click.action_id), _COMMON.get(click.action_id)
         if press is not None:
             work = press(here, click.about, click.actor, click.trigger_id)
@@ -60,7 +64,7 @@ def register(app: AsyncApp, desk: ListenerContext, means: Mapping[str, Press] = 
             work = common(here, click)
         else:
             work = _press(here, click, means.get(ActionId.DETAILS))
-        await desk.in_time(window.while_doing(work) if click.action_id in _FORMS else work)
+        await desk.in_time(work if window is None else window.while_doing(work))
         await ack()
 
 
@@ -99,7 +103,13 @@ async def _press(desk: ListenerContext, click: Click, review: Press | None) -> N
     question = await desk.question(click.about, click.actor, what="this button")
     if question.approval.kind is Kind.QUESTION:
         await desk.approvals.check(question.approval, click.actor)
-    if review is not None and _needs_review(desk, question, click):
+    is_yes = click.action_id in _YES and isinstance(question, CallQuestion)
+    approval, user_id = question.approval, click.actor.user_id
+    if (
+        is_yes
+        and review is not None
+        and (wants_reason(approval, rejects=False) or desk.approvals.unseen(approval, user_id))
+    ):  # it takes the form about the card
         await desk.approvals.check(question.approval, click.actor, choice=APPROVE)
         await review(desk, click.about, click.actor, click.trigger_id)
         return
@@ -117,15 +127,6 @@ async def _press(desk: ListenerContext, click: Click, review: Press | None) -> N
     if result.is_yes:
         await desk.approvals.check_seen(question.approval, click.actor.user_id)
     await desk.open_view(click.trigger_id, result.view)
-
-
-def _needs_review(desk: ListenerContext, question: DrawnQuestion, click: Click) -> bool:
-    """Whether a yes takes the form about the card: for a reason, or to read the rest first."""
-    is_yes = click.action_id in _YES and isinstance(question, CallQuestion)
-    if not is_yes or not isinstance(question, CallQuestion):
-        return False
-    is_unread = desk.approvals.unseen(question.approval, click.actor.user_id) is not None
-    return question.needs_form() or is_unread
 
 
 async def _withdraw(desk: ListenerContext, click: Click) -> None:

@@ -29,12 +29,12 @@ from bot.core.work import CLICK_PATIENCE
 from bot.errors import DirectoryError, InvalidInputError, NotRecordedError
 from bot.layout.action_ids import Reference
 from bot.layout.modals import Errors, Values
+from bot.people.progress import is_critical
 from bot.policy.granting import Allowance
 from bot.policy.localtime import zone_of
 from bot.policy.terms import TermsError
 from bot.ports import Actor, CheckedCall, Clock, Spawn
 from bot.questions.drawing import DecisionDraft, DrawnQuestion, drawn_question
-from bot.questions.reasons import is_critical
 from bot.slack.home.homes import Homes
 from bot.slack.listeners.typed.answers import Asker
 from bot.slack.listeners.windows import Window
