@@ -89,7 +89,7 @@ class Messages:
     ) -> SideMessage | None:
         """Send, remove or conclude a message; return it as it is then, None when it is over."""
         if not self._is_wanted(approval, message, messages):
-            if approval.status is Status.PENDING or message.kind == REMINDER:
+            if approval.status is Status.PENDING or not self._is_last(message, messages):
                 await self.notifier.remove(approval, message)
             else:
                 await self.notifier.close(approval, message)
@@ -129,6 +129,11 @@ class Messages:
         """Whether a message still asks those who are asked now, and is the last of its kind."""
         if approval.status is not Status.PENDING or message.since_ms != since_of(approval):
             return False
+        return Messages._is_last(message, messages)
+
+    @staticmethod
+    def _is_last(message: SideMessage, messages: tuple[SideMessage, ...]) -> bool:
+        """Whether it is no reminder that a newer one has replaced."""
         moments = [one.moment for one in messages if one.kind == REMINDER]
         return message.kind != REMINDER or message.moment == moments[-1]
 

@@ -98,14 +98,16 @@ async def test_the_next_reminder_takes_the_place_of_the_one_before(storage: Sqli
     assert [one.ts for one in kept] == [one.ts for one in office.notifier.asking.values()]
 
 
-async def test_reminders_are_deleted_at_the_end_and_others_say_so(storage: SqliteStorage) -> None:
+async def test_the_last_reminder_and_all_others_say_at_the_end_that_it_is_decided(
+    storage: SqliteStorage,
+) -> None:
     office = await asked(storage, STEPS)
     await later(office, minutes=45)
     await later(office, minutes=15)
     approval = await office.the_approval()
     await office.decide(approval, by=ADA)
     assert office.notifier.asking == {}
-    assert [one.kind for one in office.notifier.closed] == ["escalation"]
+    assert [one.kind for one in office.notifier.closed] == ["reminder", "escalation"]
     done = await storage.approvals.get(approval.approval_id)
     assert (done.messages_json, done.due_ms) == ("[]", None)
 

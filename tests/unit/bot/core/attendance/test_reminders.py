@@ -10,12 +10,9 @@ import pytest
 
 from agents.models import call, say
 from bot.errors import DeliveryError
-from bot.slack.cards.choose import concluded_text, escalation_text, reminder_text
 from storage.records import UNKNOWN_TS, Approval, Status
 from storage.sqlite import SqliteStorage
 from tests.unit.bot.office import ADA, BEN, RULES, KilledError, Office
-from tests.unit.bot.slack.cards.samples import an_approval, decided
-from tests.unit.bot.slack.cards.test_words import shown
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 ASK = "<@UBOT> pay Mia"
@@ -254,53 +251,3 @@ async def test_without_a_card_nobody_is_reminded_and_the_number_goes_on(
     approval = await office.the_approval()
     assert (approval.reminders, approval.undeliverable) == (1, "is_archived")
     assert office.notifier.reminders == []
-
-
-def test_a_reminder_links_to_the_card() -> None:
-    for card in (
-        reminder_text(an_approval(), ["U0BEN"], link=LINK),
-        escalation_text(an_approval(), ["U0BEN"], link=LINK),
-    ):
-        assert f"<{LINK}|Open the card>" in shown(card.blocks)
-        assert "above" not in shown(card.blocks)
-
-
-@pytest.mark.parametrize(
-    "link", ["", "javascript:alert(1)", "https://x|y>", "https://x y", "http://x<!channel>"]
-)
-def test_only_an_address_is_a_link(link: str) -> None:
-    said = shown(reminder_text(an_approval(), [], link=link).blocks)
-    assert "The card is above." in said
-    assert "Open the card" not in said
-
-
-@pytest.mark.parametrize(
-    ("status", "by", "words"),
-    [
-        (Status.APPROVED, "U0BEN", "This waits no longer: <@U0BEN> has decided, <!date"),
-        (Status.REJECTED, "U0BEN", "This waits no longer: <@U0BEN> has decided, <!date"),
-        (Status.EXPIRED, "", "This has expired, <!date"),
-        (Status.CANCELLED, "", "This waits no longer, <!date"),
-    ],
-)
-def test_what_is_over_says_so_and_where(status: Status, by: str, words: str) -> None:
-    card = concluded_text(decided(an_approval(), status, by=by), link=LINK)
-    said = shown(card.blocks)
-    assert said.startswith(words)
-    assert f"<{LINK}|The card> says how it ended." in said
-    assert "still waits" not in said
-    assert card.text == "No decision is needed any more: Deploy payments 1.4.2 to production."
-
-
-def test_what_is_over_needs_neither_link_nor_decision() -> None:
-    said = shown(concluded_text(replace(an_approval(), status=Status.CANCELLED)).blocks)
-    assert said.startswith("This waits no longer.\n")
-
-
-def test_what_was_edited_is_named_as_it_ran() -> None:
-    edited = decided(
-        an_approval(), Status.APPROVED, arguments_json='{"version": "9.9.9"}', title="Deploy 9.9.9"
-    )
-    card = concluded_text(edited, link=LINK)
-    assert "Deploy 9.9.9" in shown(card.blocks)
-    assert "1.4.2" not in f"{card.text}{shown(card.blocks)}"

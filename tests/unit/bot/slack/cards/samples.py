@@ -17,7 +17,14 @@ from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Card
 from bot.policy.terms import BreakGlass, GrantTerms, Group, Requirement, Stage, Terms
 from bot.questions.form import AnswerForm, Form, Option
-from bot.slack.cards.choose import card_for, concluded_text, escalation_text, reminder_text
+from bot.slack.cards.beside import (
+    concluded_text,
+    escalation_text,
+    line_card,
+    nudge_text,
+    reminder_text,
+)
+from bot.slack.cards.choose import card_for
 from bot.slack.cards.details import details_modal
 from bot.slack.cards.emergency import override_modal
 from bot.slack.cards.grants import grant_modal
@@ -383,6 +390,10 @@ CARDS: dict[str, Callable[[], Card]] = {
     "escalation_channel": lambda: escalation_text(an_approval(), ["channel"]),
     "reminder": lambda: reminder_text(an_approval(), ["U0BEN", "S0OPS", "U0BEN", "channel"]),
     "reminder_link": lambda: reminder_text(an_approval(), ["U0BEN"], link=LINK),
+    "handover": lambda: nudge_text(an_approval(), "handover", ["U0BEN"], link=LINK),
+    "quiet": lambda: nudge_text(an_approval(), "quiet", [], link=LINK),
+    "line": lambda: line_card(an_approval(), ["U0BEN", "C0OPS"], link=LINK),
+    "reminder_rejected": lambda: concluded_text(decided(an_approval(), Status.REJECTED), link=LINK),
     "reminder_done": lambda: concluded_text(decided(an_approval(), Status.APPROVED), link=LINK),
     "reminder_expired": lambda: concluded_text(decided(an_approval(), Status.EXPIRED, by="")),
     "reply": lambda: reply_cards(REPLY)[0],

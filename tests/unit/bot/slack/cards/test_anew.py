@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 from bot.slack.cards.anew import anew, changes_of
-from bot.slack.cards.choose import card_for, reminder_text
+from bot.slack.cards.choose import card_for
 from storage.records import Approval, Decision, Kind, Status
 from tests.unit.bot.slack.cards.samples import an_approval
 
@@ -67,13 +67,6 @@ def test_f7_card_says_why_people_are_asked_again() -> None:
     }
     doubt = replace(an_approval(), kind=Kind.DOUBT, asked_again="too old")
     assert "asked again: too old" in str(card_for(doubt, approvers_text="Mia").blocks)
-
-
-def test_first_message_after_an_edit_says_that_it_is_one() -> None:
-    assert "<@UMIA> Now you are asked: <@UADA> has edited this." in str(
-        reminder_text(EDITED, ["UMIA"]).blocks
-    )
-    assert "has edited" not in str(reminder_text(replace(EDITED, reminders=1), ["UMIA"]).blocks)
 
 
 def test_changes_need_two_sides_that_can_be_read() -> None:

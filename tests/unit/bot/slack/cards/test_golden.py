@@ -17,6 +17,10 @@ SAMPLES = samples()
 MESSAGES = {
     "escalation",
     "escalation_channel",
+    "handover",
+    "line",
+    "quiet",
+    "reminder_rejected",
     "reminder",
     "reminder_done",
     "reminder_expired",

@@ -17,7 +17,8 @@ from bot.layout.blocks import Card
 from bot.questions.drawing import OpenModal, drawn_question
 from bot.questions.form import AnswerForm, Form, Option
 from bot.sandbox.blockkit.rules import UPDATE_TEXT, message_errors, text_characters, view_errors
-from bot.slack.cards.choose import card_for, escalation_text, reminder_text
+from bot.slack.cards.beside import escalation_text, reminder_text
+from bot.slack.cards.choose import card_for
 from bot.slack.cards.details import details_modal, fits_details
 from bot.slack.cards.reply import MOST, reply_cards
 from bot.slack.cards.review import FormReader, review_modal

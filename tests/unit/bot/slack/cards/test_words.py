@@ -10,11 +10,12 @@ import pytest
 
 from bot.layout.action_ids import Reference, decode
 from bot.layout.arguments import Budget, Listed, list_arguments, list_changes, same
+from bot.layout.parts import approvers_words
 from bot.questions.drawing import answers_of, drawn_question, questions_of
 from bot.sandbox.blockkit.rules import message_errors, view_errors
-from bot.slack.cards.choose import approvers_words, card_for, escalation_text, reminder_text
+from bot.slack.cards.choose import card_for
 from bot.slack.cards.reply import MOST, reply_cards, split_text
-from storage.records import Approval, Kind, Status
+from storage.records import Approval, Status
 from tests.unit.bot.asked import answer_modal, details_of
 from tests.unit.bot.slack.cards.samples import (
     a_doubt,
@@ -209,28 +210,6 @@ def test_expired_doubt_says_that_nobody_answered() -> None:
 def test_long_doubt_has_details() -> None:
     card = card_for(a_doubt(why="w" * 2_000), approvers_text="")
     assert "Details" in shown(card.blocks)
-
-
-@pytest.mark.parametrize(
-    ("kind", "words"), [(Kind.QUESTION, "an answer"), (Kind.DOUBT, "a decision")]
-)
-def test_reminder_without_people(kind: Kind, words: str) -> None:
-    card = reminder_text(an_approval(kind=kind), [])
-    assert shown(card.blocks).startswith(f"This still waits for {words}, until <!date^")
-    assert card.text.startswith("Reminder: Deploy")
-
-
-def test_escalation_mentions_each_once_and_names_the_channel_in_words() -> None:
-    both = escalation_text(an_approval(), ["U0BEN", "S0OPS", "U0BEN", "channel", "<!here>"])
-    assert shown(both.blocks).startswith(
-        "<@U0BEN> <!subteam^S0OPS> Nobody has decided this yet, so you and the members of this "
-        "channel may decide it now, too, until <!date^"
-    )
-    wide = escalation_text(an_approval(), ["channel"])
-    assert shown(wide.blocks).startswith(
-        "Nobody has decided this yet, so the members of this channel may decide it now, too"
-    )
-    assert wide.text.startswith("Nobody has decided this yet, and")
 
 
 def test_card_says_who_else_was_asked_and_since_when() -> None:

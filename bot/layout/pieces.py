@@ -1,0 +1,158 @@
+"""Sentences of messages, once for the eye and once for notifications.
+
+What people see is rich text, in which Slack parses nothing; what phones and screen readers get is
+escaped mrkdwn. Both are made from one text of the catalogue, so that they cannot differ.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from bot.layout.blocks import Block, Card, line, literal, rich
+from bot.layout.text import clip
+from bot.redaction.call import Words
+from bot.words import say
+from bot.words.mrkdwn import escape, mention, utc
+
+TITLE = 300
+MOST_MENTIONS = 20
+_LINK = re.compile(r"https?://[^\s<>|]{1,500}", re.ASCII)
+_FIRST_MARK = 0xE000
+_MARK = re.compile("([\ue000-\ue0ff])")
+_LAST_S = 253_402_300_799  # the end of the year 9999
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A part of a sentence, or a whole one.
+
+    Attributes:
+        text: For notifications: escaped mrkdwn.
+        blocks: For the eye: elements of rich text.
+    """
+
+    text: str = ""
+    blocks: tuple[Block, ...] = ()
+
+
+NOTHING = Piece()
+
+
+def people(names: Iterable[str]) -> Piece:
+    """Mention people, user groups and channels, each once; other names are left out."""
+    found = [one for one in dict.fromkeys(names) if _element(one)][:MOST_MENTIONS]
+    blocks: list[Block] = []
+    for name in found:
+        blocks += [literal(" ")] if blocks else []
+        blocks.append(_element(name))
+    return Piece(text=" ".join(_tag(one) for one in found), blocks=tuple(blocks))
+
+
+def person(name: str) -> Piece:
+    """Mention one; of what is no id, the name as it is."""
+    return people([name]) if _element(name) else words(name[:40] or say("line.somebody"))
+
+
+def words(text: str | Words, *styles: str) -> Piece:
+    """Any words, shown as they are."""
+    shown = clip(text, TITLE)
+    return Piece(text=escape(shown), blocks=(literal(shown, *styles),))
+
+
+def title(text: str | Words, link: str = "") -> Piece:
+    """A title that leads to its card.
+
+    Args:
+        text: The title, with secrets masked.
+        link: The card's address. One that could be taken for something else is not written.
+    """
+    shown = clip(text, TITLE)
+    if not _LINK.fullmatch(link):
+        return Piece(text=escape(shown), blocks=(literal(shown, "bold"),))
+    block: Block = {"type": "link", "url": link, "text": shown}
+    return Piece(text=escape(shown), blocks=(block,))
+
+
+def moment(at_ms: int) -> Piece:
+    """A time that each reader sees in their own zone."""
+    form, fallback = "{date_short_pretty} at {time}", utc(at_ms)
+    seconds = min(max(at_ms // 1_000, 0), _LAST_S)
+    block: Block = {"type": "date", "timestamp": seconds, "format": form, "fallback": fallback}
+    return Piece(text=f"<!date^{seconds}^{form}|{fallback}>", blocks=(block,))
+
+
+def sentence(key: str, **pieces: Piece | int) -> Piece:
+    """Write a text of the catalogue with pieces in its places.
+
+    Args:
+        key: The text's key.
+        **pieces: The values of its places; numbers as they are, so that they choose plural forms.
+    """
+    values = {name: one.text if isinstance(one, Piece) else one for name, one in pieces.items()}
+    marks: dict[str, object] = {}
+    by_mark: dict[str, Piece] = {}
+    for number, (name, one) in enumerate(pieces.items()):
+        marks[name] = chr(_FIRST_MARK + number) if isinstance(one, Piece) else one
+        if isinstance(one, Piece):
+            by_mark[str(marks[name])] = one
+    blocks: list[Block] = []
+    for part in _MARK.split(say(key, **marks)):
+        if part in by_mark:
+            blocks += by_mark[part].blocks
+        elif text := part if blocks else part.lstrip():
+            blocks.append(literal(text))
+    return Piece(text=say(key, **values).strip(), blocks=tuple(blocks))
+
+
+def together(*pieces: Piece) -> Piece:
+    """Put sentences behind each other."""
+    found = [one for one in pieces if one.text or one.blocks]
+    blocks: list[Block] = []
+    for one in found:
+        blocks += [literal(" "), *one.blocks] if blocks else one.blocks
+    return Piece(text=" ".join(one.text for one in found if one.text), blocks=tuple(blocks))
+
+
+def emoji(name: str) -> Block:
+    """A symbol at the beginning of a line; never the only carrier of what it means."""
+    return {"type": "emoji", "name": name}
+
+
+def one_line(symbol: str, piece: Piece, *more: Block) -> Card:
+    """A message of one line.
+
+    Args:
+        symbol: The name of an emoji.
+        piece: The line.
+        *more: Blocks below it.
+    """
+    text = line(emoji(symbol), literal(" "), *piece.blocks)
+    return Card(text=piece.text, blocks=[rich(text), *more])
+
+
+def listed(items: Sequence[Sequence[Block]]) -> Block:
+    """A list of rich text lines."""
+    return {
+        "type": "rich_text_list",
+        "style": "bullet",
+        "elements": [line(*one) for one in items],
+    }
+
+
+_PERSON = re.compile(r"[UW][A-Z0-9]{1,30}")
+_GROUP = re.compile(r"S[A-Z0-9]{1,30}")
+_CHANNEL = re.compile(r"[CG][A-Z0-9]{1,30}")
+
+
+def _element(name: str) -> Block:
+    if _PERSON.fullmatch(name):
+        return {"type": "user", "user_id": name}
+    if _GROUP.fullmatch(name):
+        return {"type": "usergroup", "usergroup_id": name}
+    return {"type": "channel", "channel_id": name} if _CHANNEL.fullmatch(name) else {}
+
+
+def _tag(name: str) -> str:
+    return f"<#{name}>" if _CHANNEL.fullmatch(name) else mention(name)

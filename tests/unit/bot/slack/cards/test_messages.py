@@ -1,0 +1,167 @@
+"""The messages beside the cards: what they say, to whom, and that they say it to everybody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from bot.layout.blocks import Card
+from bot.sandbox.blockkit.rules import message_errors
+from bot.slack.cards.beside import (
+    concluded_text,
+    escalation_text,
+    line_card,
+    nudge_text,
+    reminder_text,
+)
+from bot.words.mrkdwn import escape
+from storage.records import Approval, Kind, Status
+from tests.unit.bot.slack.cards.reading import links, seen, symbols
+from tests.unit.bot.slack.cards.samples import LINK, an_approval, decided
+
+TITLE = "Deploy payments 1.4.2 to production"
+ODD = "*a* <!channel> :x: <http://e|l> <@U0EVE> `c` {link}"
+KINDS = ["reminder", "escalation", "mention", "handover", "snooze_over", "quiet", "of tomorrow"]
+ENDS = [one for one in Status if one is not Status.PENDING]
+
+
+def every(approval: Approval, link: str = LINK) -> list[Card]:
+    """All messages about something that waits."""
+    nudges = [nudge_text(approval, kind, ["U0ADA"], link=link) for kind in KINDS]
+    lines = [line_card(approval, [*some], link=link) for some in ([], ["U0ADA", "C0OPS"])]
+    return [*nudges, *lines, escalation_text(approval, ["channel", "U0ADA"], link=link)]
+
+
+def test_a_reminder_says_who_what_and_until_when() -> None:
+    waiting = an_approval()
+    card = reminder_text(waiting, ["U0ADA", "S0OPS", "U0ADA", "channel", "<!here>"], link=LINK)
+    until = f"<!date^{waiting.expires_ms // 1000}^{{date_short_pretty}} at {{time}}|"
+    assert card.text.startswith(f"<@U0ADA> <!subteam^S0OPS> Still waiting for you: {TITLE}. ")
+    assert f" Expires {until}" in card.text
+    assert card.text.endswith(">; then nothing runs.")
+    assert links(card) == [(LINK, TITLE)]
+    assert symbols(card) == ["bell"]
+
+
+def test_of_a_question_it_is_said_what_its_silence_means() -> None:
+    card = reminder_text(an_approval(kind=Kind.QUESTION), [])
+    assert card.text.startswith("Still waiting for you: ")
+    assert card.text.endswith("; then the agent stops.")
+
+
+@pytest.mark.parametrize(
+    ("kind", "symbol", "words"),
+    [
+        ("escalation", "mega", "<@U0ADA> You're the backup and can decide now: "),
+        ("mention", "bell", "<@U0ADA> You can decide now: "),
+        ("handover", "mega", "<@U0ADA> You're on duty now, and this waits: "),
+        ("snooze_over", "bell", "<@U0ADA> You wanted to be reminded now: "),
+        ("of tomorrow", "bell", "<@U0ADA> Still waiting for you: "),
+    ],
+)
+def test_each_message_says_why_it_comes(kind: str, symbol: str, words: str) -> None:
+    card = nudge_text(an_approval(), kind, ["U0ADA"], link=LINK)
+    assert (card.text[: len(words)], symbols(card)) == (words, [symbol])
+
+
+def test_of_quiet_hours_nobody_is_told() -> None:
+    card = nudge_text(an_approval(), "quiet", ["U0ADA"], link=LINK)
+    assert card.text == f"{TITLE} expires during quiet hours. Nobody will be told in time."
+    assert symbols(card) == ["zzz"]
+
+
+def test_a_channel_of_backups_is_named_in_words() -> None:
+    card = escalation_text(an_approval(), ["channel", "U0BEN"], link=LINK)
+    words = "<@U0BEN> Everybody in this channel is a backup and can decide now: "
+    assert card.text.startswith(words)
+    assert escalation_text(an_approval(), ["U0BEN"]) == nudge_text(
+        an_approval(), "escalation", ["U0BEN"]
+    )
+
+
+def test_the_first_message_after_an_edit_says_that_it_is_one() -> None:
+    edited = replace(an_approval(), edited_by="U0MIA")
+    first = reminder_text(edited, ["U0ADA"]).text
+    assert first.startswith("<@U0MIA> edited this, so you're asked now. <@U0ADA> Still waiting")
+    assert "edited" not in reminder_text(replace(edited, reminders=1), ["U0ADA"]).text
+
+
+def test_where_the_cards_are_elsewhere_the_line_says_where_and_can_take_it_back() -> None:
+    card = line_card(an_approval(), ["U0ADA", "C0SECRET"], link=LINK)
+    words = f"{TITLE} needs approval. Asked: <@U0ADA> <#C0SECRET>. Expires "
+    assert card.text.startswith(words)
+    assert card.text.endswith("; then nothing runs.")
+    assert [one["text"]["text"] for one in card.blocks[-1]["elements"]] == ["Withdraw…"]
+    assert "Asked: nobody yet." in line_card(an_approval(), []).text
+
+
+@pytest.mark.parametrize(
+    ("status", "by", "symbol", "words"),
+    [
+        (Status.APPROVED, "U0BEN", "white_check_mark", "Decided by <@U0BEN>: "),
+        (Status.ANSWERED, "U0BEN", "white_check_mark", "Answered by <@U0BEN>: "),
+        (Status.REJECTED, "U0BEN", "no_entry", "Rejected by <@U0BEN>: "),
+        (Status.WITHDRAWN, "U0BEN", "leftwards_arrow_with_hook", "Withdrawn by <@U0BEN>: "),
+        (Status.EXPIRED, "", "alarm_clock", "Expired, nobody decided: "),
+        (Status.SUPERSEDED, "", "fast_forward", "Replaced by a newer request: "),
+        (Status.UNDECIDABLE, "", "warning", "Nobody can decide this: "),
+        (Status.DENIED, "", "no_entry", "No longer needed: "),
+        (Status.CANCELLED, "", "black_square_for_stop", "No longer needed: "),
+    ],
+)
+def test_what_is_over_says_so(status: Status, by: str, symbol: str, words: str) -> None:
+    over = decided(an_approval(), status, by=by)
+    card = concluded_text(over, link=LINK)
+    assert card.text == f"{words}{TITLE}"
+    assert (links(card), symbols(card)) == ([(LINK, TITLE)], [symbol])
+
+
+def test_what_is_over_needs_no_decision_and_is_named_as_it_ran() -> None:
+    bare = replace(an_approval(), status=Status.CANCELLED, decision=None)
+    assert concluded_text(bare).text == f"No longer needed: {TITLE}"
+    edited = decided(
+        an_approval(), Status.APPROVED, arguments_json='{"version": "9.9.9"}', title="Deploy 9.9.9"
+    )
+    assert seen(concluded_text(edited)) == "Decided by <@U0BEN>: Deploy 9.9.9"
+
+
+@pytest.mark.parametrize("status", ENDS)
+@pytest.mark.parametrize("kind", [*Kind])
+def test_whatever_the_end_no_message_still_asks(status: Status, kind: Kind) -> None:
+    card = concluded_text(decided(an_approval(kind=kind), status), link=LINK)
+    assert "aiting" not in card.text
+    assert message_errors({"text": card.text, "blocks": card.blocks}) == []
+
+
+def test_what_the_eye_sees_is_what_is_read_out() -> None:
+    over = [concluded_text(decided(an_approval(), one), link=LINK) for one in ENDS]
+    for card in [*every(an_approval()), *over]:
+        assert seen(card) == card.text
+
+
+@pytest.mark.parametrize(
+    "link", ["", "javascript:alert(1)", "https://x|y>", "https://x y", "http://x<!channel>"]
+)
+def test_only_an_address_is_a_link(link: str) -> None:
+    for card in every(an_approval(), link):
+        assert links(card) == []
+        assert TITLE in seen(card)
+
+
+@pytest.mark.parametrize("make", [every, lambda one: [concluded_text(decided(one, ENDS[0]))]])
+def test_nothing_of_a_title_is_obeyed(make: Callable[[Approval], list[Card]]) -> None:
+    for card in make(replace(an_approval(), title=ODD)):
+        assert message_errors({"text": card.text, "blocks": card.blocks}) == []
+        assert not [one for one in card.blocks if one["type"] in {"section", "context"}]
+        assert escape(ODD) in card.text
+        assert "<!channel>" not in card.text
+        assert "U0EVE" not in [
+            one.get("user_id") for one in card.blocks[0]["elements"][0]["elements"]
+        ]
+
+
+def test_a_time_that_no_calendar_has_is_written_all_the_same() -> None:
+    card = reminder_text(replace(an_approval(), expires_ms=1 << 62), [])
+    assert "9999-12-31" in card.text
