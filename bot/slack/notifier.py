@@ -25,18 +25,16 @@ from bot.layout.blocks import section
 from bot.people.access import backup_names
 from bot.ports import Began, Clock, Newest, SideMessage, Stream
 from bot.redaction.mask import mask_text
-from bot.slack.calls import Addresses, Putting, post_json, retry_after, slack_fault, took_no_effect
-from bot.slack.cards import (
-    Card,
-    card_for,
+from bot.slack.beside.nudges import (
     concluded_text,
     escalation_text,
     line_card,
     nudge_text,
     reminder_text,
-    reply_cards,
-    withdrawal_card,
 )
+from bot.slack.beside.withdrawal import withdrawal_card
+from bot.slack.calls import Addresses, Putting, post_json, retry_after, slack_fault, took_no_effect
+from bot.slack.cards import Card, card_for, reply_cards
 from bot.slack.cards.dialog import question_message
 from bot.slack.placing import (
     Spot,

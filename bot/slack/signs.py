@@ -15,8 +15,8 @@ from cachetools import LRUCache
 
 from bot.errors import DeliveryError
 from bot.layout.blocks import Card
+from bot.slack.beside.root import root_card
 from bot.slack.calls import Putting
-from bot.slack.cards.root import root_card
 from bot.slack.placing import Spot, approvers_text, is_broadcast
 from storage.records import Approval
 

@@ -14,8 +14,8 @@ from bot.core.runs.outcome import Run, RunState
 from bot.errors import DeliveryError
 from bot.layout.blocks import Card
 from bot.sandbox.blockkit.rules import message_errors
+from bot.slack.beside.root import root_card
 from bot.slack.calls import Putting
-from bot.slack.cards.root import root_card
 from bot.slack.placing import Spot
 from bot.slack.signs import EMOJI, SlackRootSigns
 from storage.records import Approval, Decision, Status

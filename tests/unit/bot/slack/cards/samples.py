@@ -17,7 +17,7 @@ from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Card
 from bot.policy.terms import BreakGlass, GrantTerms, Group, Requirement, Stage, Terms
 from bot.questions.form import AnswerForm, Form, Option
-from bot.slack.cards.beside import (
+from bot.slack.beside.nudges import (
     concluded_text,
     escalation_text,
     line_card,

@@ -9,7 +9,7 @@ import pytest
 
 from bot.layout.blocks import Card
 from bot.sandbox.blockkit.rules import message_errors
-from bot.slack.cards.beside import (
+from bot.slack.beside.nudges import (
     concluded_text,
     escalation_text,
     line_card,

@@ -17,14 +17,19 @@ from bot.layout.blocks import Card
 from bot.questions.drawing import OpenModal, drawn_question
 from bot.questions.form import AnswerForm, Form, Option
 from bot.sandbox.blockkit.rules import UPDATE_TEXT, message_errors, text_characters, view_errors
-from bot.slack.cards.beside import escalation_text, reminder_text
+from bot.slack.beside.nudges import (
+    concluded_text,
+    escalation_text,
+    line_card,
+    nudge_text,
+)
 from bot.slack.cards.choose import card_for
 from bot.slack.cards.details import details_modal, fits_details
 from bot.slack.cards.reply import MOST, reply_cards
 from bot.slack.cards.review import FormReader, review_modal
 from storage.records import Approval, Kind, Status
 from tests.unit.bot.asked import details_of, edit_modal, review_pages
-from tests.unit.bot.slack.cards.samples import an_approval, decided
+from tests.unit.bot.slack.cards.samples import LINK, an_approval, decided
 
 NASTY = (
     "<!channel>",
@@ -122,6 +127,19 @@ approvals = st.builds(
     expires_ms=st.integers(-10, 10**18),
 )
 quick = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None)
+SYMBOLS = {
+    "bell",
+    "mega",
+    "zzz",
+    "hourglass_flowing_sand",
+    "white_check_mark",
+    "no_entry",
+    "alarm_clock",
+    "leftwards_arrow_with_hook",
+    "fast_forward",
+    "black_square_for_stop",
+    "warning",
+}
 OURS = {"<@U0ROSA>", "<@W0GRID>", "<@U0BEN>"}
 
 
@@ -170,15 +188,26 @@ def test_modals_are_safe(approval: Approval) -> None:
 
 
 @quick
-@given(approval=approvals)
-def test_reminder_is_safe(approval: Approval) -> None:
-    check(reminder_text(approval, ["U0BEN", "<!channel>", "channel"]))
+@given(
+    approval=approvals,
+    kind=st.sampled_from(["reminder", "escalation", "mention", "handover", "snooze_over", "quiet"]),
+    link=st.sampled_from(["", LINK]) | texts,
+)
+def test_nudge_is_safe(approval: Approval, kind: str, link: str) -> None:
+    check_beside(nudge_text(approval, kind, ["U0BEN", "<!channel>", "channel"], link=link))
+    check_beside(line_card(approval, ["U0BEN", "<!channel>"], link=link))
+    check_beside(escalation_text(approval, ["U0BEN", "<!channel>", "channel"], link=link))
 
 
 @quick
-@given(approval=approvals)
-def test_escalation_is_safe(approval: Approval) -> None:
-    check(escalation_text(approval, ["U0BEN", "<!channel>", "channel"]))
+@given(
+    approval=approvals,
+    status=st.sampled_from([status for status in Status if status is not Status.PENDING]),
+    by=st.sampled_from(["U0BEN", "", "<!here>"]),
+    title=texts,
+)
+def test_concluded_nudge_is_safe(approval: Approval, status: Status, by: str, title: str) -> None:
+    check_beside(concluded_text(decided(approval, status, by=by, title=title), link=LINK))
 
 
 @quick
@@ -254,6 +283,24 @@ def check(card: Card) -> None:
     assert len(card.text) < UPDATE_TEXT
     check_mrkdwn(card.text)
     check_parts(card.blocks)
+
+
+def check_beside(card: Card) -> None:
+    """The same, of a message that mentions people, has symbols of ours, and links to a card."""
+    ours = {"user": ("user_id", {"U0BEN"}), "link": ("url", {LINK}), "emoji": ("name", SYMBOLS)}
+    rich = [one for one in card.blocks if one["type"] == "rich_text"]
+    elements = [one for block in rich for one in block["elements"]]
+    for one in elements:
+        parts = one.get("elements", [])
+        for part in parts:
+            field, allowed = ours.get(part["type"], ("type", {"text", "date"}))
+            assert part[field] in allowed
+        one["elements"] = [
+            {"type": "text", "text": part["text"]} if part["type"] == "link" else part
+            for part in parts
+            if part["type"] not in {"user", "emoji"}
+        ]
+    check(card)
 
 
 def check_parts(blocks: list[dict[str, Any]]) -> None:

@@ -1,0 +1,1 @@
+"""The messages beside the cards: pure functions from records to Block Kit."""
