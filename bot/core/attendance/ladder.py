@@ -158,7 +158,7 @@ class Ladder:
             return approval.expires_ms
 
     async def _hastened(self, approval: Approval, terms: Terms, found: Due, now_ms: int) -> Due:
-        """What is due, with the first step before its time where nobody is left (6.3).
+        """All that is due, with the first step before its time where nobody is left (6.3).
 
         It is looked at with each message: people go away while something waits for them.
         """

@@ -25,6 +25,7 @@ from bot.layout.pieces import (
     together,
     words,
 )
+from bot.people.terms_of import ends_then
 from bot.questions.drawing import what_runs
 from bot.words import say
 from bot.words.mrkdwn import is_person
@@ -122,7 +123,10 @@ def deadline(approval: Approval) -> Piece:
     when = moment(approval.expires_ms)
     if approval.kind is Kind.QUESTION:
         return sentence("line.expires_answer", when=when)
-    return sentence("line.expires_run", when=when)
+    if approval.kind is Kind.DOUBT:
+        return sentence("line.expires_doubt", when=when)
+    ends = ends_then(approval)
+    return sentence("line.expires_end" if ends else "line.expires_run", when=when)
 
 
 def line_card(approval: Approval, places: Sequence[str], *, link: str = "") -> Card:
