@@ -14,6 +14,7 @@ from bot.commands.rehearsal.stage import Theatre
 from bot.core.upkeep.pending import PendingRequests
 from bot.errors import RunEndedError
 from bot.layout.action_ids import ActionId
+from bot.questions.reasons import RejectionKind
 from bot.sandbox.errors import RefusedError
 from storage.records import Approval, Status
 
@@ -171,7 +172,8 @@ class Acts:
     async def _refuse(self, user: str, reason: str, *, action: ActionId = ActionId.REJECT) -> None:
         approval = await self.the_approval()
         if await self.stage.press(user, approval, action):
-            await self._submit(user, {"why?": reason, "reason": reason})
+            meaning = RejectionKind.OTHER if reason else RejectionKind.LATER
+            await self._submit(user, {"canned": str(meaning), "reason": reason})
 
     async def _on_take_back(self, user: str) -> None:
         await self._press_only(user, "countersign:take_back")
