@@ -83,11 +83,11 @@ class NotApproverError(UserFacingError):
     """This person may not do this.
 
     Attributes:
-        reason: Why, in words for that person.
+        reason: Why, in sentences for that person.
     """
 
     def __init__(self, reason: str) -> None:
-        super().__init__(f"Nothing was done: {reason}.")
+        super().__init__(reason)
         self.reason = reason
 
 
@@ -101,10 +101,7 @@ class NotSeenError(NotApproverError):
     code = "not_seen"
 
     def __init__(self, what: str, button: str) -> None:
-        super().__init__(
-            f"{what}, and you have not looked at it; "
-            f"please press *{button}* on the card, read it, and decide then"
-        )
+        super().__init__(say("refuse.not_seen", what=what, button=button))
         self.button = button
 
 
@@ -118,7 +115,7 @@ class RefusalError(NotApproverError):
 
     def __init__(self, code: str, words: str, *, detail: str = "") -> None:
         super().__init__(words)
-        self.args = (f"Nothing was done. {words} {detail}".rstrip(),)
+        self.args = (f"{words} {detail}".rstrip(),)
         self.code = code
         self.detail = detail
 
@@ -167,10 +164,7 @@ class OutdatedCardError(UserFacingError):
     code = "outdated"
 
     def __init__(self, approval_id: str = "") -> None:
-        super().__init__(
-            "Nothing was done: this has changed since it was shown to you. "
-            "Please look at the card as it is now, and decide again."
-        )
+        super().__init__(say("refuse.changed"))
         self.approval_id = approval_id
 
 
@@ -178,7 +172,7 @@ class UnknownApprovalError(UserFacingError):
     """There is no such approval, or it belongs to another workspace."""
 
     def __init__(self) -> None:
-        super().__init__("Nothing was done: there is no such request here any more.")
+        super().__init__(say("refuse.unknown"))
 
 
 class InvalidInputError(UserFacingError):
@@ -189,7 +183,7 @@ class InvalidInputError(UserFacingError):
     """
 
     def __init__(self, what: str) -> None:
-        super().__init__(f"Nothing was done: {what} is not one that I made. Please use the card.")
+        super().__init__(say("refuse.not_ours", what=say(_THINGS.get(what, "thing.other"))))
         self.what = what
 
 
@@ -203,10 +197,7 @@ class DirectoryError(UserFacingError):
     code = "lookup_failed"
 
     def __init__(self, detail: str = "") -> None:
-        super().__init__(
-            "Nothing was done: I could not look up whether you may do this. "
-            "Please try again in a moment."
-        )
+        super().__init__(say("refuse.lookup"))
         self.detail = detail
 
 
@@ -214,20 +205,14 @@ class NotRecordedError(UserFacingError):
     """The database did not answer while the person waited."""
 
     def __init__(self) -> None:
-        super().__init__(
-            "I could not record this in time. Please look at the card; if it still has its "
-            "buttons, try again."
-        )
+        super().__init__(say("error.database"))
 
 
 class RunEndedError(BotError):
     """A request was not decided in time, and its rule ends the whole run then (`cancel_run`)."""
 
     def __init__(self) -> None:
-        super().__init__(
-            "Nobody decided a request in time, and its rule ends the whole run then. Ask again if "
-            "it is still needed."
-        )
+        super().__init__(say("error.run_ended"))
 
 
 class NobodyError(BotError):
@@ -248,29 +233,22 @@ class NobodyError(BotError):
     ) -> None:
         told = [f"{_name(who)} {why}".strip() for who, why in obstacles[:_MOST_TOLD]]
         if len(obstacles) > _MOST_TOLD:
-            told.append(f"{len(obstacles) - _MOST_TOLD} more cannot, either")
-        facts = "; ".join(told) or "nobody is named who might"
-        if not remedy and is_direct:
-            remedy = "Please ask in a channel where somebody else can decide."
-        super().__init__(f"{facts}. {remedy or _REMEDY}")
+            told.append(say("nobody.more", n=len(obstacles) - _MOST_TOLD))
+        facts = "; ".join(told) or say("nobody.named")
+        if not remedy:
+            remedy = say("nobody.ask_in_channel" if is_direct else "nobody.remedy")
+        super().__init__(f"{facts}. {remedy}")
 
     @classmethod
     def elsewhere(cls, channels: Sequence[str]) -> NobodyError:
         """Approval is asked for in other places only."""
         places = ", ".join(f"<#{one}>" for one in channels[:_MOST_TOLD])
-        return cls(
-            [("", "This is not a place for what needs approval")],
-            remedy=f"Please ask in {places}.",
-        )
+        return cls([("", say("nobody.no_place"))], remedy=say("nobody.ask_in", places=places))
 
 
 _MOST_TOLD = 6
 _TAG = re.compile(r"<(?:@|#|!subteam\^)([A-Z0-9]+)>")
 _UNSAFE = re.compile(r"[^\w .@-]")
-_REMEDY = (
-    "Let somebody else ask for it in a new thread, or let whoever runs me name more people who may "
-    "decide."
-)
 
 
 def plain_words(text: str) -> str:
@@ -286,7 +264,7 @@ def _name(who: str) -> str:
     if not who:
         return ""
     if who == "channel":
-        return "This channel"
+        return say("nobody.this_channel")
     told = mention(who)
     # What is no id may come from anywhere: it must not become a mention here.
     return told if told.startswith("<") else f"“{_UNSAFE.sub('', who)[:40]}”"
@@ -400,27 +378,39 @@ _PERMANENT = _PLACE | _CONTENT | _METHOD
 
 
 _OUTCOMES = {
-    Status.APPROVED: "approved",
-    Status.REJECTED: "rejected",
-    Status.ANSWERED: "answered",
-    Status.CANCELLED: "cancelled",
-    Status.WITHDRAWN: "withdrawn",
-    Status.SUPERSEDED: "called off",
-    Status.DENIED: "denied by a rule",
+    Status.APPROVED: "word.approved",
+    Status.REJECTED: "word.rejected",
+    Status.ANSWERED: "word.answered",
+    Status.CANCELLED: "word.cancelled",
+    Status.WITHDRAWN: "word.withdrawn",
+    Status.SUPERSEDED: "word.superseded",
+    Status.DENIED: "word.denied",
 }
+_THINGS = {
+    "this button": "thing.button",
+    "this form": "thing.form",
+    "this answer": "thing.answer",
+    "this choice": "thing.choice",
+    "this command": "thing.command",
+    "this menu": "thing.menu",
+    "this shortcut": "thing.shortcut",
+}
+"""The things that people used, by their names in the program, with the keys of their words."""
 
 
 def _closed_text(approval: Approval) -> str:
     decision = approval.decision
     if approval.status is Status.UNDECIDABLE:
-        return "Nothing was done: nobody can decide this. The card says why."
+        return say("refuse.nobody_can")
     outcome = _OUTCOMES.get(approval.status)
     if outcome is None:
         at_ms = decision.at_ms if decision else approval.expires_ms
-        return f"Nothing was done: this expired ({date(at_ms)}); nobody answered in time."
+        return say("refuse.expired", time=date(at_ms))
+    what = say(outcome)
     if decision is None:
-        return f"Nothing was done: this is already {outcome}."
+        return say("refuse.closed", what=what)
     if decision.arguments_json:
-        outcome = "edited and approved"
-    by = f" by {mention(decision.by)}" if decision.by else ""
-    return f"Nothing was done: this was already {outcome}{by}, {date(decision.at_ms)}."
+        what = say("word.edited")
+    if decision.by:
+        return say("refuse.lost", who=mention(decision.by), what=what, time=date(decision.at_ms))
+    return say("refuse.closed_at", what=what, time=date(decision.at_ms))

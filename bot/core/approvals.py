@@ -43,6 +43,7 @@ from bot.policy.ballot import REJECT, CastVote
 from bot.policy.refusals import RefusalCode
 from bot.ports import Actor, Clock
 from bot.questions.base import check_decision
+from bot.words import say
 from storage.base import Storage
 from storage.errors import RecordConflictError, RecordNotFoundError
 from storage.records import Approval, Decision, Kind, Status
@@ -329,9 +330,9 @@ class Approvals:
     def unseen(self, approval: Approval, user_id: str) -> NotSeenError | None:
         """Say what a person has not opened that the card does not show; None for nothing."""
         if guesses(approval):
-            what, needed, button = "a part of this is masked", Opened.CLEAR, "Reveal…"
+            what, needed, button = say("refuse.masked"), Opened.CLEAR, say("button.reveal")
         elif self.folded(approval):
-            what, needed, button = "not all of this is on the card", Opened.DETAILS, "Details"
+            what, needed, button = say("refuse.folded"), Opened.DETAILS, say("button.details")
         else:
             return None
         return None if has_opened(approval, user_id, needed) else NotSeenError(what, button)

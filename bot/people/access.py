@@ -12,6 +12,7 @@ from bot.errors import NotApproverError
 from bot.people.census import is_home
 from bot.people.requesters import editors_of, is_requester
 from bot.ports import EXCLUDED, Actor, Directory, Person
+from bot.words import say
 from storage.records import Approval, Decision, Kind, Status
 
 
@@ -48,7 +49,7 @@ class Access:
             await self._check_answerer(approval, user_id)
             return
         if is_requester(approval, user_id) and not approval.self_approval:
-            raise NotApproverError("you asked for this, so somebody else has to decide it")
+            raise NotApproverError(say("refuse.own_here"))
         if not await self._is_among(decider_names(approval), approval, user_id):
             raise NotApproverError(await self._why_not(approval, user_id))
 
@@ -74,14 +75,14 @@ class Access:
         if user_id == approval.requester_id:
             return
         if user_id not in await self.directory.channel_members(approval.channel_id):
-            raise NotApproverError("only members of this channel can answer here")
+            raise NotApproverError(say("refuse.not_member_here"))
 
     async def _why_not(self, approval: Approval, user_id: str) -> str:
         if approval.escalate_ms is not None and await self._is_among(
             backup_names(approval), approval, user_id
         ):
-            return "it is not your turn yet; you will be asked if nobody else decides it in time"
-        return "you are not among the people who may decide this"
+            return say("refuse.backup_later")
+        return say("refuse.not_among")
 
     async def _is_among(self, names: Sequence[str], approval: Approval, user_id: str) -> bool:
         for name in names:
@@ -131,7 +132,7 @@ def check_agreement(approval: Approval, decision: Decision) -> None:
         return
     check_agreed_once(approval, decision.by)
     if approval.editors_excluded and decision.by in editors_of(approval):
-        raise NotApproverError("you have edited this, so somebody else has to approve it")
+        raise NotApproverError(say("refuse.editor"))
 
 
 def check_agreed_once(approval: Approval, user_id: str) -> None:
@@ -141,21 +142,18 @@ def check_agreed_once(approval: Approval, user_id: str) -> None:
         NotApproverError: They were.
     """
     if user_id in _names(approval.counted_json):
-        raise NotApproverError(
-            "you have already agreed to this call, and it needs two people: "
-            "somebody else has to decide here"
-        )
+        raise NotApproverError(say("refuse.counted_here"))
 
 
 def _checked(person: Person, actor: Actor, team_id: str) -> Person:
     if person.is_deleted:
-        raise NotApproverError("this account is deactivated")
+        raise NotApproverError(say("refuse.deactivated"))
     if person.is_bot:
-        raise NotApproverError("apps cannot do this; a person has to")
+        raise NotApproverError(say("refuse.app_here"))
     if person.is_external or not is_home(actor, person, team_id):
-        raise NotApproverError("this is only for people of this workspace")
+        raise NotApproverError(say("refuse.external_here"))
     if person.is_guest:
-        raise NotApproverError("guests cannot do this")
+        raise NotApproverError(say("refuse.guest_here"))
     return person
 
 

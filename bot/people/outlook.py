@@ -18,6 +18,7 @@ from bot.people.terms_of import ballot_of, groups_of, terms_of
 from bot.policy.prospects import Prospect, prospect
 from bot.policy.terms import TermsError
 from bot.ports import Actor, Clock, Directory
+from bot.words import say
 from storage.records import Approval, Decision, Kind, Status
 
 _MOST_LOOKED_UP = 25
@@ -95,7 +96,7 @@ class Outlook:
         self, looked: Sequence[str], approval: Approval, unknown: Sequence[str]
     ) -> NobodyError | None:
         """Why none of some people or groups can decide it."""
-        obstacles = [(name, "is not the id of a person or a group") for name in unknown]
+        obstacles = [(name, say("nobody.no_id")) for name in unknown]
         asked = () if approval.self_approval else requesters_of(approval)
         excluded = {*asked, *_spent(approval)}
         try:
@@ -120,7 +121,7 @@ class Outlook:
     async def _prepare_by_terms(self, approval: Approval, unknown: Sequence[str]) -> Approval:
         """Note who is a member of the channels that decide; find out whether anybody can."""
         if unknown:
-            obstacles = [(name, "is not the id of a person or a group") for name in unknown]
+            obstacles = [(name, say("nobody.no_id")) for name in unknown]
             return _undecidable(approval, NobodyError(obstacles))
         try:
             approval = await self._with_channels(approval)
@@ -196,7 +197,7 @@ class Outlook:
             actor = Actor(user_id=user_id, team_id="")
             await Access(self.directory).check_person(actor, team_id=approval.team_id)
         except NotApproverError as error:
-            return error.reason
+            return say("nobody.cannot", why=error.reason.rstrip("."))
         return ""
 
 
@@ -213,16 +214,16 @@ def _spent(approval: Approval) -> set[str]:
 
 def _why_excluded(name: str, approval: Approval) -> str:
     if name == CHANNEL or name.startswith("S"):
-        return "has only people who asked for it, or have had their say in it"
-    return "has had their say in it" if name in _spent(approval) else "asked for it"
+        return say("nobody.only_requesters")
+    return say("nobody.had_say" if name in _spent(approval) else "nobody.requested")
 
 
 def _why_empty(name: str, approval: Approval) -> str:
     if is_direct(approval):
-        return "cannot see this direct message"
+        return say("nobody.direct")
     if name == CHANNEL:
-        return f"has more than {MOST_MEMBERS} members, or is not one where its members decide"
-    return "has no members" if name.startswith("S") else "is nobody"
+        return say("nobody.too_many", n=MOST_MEMBERS)
+    return say("nobody.empty" if name.startswith("S") else "nobody.unknown")
 
 
 def _undecidable(approval: Approval, why: NobodyError) -> Approval:

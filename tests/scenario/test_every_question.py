@@ -238,7 +238,7 @@ async def test_human_answers_that_are_not_allowed_are_refused(opened: Open) -> N
         for action_id in (APPROVE, IGNORE, PICK_1, CHOOSE, ACCEPT, ANSWER):
             payload["actions"][0]["action_id"] = action_id
             await sandbox.send_interaction(payload)
-        await stage.whispered("Ada", "not one that I made")
+        await stage.whispered("Ada", "isn't one of mine")
         assert RAN == []
         assert buttons(await stage.card(word=RESPOND)) == [RESPOND, MORE]
 

@@ -166,7 +166,9 @@ async def test_f1_gate_inside_of_a_policy_asks_the_people_of_the_policy(opened: 
         card = await changed(stage, "Pay 500 EUR", number=2)
         assert RAN == []
         await stage.click("Ada", card, APPROVE)
-        await stage.whispered("Ada", "Nothing was done")
+        await stage.whispered(
+            "Ada", "You.ve been counted|You.ve already|You.ve approved|not an approver|own request"
+        )
         await stage.click("Mia", card, APPROVE)
         await stage.said("All done")
         assert RAN == [500]
@@ -180,7 +182,7 @@ async def test_old_card_decides_nothing_after_an_edit(opened: Open) -> None:
         await edit(stage, "Ada", before, "500")
         await changed(stage, "Pay 500 EUR")
         outcome = await stage.sandbox.submit(stage.user("Ben"), late, values_of(late, amount="6"))
-        assert "changed since it was shown" in str(outcome)
+        assert "changed since you saw it" in str(outcome)
         assert RAN == []
 
 

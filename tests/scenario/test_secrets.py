@@ -201,9 +201,9 @@ async def test_planted_secrets_leave_no_trace(stage: Stage, log: io.StringIO) ->
 
     # Somebody who may not, then somebody who edits, with a secret in the edit.
     await stage.click("Rosa", card, APPROVE)
-    await stage.whispered("Rosa", "Nothing was done")
+    await stage.whispered("Rosa", "own request|not an approver")
     await stage.click("Ada", card, EDIT)
-    await stage.whispered("Ada", r"press \*Reveal")
+    await stage.whispered("Ada", "Press Reveal")
     await stage.click("Ada", card, "countersign:reveal")
     assert found_in(str(await stage.modal("Ada"))) == {ARGUMENT, NESTED, NAMED, CARD, CUSTOM}
     await stage.click("Ada", card, EDIT)

@@ -253,7 +253,7 @@ class ThreadInbox:
             try:
                 await self.access.check_writer(actor, team_id=thread.team_id)
             except NotApproverError as error:
-                await self._refuse(thread, message, f"I did not pass this on: {error.reason}.")
+                await self._refuse(thread, message, say("refuse.not_passed", why=error.reason))
                 continue
             if looks_like_stop(message.text):
                 await self._heed(work, message, admitted)

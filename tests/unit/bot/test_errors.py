@@ -30,12 +30,12 @@ DATE = "<!date^1764000120^{date_short_pretty} {time}|2025-11-24 16:02 UTC>"
 @pytest.mark.parametrize(
     ("status", "changes", "text"),
     [
-        (Status.APPROVED, {}, f"this was already approved by <@U0BEN>, {DATE}."),
-        (Status.APPROVED, {"arguments_json": "{}"}, "already edited and approved by <@U0BEN>"),
-        (Status.REJECTED, {}, "already rejected by <@U0BEN>"),
-        (Status.ANSWERED, {}, "already answered by <@U0BEN>"),
-        (Status.CANCELLED, {"by": ""}, f"this was already cancelled, {DATE}."),
-        (Status.EXPIRED, {"by": ""}, f"this expired ({DATE}); nobody answered in time."),
+        (Status.APPROVED, {}, f"<@U0BEN> was first: approved at {DATE}. Nothing more to do."),
+        (Status.APPROVED, {"arguments_json": "{}"}, "<@U0BEN> was first: edited and approved at"),
+        (Status.REJECTED, {}, "<@U0BEN> was first: rejected at"),
+        (Status.ANSWERED, {}, "<@U0BEN> was first: answered"),
+        (Status.CANCELLED, {"by": ""}, f"This was cancelled at {DATE}. Nothing more to do."),
+        (Status.EXPIRED, {"by": ""}, f"This expired at {DATE}. Nothing ran."),
     ],
 )
 def test_closed_names_outcome_person_and_time(
@@ -47,15 +47,15 @@ def test_closed_names_outcome_person_and_time(
 
 
 def test_closed_without_decision() -> None:
-    assert "nobody answered in time" in str(ApprovalClosedError(an_approval()))
+    assert "This expired at" in str(ApprovalClosedError(an_approval()))
     bare = replace(an_approval(), status=Status.APPROVED)
-    assert str(ApprovalClosedError(bare)) == "Nothing was done: this is already approved."
+    assert str(ApprovalClosedError(bare)) == "This is approved already. Nothing more to do."
 
 
 @pytest.mark.parametrize(
     "error",
     [
-        NotApproverError("guests cannot do this"),
+        NotApproverError("Guests can't do this."),
         OutdatedCardError(),
         UnknownApprovalError(),
         InvalidInputError("this button"),

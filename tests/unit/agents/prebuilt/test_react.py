@@ -488,7 +488,7 @@ async def test_stage_with_other_calls_than_shown_runs_nothing() -> None:
     data = stored.data.replace(info.digest, "0" * 64)
     await office.store.save("1", data, status=stored.status, expected_version=stored.version)
     context, info = await waiting(office)
-    with pytest.raises(ResumeDataError, match="has changed since people were asked"):
+    with pytest.raises(ResumeDataError, match="changed since people were asked"):
         await office.resume({context.id: info.go_on()})
     assert office.ran == []
 

@@ -169,7 +169,7 @@ async def test_a_question(storage: SqliteStorage) -> None:
         ("answered_tool", ""),
     ]
     assert (await entry(storage, Act.DECIDED)).detail["answer"] == ["five"]
-    assert "guests" in str((await entry(storage, Act.MESSAGE_REFUSED)).detail["why"])
+    assert "Guests" in str((await entry(storage, Act.MESSAGE_REFUSED)).detail["why"])
 
 
 async def test_a_doubt_and_its_answer(storage: SqliteStorage) -> None:

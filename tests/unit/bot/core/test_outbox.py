@@ -196,5 +196,5 @@ async def test_a_stranger_is_told_though_the_process_dies(storage: SqliteStorage
     for _ in range(2):
         await second.sweep.tick()
         await second.queue.run()
-    assert second.notifier.whispers == [(GUS, "I did not pass this on: guests cannot do this.")]
+    assert second.notifier.whispers == [(GUS, "I didn't pass this on: Guests can't do this.")]
     assert second.model.calls == 0

@@ -121,7 +121,7 @@ async def test_withdrawn_deployment(reason: str, end: str) -> None:
 async def test_a_deployment_that_nobody_can_decide() -> None:
     talk = Talk()
     await talk.say(DEPLOY)
-    said = await talk.decide(Undecidable(reason="Please ask in <#C0OPSOPS01>."))
+    said = await talk.decide(Undecidable(reason="Ask in <#C0OPSOPS01>."))
     assert said.endswith("there is nobody here who may decide it. Its card says why.")
 
 

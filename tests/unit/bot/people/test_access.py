@@ -41,10 +41,10 @@ async def test_a_member_of_the_channel_may_decide(directory: FakeDirectory) -> N
 @pytest.mark.parametrize(
     ("user_id", "word"),
     [
-        (ROSA, "you asked"),
-        (BEN, "not among"),
-        (GUS, "guests"),
-        ("UAPP", "apps"),
+        (ROSA, "your own request"),
+        (BEN, "not an approver"),
+        (GUS, "Guests"),
+        ("UAPP", "Apps"),
         ("UGONE", "deactivated"),
         ("UEXT", "this workspace"),
     ],
@@ -73,13 +73,13 @@ async def test_named_people_and_groups(directory: FakeDirectory) -> None:
     await Access(directory).check_decider(approval, an_actor(ADA))
     await Access(directory).check_decider(approval, an_actor(BEN))
     directory.add("UMIA")
-    assert "not among" in await refusal(directory, approval, an_actor("UMIA"))
+    assert "not an approver" in await refusal(directory, approval, an_actor("UMIA"))
 
 
 @pytest.mark.parametrize("names", ["[]", '["nonsense"]', "[1, null]"])
 async def test_no_usable_name_means_nobody(directory: FakeDirectory, names: str) -> None:
     approval = an_approval(requester_id=ROSA, approvers_json=names)
-    assert "not among" in await refusal(directory, approval, an_actor(ADA))
+    assert "not an approver" in await refusal(directory, approval, an_actor(ADA))
 
 
 async def test_a_failed_look_up_refuses(directory: FakeDirectory) -> None:
@@ -93,7 +93,7 @@ async def test_questions_are_for_the_requester_and_the_channel(directory: FakeDi
     await Access(directory).check_decider(question, an_actor(ROSA))
     await Access(directory).check_decider(question, an_actor(ADA))
     assert "members of this channel" in await refusal(directory, question, an_actor(BEN))
-    assert "guests" in await refusal(directory, question, an_actor(GUS))
+    assert "Guests" in await refusal(directory, question, an_actor(GUS))
 
 
 # ---- escalation ----------------------------------------------------------------------------------
@@ -105,7 +105,7 @@ ESCALATED = replace(WAITING, escalate_ms=None, escalated_ms=1)
 
 
 async def test_backup_people_may_decide_after_the_escalation_only(directory: FakeDirectory) -> None:
-    assert "not your turn yet" in await refusal(directory, WAITING, an_actor(BEN))
+    assert "You're a backup" in await refusal(directory, WAITING, an_actor(BEN))
     await Access(directory).check_decider(ESCALATED, an_actor(BEN))
     await Access(directory).check_decider(ESCALATED, an_actor(ADA))
     assert decider_names(WAITING) == ("UADA",)
@@ -114,7 +114,7 @@ async def test_backup_people_may_decide_after_the_escalation_only(directory: Fak
 
 async def test_the_channel_may_be_the_backup(directory: FakeDirectory) -> None:
     wide = replace(WAITING, approvers_json='["SONCALL"]', backups_json='["channel"]')
-    assert "not your turn yet" in await refusal(directory, wide, an_actor(ADA))
+    assert "You're a backup" in await refusal(directory, wide, an_actor(ADA))
     await Access(directory).check_decider(
         replace(wide, escalate_ms=None, escalated_ms=1), an_actor(ADA)
     )
@@ -123,10 +123,10 @@ async def test_the_channel_may_be_the_backup(directory: FakeDirectory) -> None:
 @pytest.mark.parametrize(
     ("user_id", "word"),
     [
-        (ROSA, "you asked"),
-        ("UCLEO", "not among"),
-        (GUS, "guests"),
-        ("UAPP", "apps"),
+        (ROSA, "your own request"),
+        ("UCLEO", "not an approver"),
+        (GUS, "Guests"),
+        ("UAPP", "Apps"),
         ("UGONE", "deactivated"),
         ("UEXT", "this workspace"),
     ],
@@ -160,12 +160,12 @@ ASKED = replace(APPROVAL, members_json='["UADA","UGONE"]')
 async def test_who_joined_the_channel_since_may_not_decide(directory: FakeDirectory) -> None:
     directory.channels["C1"] = frozenset({ROSA, ADA, BEN})
     await Access(directory).check_decider(ASKED, an_actor(ADA))
-    assert "not among" in await refusal(directory, ASKED, an_actor(BEN))
+    assert "not an approver" in await refusal(directory, ASKED, an_actor(BEN))
 
 
 async def test_who_left_the_channel_since_may_not_decide(directory: FakeDirectory) -> None:
     directory.channels["C1"] = frozenset({ROSA})
-    assert "not among" in await refusal(directory, ASKED, an_actor(ADA))
+    assert "not an approver" in await refusal(directory, ASKED, an_actor(ADA))
 
 
 async def test_who_joined_since_may_decide_where_they_are_named(directory: FakeDirectory) -> None:
@@ -195,8 +195,8 @@ def test_who_was_counted_in_another_gate_cannot_agree_again(status: Status) -> N
         check_agreement(approval, a_decision(by=BEN, status=status))
 
     assert caught.value.reason == (
-        "you have already agreed to this call, and it needs two people: "
-        "somebody else has to decide here"
+        "You've approved this call already, and it needs two people. "
+        "Someone else has to decide here."
     )
     check_agreed_once(approval, ADA)
     with pytest.raises(NotApproverError, match="needs two people"):
@@ -208,7 +208,7 @@ def test_who_edited_cannot_agree_where_editors_are_excluded(status: Status) -> N
     approval = replace(APPROVAL, edited_by=ADA, editors_excluded=True)
     check_agreement(approval, a_decision(by=BEN, status=status))
     check_agreement(replace(approval, editors_excluded=False), a_decision(by=ADA, status=status))
-    with pytest.raises(NotApproverError, match="you have edited this"):
+    with pytest.raises(NotApproverError, match="You edited this"):
         check_agreement(approval, a_decision(by=ADA, status=status))
 
 
@@ -224,8 +224,8 @@ def test_a_no_is_always_taken(status: Status) -> None:
 @pytest.mark.parametrize(
     ("user_id", "team_id", "word"),
     [
-        (GUS, "T1", "guests"),
-        ("UAPP", "T1", "apps"),
+        (GUS, "T1", "Guests"),
+        ("UAPP", "T1", "Apps"),
         ("UGONE", "T1", "deactivated"),
         ("UEXT", "", "this workspace"),
         (ADA, "T2", "this workspace"),
@@ -246,9 +246,9 @@ async def test_people_of_the_workspace_may_write(directory: FakeDirectory) -> No
 
 async def test_each_refusal_is_a_whole_sentence(directory: FakeDirectory) -> None:
     assert await refusal(directory, WAITING, an_actor(BEN)) == (
-        "it is not your turn yet; you will be asked if nobody else decides it in time"
+        "You're a backup. You'll be asked if nobody decides in time."
     )
     directory.add("UCLEO")
     assert await refusal(directory, WAITING, an_actor("UCLEO")) == (
-        "you are not among the people who may decide this"
+        "You're not an approver for this."
     )

@@ -83,7 +83,7 @@ async def test_a_reply_answers_it(counter: Counter) -> None:
 @pytest.mark.parametrize("action", [ActionId.APPROVE, ActionId.ACCEPT, "countersign:no_such"])
 async def test_buttons_of_other_kinds_do_nothing(counter: Counter, action: str) -> None:
     await counter.send(a_click(await counter.office.the_approval(), action))
-    assert "not one that I made" in counter.told(ADA)
+    assert "isn't one of mine" in counter.told(ADA)
     assert RAN == []
 
 

@@ -80,7 +80,7 @@ async def test_what_changed_meanwhile_drops_out_and_is_named(storage: SqliteStor
     await counter.office.decide(cards[1], Status.REJECTED, by=BEN)
     answer = await submitted(counter, cards[0], ticked(*cards))
     assert "1 approved. Left out" in answer
-    assert "already rejected" in answer
+    assert "rejected at" in answer
     assert await states(storage) == {"a": Status.APPROVED, "b": Status.REJECTED}
 
 

@@ -221,7 +221,7 @@ async def test_a_forged_time_is_refused(storage: SqliteStorage, value: object) -
     counter, approval = await a_counter(storage)
     sent = a_submission(approval, ActionId.SNOOZE_MODAL, picked("when", value), ADA)
 
-    assert "not one that I made" in str((await counter.send(sent)).body)
+    assert "isn't one of mine" in str((await counter.send(sent)).body)
     assert (await storage.approvals.get(approval.approval_id)).snoozes_json == "{}"
 
 
@@ -452,7 +452,7 @@ async def test_a_forged_option_does_nothing(storage: SqliteStorage, value: objec
     await counter.send(a_choice(approval, f"countersign:approve={plain}"))
 
     assert await storage.approvals.get(approval.approval_id) == approval
-    assert "not one that I made" in counter.told(ADA)
+    assert "isn't one of mine" in counter.told(ADA)
 
 
 async def test_a_yes_can_have_a_note(storage: SqliteStorage) -> None:
@@ -493,9 +493,9 @@ async def test_a_reason_of_the_rule_can_be_chosen(
     [
         ({}, "needs a reason"),
         (typed("reason", " \u200b "), "needs a reason"),
-        (chosen("2"), "not one that I made"),
-        (chosen(["0"]), "not one that I made"),
-        ({"canned": {"countersign:value": {"selected_option": "0"}}}, "not one that I made"),
+        (chosen("2"), "isn't one of mine"),
+        (chosen(["0"]), "isn't one of mine"),
+        ({"canned": {"countersign:value": {"selected_option": "0"}}}, "isn't one of mine"),
     ],
 )
 async def test_a_missing_or_forged_reason_decides_nothing(

@@ -58,7 +58,7 @@ async def test_votes_come_in_and_can_be_taken_back(storage: SqliteStorage) -> No
 
 
 async def test_a_click_leaves_all_the_evidence_of_its_vote(storage: SqliteStorage) -> None:
-    """A103, by a signed payload of Slack; also where the file has changed since it was asked."""
+    """A103, by a signed payload of Slack; also where the file changed since it was asked."""
     counter, approval = await a_counter(storage, TWO)
     click = a_click(approval, ActionId.APPROVE, MIA)
     trigger = "5012345678901.1234567890123.0a1b2c3d4e5f60718293a4b5c6d7e8f9"

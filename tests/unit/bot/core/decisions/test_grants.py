@@ -327,7 +327,7 @@ async def test_there_is_nothing_to_end_without_a_grant(storage: SqliteStorage) -
     counter = Counter.on(office)
     await office.hear("<@UBOT> look")
     await counter.send(a_click(await office.the_approval(), ActionId.REVOKE, ADA))
-    assert "no such request" in counter.told(ADA)
+    assert "don't know this request" in counter.told(ADA)
 
 
 async def test_a_process_that_dies_between_use_and_start_uses_it_once(

@@ -99,7 +99,7 @@ async def test_any_requester_can_withdraw_and_nobody_else(storage: SqliteStorage
     withdrawn = await withdrawals.withdraw(name, an_actor(ROSA), reason="")
 
     assert withdrawn.status is Status.WITHDRAWN
-    with pytest.raises(ApprovalClosedError, match="already withdrawn by <@UROSA>"):
+    with pytest.raises(ApprovalClosedError, match="<@UROSA> was first: withdrawn"):
         await withdrawals.withdraw(name, an_actor(BEN), reason="")
     assert ("refused", ADA) in await acts(storage)
 

@@ -196,7 +196,7 @@ async def test_guests_are_not_passed_on(storage: SqliteStorage) -> None:
     office = Office(storage, [say("never")])
     await office.hear(ASK, user_id=GUS)
     assert office.model.calls == 0
-    assert office.notifier.whispers == [(GUS, "I did not pass this on: guests cannot do this.")]
+    assert office.notifier.whispers == [(GUS, "I didn't pass this on: Guests can't do this.")]
 
 
 async def test_a_guest_cannot_answer_a_question(storage: SqliteStorage) -> None:
@@ -205,7 +205,7 @@ async def test_a_guest_cannot_answer_a_question(storage: SqliteStorage) -> None:
     await office.hear(ASK)
     await office.hear("a million", user_id=GUS, ts="1800000000.000002")
     assert len(await office.open_approvals()) == 1
-    assert "guests" in office.notifier.whispers[-1][1]
+    assert "Guests" in office.notifier.whispers[-1][1]
 
 
 async def test_a_failed_look_up_keeps_the_message(storage: SqliteStorage) -> None:

@@ -111,7 +111,7 @@ async def test_a_click_on_a_card_that_is_over_draws_it_again(storage: SqliteStor
     assert await later(office, seconds=600) == 0
     accept(office)  # somebody has invited the bot again
     await Counter.on(office).send(a_click(approval, "countersign:approve", BEN))
-    assert "already approved by <@UADA>" in office.notifier.whispers[-1][1]
+    assert "<@UADA> was first: approved" in office.notifier.whispers[-1][1]
     assert office.notifier.cards[approval.approval_id].status is Status.APPROVED
 
 
@@ -143,7 +143,7 @@ async def test_an_outdated_click_draws_the_card_again(storage: SqliteStorage) ->
     approval = await office.the_approval()
     click = a_click(replace(approval, digest="e" * 64), "countersign:approve")
     await Counter.on(office).send(click)
-    assert "has changed since" in office.notifier.whispers[-1][1]
+    assert "changed since" in office.notifier.whispers[-1][1]
     assert (await storage.approvals.get(approval.approval_id)).revision == approval.revision + 1
     assert OutdatedCardError().approval_id == ""
 
@@ -154,7 +154,7 @@ async def test_a_refused_click_is_answered_by_its_own_address(storage: SqliteSto
     await Counter.on(office).send(click)
     ((address, text),) = office.notifier.responses
     assert address == URL
-    assert "already approved by <@UADA>" in text
+    assert "<@UADA> was first: approved" in text
     assert await storage.whispers.due(now_ms=office.clock() + 10**9, limit=9) == []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -31,7 +32,7 @@ async def test_a_value_that_is_not_ours(counter: Counter, value: object) -> None
     click = a_click(await counter.office.the_approval(), ActionId.APPROVE)
     click["actions"][0]["value"] = value
     assert (await counter.send(click)).status == 200
-    assert "Nothing was done" in counter.told(ADA)
+    assert "isn't one of mine" in counter.told(ADA)
     await is_untouched(counter)
 
 
@@ -39,7 +40,7 @@ async def test_another_digest(counter: Counter) -> None:
     approval = await counter.office.the_approval()
     forged = replace(approval, digest="0" * 64)
     assert (await counter.send(a_click(forged, ActionId.APPROVE))).status == 200
-    assert "has changed since" in counter.told(ADA)
+    assert "changed since" in counter.told(ADA)
     await is_untouched(counter)
 
 
@@ -48,7 +49,7 @@ async def test_an_approval_that_is_not_known(counter: Counter) -> None:
     forged = replace(approval, approval_id="apr_" + "0" * 32)
     for action in (ActionId.APPROVE, ActionId.DETAILS):
         assert (await counter.send(a_click(forged, action))).status == 200
-        assert "Nothing was done" in counter.told(ADA)
+        assert re.search("known here|know this request", counter.told(ADA))
     await is_untouched(counter)
 
 
@@ -59,7 +60,7 @@ async def test_an_approval_that_is_not_known(counter: Counter) -> None:
 async def test_a_button_that_is_not_ours(counter: Counter, action: str) -> None:
     click = a_click(await counter.office.the_approval(), action)
     assert (await counter.send(click)).status == 200
-    assert "not one that I made" in counter.told(ADA)
+    assert "isn't one of mine" in counter.told(ADA)
     await is_untouched(counter)
 
 
@@ -69,7 +70,7 @@ async def test_a_button_that_is_not_ours(counter: Counter, action: str) -> None:
 async def test_a_button_of_another_card(counter: Counter, action: ActionId) -> None:
     click = a_click(await counter.office.the_approval(), action)
     assert (await counter.send(click)).status == 200
-    assert "not one that I made" in counter.told(ADA)
+    assert "isn't one of mine" in counter.told(ADA)
     await is_untouched(counter)
 
 
@@ -84,12 +85,12 @@ async def test_a_button_of_another_card(counter: Counter, action: ActionId) -> N
 async def test_a_stranger(counter: Counter, changes: dict[str, Any], user_id: str) -> None:
     approval = await counter.office.the_approval()
     assert (await counter.send(a_click(approval, ActionId.APPROVE) | changes)).status == 200
-    assert "Nothing was done" in counter.told(user_id)
+    assert re.search("can't|couldn't|Only people", counter.told(user_id))
     form = a_submission(approval, ActionId.REJECT_MODAL, typed("reason", "x")) | changes
     answer = await counter.send(form)
     assert answer.status == 200
     assert json.loads(answer.body)["response_action"] == "update"
-    assert "Nothing was done" in answer.body
+    assert re.search("can't|couldn't|Only people", answer.body)
     await is_untouched(counter)
 
 

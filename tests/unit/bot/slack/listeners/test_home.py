@@ -208,7 +208,7 @@ async def test_decided_requests_are_of_who_decided_and_of_who_asked(counter: Cou
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"is_guest": True}, "guests"),
+        ({"is_guest": True}, "Guests"),
         ({"is_external": True, "team_id": "T9"}, "this workspace"),
         ({"is_deleted": True}, "deactivated"),
         ({"is_bot": True}, "person"),

@@ -220,7 +220,7 @@ async def test_a_forged_page_shows_nothing(storage: SqliteStorage, value: object
     view = counter.views.opened[-1]
     click = a_click_inside(approval, ActionId.PAGE_NEXT, view, value=given)
     assert (await counter.send(click)).status == 200
-    assert "not one that I made" in str(counter.views.opened[-1])
+    assert "isn't one of mine" in str(counter.views.opened[-1])
     assert pages_read(await counter.office.the_approval(), ADA) == 0
 
 
@@ -231,7 +231,7 @@ async def test_a_form_whose_metadata_was_altered_is_refused(
     approval = await counter.office.the_approval()
     sent = a_submission(approval, ActionId.REVIEW_MODAL, {})
     sent["view"]["private_metadata"] = about
-    assert "not one that I made" in (await counter.send(sent)).body
+    assert "isn't one of mine" in (await counter.send(sent)).body
     await is_untouched(counter)
 
 
@@ -337,7 +337,7 @@ async def test_where_it_is_not_offered_a_forged_wish_approves_nothing(
     await counter.send(a_click(approval, ActionId.DETAILS))
     assert "next_time" not in inputs(counter.views.opened[-1])
     sent = a_submission(approval, ActionId.REVIEW_MODAL, picked("next_time", "time"))
-    assert "not one that I made" in (await counter.send(sent)).body
+    assert "isn't one of mine" in (await counter.send(sent)).body
     assert counter.office.ran == []
 
 
@@ -380,7 +380,7 @@ async def test_a_rejection_tells_the_agent_what_it_may_do(
 async def test_a_forged_reason_rejects_nothing(counter: Counter, value: object) -> None:
     approval = await counter.office.the_approval()
     sent = a_submission(approval, ActionId.REJECT_MODAL, picked("canned", value))
-    assert "not one that I made" in (await counter.send(sent)).body
+    assert "isn't one of mine" in (await counter.send(sent)).body
     await is_untouched(counter)
 
 

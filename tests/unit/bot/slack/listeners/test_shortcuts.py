@@ -93,7 +93,7 @@ async def test_without_approvals_the_form_says_so(counter: Counter) -> None:
 async def test_a_guest_sees_why_there_is_nothing(counter: Counter) -> None:
     await counter.send(everywhere(GUS))
     (view,) = counter.views.opened
-    assert "guests" in view["blocks"][0]["text"]["text"]
+    assert "Guests" in view["blocks"][0]["text"]["text"]
     assert view_errors(view) == []
 
 
@@ -165,7 +165,7 @@ async def test_a_conversation_that_the_bot_cannot_see_is_such_a_place(counter: C
 async def test_a_look_up_that_fails_begins_nothing(counter: Counter) -> None:
     counter.office.directory.is_down = True
     await counter.send(chosen())
-    assert "look" in told(counter)
+    assert "check" in told(counter)
     assert await nothing_began(counter)
 
 
