@@ -75,6 +75,11 @@ def title(text: str | Words, link: str = "") -> Piece:
     return Piece(text=escape(shown), blocks=(block,))
 
 
+def is_address(link: str) -> bool:
+    """Whether a link can stand in mrkdwn, and leads where it says."""
+    return _LINK.fullmatch(link) is not None
+
+
 def moment(at_ms: int) -> Piece:
     """A time that each reader sees in their own zone."""
     form, fallback = "{date_short_pretty} at {time}", utc(at_ms)

@@ -16,6 +16,7 @@ from datetime import timedelta
 from typing import Any
 
 import aiohttp
+from cachetools import LRUCache
 from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
@@ -25,6 +26,7 @@ from bot.layout.blocks import section
 from bot.people.access import backup_names
 from bot.ports import Began, Clock, Newest, SideMessage, Stream
 from bot.redaction.mask import mask_text
+from bot.slack.beside.copies import copy_lead
 from bot.slack.beside.nudges import (
     concluded_text,
     escalation_text,
@@ -69,6 +71,8 @@ LOST_EVENT = "countersign_lost"
 PREFIX = "countersign_"
 
 NO_PATIENCE = timedelta(0)
+_REMEMBERED = 1_000
+"""Messages of which this process knows the address."""
 OPTIONAL = frozenset({"reactions.add", "reactions.remove", "assistant.threads.setStatus"})
 """Methods that the app can do without."""
 _WITHOUT = frozenset({"missing_scope", "not_allowed_token_type"})
@@ -115,6 +119,7 @@ class SlackNotifier:
         self._healed = healed
         self._is_refused = False
         self._streaming = Streaming(is_native=streaming)
+        self._links: LRUCache[tuple[str, str], str] = LRUCache(_REMEMBERED)
 
     async def post_card(self, approval: Approval, *, look_first: bool, newest: Newest) -> Approval:
         event = _event_of(approval)
@@ -230,7 +235,7 @@ class SlackNotifier:
                 return found
 
         async def arguments() -> Arguments:
-            card = self._copy(await newest())
+            card = await self._copy(await newest(), copy)
             mentions = (copy.user,) if copy.user else copy.mentions
             record_id, event = approval.approval_id, f"{PREFIX}{copy.kind}"
             return self._posting(spot, card, event, record_id, mentions=mentions, key=copy.key)
@@ -240,7 +245,7 @@ class SlackNotifier:
 
     async def update_copy(self, copy: SideMessage, *, newest: Newest) -> bool:
         async def arguments() -> Arguments:
-            card = self._copy(await newest())
+            card = await self._copy(await newest(), copy)
             return {
                 "channel": copy.channel,
                 "ts": copy.ts,
@@ -362,15 +367,28 @@ class SlackNotifier:
     async def _link(self, approval: Approval, card: SideMessage | None = None) -> str:
         """The address of a card, or of the first; empty when Slack does not tell it."""
         channel = card.channel if card is not None else approval.channel_id
-        ts = card.ts if card is not None else approval.card_ts
+        return await self._permalink(channel, card.ts if card is not None else approval.card_ts)
+
+    async def _thread_link(self, approval: Approval) -> str:
+        """The address of the message that a thread began with."""
+        return await self._permalink(approval.channel_id, approval.thread_ts)
+
+    async def _permalink(self, channel_id: str, ts: str) -> str:
+        """The address of a message, which never changes; empty when Slack does not tell it."""
         if not ts:
             return ""
-        place = {"channel": channel, "message_ts": ts}
+        known: str | None = self._links.get((channel_id, ts))
+        if known is not None:
+            return known
+        place = {"channel": channel_id, "message_ts": ts}
         try:
-            return str((await self._call("chat.getPermalink", place)).get("permalink") or "")
+            link = str((await self._call("chat.getPermalink", place)).get("permalink") or "")
         except DeliveryError as error:
             logger.info("no link: %s", error, extra={"action": "link_failed"})
             return ""
+        if link:
+            self._links[channel_id, ts] = link
+        return link
 
     async def try_call(
         self, method: str, channel_id: str, arguments: Mapping[str, Any]
@@ -507,9 +525,14 @@ class SlackNotifier:
             return line_card(approval, places_of(approval))
         return card_for(approval, approvers_text=approvers_text(approval))
 
-    def _copy(self, approval: Approval) -> Card:
+    async def _copy(self, approval: Approval, copy: SideMessage) -> Card:
         alone = replace(approval, why_said=False)  # the agent's text is not beside it
-        return card_for(alone, approvers_text=approvers_text(approval))
+        words = approvers_text(approval)
+        if approval.status is not Status.PENDING or not approval.terms_json:
+            return card_for(alone, approvers_text=words)
+        link = await self._thread_link(approval)
+        lead = copy_lead(approval, copy, link=link, approvers_text=words)
+        return card_for(alone, approvers_text=words, lead=lead)
 
     async def _replace(self, thread: Thread, ts: str, card: Card, record_id: str) -> bool:
         """Put a text into a message, which may still be growing; False when it is gone."""

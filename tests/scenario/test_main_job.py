@@ -173,7 +173,7 @@ async def test_reminder_in_the_thread(stage: Stage) -> None:
     await stage.card(word=APPROVE)
     stage.clock.forward(hours=2)
     await stage.tick()
-    await stage.said("still waits")
+    await stage.said("Still waiting for you")
 
 
 async def test_restart_while_pending(stage: Stage) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.core.decisions.unseen import guesses
@@ -38,13 +39,16 @@ _TEXT = 400
 """Characters of a step's own text."""
 
 
-def approval_card(question: DrawnQuestion, *, approvers_text: str) -> Card:
+def approval_card(
+    question: DrawnQuestion, *, approvers_text: str, lead: Sequence[str] = ()
+) -> Card:
     """Draw the card of a call, or of a step, as the record stands.
 
     Args:
         question: Of the record.
         approvers_text: Who may decide, in our own words; only mentions of people and groups in it
             are kept, all else is escaped.
+        lead: See `small_print`.
 
     Returns:
         The card: with buttons while it is pending, collapsed afterwards.
@@ -61,7 +65,8 @@ def approval_card(question: DrawnQuestion, *, approvers_text: str) -> Card:
     row = choices(question, hidden=bool(about.hidden), guessed=bool(guessed))
     blocks += notes(about, row, has_lead=approval.kind is Kind.DOUBT)
     stuck = [stuck_words(approval)] if approval.stuck else []
-    blocks += small_lines([*stuck, *small_print(approval, approvers_text), *claimed(approval)])
+    print_lines = small_print(approval, approvers_text, lead)
+    blocks += small_lines([*stuck, *print_lines, *claimed(approval)])
     blocks += row.blocks
     found, title = pending_status(question), title_of(approval)
     state, text = found.line(approval), _text(question, found.spoken)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from bot.layout.blocks import Card
 from bot.questions.drawing import drawn_question
 from bot.slack.cards.anew import restored
@@ -10,19 +12,22 @@ from bot.slack.cards.question import describe_question, question_card
 from storage.records import Approval, Kind
 
 
-def card_for(approval: Approval, *, approvers_text: str) -> Card:
+def card_for(approval: Approval, *, approvers_text: str, lead: Sequence[str] = ()) -> Card:
     """Draw the card of any record as it stands.
 
     Args:
         approval: The record.
         approvers_text: Who may decide, in our own words.
+        lead: Said in place of who asked and who may decide, on a card that one person alone has.
 
     Returns:
         The card.
     """
     question = drawn_question(approval)
-    draw = question_card if _is_question(approval) else approval_card
-    return restored(draw(question, approvers_text=approvers_text), approval)
+    if _is_question(approval):
+        return restored(question_card(question, approvers_text=approvers_text), approval)
+    card = approval_card(question, approvers_text=approvers_text, lead=lead)
+    return restored(card, approval)
 
 
 def is_folded(approval: Approval) -> bool:

@@ -27,18 +27,19 @@ _MOST_NOTES, _NOTE = 3, 160
 _PERSON = re.compile(r"<@[UW][A-Z0-9]{1,30}>")
 
 
-def small_print(approval: Approval, approvers_text: str) -> list[str]:
+def small_print(approval: Approval, approvers_text: str, lead: Sequence[str] = ()) -> list[str]:
     """The lines of small print of a pending card, in mrkdwn.
 
     Args:
         approval: Pending.
         approvers_text: Who may decide, in our own words: names behind commas.
+        lead: Said in place of who asked and who may decide, on a card that one person alone has.
     """
     votes = [*vote_lines(approval)]
     requested = say("line.requested", who=asked_by(approval))
     is_begun = any(one.stage == approval.stage for one in progress_of(approval).votes)
     who = "" if is_begun or approval.stuck else who_line(approval, approvers_text)
-    return [*votes, f"{requested} {who}".strip(), _deadline(approval)]
+    return [*votes, *(lead or [f"{requested} {who}".strip()]), _deadline(approval)]
 
 
 def who_line(approval: Approval, approvers_text: str) -> str:

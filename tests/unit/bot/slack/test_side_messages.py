@@ -8,6 +8,7 @@ import pytest
 
 from bot.core.attendance.course import write_beside
 from bot.errors import DeliveryError
+from bot.policy.terms import Group, Requirement, Stage, Terms
 from bot.ports import SideMessage
 from storage.records import UNKNOWN_TS, Approval, Status
 from tests.unit.bot.slack.test_notifier import APPROVAL_ID, Scene, no, reading, scene, yes
@@ -40,6 +41,28 @@ async def test_a_card_by_direct_message_has_its_buttons_and_is_redrawn(scene: Sc
     decided = replace(scene.approval, status=Status.CANCELLED)
     assert await scene.notifier.update_copy(found, newest=reading(decided))
     assert "'type': 'actions'" not in str(scene.sandbox.messages(found.channel)[0]["blocks"])
+
+
+async def test_a_card_by_direct_message_says_where_it_is_from_and_why_it_is_here(
+    scene: Scene,
+) -> None:
+    ben = scene.sandbox.user_id("Ben")
+    group = Group(users=(ben,))
+    stage = Stage(approve=(Requirement(name="sre", groups=("sre",)),))
+    terms = Terms(rules=("big",), groups={"sre": group}, stages=(stage,))
+    found = await posted(scene, replace(scene.approval, terms_json=terms.to_text()))
+    words = str(scene.sandbox.messages(found.channel)[0]["blocks"])
+    assert f"> in <#{scene.approval.channel_id}>. <http" in words
+    assert "|Open the thread>" in words
+    assert "You can decide because you're named for this." in words
+    assert "; then nothing runs." in words
+
+
+async def test_the_address_of_a_message_is_asked_for_once(scene: Scene) -> None:
+    approval = replace(scene.approval, card_ts=await scene.post_card())
+    first = await scene.notifier.link(approval)
+    scene.sandbox.fail("chat.getPermalink", error="internal_error")
+    assert (await scene.notifier.link(approval), bool(first)) == (first, True)
 
 
 async def test_a_card_whose_answer_was_lost_is_found_in_the_direct_message(scene: Scene) -> None:

@@ -1,0 +1,51 @@
+"""Cards in direct messages: the same card, with where it is from and why it is here."""
+
+from __future__ import annotations
+
+from bot.layout.parts import asked_by
+from bot.layout.pieces import is_address
+from bot.people.named import asked_groups
+from bot.people.terms_of import steps_of, terms_of
+from bot.policy.rotation import on_duty
+from bot.policy.terms import TermsError
+from bot.ports import SideMessage
+from bot.slack.cards.who import who_line
+from bot.words import say
+from bot.words.mrkdwn import channel
+from storage.records import Approval
+
+
+def copy_lead(
+    approval: Approval, copy: SideMessage, *, link: str, approvers_text: str
+) -> list[str]:
+    """The lines of a card in a direct message that the one in the thread does not need.
+
+    Args:
+        approval: Pending.
+        copy: Where it stands; one in a channel has the lines of every card.
+        link: Address of the thread; empty when it is not known.
+        approvers_text: Who may decide, in our own words.
+    """
+    who, place = asked_by(approval), channel(approval.channel_id)
+    asked = say("line.requested", who=who)
+    if place:
+        asked = say("line.requested_in", who=who, channel=place)
+    thread = f" <{link}|{say('line.open_thread')}>" if is_address(link) else ""
+    why = _why(approval, copy) if copy.user else ""
+    return [f"{asked}{thread}", why or who_line(approval, approvers_text)]
+
+
+def _why(approval: Approval, copy: SideMessage) -> str:
+    """Why one person can decide, where that is certain; empty where only a look-up would tell."""
+    try:
+        terms = terms_of(approval)
+        names = asked_groups(terms, approval.stage, steps_of(approval))
+    except TermsError:
+        return ""
+    groups = [terms.groups[name] for name in names if name in terms.groups]
+    if any(copy.user in one.users for one in groups):
+        return say("line.why_you_named")
+    duties = [one.rotation for one in groups if one.rotation is not None]
+    if any(on_duty(one, copy.since_ms) == copy.user for one in duties):
+        return say("line.why_you_duty")
+    return ""
