@@ -1,0 +1,409 @@
+"""All words that people read in Slack stand in the catalogue, each short enough for its place."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[4]
+ENGLISH: dict[str, str] = json.loads((ROOT / "bot/words/en.json").read_text(encoding="utf-8"))
+ROOMS = (
+    "bot/slack",
+    "bot/questions",
+    "bot/layout",
+    "bot/people",
+    "bot/policy/refusals.py",
+    "bot/errors.py",
+    "bot/core",
+)
+ONLY_ON_THE_COMMAND_LINE = {
+    "bot/core/upkeep/forgetting.py",
+    "bot/core/upkeep/pending.py",
+}
+# Two words and more, or one with a capital as on a button.
+_WORDY = re.compile(r"[A-Za-z]{2,}.* .*[A-Za-z]{2,}|^[A-Z][a-z]{2,}[.…!?]?$", re.DOTALL)
+_PLURAL = re.compile(r"\.(one|few|many|other)$")
+_PLACE = re.compile(r"\{[a-z_]+\}")
+_LOGS = {"debug", "info", "warning", "error", "exception", "critical", "log"}
+_NO_WORDS = {
+    "say",
+    "compile",
+    "getLogger",
+    "cast",
+    "TypeVar",
+    "NewType",
+    "ContextVar",
+    "namedtuple",
+}
+_FOR_DEVELOPERS = {
+    "AssertionError",
+    "DeliveryError",
+    "DirectoryError",
+    "InvalidInputError",
+    "KeyError",
+    "LookupError",
+    "NotImplementedError",
+    "RuntimeError",
+    "SettingsError",
+    "TypeError",
+    "ValueError",
+}
+
+# Texts that stand elsewhere, by file: it may only get shorter.
+ELSEWHERE: dict[str, int] = {
+    "bot/slack/beside/withdrawal.py": 2,
+    "bot/slack/calls.py": 3,
+    "bot/slack/cards/anew.py": 9,
+    "bot/slack/cards/batch.py": 6,
+    "bot/slack/cards/details.py": 2,
+    "bot/slack/cards/dialog.py": 3,
+    "bot/slack/cards/emergency.py": 8,
+    "bot/slack/cards/grants.py": 11,
+    "bot/slack/cards/question.py": 2,
+    "bot/slack/door.py": 1,
+    "bot/slack/home/times.py": 1,
+    "bot/slack/listeners/actions.py": 1,
+    "bot/slack/listeners/batches.py": 4,
+    "bot/slack/listeners/context.py": 1,
+    "bot/slack/listeners/editing.py": 1,
+    "bot/slack/listeners/errors.py": 10,
+    "bot/slack/listeners/grants.py": 2,
+    "bot/slack/listeners/reviews.py": 3,
+    "bot/slack/listeners/views.py": 1,
+    "bot/slack/ratelimit.py": 1,
+    "bot/questions/base.py": 7,
+    "bot/questions/call.py": 5,
+    "bot/questions/choice.py": 19,
+    "bot/questions/doubt.py": 14,
+    "bot/questions/drawing.py": 19,
+    "bot/questions/feedback.py": 12,
+    "bot/questions/fields.py": 15,
+    "bot/questions/form.py": 1,
+    "bot/questions/human.py": 9,
+    "bot/questions/reasons.py": 1,
+    "bot/questions/step.py": 13,
+    "bot/questions/texts.py": 5,
+    "bot/questions/unknown.py": 5,
+    "bot/questions/values.py": 3,
+    "bot/layout/arguments.py": 4,
+    "bot/layout/forms/schema.py": 3,
+    "bot/layout/parts.py": 20,
+    "bot/layout/pieces.py": 1,
+    "bot/layout/text.py": 2,
+    "bot/people/terms_of.py": 2,
+    "bot/people/until.py": 1,
+    "bot/policy/refusals.py": 29,
+    "bot/errors.py": 8,
+    "bot/core/attendance/signs.py": 1,
+    "bot/core/audit.py": 1,
+    "bot/core/catalog.py": 2,
+    "bot/core/decisions/delegating.py": 5,
+    "bot/core/decisions/emergencies.py": 2,
+    "bot/core/decisions/grants.py": 5,
+    "bot/core/decisions/withdrawals.py": 1,
+    "bot/core/edits.py": 1,
+    "bot/core/means.py": 1,
+    "bot/core/outbox.py": 1,
+    "bot/core/runs/house.py": 1,
+    "bot/core/runs/starts.py": 5,
+    "bot/core/runs/voice.py": 1,
+    "bot/core/runs/witness.py": 1,
+    "bot/core/settlement.py": 5,
+    "bot/core/story.py": 1,
+    "bot/core/talk/inbox.py": 8,
+    "bot/core/threads.py": 11,
+    "bot/core/turns.py": 2,
+    "bot/core/upkeep/restoring.py": 3,
+    "bot/core/upkeep/sealing.py": 2,
+    "bot/core/work.py": 1,
+}
+# Keys that nothing says: it may only get shorter.
+UNUSED: set[str] = {
+    "a11y.button",
+    "button.accept",
+    "button.answer",
+    "button.approve_all",
+    "button.approve_left",
+    "button.ask_admin",
+    "button.cancel",
+    "button.choose",
+    "button.compare",
+    "button.fill",
+    "button.none_of_these",
+    "button.note",
+    "button.one_each",
+    "button.open_list",
+    "button.reject_all",
+    "button.request_changes",
+    "button.review_all",
+    "button.seen",
+    "button.skip",
+    "button.step_no",
+    "button.step_yes",
+    "button.stop_grant",
+    "button.wake",
+    "confirm.all_title",
+    "confirm.alone",
+    "confirm.high_title",
+    "error.model",
+    "error.not_in_channel",
+    "error.not_kept",
+    "error.ours",
+    "error.pattern",
+    "error.silent",
+    "error.together",
+    "error.token",
+    "error.too_large",
+    "form.ask_agent",
+    "form.ask_agent_help",
+    "form.ask_requester",
+    "form.choose",
+    "form.choose_help",
+    "form.choose_rest",
+    "form.critical",
+    "form.edit",
+    "form.edit_changed",
+    "form.edit_help",
+    "form.edit_locked",
+    "form.edit_nothing",
+    "form.edit_submit",
+    "form.grant_cover",
+    "form.hand_from",
+    "form.no_arguments",
+    "form.override_help",
+    "form.override_hint",
+    "form.page",
+    "form.page_select",
+    "home.away",
+    "home.dm",
+    "line.and",
+    "line.busy",
+    "line.can_answer",
+    "line.can_choose",
+    "line.can_feedback",
+    "line.changed",
+    "line.doubt_asked",
+    "line.grant_use",
+    "line.largest",
+    "line.missing",
+    "line.no_more_arguments",
+    "line.running_on",
+    "line.step",
+    "line.stuck_later",
+    "line.vote_open",
+    "line.why_agent",
+    "line.why_now",
+    "line.wrong",
+    "line.you_asked_for",
+    "message.digest",
+    "message.digest_more",
+    "message.grant_ended",
+    "message.handed",
+    "message.nobody",
+    "message.override",
+    "message.summary",
+    "notify.done",
+    "notify.expired",
+    "notify.failed",
+    "notify.question",
+    "notify.reason",
+    "notify.rejected",
+    "refuse.app",
+    "refuse.backup",
+    "refuse.delegate_cycle",
+    "refuse.delegate_requester",
+    "refuse.external",
+    "refuse.grant_rule",
+    "refuse.guest",
+    "refuse.not_member",
+    "refuse.not_requester",
+    "refuse.noted",
+    "refuse.one_vote",
+    "refuse.override_off",
+    "refuse.reply",
+    "refuse.two_questions",
+    "refuse.voted",
+    "status.accepted_edited",
+    "status.accepted_override",
+    "status.changes_requested",
+    "status.failed_edited",
+    "status.failed_override",
+    "status.granted",
+    "status.mixed",
+    "status.needs_feedback",
+    "status.needs_many",
+    "status.running_edited",
+    "status.running_override",
+    "status.stopped_edited",
+    "status.stopped_override",
+    "status.version",
+    "status.went_on",
+    "thing.other",
+}
+# Texts of more than twelve words: it may only get shorter.
+LONG = {
+    "line.reveal_first",
+    "line.edited_others",
+    "line.turned",
+    "line.doubt_checked",
+    "form.edit_help",
+    "form.grant_help",
+    "form.grant_cover",
+    "form.override_help",
+    "form.grant_scope",
+    "form.page_unread",
+    "refuse.noted",
+    "refuse.stop",
+    "refuse.about_elsewhere",
+    "refuse.about_busy",
+    "refuse.counted_here",
+    "error.database",
+    "error.model",
+    "error.run_ended",
+    "message.lost_archived",
+    "message.lost_removed",
+    "message.lost_thread",
+    "message.edited_late",
+    "message.escalation_channel",
+    "notify.backup",
+    "home.empty_help",
+    "command.help",
+    "command.verdict",
+    "command.away_alone",
+    "command.handed",
+    "command.handed_ended",
+    "command.group",
+    "command.away",
+    "command.date",
+    "nobody.remedy",
+    "nobody.only_requesters",
+}
+MOST_WORDS = 12
+# Characters of a text with its values left out, by the place where it stands.
+PLACES = {
+    r"button\..+|confirm\.(yes|no)": 30,
+    r"confirm\..+_title": 100,
+    r"confirm\..+": 300,
+    r"form\.(.+_(submit|title)|cancel|close|review|details|edit|reject|critical|ask)": 24,
+    r"form\.(withdraw|snooze|hand_over|grant|override|too_late|not_done|recorded|handed)": 24,
+    r"form\.(approved_no_grant|revealed|countersign)|home\.title": 24,
+    r"form\.(reason|snooze|ask|allow|page)_[a-z]+(_help)?|home\.(filter|show|expires)_.+": 75,
+}
+
+
+def test_no_words_stand_outside_of_the_catalogue() -> None:
+    texts = {path: list(_texts(ROOT / path)) for path in _files()}
+    faults = [
+        f"{path}:{line}: {text!r}"
+        for path, lines in texts.items()
+        if len(lines) > ELSEWHERE.get(path, 0)
+        for line, text in lines
+    ]
+    assert not faults, "say these by key, from bot/words/en.json:\n" + "\n".join(faults)
+
+
+def test_no_exception_outlives_its_words() -> None:
+    needed = {path for path in _files() if any(_texts(ROOT / path))}
+    assert not set(ELSEWHERE) - needed, "take these out of the list"
+
+
+def test_each_text_is_said_somewhere() -> None:
+    unused = set(_unused())
+    assert sorted(unused - UNUSED) == []
+    assert sorted(UNUSED - unused) == [], "take these out of the list"
+
+
+def test_each_text_fits_its_place() -> None:
+    faults = [
+        f"{key} has {len(_PLACE.sub('', text))} of {most} characters: {text!r}"
+        for key, text in ENGLISH.items()
+        if len(_PLACE.sub("", text)) > (most := _most(key))
+    ]
+    assert not faults, "\n".join(faults)
+
+
+def test_each_text_has_at_most_twelve_words() -> None:
+    long = {key for key, text in ENGLISH.items() if _words(text) > MOST_WORDS}
+    assert sorted(long - LONG) == []
+    assert sorted(LONG - long) == [], "take these out of the list"
+
+
+def _most(key: str) -> int:
+    fits = (most for place, most in PLACES.items() if re.fullmatch(place, _PLURAL.sub("", key)))
+    return next(fits, 3_000)
+
+
+def _words(text: str) -> int:
+    return len(re.findall(r"\S*\w\S*", text))
+
+
+def _files() -> list[str]:
+    found = []
+    for room in ROOMS:
+        place = ROOT / room
+        found += [place] if place.is_file() else sorted(place.rglob("*.py"))
+    names = [str(path.relative_to(ROOT)) for path in found]
+    return [name for name in names if name not in ONLY_ON_THE_COMMAND_LINE]
+
+
+def _texts(path: Path) -> Iterator[tuple[int, str]]:
+    """The texts in a file that look like words for people, each with its line."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    left_out = {id(node) for part in _no_words(tree) for node in ast.walk(part)}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Constant(value=str(text)) if id(node) not in left_out and _WORDY.search(text):
+                yield node.lineno, text
+            case _:
+                pass
+
+
+def _no_words(tree: ast.Module) -> Iterator[ast.AST]:
+    """The parts of a file where a text is for developers, or is no words."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Expr(value=ast.Constant()):
+                yield node  # a docstring
+            case ast.Call() if _name(node) in _LOGS | _NO_WORDS | _FOR_DEVELOPERS:
+                yield node
+            case ast.Assign(targets=[ast.Name(id="__all__")]):
+                yield node
+            case ast.AnnAssign():
+                yield node.annotation
+            case ast.arg(annotation=ast.expr()):
+                yield node
+            case _:
+                pass
+
+
+def _name(call: ast.Call) -> str:
+    match call.func:
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            return name
+        case _:
+            return ""
+
+
+def _unused() -> Iterator[str]:
+    keys, patterns = set[str](), set[str]()
+    for path in sorted((ROOT / "bot").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Constant(value=str(text)):
+                    keys.add(text)
+                case ast.JoinedStr(values=[ast.Constant(value=str(group)), *_]) if "." in group:
+                    patterns.add(_pattern(node))
+                case _:
+                    pass
+    for key in ENGLISH:
+        plain = _PLURAL.sub("", key)
+        if plain not in keys and not any(re.fullmatch(one, plain) for one in patterns):
+            yield key
+
+
+def _pattern(text: ast.JoinedStr) -> str:
+    parts = [one.value if isinstance(one, ast.Constant) else None for one in text.values]
+    return "".join("[a-z_]+" if one is None else re.escape(str(one)) for one in parts)
