@@ -56,7 +56,7 @@ async def test_the_ladder(stage: Stage) -> None:
     await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
     card = await stage.card(word=APPROVE)
     await stage.click("Ben", card, APPROVE)
-    await stage.whispered("Ben", "You're a backup")
+    await stage.whispered("Ben", "not your turn yet")
 
     await after(stage, 21, "Still waiting for you", 1)
     await after(stage, 30, "You're the backup", 2)
@@ -95,4 +95,4 @@ async def test_a_restart_after_a_lost_answer(stage: Stage) -> None:
     await later(stage, minutes=1)
     await stage.click("Ben", await stage.card(word="Backup asked"), APPROVE)
     await stage.said("1.4.2.*production")
-    assert len([text for text in stage.texts() if "Nobody has decided this yet" in text]) == 1
+    assert len([text for text in stage.texts() if "You're the backup" in text]) == 1
