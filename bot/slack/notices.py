@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from bot.layout.blocks import Card
+from bot.slack.beside.alert import alert_card
+from bot.slack.beside.grant import grant_card
 from bot.slack.calls import Putting
-from bot.slack.cards.emergency import alert_card
-from bot.slack.cards.grants import grant_card
 from bot.words.mrkdwn import is_person
 from storage.records import Approval, Grant
 

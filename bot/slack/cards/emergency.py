@@ -9,13 +9,7 @@ from bot.core.decisions.emergencies import LEAST_REASON, Reasons
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import (
     Block,
-    Card,
-    line,
-    literal,
     plain,
-    quote,
-    rich,
-    section,
 )
 from bot.layout.modals import (
     MOST_REASON,
@@ -27,20 +21,17 @@ from bot.layout.modals import (
     read_text,
     text_input,
 )
-from bot.layout.parts import spoken_title, title_of
 from bot.layout.shape import third_line
-from bot.layout.text import clip, show
+from bot.layout.text import show
 from bot.policy.terms import BreakGlass
 from bot.redaction.mask import mask_text
 from bot.words import say
-from bot.words.mrkdwn import mention
 from storage.records import Approval
 
 WHAT, WHY_NOW, SURE = "what", "why_now", "sure"
 _YES = "yes"
 _TITLE = 300
 _BOTH = 600
-_LABELS = {WHAT: "What is wrong", WHY_NOW: "Why it cannot wait"}
 
 
 def override_modal(approval: Approval, glass: BreakGlass) -> Block:
@@ -80,43 +71,16 @@ def read_reasons(values: Values) -> Reasons:
     )
 
 
-def alert_card(approval: Approval, *, link: str) -> Card:
-    """Say that a call runs without those who are told this.
-
-    Args:
-        approval: As decided.
-        link: Address of the card; empty when it is not known.
-    """
-    decision = approval.decision
-    who = mention(decision.by if decision is not None else "")
-    place = f"<{link}|Open the card>" if link else f"It stands in <#{approval.channel_id}>"
-    words = (
-        f":rotating_light: *Critical: {who} runs this as an emergency, without those who should "
-        f"decide.* {place}."
-    )
-    title = rich(line(literal(clip(title_of(approval), _TITLE), "bold")))
-    spoken = f"Emergency override by {who}: {spoken_title(approval)}."
-    return Card(text=spoken, blocks=[section(words), title, *why_emergency(approval)])
-
-
-def why_emergency(approval: Approval) -> list[Block]:
-    """The reasons of somebody who broke the glass, word for word; nothing for other decisions."""
-    decision = approval.decision
-    if decision is None or not decision.emergency_json:
-        return []
-    texts = _texts(decision.emergency_json)
-    parts: list[Block] = [line(literal("Risk: critical", "bold"))]
-    for name, label in _LABELS.items():
-        text = mask_text(texts.get(name, ""))
-        parts += [line(literal(label, "bold")), quote(literal(text or "…"))]
-    return [rich(*parts)]
+def emergency_reasons(emergency_json: str) -> list[str]:
+    """Both reasons of somebody who broke the glass, with secrets masked."""
+    texts = _texts(emergency_json)
+    found = [mask_text(texts.get(name, "")).strip() for name in (WHAT, WHY_NOW)]
+    return [text for text in found if text]
 
 
 def reasons_of(emergency_json: str) -> Iterator[Block]:
     """Both reasons as the third line of a card; nothing where they cannot be read."""
-    texts = _texts(emergency_json)
-    found = [mask_text(texts.get(name, "")).strip() for name in _LABELS]
-    lines = [f"“{text}”" for text in found if text]
+    lines = [f"“{text}”" for text in emergency_reasons(emergency_json)]
     if lines:
         yield third_line("\n".join(lines), _BOTH, lines=6)
 

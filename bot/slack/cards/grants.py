@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
 from datetime import timedelta
 
 from bot.config.durations import format_duration
 from bot.errors import InvalidInputError
-from bot.layout.action_ids import ActionId, encode
+from bot.layout.action_ids import ActionId
 from bot.layout.arguments import read_object
 from bot.layout.blocks import (
     Block,
-    Card,
-    actions,
-    button,
     context,
-    line,
-    literal,
     mrkdwn,
     plain,
-    rich,
-    section,
 )
 from bot.layout.modals import (
     MOST_REASON,
@@ -33,7 +25,6 @@ from bot.layout.modals import (
     read_text,
     text_input,
 )
-from bot.layout.parts import title_of
 from bot.layout.text import clip
 from bot.people.progress import is_critical, wants_reason
 from bot.people.terms_of import terms_of
@@ -44,8 +35,7 @@ from bot.questions.form import ask_of
 from bot.questions.reasons import REASON
 from bot.redaction.call import Names, mask_call, mask_value
 from bot.words import say
-from bot.words.mrkdwn import date, mention, utc
-from storage.records import Approval, Grant, Kind
+from storage.records import Approval, Kind
 
 FOR, TIMES, ONLY, NEXT = "for", "times", "only", "next_time"
 _ASK, _TIME, _USES = "ask", "time", "uses"
@@ -233,49 +223,3 @@ def _short_input(block_id: str, label: str, value: str, hint: str) -> Block:
             "initial_value": value,
         },
     }
-
-
-def grant_card(grant: Grant, approval: Approval, *, now_ms: int) -> Card:
-    """Draw it.
-
-    Args:
-        grant: As it is now.
-        approval: What it was given with.
-        now_ms: The time now.
-    """
-    used, title = len(json.loads(grant.uses_json)), clip(title_of(approval), _TITLE)
-    counter = f"{used} of {grant.max_uses}"
-    over = _over(grant, used, now_ms)
-    words = f"Allowed without asking: {counter}, until "
-    lead = f"*{words}{date(grant.until_ms)}*" if not over else f"Allowed without asking: {counter}"
-    blocks: list[Block] = [
-        section(f"{lead}. {over}".rstrip()),
-        rich(line(literal(title, "bold"), *_scope(grant))),
-        context(mrkdwn(f"By a grant of {mention(grant.granter_id)}.")),
-    ]
-    if not over:
-        value = encode(grant.approval_id, grant.ruling)
-        blocks.append(actions(button("Revoke", ActionId.REVOKE, value, of=title, style="danger")))
-    spoken = f"{words}{utc(grant.until_ms)}." if not over else f"{words.partition(':')[0]}: {over}"
-    return Card(text=spoken, blocks=blocks)
-
-
-def _over(grant: Grant, used: int, now_ms: int) -> str:
-    """Why nothing starts by it any more; empty while something may."""
-    if grant.ended_ms is not None:
-        by = f" by {mention(grant.ended_by)}" if grant.ended_by else ""
-        return f"Ended{by}: people are asked again."
-    if used >= grant.max_uses:
-        return "All of it is used: people are asked again."
-    return "Its time is over: people are asked again." if now_ms >= grant.until_ms else ""
-
-
-def _scope(grant: Grant) -> list[Block]:
-    vary = [str(one) for one in json.loads(grant.vary_json)]
-    if not vary:
-        return [literal(", exactly like this, in this thread")]
-    parts = [literal(", and the same with any ")]
-    for number, name in enumerate(vary):
-        parts += [literal(", ")] if number else []
-        parts.append(literal(clip(name, 60), "code"))
-    return [*parts, literal(", in this thread")]

@@ -12,8 +12,8 @@ from bot.core.decisions.grants import agent_at, agents_at, grant_id_of, uses_of
 from bot.core.story import story
 from bot.core.upkeep.restoring import Restoring
 from bot.layout.action_ids import ActionId
+from bot.slack.beside.grant import grant_card
 from bot.slack.cards import card_for
-from bot.slack.cards.grants import grant_card
 from storage.base import Storage
 from storage.records import Approval, AuditEntry, DelegationRecord, Grant, Status
 from storage.sqlite import SqliteStorage

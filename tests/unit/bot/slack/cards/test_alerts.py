@@ -1,0 +1,114 @@
+"""The messages about emergencies and grants: one line first, and nothing in them is obeyed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from bot.layout.action_ids import ActionId
+from bot.sandbox.blockkit.rules import message_errors
+from bot.slack.beside.alert import alert_card
+from bot.slack.beside.grant import grant_card
+from storage.records import Approval, Decision, Grant, Status
+from tests.unit.bot.slack.cards.reading import parts, seen, symbols
+from tests.unit.bot.slack.cards.samples import CREATED, LINK, an_approval
+from tests.unit.bot.slack.cards.test_messages import ODD
+
+NOW = CREATED + 60_000
+GRANT = Grant(
+    grant_id="g",
+    team_id="T1",
+    thread_id="T1:C1:1",
+    approval_id=an_approval().approval_id,
+    granter_id="U0ADA",
+    tool="deploy",
+    ruling="a" * 64,
+    agent="deployer",
+    arguments_json="{}",
+    vary_json="[]",
+    requesters_json="[]",
+    created_ms=CREATED,
+    until_ms=CREATED + 3_600_000,
+    max_uses=5,
+)
+
+
+def broken(what: str = "Payments are down", why: str = "Nobody answers") -> Approval:
+    decision = Decision(
+        status=Status.APPROVED,
+        by="U0ROSA",
+        at_ms=NOW,
+        digest="d",
+        emergency_json=json.dumps({"what": what, "why_now": why}),
+    )
+    return replace(an_approval(), status=Status.APPROVED, decision=decision)
+
+
+def test_an_alert_says_who_what_why_and_where() -> None:
+    card = alert_card(broken(), link=LINK)
+    assert card.text == (
+        "Emergency override by <@U0ROSA>: Deploy payments 1.4.2 to production. "
+        "Reason: Payments are down Nobody answers"
+    )
+    assert symbols(card) == ["rotating_light"]
+    assert seen(card).startswith("<@U0ROSA> used the emergency override")
+    shown = json.dumps(card.blocks)
+    assert f"<{LINK}|Open the card>" in shown
+    assert ActionId.DETAILS in shown
+    assert message_errors({"text": card.text, "blocks": card.blocks}) == []
+
+
+@pytest.mark.parametrize("link", ["", "https://x|y>"])
+def test_words_of_an_emergency_are_never_markup(link: str) -> None:
+    card = alert_card(replace(broken(ODD, ODD), title=ODD), link=link)
+    assert message_errors({"text": card.text, "blocks": card.blocks}) == []
+    (small,) = [one for one in card.blocks if one["type"] == "context"]
+    assert "*a*" not in str(small)
+    assert "Open the card" not in str(small)
+    assert "<!channel>" not in card.text
+    assert "U0EVE" not in [one.get("user_id") for one in parts(card.blocks)]
+
+
+def test_an_alert_without_reasons_that_can_be_read_is_still_one() -> None:
+    damaged = broken()
+    assert damaged.decision is not None
+    damaged = replace(damaged, decision=replace(damaged.decision, emergency_json="["))
+    assert alert_card(damaged, link="").text.endswith("Reason: …")
+
+
+def test_a_grant_says_how_much_is_left_and_can_be_stopped() -> None:
+    card = grant_card(GRANT, an_approval(), now_ms=NOW)
+    assert card.text.startswith("Allowed without asking: 0 of 5, until <!date^")
+    assert card.text.endswith("By a grant of <@U0ADA>.")
+    (stop,) = card.blocks[-1]["elements"]
+    assert (stop["action_id"], stop["confirm"]["confirm"]["text"]) == (ActionId.REVOKE, "Stop it")
+    assert "exactly like this" in seen(card)
+    assert message_errors({"text": card.text, "blocks": card.blocks}) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"ended_ms": NOW, "ended_by": "U0BEN"}, "Stopped by <@U0BEN>: the agent asks again."),
+        ({"ended_ms": NOW}, "It has ended: the agent asks again."),
+        ({"max_uses": 0}, "All of it is used: the agent asks again."),
+        ({"until_ms": NOW}, "Its time is over: the agent asks again."),
+    ],
+)
+def test_a_grant_that_is_over_says_why_and_has_no_button(
+    change: dict[str, object], words: str
+) -> None:
+    card = grant_card(replace(GRANT, **change), an_approval(), now_ms=NOW)  # type: ignore[arg-type]
+    assert words in card.text
+    assert words in seen(card)
+    assert "action_id" not in str(card.blocks)
+
+
+def test_names_that_may_differ_are_never_markup() -> None:
+    wide = replace(GRANT, vary_json=json.dumps([ODD, "version"]))
+    card = grant_card(wide, replace(an_approval(), title=ODD), now_ms=NOW)
+    assert message_errors({"text": card.text, "blocks": card.blocks}) == []
+    assert "version, in this thread" in seen(card)
+    assert "*a*" not in card.text
