@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
-from bot.layout.blocks import Card
-from bot.questions.drawing import drawn_question
+from bot.layout.arguments import read_object
+from bot.layout.blocks import HEADER, Card
+from bot.layout.parts import title_of
+from bot.questions.call import CallQuestion
+from bot.questions.drawing import DrawnQuestion, drawn_question
+from bot.redaction.call import mask_call
 from bot.slack.cards.anew import restored
 from bot.slack.cards.approval import approval_card, describe
 from bot.slack.cards.question import describe_question, question_card
 from storage.records import Approval, Kind
+
+_SHORT_LINE = re.compile(rf"[ -%'-;=?-~]{{0,{HEADER}}}")
+"""A text that fits where a title fits: one line of ASCII, and nothing that Slack escapes."""
+_SHORT_OBJECT = re.compile(r"\{[ -%'-;=?-Z^-z|~]{0,250}\}")
+"""JSON of few plain values: a flat object of ASCII, in which nothing is escaped."""
+_SHORT_LABEL = re.compile(r"[ -%'-;=?-~]{0,40}")
+_FEW = 12
 
 
 def card_for(approval: Approval, *, approvers_text: str, lead: Sequence[str] = ()) -> Card:
@@ -34,7 +46,28 @@ def is_folded(approval: Approval) -> bool:
     """Tell whether the card of a pending record leaves out something that is in Details."""
     if _is_question(approval):
         return describe_question(drawn_question(approval)).hidden > 0
-    return describe(approval).hidden > 0
+    question = drawn_question(approval)
+    return not _is_surely_whole(question) and describe(approval).hidden > 0
+
+
+def _is_surely_whole(question: DrawnQuestion) -> bool:
+    """Tell without drawing that a card shows all: most calls are short, and each click asks.
+
+    Where it is not sure, the card is drawn.
+    """
+    approval, label = question.approval, question.ask.label
+    text = approval.arguments_json
+    if type(question) is not CallQuestion or not _SHORT_OBJECT.fullmatch(text):
+        return False
+    found = read_object(text)
+    labels = (label, *question.ask.labels.values(), *(found or ()))
+    if not found or len(found) > _FEW or not all(map(_SHORT_LABEL.fullmatch, labels)):
+        return False
+    if not all(map(_SHORT_LINE.fullmatch, (title_of(approval), approval.preview))):
+        return False
+    words = [mask_call(one) for one in (approval.preview, *labels)]
+    words += [parts for _, parts in question.agreed_parts()]
+    return all(isinstance(part, str) for parts in words for part in parts)
 
 
 def _is_question(approval: Approval) -> bool:

@@ -23,7 +23,8 @@ from bot.slack.beside.nudges import (
     line_card,
     nudge_text,
 )
-from bot.slack.cards.choose import card_for
+from bot.slack.cards.approval import describe
+from bot.slack.cards.choose import card_for, is_folded
 from bot.slack.cards.details import details_modal, fits_details
 from bot.slack.cards.reply import MOST, reply_cards
 from bot.slack.cards.review import FormReader, review_modal
@@ -141,6 +142,30 @@ SYMBOLS = {
     "warning",
 }
 OURS = {"<@U0ROSA>", "<@W0GRID>", "<@U0BEN>"}
+
+shorts = st.text("az AZ09-_.,:;'!@#xo+=\"\\&<{[•é\n\t\u200b", max_size=50) | st.sampled_from(
+    ["production", "xoxb-123456789-abcdefghij", "x" * 90, "a" * 160, "hunter2", "W0lf-Tail_9x7Q2z"]
+)
+names = shorts | st.sampled_from(["password", "api_key", "pathToTheFile", "aB" * 25])
+plain_values = shorts | st.integers() | st.booleans() | st.none()
+short_approvals = st.builds(
+    an_approval,
+    title=shorts,
+    preview=shorts | st.just(""),
+    arguments_json=st.dictionaries(names, plain_values, max_size=15).map(json.dumps)
+    | st.sampled_from(['{"a": NaN}', '{"a": 1, "a": 2}', '{"questions": "x"}', "{}"]),
+    schema_json=st.builds(
+        lambda label, titles: AnswerForm(form=Form.CALL, label=label, labels=titles).to_text(),
+        st.just("") | shorts,
+        st.dictionaries(names, shorts, max_size=4),
+    ),
+)
+
+
+@settings(quick, max_examples=150)
+@given(approval=short_approvals | approvals.map(lambda one: replace(one, kind=Kind.APPROVAL)))
+def test_what_a_click_may_skip_is_what_the_drawn_card_shows_whole(approval: Approval) -> None:
+    assert is_folded(approval) == (describe(approval).hidden > 0)
 
 
 @quick
