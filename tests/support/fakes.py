@@ -20,16 +20,21 @@ class FakeClock:
 
     now_ms: int = START_MS
     _is_following: bool = False
+    _ahead_ms: int = 0
 
     def __call__(self) -> int:
-        return time.time_ns() // 1_000_000 if self._is_following else self.now_ms
+        real_ms = time.time_ns() // 1_000_000
+        return real_ms + self._ahead_ms if self._is_following else self.now_ms
 
     def follow(self) -> None:
         """Go with the real time from here on."""
         self._is_following = True
 
     def forward(self, *, seconds: float = 0, minutes: float = 0, hours: float = 0) -> None:
-        self.now_ms += round((seconds + 60 * minutes + 3600 * hours) * 1000)
+        step_ms = round((seconds + 60 * minutes + 3600 * hours) * 1000)
+        self.now_ms += step_ms
+        if self._is_following:
+            self._ahead_ms += step_ms
 
 
 @dataclass
