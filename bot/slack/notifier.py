@@ -34,10 +34,10 @@ from bot.slack.beside.nudges import (
     nudge_text,
     reminder_text,
 )
+from bot.slack.beside.question import question_message
 from bot.slack.beside.withdrawal import withdrawal_card
 from bot.slack.calls import Addresses, Putting, post_json, retry_after, slack_fault, took_no_effect
 from bot.slack.cards import Card, card_for, reply_cards
-from bot.slack.cards.dialog import question_message
 from bot.slack.placing import (
     Spot,
     approvers_text,

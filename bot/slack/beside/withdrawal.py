@@ -8,6 +8,7 @@ from bot.layout.action_ids import ActionId, encode
 from bot.layout.blocks import Block, Card, button, context, mrkdwn, plain, section
 from bot.layout.parts import title_of
 from bot.layout.text import clip
+from bot.words import say
 from storage.records import Approval
 
 MOST_OFFERED = 5
@@ -23,15 +24,13 @@ def withdrawal_card(text: str, approvals: Sequence[Approval]) -> Card:
         approvals: Records that the reader asked for, at least one.
     """
     blocks = [section(text), *(_offer(approval) for approval in approvals[:MOST_OFFERED])]
-    if left := len(approvals) - MOST_OFFERED:
-        verb = "waits" if left == 1 else "wait"
-        words = f"{left} more {verb}. Please press *Withdraw…* on the card of the one you mean."
-        blocks += [context(mrkdwn(words))] if left > 0 else []
+    if (left := len(approvals) - MOST_OFFERED) > 0:
+        blocks.append(context(mrkdwn(say("message.more_to_withdraw", n=left))))
     return Card(text=text, blocks=blocks)
 
 
 def _offer(approval: Approval) -> Block:
     title = title_of(approval)
     value = encode(approval.approval_id, approval.digest)
-    offer = button("Withdraw…", ActionId.WITHDRAW, value, of=title)
+    offer = button(say("button.withdraw"), ActionId.WITHDRAW, value, of=title)
     return {"type": "section", "text": plain(clip(title, _TITLE)), "accessory": offer}

@@ -1,52 +1,19 @@
-"""Questions that are asked back: as messages, and as parts of the card with their answers."""
+"""Questions that are asked back, as parts of the card with their answers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from bot.core.decisions.dialog import dialog_of
-from bot.layout.blocks import Block, Card, context, line, literal, mrkdwn, quote, rich, section
-from bot.layout.parts import MOST_PEOPLE, asked_by, title_of
+from bot.layout.blocks import Block, literal, quote, rich
+from bot.layout.parts import asked_by
 from bot.layout.shape import small_lines
-from bot.layout.text import clip, clip_mrkdwn, show
+from bot.layout.text import show
 from bot.redaction.mask import mask_text
 from bot.words import say
-from bot.words.mrkdwn import mention
 from storage.records import Approval
 
 MOST_SHOWN = 3
 """Questions on a card; all of them are in the thread."""
 _TEXT = 400
-_WHOLE = 2_500
-_TITLE = 300
-
-
-def question_message(
-    approval: Approval, *, by: str, text: str, mentions: Sequence[str], link: str = ""
-) -> Card:
-    """Ask those who asked for something what somebody wants to know before it is decided.
-
-    Args:
-        approval: What it is about.
-        by: Slack user id of who asks.
-        text: The question.
-        mentions: Slack user ids of whom it is for.
-        link: Address of the card; empty when it is not known.
-    """
-    people = " ".join(mention(one) for one in mentions[:MOST_PEOPLE])
-    place = f" about <{link}|this request>" if link else " about this request"
-    words = f"{people} {mention(by)} asks{place}:"
-    shown = show(mask_text(text), _WHOLE, lines=30)
-    hint = "Please answer here in the thread: it will stand on the card. It decides nothing."
-    title = clip(title_of(approval), _TITLE)
-    return Card(
-        text=f"{words} {clip_mrkdwn(shown.text, _TEXT)}",
-        blocks=[
-            section(words),
-            rich(line(literal(title, "bold")), quote(literal(shown.text or "…"))),
-            context(mrkdwn(hint)),
-        ],
-    )
 
 
 def dialog(approval: Approval) -> list[Block]:

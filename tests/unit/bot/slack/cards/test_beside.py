@@ -14,9 +14,11 @@ from bot.layout.blocks import Block, Card
 from bot.people.meanwhile import CardClaim
 from bot.policy.ballot import write_votes
 from bot.sandbox.blockkit.rules import message_errors
+from bot.slack.beside.question import question_message
 from bot.slack.cards import card_for
-from bot.slack.cards.dialog import MOST_SHOWN, question_message
+from bot.slack.cards.dialog import MOST_SHOWN
 from storage.records import Approval, Decision, Status
+from tests.unit.bot.slack.cards.reading import links
 from tests.unit.bot.slack.cards.samples import an_approval
 from tests.unit.bot.slack.cards.test_progress import TERMS, a_vote, under
 
@@ -115,7 +117,8 @@ def test_a_question_mentions_all_who_asked_for_it() -> None:
     )
     assert "<@U0> <@U1>" in message.text
     assert "<@U11>" not in message.text
-    assert "<https://a.example/p1|this request>" in message.text
+    assert links(message) == [("https://a.example/p1", "Deploy payments 1.4.2 to production")]
+    assert "<@UADA> asks about Deploy payments 1.4.2 to production: why?" in message.text
 
 
 @pytest.mark.parametrize(
