@@ -39,6 +39,8 @@ ANSWER, RAN, AGAIN, GIVE_UP = (
 RETRY_S = 6.0
 """How long a person waits before pressing a button again whose card did not change."""
 PATIENCE_S = 180.0
+REST_S = 420.0
+"""What failed again and again is tried again after five minutes, at the latest."""
 
 
 class Readable(Storage, Protocol):
@@ -137,6 +139,7 @@ class Play:
                 self._make_trouble()
             async with asyncio.timeout(PATIENCE_S + 2 * self.setting.threads):
                 await asyncio.gather(self._ask(), *self._people())
+            async with asyncio.timeout(REST_S):
                 await self._come_to_rest()
         except TimeoutError:
             open_jobs = [n for n in range(self.setting.threads) if not self._is_done(n)]
