@@ -159,6 +159,7 @@ class Acts:
                     "reason": given.get("reason") or _BLANK,
                     "for": grant.get("time", ""),
                     "times": str(grant.get("uses", "")),
+                    "only": [],  # all varies that the rule lets vary
                 },
             )
 

@@ -139,5 +139,7 @@ def _covers(grant: Grant, new: NewCall, limits: GrantTerms) -> bool:
     )
     if not (has_uses and is_same and requesters and requesters <= given_by):
         return False
-    arguments = fixed_part(canonical_json(dict(call.arguments)), limits.vary)
-    return arguments == grant.arguments_json
+    vary = [str(one) for one in json.loads(grant.vary_json)]
+    if not {*vary} <= {*limits.vary}:
+        return False
+    return fixed_part(canonical_json(dict(call.arguments)), vary) == grant.arguments_json

@@ -57,20 +57,22 @@ def an_office(
     return office
 
 
-def a_form(time: str, times: str, reason: str = "") -> dict[str, object]:
-    """Nothing is ticked of what the rule lets vary."""
-    only = {"only": {"countersign:value": {"type": "checkboxes", "selected_options": []}}}
-    return {**typed("for", time), **typed("times", times), **typed("reason", reason), **only}
+def a_form(time: str, times: str, reason: str = "", *, only: str = "") -> dict[str, object]:
+    """Nothing is ticked of what the rule lets vary, or the box of that number."""
+    ticked = [{"value": only}] if only else []
+    boxes = {"type": "checkboxes", "selected_options": ticked}
+    scope = {"only": {"countersign:value": boxes}}
+    return {**typed("for", time), **typed("times", times), **typed("reason", reason), **scope}
 
 
 async def granted(
-    office: Office, *, time: str = "1h", times: str = "2", by: str = ADA
+    office: Office, *, time: str = "1h", times: str = "2", by: str = ADA, only: str = ""
 ) -> tuple[Counter, Approval]:
     """Somebody approves the first call, and allows others."""
     counter = Counter.on(office)
     await office.hear("<@UBOT> look")
     approval = await office.the_approval()
-    form = a_form(time, times, "as usual")
+    form = a_form(time, times, "as usual", only=only)
     await counter.send(a_click(approval, ActionId.GRANT, by))
     assert counter.views.opened[-1]["callback_id"] == ActionId.GRANT_MODAL
     await counter.send(a_submission(approval, ActionId.GRANT_MODAL, form, by))
@@ -270,6 +272,16 @@ async def test_other_arguments_are_not_covered(storage: SqliteStorage) -> None:
     await granted(office)
     await again(office)
     assert office.ran == [("look", "a")]
+
+
+async def test_of_what_may_vary_only_what_was_unticked_varies(storage: SqliteStorage) -> None:
+    office = an_office(storage, looks("a", "a", "b"))
+    await granted(office, only="0")
+    await again(office)
+    assert office.ran == [("look", "a"), ("look", "a")]
+    assert len(uses_of(await the_grant(office))) == 1
+    await again(office, 3)
+    assert (await office.the_approval()).arguments_json == '{"what":"b"}'
 
 
 async def test_another_ruling_voids_it(storage: SqliteStorage) -> None:
