@@ -312,7 +312,7 @@ class Threads:
         await note(
             self.storage.audit,
             Act.TURN_FAILED,
-            key=f"{current.checkpoint_id}:{self.clock()}",
+            key=current.checkpoint_id,  # once, whoever gives it up
             at_ms=self.clock(),
             about=thread.thread_id,
             checkpoint=current.checkpoint_id,

@@ -219,7 +219,10 @@ class Theatre:
         )
 
     def restart(self) -> None:
-        """Let a new process take over."""
+        """Let a new process take over; what slept in the one before does not wake up any more."""
+        for _, woken in self._sleepers:
+            woken.cancel()
+        self._sleepers.clear()
         self._processes += 1
         self.bot = self.make(self, f"process-{self._processes}")
 

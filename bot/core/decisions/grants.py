@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 
 from agents.core.address import Address
 from bot.clock import milliseconds
-from bot.core.audit import Act, entry_of, note, note_decision, note_refusal
+from bot.core.audit import Act, entry_of, note_decision, note_refusal
 from bot.core.decisions.votes import Votes
 from bot.errors import DeliveryError, UnknownApprovalError, UserFacingError
 from bot.people.requesters import is_requester
@@ -113,16 +113,7 @@ class Grants:
         )
         if ended is None:
             return await self.storage.grants.get(grant.grant_id)
-        await note(
-            self.storage.audit,
-            Act.GRANT_ENDED,
-            key=grant.grant_id,
-            at_ms=now,
-            about=approval,
-            by=actor.user_id,
-            grant=grant.grant_id,
-            used=len(uses_of(ended)),
-        )
+        await self.storage.audit.append(_ended_entry(ended, approval))
         return ended
 
     async def _check(self, approval: Approval, grant: Grant, actor: Actor) -> None:
@@ -153,6 +144,7 @@ class Grants:
         async with lock:
             grant = await self.storage.grants.get(grant_id)
             approval = await self.storage.approvals.get(grant.approval_id)
+            await self._make_up(grant, approval)
             for _ in range(_TRIES):
                 now = self.clock()
                 card_ts = await self.notices.show_grant(grant, approval, now_ms=now)
@@ -163,6 +155,13 @@ class Grants:
                 if grant.due_ms == due_ms:  # else somebody used it, or ended it, meanwhile
                     break
         return grant
+
+    async def _make_up(self, grant: Grant, approval: Approval) -> None:
+        """Put on record what somebody may have died before: that it was given, and ended."""
+        if not grant.card_ts:
+            await self.storage.audit.append(granted_entry(grant, approval))
+        if grant.ended_by:
+            await self.storage.audit.append(_ended_entry(grant, approval))
 
     async def attend(self, grant: Grant) -> None:
         """Draw a message that is due: it shows a use, or the end, that nobody has drawn yet.
@@ -248,6 +247,19 @@ def granted_entry(grant: Grant, approval: Approval) -> AuditEntry:
         ruling=grant.ruling,
         until_ms=grant.until_ms,
         max_uses=grant.max_uses,
+    )
+
+
+def _ended_entry(grant: Grant, approval: Approval) -> AuditEntry:
+    """The entry that says that a grant was revoked; the same whoever writes it."""
+    return entry_of(
+        Act.GRANT_ENDED,
+        key=grant.grant_id,
+        at_ms=grant.ended_ms or 0,
+        about=approval,
+        by=grant.ended_by,
+        grant=grant.grant_id,
+        used=len(uses_of(grant)),
     )
 
 

@@ -1,0 +1,177 @@
+"""I3, I4, I5, I12, I13: the bot is killed at any write of what people do under a policy.
+
+Votes, steps of the ladder, cards by direct message, grants, emergencies, delegations and the end of
+a run are played by `playhouse`. The bot dies before a write to the database is made, or right after
+it has taken effect, and another one takes over. Whichever write it is: all ends as it does where
+nobody dies, and comes to rest; nothing runs, is noted, or is told twice.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import TypeVar
+
+import pytest
+
+from storage.sqlite import SqliteStorage
+from tests.property.worlds.mortals import Ending, Playhouse, Step
+from tests.property.worlds.relay import dies
+from tests.support.sizes import size
+
+T = TypeVar("T")
+POLICY = {
+    "version": 1,
+    "timezone": "Europe/Berlin",
+    "groups": {
+        "sre": {"usergroups": ["S0SRE"]},
+        "mia": {"users": ["U0MIA"]},
+        "leads": {"usergroups": ["S0LEAD"]},
+    },
+    "rules": [
+        {
+            "name": "quorum",
+            "when": {"tool": "sql"},
+            "then": {
+                "ask": {
+                    "approve": [{"from": ["sre"], "count": 2}],
+                    "break_glass": {"by": ["mia"], "alert": "C0ALERT"},
+                    "escalate": [{"after": "1h", "add": ["leads"]}],
+                    "remind": {"after": "25m", "times": 1},
+                    "expires": "3h",
+                }
+            },
+        },
+        {
+            "name": "hosts",
+            "when": {"tool": "restart_db"},
+            "then": {
+                "ask": {
+                    "approve": [{"from": ["sre"]}],
+                    "grants": {"max_time": "2h", "max_uses": 2, "vary": ["host"]},
+                    "expires": "2h",
+                }
+            },
+        },
+        {
+            "name": "ends",
+            "when": {"tool": "search"},
+            "then": {
+                "ask": {
+                    "approve": [{"from": ["sre"]}],
+                    "on_expiry": "cancel_run",
+                    "expires": "30m",
+                    "remind": "never",
+                }
+            },
+        },
+    ],
+    "default": {"ask": {"approve": [{"from": ["mia"]}], "expires": "2h"}},
+}
+SQL = {"tool": "sql", "args": {"statement": "a"}}
+REFUND = {"tool": "refund", "args": {"order": "1"}}
+GLASS = {"by": "U0MIA", "reasons": ["the database is down now", "nobody else is awake"]}
+
+
+def host(name: str) -> dict[str, object]:
+    return {"tool": "restart_db", "args": {"host": name}}
+
+
+SCENES: Mapping[str, list[Step]] = {
+    "a quorum": [
+        ("+0m", "request", SQL),
+        ("+1m", "approve", "U0ADA"),
+        ("+2m", "take_back", "U0ADA"),
+        ("+3m", "approve", "U0BEN"),
+        ("+4m", "approve", "U0ADA"),
+    ],
+    "the ladder": [
+        ("+0m", "request", SQL),
+        ("+1h10m", "approve", "U0LIA"),
+        ("+1h20m", "approve", "U0CLEO"),
+    ],
+    "direct messages": [
+        ("+0m", "request", {**REFUND, "channel": "D0ROSA"}),
+        ("+20m", "approve", "U0MIA"),
+    ],
+    "nobody answers": [
+        ("+0m", "request", SQL),
+        ("+3h10m", "wait", {}),
+    ],
+    "a grant": [
+        ("+0m", "request", host("a")),
+        ("+1m", "approve", {"by": "U0ADA", "grant": {"time": "1h", "uses": 2}}),
+        ("+5m", "request", host("a")),
+        ("+9m", "revoke", "U0ADA"),
+        ("+12m", "request", host("a")),
+        ("+13m", "approve", "U0BEN"),
+    ],
+    "a grant that expires": [
+        ("+0m", "request", host("a")),
+        ("+1m", "approve", {"by": "U0ADA", "grant": {"time": "1h", "uses": 2}}),
+        ("+2h", "request", host("a")),
+        ("+2h1m", "approve", "U0BEN"),
+    ],
+    "an emergency": [
+        ("+0m", "request", SQL),
+        ("+1m", "approve", "U0ADA"),
+        ("+2m", "break_glass", GLASS),
+    ],
+    "the end of a run": [
+        ("+0m", "request", [{"tool": "search", "args": {"query": "a"}}, SQL]),
+        ("+40m", "wait", {}),
+    ],
+    "a delegation": [
+        ("+0m", "request", REFUND),
+        ("+1m", "delegate", {"from": "U0MIA", "to": "U0TOM", "until": "2026-11-27T18:00"}),
+        ("+2m", "approve", "U0TOM"),
+        ("+3m", "end_delegation", "U0MIA"),
+    ],
+}
+
+
+WAYS = (True, False, True)
+"""Whether it dies after a write, not before it: in turns, or both."""
+FEWEST = 20
+"""Writes of a scene; there are more."""
+LATE = frozenset({("taken_back", "U0ADA")})
+"""Put into the audit after the record, which is right without it: docs/reliability.md says so."""
+
+
+@pytest.mark.parametrize("scene", SCENES)
+async def test_whichever_write_it_dies_at(scene: str, storage: SqliteStorage) -> None:
+    house = await Playhouse.open(storage, POLICY)
+    whole = await house.play(SCENES[scene])
+    assert (whole.faults, whole.deaths, whole.doubts) == ([], 0, 0)
+    last, step = len(whole.writes), size(13, 1)
+    assert last > FEWEST
+    found = {}
+    for number, write in enumerate(range(1 + len(scene) % step, last + 1, step)):
+        for is_after in WAYS[number % 2 :][: size(1, 2)]:
+            ending = await house.play(SCENES[scene], dies(write, is_after=is_after))
+            assert ending.deaths == 1, write
+            if faults := [*ending.faults, *differences(whole, ending)]:
+                found[write, is_after, whole.writes[write - 1]] = faults
+    assert found == {}
+
+
+def differences(whole: Ending, ending: Ending) -> list[str]:
+    """What ended otherwise than where nobody died; a call in doubt is one more question."""
+    found = []
+    if (ending.states, ending.ran) != (whole.states, whole.ran):
+        found.append(f"{ending.states}, {ending.ran}")
+    noted, missing = apart(ending.audit, whole.audit)
+    if not ending.doubts and (noted or set(missing) - LATE):
+        found.append(f"in the audit too often {noted}, missing {missing}")
+    more, less = apart(ending.posted, whole.posted)
+    allowed = Counter(
+        countersign_doubt=ending.doubts, countersign_alert=whole.posted["countersign_alert"]
+    )
+    if more - allowed or less:
+        found.append(f"posted too often {more}, missing {less}")
+    return found
+
+
+def apart(one: Counter[T], other: Counter[T]) -> tuple[Counter[T], Counter[T]]:
+    """What is in the first alone, and in the second alone."""
+    return one - other, other - one
