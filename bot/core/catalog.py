@@ -19,6 +19,7 @@ from agents.tools.base import Tool
 from bot.config.agents import EVERYWHERE
 from bot.ports import CheckedCall
 from bot.redaction.call import Names, mask_title
+from bot.words import say
 from storage.records import Approval, Thread
 
 logger = logging.getLogger(__name__)
@@ -248,7 +249,7 @@ def _described(tool: Tool, arguments: dict[str, Any]) -> CheckedCall:
 def nobody() -> Agent:
     """Make the agent that says that no agent works here."""
 
-    async def say(_: AgentInput) -> AsyncGenerator[AgentEvent, None]:
-        yield make_message("No agent works in this channel. Whoever runs me can put one here.")
+    async def speak(_: AgentInput) -> AsyncGenerator[AgentEvent, None]:
+        yield make_message(say("error.no_agent"))
 
-    return function_agent("nobody", say, description="Says that no agent works in this channel.")
+    return function_agent("nobody", speak, description=say("error.no_agent"))

@@ -26,6 +26,7 @@ from bot.ports import Actor, CheckedCall, Clock
 from bot.questions.base import check_decision
 from bot.questions.form import edited_digest, in_order
 from bot.questions.record import Rules, rebound, unknown_names
+from bot.words import say
 from storage.base import Storage
 from storage.records import Approval, Decision, Status
 
@@ -90,7 +91,7 @@ class Edits:
                 changed, unknown=unknown
             )
             if changed.decision is not None:
-                why = f"nobody could decide this: {plain_words(changed.decision.reason)}"
+                why = say("reason.nobody_could", why=plain_words(changed.decision.reason))
                 return await self._refused(approval, actor, RefusalCode.UNDECIDABLE, why)
             is_same = _under_same_ruling(approval, changed)
             # Who may decide by now made this edit: it is theirs, before escalation begins anew.

@@ -16,11 +16,11 @@ from bot.people.meanwhile import read_claim, read_snoozes, write_snoozes
 from bot.policy.ballot import APPROVE, REJECT
 from bot.policy.refusals import RefusalCode, is_blank
 from bot.ports import Actor, Clock
+from bot.words import say
 from storage.base import Storage
 from storage.records import Approval, Kind
 
 _TRIES = 20
-_NOT_YOURS = "You don't have this one now."
 
 Change = Callable[[Approval], Awaitable[Approval]]
 """Judges somebody by a record, and says how it is to be; it may be asked again of a newer one."""
@@ -77,7 +77,7 @@ class Means:
             if not claim.holds(now) or claim.by != actor.user_id:
                 other = claim.holds(now)
                 code = RefusalCode.CLAIMED_BY_OTHER if other else RefusalCode.CLAIMED_BEFORE
-                raise RefusalError(code.value, _NOT_YOURS)
+                raise RefusalError(code.value, say("refuse.not_yours"))
             return replace(approval, claim_json=claim.ended(now).to_text())
 
         kept = await self._change(approval_id, actor, change, shown=shown)

@@ -12,6 +12,7 @@ from bot.core.approvals import Approvals
 from bot.core.audit import Act, decision_entry, note
 from bot.ports import Clock, Spawn
 from bot.questions.base import answer_from
+from bot.words import say
 from storage.base import Storage
 from storage.errors import RecordConflictError
 from storage.records import Approval, Decision, Status, Thread
@@ -19,8 +20,9 @@ from storage.records import Approval, Decision, Status, Thread
 logger = logging.getLogger(__name__)
 
 _BY_PEOPLE = (Status.APPROVED, Status.REJECTED, Status.ANSWERED)
-_SUPERSEDED = Status.SUPERSEDED, "The agent no longer waits for this."
-_CANCELLED = Status.CANCELLED, "The agent was stopped."
+_SUPERSEDED = Status.SUPERSEDED, "reason.superseded"
+_CANCELLED = Status.CANCELLED, "reason.stopped"
+"""A status, and the key of its reason."""
 _TO_BE_USED = (Status.APPROVED, Status.ANSWERED)
 """The statuses that are untrue when a turn ends without their use; a rejection stays true."""
 
@@ -99,7 +101,7 @@ class Settlement:
             approval, is_unused = await self.storage.approvals.get(approval.approval_id), True
         if is_unused and approval.status in _TO_BE_USED:
             with contextlib.suppress(ResumeError):
-                return await self._withdraw(approval, ResumeError("the turn was ended"))
+                return await self._withdraw(approval, ResumeError(say("reason.turn_ended")))
         return approval
 
     async def answers(
@@ -153,7 +155,7 @@ class Settlement:
             status=Status.CANCELLED,
             by="",
             at_ms=self.clock(),
-            reason=f"It was {approval.status}, but that could not be used: {error}",
+            reason=say("reason.unused", status=say(f"reason.{approval.status}"), why=error),
         )
         try:
             withdrawn = await self.storage.approvals.withdraw(approval.approval_id, decision)
@@ -177,12 +179,12 @@ class Settlement:
         return withdrawn
 
     async def _call_off(self, approval: Approval, status: Status, why: str) -> Approval | None:
-        """Call it off as it was read; None when it is no longer like that."""
+        """Call it off as it was read, why by key; None when it is no longer like that."""
         decision = Decision(
             status=status,
             by="",
             at_ms=min(self.clock(), approval.expires_ms - 1),
-            reason=why,
+            reason=say(why),
         )
         try:
             ended = await self.storage.approvals.decide(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -26,7 +26,6 @@ from agents import (
     NothingPendingError,
     UnknownInterruptError,
 )
-from agents.core.errors import ModelFault
 from bot.core.audit import Act, note
 from bot.core.outbox import Outbox
 from bot.core.runs.voice import post_id
@@ -38,6 +37,7 @@ from bot.errors import DeliveryError, DirectoryError, RunEndedError
 from bot.observability.context import about
 from bot.people.passes import LeftOver, ThreadPass
 from bot.ports import Clock
+from bot.words import say
 from storage.base import Storage
 from storage.errors import RecordFormatError, RecordRefusedError, StoreUnavailableError
 from storage.records import Message, Post, Thread
@@ -49,10 +49,6 @@ MAX_LOOKS = 60
 """The most looks at a run that others go on with. Slack's failures count, and may be many."""
 UNREADABLE = "unreadable"
 """Part of the key of the post that says that a thread stands still."""
-CANNOT_READ = (
-    "I cannot read something that is on record of this conversation, so I stopped: nothing more "
-    "runs here. Nothing is lost. Please tell whoever runs me; `countersign doctor` says what it is."
-)
 _REMEMBERED = 1_000
 """Threads of which this process knows what its last pass left; of others it is looked up."""
 _OVERTAKEN = (
@@ -174,7 +170,7 @@ class Threads:
         post = Post(
             post_id=f"{thread.checkpoint_id}/{UNREADABLE}",
             thread_id=thread.thread_id,
-            text=CANNOT_READ,
+            text=say("error.unreadable"),
             created_ms=self.clock(),
         )
         with suppress(RecordFormatError):  # said before, and that cannot be read either
@@ -319,7 +315,7 @@ class Threads:
             why=explain(error),
             error=type(error).__name__,
         )
-        text = f"I could not finish this, and nothing more will run. {explain(error)}"
+        text = say("error.given_up", why=explain(error))
         try:
             if not await self.turns.give_up(current, text):
                 await self.inbox.set_aside(current)
@@ -343,43 +339,17 @@ class Threads:
         return False
 
 
-_REFUSED: Mapping[ModelFault, str] = {
-    "key": (
-        "The model's provider does not accept my key, or does not let it use the model{model}. "
-        "Waiting does not help: please tell whoever runs me to check both."
-    ),
-    "model": (
-        "The model{model} that I am set up with does not exist at its provider. Waiting does not "
-        "help: please tell whoever runs me to check its name."
-    ),
-    "quota": (
-        "The model's provider says that my account may use no more of it. Please tell whoever runs "
-        "me to raise the limit, or to pay the bill."
-    ),
-    "length": (
-        "This conversation has become too long for the model{model}. Please start a new thread, "
-        "and ask for less at once."
-    ),
-    "request": (
-        "The model{model} refuses what I send it. Waiting does not help: please tell whoever runs "
-        "me; the log says more."
-    ),
-}
-
-
 def explain(error: Exception) -> str:
     """An error in words for the thread: what happened, and what to do."""
     if isinstance(error, ModelRefusedError):
-        return _REFUSED[error.fault].format(model=f" “{error.model}”" if error.model else "")
+        model = say("error.model_name", name=error.model) if error.model else say("error.the_model")
+        return say(f"error.model_{error.fault}", model=model)
     if isinstance(error, ModelError):
-        return "The model did not answer, also when asked again. Please try later."
+        return say("error.model_silent")
     if isinstance(error, RecordRefusedError):
-        return (
-            "It has become too large to be kept, or has characters that cannot be kept. Please ask "
-            "for less at once."
-        )
+        return say("error.turn_too_large")
     if isinstance(error, RunEndedError):
         return str(error)
     if not isinstance(error, AgentError):
-        return "Something is wrong on my side; the log says what. Please tell whoever runs me."
-    return f"What happened: {error}"
+        return say("error.turn_ours")
+    return say("error.what", why=error)

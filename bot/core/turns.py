@@ -32,7 +32,7 @@ from bot.core.outbox import Outbox
 from bot.core.runs.following import FollowedSegment, Follower, StoppableRuns
 from bot.core.runs.outcome import has_ended
 from bot.core.runs.presence import UNSEEN, going_on, thinking
-from bot.core.runs.voice import SILENT, a_post, post_id
+from bot.core.runs.voice import a_post, post_id
 from bot.core.runs.witness import Witness
 from bot.core.settlement import Settlement
 from bot.errors import DirectoryError, RunEndedError
@@ -43,6 +43,7 @@ from bot.people.terms_of import ends_run
 from bot.ports import Clock, Notifier, Presence, Spawn
 from bot.questions.base import asks_people, question_of
 from bot.questions.record import Rules, approval_id_of
+from bot.words import say
 from storage.base import Storage
 from storage.records import Approval, Kind, Message, Post, Status, Thread
 
@@ -454,7 +455,9 @@ class Turns:
             return
         newest = await self.storage.approvals.newest_of(thread.thread_id, limit=1)
         if not newest or newest[0].checkpoint_id != thread.checkpoint_id:
-            await self.outbox.say(thread, a_post(thread, "silent", SILENT, now_ms=self.clock()))
+            await self.outbox.say(
+                thread, a_post(thread, "silent", say("error.silent"), now_ms=self.clock())
+            )
 
     async def _set_turn(
         self, thread: Thread, *, turn: int, turn_open: bool, requesters_json: str | None = None

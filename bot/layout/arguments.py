@@ -20,6 +20,7 @@ from bot.redaction.call import (
     mask_value,
     masks_in,
 )
+from bot.words import say
 
 NAME = 80
 _MISSING = object()
@@ -168,8 +169,9 @@ def is_ambiguous(value: object) -> bool:
     return True
 
 
-AS_TEXT = "as text "
-"""Stands before such a text."""
+def as_text() -> str:
+    """The words that stand before such a text."""
+    return f"{say('line.as_text')} "
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,13 +206,13 @@ class _Value:
 
     @property
     def notes(self) -> list[Block]:
-        return [literal(AS_TEXT, "italic")] if self.whole.is_ambiguous else []
+        return [literal(as_text(), "italic")] if self.whole.is_ambiguous else []
 
     def in_line(self) -> Block:
         if len(self.whole.words) == 1 and isinstance(self.whole.words[0], Mask):
             return literal(self.shown.text, "italic")
         text = self.shown.text
-        return literal(text, "code") if text else literal("not given", "italic")
+        return literal(text, "code") if text else literal(say("line.not_given"), "italic")
 
     def in_box(self) -> Iterator[Block]:
         yield preformatted(self.shown.text or " ")
@@ -267,7 +269,7 @@ class _Listing:
 def _label(words: Words) -> Block:
     name = clip(words, NAME - 2)
     # What is our own word must not look like a name.
-    return literal(f"{name}: ", "bold") if name else literal("(no name): ", "italic")
+    return literal(f"{name}: ", "bold") if name else literal(f"{say('line.no_name')}: ", "italic")
 
 
 def _labelled(label: Block, *values: _Value) -> Iterator[Block]:
@@ -276,9 +278,9 @@ def _labelled(label: Block, *values: _Value) -> Iterator[Block]:
         old, new = [*first.notes, first.in_line()], [*last.notes, last.in_line()]
         yield line(label, *old, literal(" → "), *new)
     elif len(values) > 1:
-        yield line(label, literal("was "), *first.notes)
+        yield line(label, literal(f"{say('line.was')} "), *first.notes)
         yield from first.in_box()
-        yield line(label, literal("is now "), *last.notes)
+        yield line(label, literal(f"{say('line.is_now')} "), *last.notes)
         yield from last.in_box()
     elif first.inline:
         yield line(label, *first.notes, first.in_line())

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 
-from bot.layout.arguments import AS_TEXT, NAME, is_ambiguous, same
+from bot.layout.arguments import NAME, as_text, is_ambiguous, same
 from bot.layout.blocks import Block, line, literal, plain, preformatted, quote, rich
 from bot.layout.parts import Body
 from bot.layout.text import ShownText, clip, is_plain, show, width
@@ -180,7 +180,7 @@ class _Sheet:
         view = _cut(words, min(LONG, self._room - NAME))
         self._hidden += head.hidden + view.hidden
         self._views += [head, view]
-        note = AS_TEXT if is_ambiguous(value) else ""
+        note = as_text() if is_ambiguous(value) else ""
         fact = _Fact(_label(label), words, view, note)
         self._room -= width(fact.label) + width(view.text) + 4
         self._facts.append(fact)

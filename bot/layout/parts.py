@@ -25,6 +25,7 @@ from bot.people.progress import progress_of
 from bot.people.requesters import requesters_of
 from bot.redaction.call import has_guess, mask_call, written
 from bot.redaction.mask import REDACTED, mask_text
+from bot.words import say
 from bot.words.mrkdwn import date, mention, utc
 from storage.records import Approval, Decision, Kind, Status
 
@@ -34,7 +35,6 @@ REASON = 500
 APPROVERS = 400
 MOST_PEOPLE = 10
 """Mentions of those who asked; what is more is a number."""
-MEMBERS = "the members of this channel"
 TEXT = 1_200
 """Characters of the text for notifications."""
 
@@ -150,19 +150,21 @@ def small_print(approval: Approval, who: str) -> Block:
 
 def stuck_words(approval: Approval) -> str:
     """Why nobody can decide it now, and who can later."""
-    words = f"*Nobody can decide this now.* {own_words(approval.stuck, REASON * 2)}"
+    words = f"*{say('line.nobody_now')}* {own_words(approval.stuck, REASON * 2)}"
     if approval.escalate_ms is None:
         return words
     names = own_words(approvers_words(json.loads(approval.backups_json)), APPROVERS)
-    return f"{words} From {date(approval.escalate_ms)} on: {names}."
+    return f"{words} {say('line.stuck_later', time=date(approval.escalate_ms), who=names)}"
 
 
 def asked_by(approval: Approval) -> str:
     """Mention all whose words led to it, who wrote last first."""
     people = [mention(one) for one in requesters_of(approval)]
     if len(people) > MOST_PEOPLE:
-        people[MOST_PEOPLE:] = [f"{len(people) - MOST_PEOPLE} more"]
-    return " and ".join(part for part in (", ".join(people[:-1]), people[-1]) if part)
+        people[MOST_PEOPLE:] = [say("line.more_people", n=len(people) - MOST_PEOPLE)]
+    if len(people) == 1:
+        return people[0]
+    return say("line.and", a=", ".join(people[:-1]), b=people[-1])
 
 
 def deciders(approval: Approval, approvers_text: str) -> str:
@@ -175,6 +177,11 @@ def deciders(approval: Approval, approvers_text: str) -> str:
     return f"Who can decide: {who}, but not who asked for this"
 
 
+def members() -> str:
+    """Those who may decide where everybody of a channel may."""
+    return say("line.members")
+
+
 def approvers_words(names: Sequence[str]) -> str:
     """Say in words who may decide.
 
@@ -184,7 +191,8 @@ def approvers_words(names: Sequence[str]) -> str:
     Returns:
         Words with mentions, for `approvers_text`.
     """
-    return ", ".join(MEMBERS if name == CHANNEL else mention(name) for name in names) or "nobody"
+    people = [members() if name == CHANNEL else mention(name) for name in names]
+    return ", ".join(people) or say("line.nobody")
 
 
 _BY_VOTES = frozenset({Status.APPROVED, Status.ANSWERED, Status.REJECTED})
@@ -220,7 +228,9 @@ def spoken(*sentences: str) -> str:
 
 def title_of(approval: Approval) -> str:
     """The title, with secrets masked; never empty."""
-    return written(mask_call(approval.title.strip())) or approval.tool.strip() or "Untitled"
+    return (
+        written(mask_call(approval.title.strip())) or approval.tool.strip() or say("line.untitled")
+    )
 
 
 def title_hidden(approval: Approval) -> int:
@@ -254,7 +264,7 @@ def deciders_names(approval: Approval) -> str:
         return ""
     is_stop = approval.status is Status.REJECTED
     voters = {
-        vote.by: f"{mention(vote.by)} for {mention(vote.on_behalf_of)}"
+        vote.by: say("line.for_whom", who=mention(vote.by), owner=mention(vote.on_behalf_of))
         if vote.on_behalf_of
         else mention(vote.by)
         for vote in progress_of(approval).votes

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from bot.layout.characters import foreign_letters, is_turned, is_unseen
 from bot.redaction.call import Mask, Words
 from bot.redaction.mask import REDACTED
+from bot.words import say
 from bot.words.mrkdwn import escape
 
 _MARKS_IN_A_ROW = 3
@@ -113,7 +114,7 @@ def clip_mrkdwn(text: str, most: int) -> str:
 
 def more(hidden: int) -> str:
     """Say how much is not shown."""
-    return f"… {hidden:,} more character{'' if hidden == 1 else 's'}"
+    return say("line.more_characters", n=hidden, count=f"{hidden:,}")
 
 
 def chunks(text: str | Words, most: int) -> Iterator[str]:
@@ -269,7 +270,7 @@ def _run_of_breaks(text: str, start: int) -> int:
 
 
 def _breaks(run: int, *, one_line: bool) -> str:
-    note = f"⟨{run:,} line breaks⟩"
+    note = f"⟨{say('line.line_breaks', n=run, count=f'{run:,}')}⟩"
     if one_line:
         return "↵" if run == 1 else note
     return "\n" if run == 1 else f"\n{note}\n"

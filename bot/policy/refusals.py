@@ -9,6 +9,7 @@ from enum import StrEnum
 from bot.policy.ballot import APPROVE, REJECT, STOPS, Ballot, CastVote, Recount
 from bot.policy.standing import Exclusion, Right, Rights, Standing, either
 from bot.policy.terms import Stage
+from bot.words import say
 
 
 class RefusalCode(StrEnum):
@@ -47,44 +48,39 @@ class RefusalCode(StrEnum):
     @property
     def words(self) -> str:
         """For the person who is refused: short, and what to do where something can be done."""
-        return _WORDS[self]
+        return say(_KEYS[self])
 
 
-_WORDS = {
-    RefusalCode.CLOSED: "This is closed already. Nothing more to do.",
-    RefusalCode.OUTDATED: "This changed since you saw it. Please look again.",
-    RefusalCode.DEACTIVATED: "This account is deactivated.",
-    RefusalCode.BOT: "Apps can't decide. A person has to.",
-    RefusalCode.EXTERNAL: "Only people of this workspace can decide this.",
-    RefusalCode.GUEST: "Guests can't decide here.",
-    RefusalCode.LOOKUP_FAILED: (
-        "I couldn't check whether you may do this. Nothing was counted. Please try again."
-    ),
-    RefusalCode.RULE_DENIES: "A rule denies this by now, so it can't run.",
-    RefusalCode.OWN_REQUEST: "You can't approve your own request. Somebody else has to.",
-    RefusalCode.OWN_EDIT: "You edited this, so somebody else has to approve it.",
-    RefusalCode.EXCLUDED: "The rule leaves you out here. You can reject it, if you may decide.",
-    RefusalCode.NOT_APPROVER: "You're not an approver for this.",
-    RefusalCode.NOT_YOUR_TURN: "It's not your turn yet. You'll be asked when it is.",
-    RefusalCode.REASON_REQUIRED: "Please say why: this needs a reason.",
-    RefusalCode.NOT_SEEN: "Part of this is hidden. Please use Reveal first, then approve.",
-    RefusalCode.USED_UP: "You've been counted for this call already; one person counts once.",
-    RefusalCode.ALREADY_VOTED: "Your vote is counted already. Somebody else is still missing.",
-    RefusalCode.NOT_NEEDED: "Thanks, but your part is complete. Other people are still missing.",
-    RefusalCode.NOT_EDITOR: "You can't edit this.",
-    RefusalCode.INVALID_ARGUMENTS: "The tool doesn't take these values. Please correct them.",
-    RefusalCode.UNDECIDABLE: "After this edit nobody could approve it, so it wasn't taken.",
-    RefusalCode.CLAIMED_BY_OTHER: "Somebody else is on it. You can still decide.",
-    RefusalCode.CLAIMED_BEFORE: "You had this one before; once is all. You can still decide.",
-    RefusalCode.BEYOND_DEADLINE: "That is after the deadline. Please choose an earlier time.",
-    RefusalCode.NOT_REQUESTER: "Only who requested this can do that.",
-    RefusalCode.NO_VOTE: "You have no vote here to take back.",
-    RefusalCode.BAD_DELEGATE: (
-        "This can't be handed over like that: choose another active member, for 30 days at most, "
-        "who hasn't handed over to you."
-    ),
-    RefusalCode.NOT_HERE: "Only members of this channel can be asked here.",
-    RefusalCode.NOT_IN_BATCH: "This one can't be decided together with others. Use its card.",
+_KEYS = {
+    RefusalCode.CLOSED: "refuse.closed_now",
+    RefusalCode.OUTDATED: "refuse.changed",
+    RefusalCode.DEACTIVATED: "refuse.deactivated",
+    RefusalCode.BOT: "refuse.app",
+    RefusalCode.EXTERNAL: "refuse.external_here",
+    RefusalCode.GUEST: "refuse.guest_here",
+    RefusalCode.LOOKUP_FAILED: "refuse.lookup",
+    RefusalCode.RULE_DENIES: "refuse.rule_denies",
+    RefusalCode.OWN_REQUEST: "refuse.own_here",
+    RefusalCode.OWN_EDIT: "refuse.editor",
+    RefusalCode.EXCLUDED: "refuse.excluded",
+    RefusalCode.NOT_APPROVER: "refuse.not_among",
+    RefusalCode.NOT_YOUR_TURN: "refuse.not_yet",
+    RefusalCode.REASON_REQUIRED: "refuse.reason",
+    RefusalCode.NOT_SEEN: "refuse.part_hidden",
+    RefusalCode.USED_UP: "refuse.used_up",
+    RefusalCode.ALREADY_VOTED: "refuse.voted_already",
+    RefusalCode.NOT_NEEDED: "refuse.not_needed",
+    RefusalCode.NOT_EDITOR: "refuse.not_editor",
+    RefusalCode.INVALID_ARGUMENTS: "refuse.arguments",
+    RefusalCode.UNDECIDABLE: "refuse.edit_undecidable",
+    RefusalCode.CLAIMED_BY_OTHER: "refuse.claimed",
+    RefusalCode.CLAIMED_BEFORE: "refuse.claimed_before",
+    RefusalCode.BEYOND_DEADLINE: "refuse.beyond",
+    RefusalCode.NOT_REQUESTER: "refuse.only_requester",
+    RefusalCode.NO_VOTE: "refuse.no_vote",
+    RefusalCode.BAD_DELEGATE: "refuse.bad_delegate",
+    RefusalCode.NOT_HERE: "refuse.not_here",
+    RefusalCode.NOT_IN_BATCH: "refuse.not_in_batch",
 }
 
 

@@ -143,7 +143,7 @@ async def test_choice_that_runs_a_call_is_for_approvers(opened: Open) -> None:
     async with opened("choose_place") as (stage, ts):
         card = await stage.card(word="Which environment?")
         await stage.click("Rosa", card, PICK_2)
-        await stage.whispered("Rosa", "Somebody else has to")
+        await stage.whispered("Rosa", "Someone else has to")
         await stage.say("Rosa", "2", thread_ts=ts)
         assert RAN == []
         await stage.click("Ada", card, PICK_2)

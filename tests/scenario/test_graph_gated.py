@@ -73,7 +73,7 @@ async def test_i2_a_price_that_moved_is_asked_on_a_new_card(tmp_path: Path) -> N
         cards = str(stage.cards()[0])
         texts = "\n".join(stage.texts())
     assert RAN == ["paid 30"]
-    assert "could not finish" not in texts
+    assert "couldn't finish" not in texts
     assert "could not be used" in cards
 
 
@@ -87,7 +87,7 @@ async def test_i5_a_step_that_fails_after_its_approval_runs_once(tmp_path: Path)
         await stage.rest()
         stage.clock.forward(minutes=1)  # the work is tried again, and finds the failure on record
         await stage.tick()
-        await stage.said("(?s)I could not finish this.*does not run again", within=20)
+        await stage.said("(?s)I couldn't finish this.*does not run again", within=20)
     assert RAN == ["deploy"]
 
 
@@ -104,4 +104,4 @@ async def test_a_stop_at_a_breakpoint_does_not_sound_like_a_failure(tmp_path: Pa
         await stage.said("Stopped before “deploy”, as you asked. Reason: Not today")
         texts = "\n".join(stage.texts())
     assert RAN == []
-    assert "could not finish" not in texts
+    assert "couldn't finish" not in texts

@@ -15,7 +15,7 @@ import pytest
 from agents.core.checkpoint import CheckpointStatus
 from agents.models import say
 from bot.core.story import story
-from bot.core.threads import CANNOT_READ
+from bot.words import say as words
 from storage.base import Storage
 from storage.mongo import Driver, MongoStorage
 from storage.records import Status
@@ -202,7 +202,7 @@ async def test_an_unreadable_message_stops_its_thread_and_says_so(
 
     await world.rest()
 
-    assert world.office.shown().count(CANNOT_READ) == 1
+    assert world.office.shown().count(words("error.unreadable")) == 1
     assert world.office.shown().count("Hello.") == GOOD
     (named,) = await storage.unreadable(limit=9)
     assert named.record_id == thread_id
@@ -251,7 +251,7 @@ async def test_a_turn_of_which_something_cannot_be_read_runs_nothing(
     await world.rest()
 
     assert world.office.shown().count("Hello.") == GOOD
-    assert world.office.shown().count(CANNOT_READ) == 1
+    assert world.office.shown().count(words("error.unreadable")) == 1
     still = await storage.threads.get(thread_id)
     assert (still.turn, still.turn_open) == (1, True)  # not given up: another release goes on
     assert [one.record_id for one in await storage.unreadable(limit=9)] == [thread_id]

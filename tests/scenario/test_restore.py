@@ -116,7 +116,7 @@ async def test_i8_a_card_decided_after_the_copy_has_live_buttons_and_a_warning_a
     assert len(stage.cards()) == 1
     assert buttons(again)[0] == APPROVE
     assert re.search(BACK, str(again["blocks"]))
-    assert "may have run. Please check before you approve it." in again["text"]
+    assert "may have run. Please check before you approve" in again["text"]
     await stage.click("Ada", again, APPROVE)
     await stage.card(word="Approved", within=30)
     assert buttons(stage.cards()[0]) == []

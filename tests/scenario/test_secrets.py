@@ -255,7 +255,7 @@ async def test_a_fault_of_the_agent_leaves_no_trace(stage: Stage, log: io.String
         await bot.tasks.idle()
         stage.clock.forward(minutes=10)
         await stage.tick()
-    await stage.said("could not finish")
+    await stage.said("couldn't finish")
     assert "ModelError: RuntimeError" in log.getvalue()
     await assert_nothing_leaked(stage, log)
 

@@ -20,6 +20,7 @@ from bot.policy.delegations import LONGEST_MS, judge_delegation
 from bot.policy.refusals import RefusalCode
 from bot.policy.standing import Delegation, Problem
 from bot.ports import Actor, Clock, Person
+from bot.words import say
 from storage.base import Storage
 from storage.records import DelegationRecord
 
@@ -131,8 +132,8 @@ class Delegating:
             known = self.policy.groups()
             if known is None or new.group_name not in known:
                 is_name = _GROUP.fullmatch(new.group_name)  # of other texts, none may be markup
-                name = f" “{new.group_name}”" if is_name else " of that name"
-                words = f"There is no group{name} in the policy."
+                name = f"“{new.group_name}”" if is_name else say("line.so_named")
+                words = say("refuse.no_group", name=name)
                 raise RefusalError(RefusalCode.BAD_DELEGATE.value, words)
         _check_time(new.until_ms, self.clock())
         people: dict[str, Problem | None] = {}
@@ -226,9 +227,9 @@ def _check_time(until_ms: int, now_ms: int) -> None:
         RefusalError: With words for that.
     """
     if until_ms <= now_ms:
-        words = "That time is over already. Please give one to come."
+        words = say("refuse.time_over")
     elif until_ms - now_ms > LONGEST_MS:
-        words = "That is too long: 30 days at most. You can do it again then."
+        words = say("refuse.time_long")
     else:
         return
     raise RefusalError(RefusalCode.BAD_DELEGATE.value, words)

@@ -26,13 +26,13 @@ from bot.policy.granting import Allowance, fixed_part, is_within, limits_of
 from bot.policy.terms import Terms
 from bot.ports import Actor, Clock, Notices
 from bot.questions.form import ask_of
+from bot.words import say
 from storage.base import Storage
 from storage.errors import RecordNotFoundError
 from storage.records import Approval, AuditEntry, Grant, Kind, Status
 
 logger = logging.getLogger(__name__)
 
-BEYOND = "beyond the rule's limits"
 DRAWN_AFTER = timedelta(seconds=15)
 """The time in which the changer of a grant draws its message; afterwards anybody does."""
 DRAW_AGAIN = timedelta(minutes=1)
@@ -70,15 +70,15 @@ class Grants:
         """
         decision = approval.decision
         if approval.status is not Status.APPROVED or decision is None:
-            return "it waits for other people, too"
+            return say("reason.grant_waits")
         is_call = approval.kind is Kind.APPROVAL and bool(approval.tool)
         if not approval.terms_json or not is_call:
-            return "there are no standing grants for this"
+            return say("reason.grant_never")
         limits = limits_of(Terms.from_text(approval.terms_json))
         if limits is None or not has_approved(approval, decision.by):
-            return "the rule allows no standing grants for this"
+            return say("reason.grant_rule")
         if not is_within(allowance, limits):
-            return f"it is {BEYOND}"
+            return say("reason.grant_beyond")
         vary = limits.vary if allowance.vary is None else allowance.vary
         grant = a_grant(approval, vary, allowance)
         if await self.storage.grants.add(grant):

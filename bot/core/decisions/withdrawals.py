@@ -19,6 +19,7 @@ from bot.errors import (
 from bot.people.requesters import is_requester
 from bot.ports import Actor, Clock
 from bot.redaction.mask import mask_text
+from bot.words import say
 from storage.base import Storage
 from storage.errors import RecordConflictError, RecordNotFoundError
 from storage.records import Approval, Decision, Kind, Status
@@ -89,11 +90,7 @@ class Withdrawals:
         if approval.kind is Kind.DOUBT:
             raise InvalidInputError("this button")
         if not is_requester(approval, actor.user_id):
-            raise RefusalError(
-                "not_requester",
-                "Only people who asked for this can withdraw it. To stop it, use Reject, if you "
-                "may decide.",
-            )
+            raise RefusalError("not_requester", say("refuse.not_requester_here"))
         if approval.status is not Status.PENDING or self.clock() >= approval.expires_ms:
             raise ApprovalClosedError(approval)
 

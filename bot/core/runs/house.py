@@ -30,6 +30,7 @@ from bot.policy.rotation import on_duty
 from bot.policy.terms import Group, Terms, TermsError
 from bot.ports import Clock, Directory
 from bot.redaction.call import Names
+from bot.words import say
 from storage.base import Storage
 
 
@@ -218,7 +219,7 @@ def _of_code(
     try:
         return with_code([Permit(())], rulings, gated=is_gate, defaults=lambda: base)
     except AskingError as error:
-        return Refusal((), (f"nobody can be asked: {error}",))
+        return Refusal((), (say("reason.nobody_asked", why=error),))
 
 
 def _ruling(

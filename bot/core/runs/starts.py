@@ -26,6 +26,7 @@ from bot.people.terms_of import terms_of
 from bot.policy.terms import TermsError
 from bot.ports import Clock
 from bot.questions.record import approval_id_of, deciders_of
+from bot.words import say
 from storage.base import Storage
 from storage.errors import RecordNotFoundError
 from storage.records import Approval, Kind, Status
@@ -93,15 +94,15 @@ class Starts:
     async def _why_not(self, approvals: list[Approval], *, is_whole: bool) -> str:
         times = [one.decision.at_ms for one in approvals if one.decision and _lets_run(one)]
         if not is_whole or len(times) < len(approvals):
-            return "there is no record that it was approved"
+            return say("reason.no_record")
         if any(_has_run(one) for one in approvals):  # part of the database is older than the rest
-            return "it has run once with that decision"
+            return say("reason.has_run")
         decided_ms, max_age = max(times), min(map(self._max_age, approvals))
         wait = RETRY
         while True:
             now = self.clock()
             if _age(now, decided_ms) > milliseconds(max_age):
-                return f"it was decided, and could not start within {format_duration(max_age)}"
+                return say("reason.too_late", time=format_duration(max_age))
             try:
                 return await self._gone(approvals, now)
             except DirectoryError:
@@ -131,12 +132,12 @@ class Starts:
             if is_fresh or approval.kind is Kind.QUESTION:
                 continue  # whoever fills in what is missing approves nothing
             if await self.votes().gone_since(approval):
-                return "who had approved it may not decide it any more"
+                return say("reason.gone")
         return ""
 
     async def _tell(self, approval: Approval, why: str) -> None:
         """Let the card of the decision say that nothing came of it."""
-        told = Run(state=RunState.STOPPED, at_ms=self.clock(), text=f"Asked again: {why}.")
+        told = Run(state=RunState.STOPPED, at_ms=self.clock(), text=say("reason.again", why=why))
         if await self.storage.approvals.mark_run(
             approval.approval_id,
             was=approval.run_json,

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from agents import MessageEvent, TextDelta
 from bot.core.outbox import Outbox
 from bot.ports import Clock, Notifier, Stream
+from bot.words import say
 from storage.base import Storage
 from storage.records import Post, Thread
-
-SILENT = "The agent finished without a message."
 
 
 @dataclass(slots=True, kw_only=True)
@@ -63,7 +62,7 @@ class Voice:
         Raises:
             DeliveryError: Slack did not take it now.
         """
-        await self.outbox.say(self.thread, self._post("silent", SILENT))
+        await self.outbox.say(self.thread, self._post("silent", say("error.silent")))
 
     async def abandon(self) -> None:
         """End what was growing, and has not become whole."""

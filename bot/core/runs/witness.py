@@ -32,6 +32,7 @@ from bot.questions.base import question_of
 from bot.questions.form import ask_of
 from bot.redaction.call import mask_title
 from bot.redaction.mask import mask_text, mask_words
+from bot.words import say
 from storage.base import ApprovalStore, AuditStore
 from storage.errors import StorageError
 from storage.records import Approval
@@ -44,7 +45,6 @@ _KEPT = 600
 """Characters of a result that a record keeps."""
 _ENDS = {ToolOutcome.RAN: RunState.RAN, ToolOutcome.FAILED: RunState.FAILED}
 """The end of a call that ran; with another outcome, something kept it from running."""
-_NOT_STARTED = "The turn ended before it was started."
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +204,9 @@ class Witness:
                 await self._tell(watched, approval, News("", RunState.DOUBT))
             elif run is None and approval.open and approval.tool.strip():
                 # Of what is closed, an earlier release may have seen the end, and kept nothing.
-                await self._tell(watched, approval, News("", RunState.STOPPED, _NOT_STARTED))
+                await self._tell(
+                    watched, approval, News("", RunState.STOPPED, say("reason.not_started"))
+                )
         self.forget(checkpoint_id)
 
     async def _tell_all(self, checkpoint_id: str, news: News) -> None:

@@ -24,22 +24,6 @@ from storage.base import Storage
 from storage.errors import RecordNotFoundError
 from storage.records import Approval, Decision, Kind, Message, MessageStatus, Status, Thread
 
-_TO_DECIDE = "A reply does not decide anything here. Please use the buttons on the card."
-_TO_WITHDRAW = (
-    "Do you want to take your request back? Please press *Withdraw…* here: a reply alone does not "
-    "stop it, and the agent has not read it."
-)
-_BEGUN = (
-    "This has begun to run, so it cannot be taken back. Whoever may decide says on its card what "
-    "came of it. The agent has not read your reply."
-)
-_NOTED_ONLY = "Noted. The agent reads it as soon as the open approval is decided."
-_NOTED = f"{_NOTED_ONLY} To stop or change the request now, press *Withdraw…* here."
-
-_ANSWERED = (
-    "Your answer stands on the card. The agent has not read it: to tell it something, mention me."
-)
-
 _MOST = 50
 """New messages that are looked at in one go."""
 
@@ -117,11 +101,11 @@ class ThreadInbox:
     ) -> bool:
         """Deal with a reply that is about what waits, and that no agent gets; say what it does."""
         if looks_like_decision(words):
-            await self._refuse_reply(incoming, words, _TO_DECIDE)
+            await self._refuse_reply(incoming, words, say("refuse.reply_here"))
             return True
         own, offered = _own(waiting, incoming.user_id)
         if own and looks_like_withdrawal(words):
-            told = _TO_WITHDRAW if offered else _BEGUN
+            told = say("refuse.to_withdraw") if offered else say("refuse.begun")
             await self._refuse_reply(incoming, words, told, withdraw=offered)
             await self._show_words(incoming, words, own)
             return True
@@ -133,7 +117,7 @@ class ThreadInbox:
         """Show words that the agent reads later on the cards of whoever wrote them, and say so."""
         own, offered = _own(waiting, incoming.user_id)
         await self._show_words(incoming, words, own)
-        told = _NOTED if offered else _NOTED_ONLY
+        told = say("refuse.noted") if offered else say("refuse.noted_only")
         await self._send_ephemeral(incoming, told, withdraw=offered)
 
     async def _is_readable(
@@ -217,7 +201,7 @@ class ThreadInbox:
         )
         await self.storage.inbox.add(message)
         self.outbox.spawn(self.approvals.attendance.attend(kept.approval_id))
-        await self._send_ephemeral(incoming, _ANSWERED)
+        await self._send_ephemeral(incoming, say("message.answer_kept"))
         return True
 
     async def _show_words(
@@ -340,7 +324,7 @@ class ThreadInbox:
         if not questions:
             return False
         if len(questions) > 1:
-            text = "There is more than one open question. Please use the card of the one you mean."
+            text = say("refuse.two_questions")
             await self._refuse(thread, message, text)
             return True
         answer = read_reply(questions[0], message.text)
@@ -350,9 +334,7 @@ class ThreadInbox:
         try:
             await self._answer(questions[0], message, actor, answer)
         except NotApproverError as error:
-            await self._refuse(
-                thread, message, f"I did not take this as the answer: {error.reason}."
-            )
+            await self._refuse(thread, message, say("refuse.not_taken", why=error.reason))
         except (ApprovalClosedError, OutdatedCardError):
             return False
         else:

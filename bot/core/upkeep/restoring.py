@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from bot.core.audit import Act, note
 from bot.core.decisions.votes import begun_anew
 from bot.ports import Clock
+from bot.words import say
 from storage.base import Storage
 from storage.records import Approval, Status, Thread
 
@@ -150,22 +151,14 @@ def asked_anew(approval: Approval, *, to_ms: int, now_ms: int) -> Approval:
 
 def cut_text(to_ms: int) -> str:
     """Say in a thread why its turn was ended."""
-    return (
-        f"{_went_back(to_ms)} This turn was in the middle of something then, and I do not know "
-        "what ran after that. So I have ended it, and nothing more of it will run. Please look at "
-        "what has happened, and ask again for what is missing."
-    )
+    return say("message.restored_cut", time=_moment(to_ms))
 
 
 def unread_text(to_ms: int) -> str:
     """Say in a thread why messages are left alone."""
-    return (
-        f"{_went_back(to_ms)} I had not read the last messages here then, and I do not know "
-        "whether I have worked on them since. So I leave them alone. Please write again what is "
-        "still wanted."
-    )
+    return say("message.restored_unread", time=_moment(to_ms))
 
 
-def _went_back(to_ms: int) -> str:
+def _moment(to_ms: int) -> str:
     moment = datetime.fromtimestamp(to_ms / 1_000, UTC)
-    return f"My database went back to a copy that ends at {moment:%Y-%m-%d %H:%M} UTC."
+    return f"{moment:%Y-%m-%d %H:%M} UTC"

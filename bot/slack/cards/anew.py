@@ -13,7 +13,7 @@ from bot.questions.form import ask_of
 from bot.redaction.mask import mask_text
 from bot.words import say
 from bot.words.mrkdwn import clock, date, mention, utc
-from storage.records import Approval, Kind, Status
+from storage.records import Approval, Status
 
 _REASON = 300
 _SAID = 200
@@ -72,18 +72,6 @@ def claimed(approval: Approval) -> list[str]:
     return [say("line.claim_until", time=clock(claim.until_ms))] if claim.by else []
 
 
-_MAY = {
-    Kind.APPROVAL: "this may have been decided, and may have run.",
-    Kind.QUESTION: "this may have been answered.",
-    Kind.DOUBT: "somebody may have said what is true, and it may have run again.",
-}
-_PLEASE = {
-    Kind.APPROVAL: "Please check before you approve it. If it has run, reject it, and say so.",
-    Kind.QUESTION: "Please answer it again.",
-    Kind.DOUBT: "Please look again before you choose.",
-}
-
-
 def restored(card: Card, approval: Approval) -> Card:
     """Say right below the head why people are asked again; once it is decided, why they were.
 
@@ -94,13 +82,14 @@ def restored(card: Card, approval: Approval) -> Card:
     if not approval.restored_to_ms:
         return card
     head = next((at for at, one in enumerate(card.blocks) if one["type"] == "header"), 1) + 1
-    told = section(f":warning: *Asked again.* {_why(approval, date(approval.restored_to_ms))}")
+    told = section(f"⚠️ *{say('line.restored')}* {_why(approval, date(approval.restored_to_ms))}")
     words = _why(approval, utc(approval.restored_to_ms))
     blocks = [*card.blocks[:head], told, *card.blocks[head:]]
     return Card(text=spoken(words, card.text), blocks=blocks)
 
 
 def _why(approval: Approval, moment: str) -> str:
-    back = f"My database went back to a copy that ends at {moment}."
-    why = f"{back} What came after that I do not know: {_MAY[approval.kind]}"
-    return f"{why} {_PLEASE[approval.kind]}" if approval.status is Status.PENDING else why
+    why = say(f"line.restored_{approval.kind}", time=moment)
+    if approval.status is not Status.PENDING:
+        return why
+    return f"{why} {say(f'line.restored_please_{approval.kind}')}"

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from bot.core.audit import Act
 from bot.layout.action_ids import ActionId, encode, encode_page
-from bot.layout.arguments import AS_TEXT, is_ambiguous, read_pairs, text_width
+from bot.layout.arguments import as_text, is_ambiguous, read_pairs, text_width
 from bot.layout.blocks import (
     Block,
     context,
@@ -131,7 +131,7 @@ def _everything(approval: Approval, *, is_open: bool) -> Iterator[Block]:
     yield from _told(say("line.why_asked"), mask_text(ask.reason))
     for name, value in read_pairs(approval.arguments_json):
         if name not in laid_out:
-            note = AS_TEXT if is_ambiguous(value) else ""
+            note = as_text() if is_ambiguous(value) else ""
             yield from _argument(
                 mask_call(name, is_open=is_open), mask_value(name, value, masks), note=note
             )
@@ -162,7 +162,7 @@ def _whole(label: str, text: str) -> Iterator[Block]:
 
 def _argument(name: Words, words: Words, *, note: str = "") -> Iterator[Block]:
     shown = chunks(words, CHUNK)  # made one by one: what does not fit is never made
-    names = list(chunks(name, CHUNK)) or ["(no name)"]
+    names = list(chunks(name, CHUNK)) or [say("line.no_name")]
     for part in names[:-1]:
         yield line(literal(part, "bold"))
     notes = [literal(note, "italic")] if note else []

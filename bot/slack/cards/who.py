@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from bot.layout.blocks import Block, literal, quote, rich
-from bot.layout.parts import MEMBERS, MOST_PEOPLE, approvers_words, asked_by
+from bot.layout.parts import MOST_PEOPLE, approvers_words, asked_by, members
 from bot.layout.text import clip, own_words, show
 from bot.people.access import approver_names, backup_names
 from bot.people.meanwhile import read_snoozes
@@ -183,7 +183,7 @@ def _decide(approval: Approval, names: Sequence[str]) -> str:
 
 
 def _alone(approval: Approval, name: str) -> str:
-    if name == MEMBERS:
+    if name == members():
         place = channel(approval.channel_id) or say("line.this_channel")
         if _is_left_out(approval):
             return say("line.anyone_else", channel=place)
@@ -194,7 +194,7 @@ def _alone(approval: Approval, name: str) -> str:
 
 
 def _part(approval: Approval, name: str) -> str:
-    if name == MEMBERS:
+    if name == members():
         place = channel(approval.channel_id) or say("line.this_channel")
         return say("line.anyone_of", group=place)
     return name if _PERSON.fullmatch(name) else say("line.anyone_of", group=name)

@@ -14,6 +14,7 @@ from bot.ports import Actor
 from bot.questions.reasons import REASON
 from bot.slack.cards.batch import batch_modal, read_chosen
 from bot.slack.listeners.context import FormNotice, ListenerContext, Press, Submit
+from bot.words import say
 from storage.errors import RecordNotFoundError
 from storage.records import Approval
 
@@ -45,10 +46,10 @@ async def submit_batch(
         desk.spawn(desk.approvals.follow_up(stored))
     if not ballots.dropped:
         return {}
-    lines = [f"{len(ballots.recorded)} approved. Left out:"]
+    lines = [say("form.left_out", n=len(ballots.recorded))]
     for approval_id, why in ballots.dropped:
         lines.append(f"• {await _title(desk, approval_id)}: {why}")
-    return FormNotice(title="Some were left out", words="\n".join(lines)[:2_900])
+    return FormNotice(title=say("form.left_out_title"), words="\n".join(lines)[:2_900])
 
 
 def _batches(desk: ListenerContext) -> Batches:

@@ -57,11 +57,6 @@ OURS = re.compile(r"^countersign:")
 
 _UTC = "Etc/UTC"
 
-RECORDED = (
-    "Your decision is on record and counts. Slack does not let me change the card now; I will as "
-    "soon as it does."
-)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormNotice:
@@ -228,7 +223,7 @@ class ListenerContext:
         """
         await self.approvals.follow_up(approval)
         if self.is_refused:
-            await self.outbox.respond(address, RECORDED, thread_ts=thread_ts)
+            await self.outbox.respond(address, say("form.recorded_words"), thread_ts=thread_ts)
 
     def asker(self, actor: Actor, team_id: str) -> Asker:
         """Somebody who has typed a word."""

@@ -42,33 +42,14 @@ logger = logging.getLogger(__name__)
 
 LAST_RETRY = 3
 
-_TELL = "Please tell whoever runs me."
-
-_WORDS: Mapping[type[Exception], str] = {
-    RecordNotFoundError: "This request is not known here any more. Nothing was done.",
-    RecordFormatError: (
-        "I cannot read what is on record of this request, so nothing was done. It is kept as it "
-        f"is. {_TELL}"
-    ),
-    StoreBrokenError: (
-        "My database has a fault that does not pass by itself, so this may not be on record. "
-        f"{_TELL} When it is mended, look at the card; if it still has its buttons, try again."
-    ),
-    StoreUnavailableError: (
-        "I cannot reach my database now. Please look at the card in a moment; if it still has its "
-        "buttons, try again."
-    ),
-    RecordRefusedError: (
-        "This is too large, or has characters that I cannot keep. Nothing was done; please make it "
-        "shorter."
-    ),
+_KEYS: Mapping[type[Exception], str] = {
+    RecordNotFoundError: "refuse.unknown",
+    RecordFormatError: "error.record",
+    StoreBrokenError: "error.broken",
+    StoreUnavailableError: "error.database",
+    RecordRefusedError: "error.too_large",
 }
-"""The words for each kind of error; the first that fits."""
-
-_OTHERWISE = (
-    "Something went wrong on my side. Please look at the card; if it still has its buttons, try "
-    "again."
-)
+"""The key of the words for each kind of error; the first that fits."""
 
 _JSON: dict[str, str | Sequence[str]] = {"content-type": "application/json"}
 
@@ -272,15 +253,8 @@ def _explain_message(error: Exception) -> str:
     lost on its way, and the message be on record.
     """
     if isinstance(error, RecordFormatError):
-        return (
-            "I cannot read what is on record of this conversation, so I did not act on this "
-            f"message. {_TELL}"
-        )
-    text = (
-        "I may not have kept this message. If nothing happens here within a minute, please write "
-        "it again."
-    )
-    return f"{text} {_TELL}" if isinstance(error, StoreBrokenError) else text
+        return say("error.unread")
+    return say("error.kept_nowhere" if isinstance(error, StoreBrokenError) else "error.not_kept")
 
 
 def explain(error: Exception) -> str:
@@ -289,8 +263,8 @@ def explain(error: Exception) -> str:
         return str(error)
     if isinstance(error, DeliveryError):
         return say("error.slack_form")
-    found = (text for kind, text in _WORDS.items() if isinstance(error, kind))
-    return next(found, _OTHERWISE)
+    found = (key for kind, key in _KEYS.items() if isinstance(error, kind))
+    return say(next(found, "error.ours"))
 
 
 async def _answer_privately(

@@ -22,7 +22,6 @@ from bot.questions.drawing import DecisionDraft, DrawnQuestion, Proposal
 from bot.questions.reasons import REASON
 from bot.slack.listeners.context import (
     OURS,
-    RECORDED,
     FormNotice,
     ListenerContext,
     Submit,
@@ -63,7 +62,7 @@ def register(app: AsyncApp, desk: ListenerContext, means: Mapping[str, Submit] =
         elif answer:
             await ack(response_action="errors", errors=answer)
         elif desk.is_refused:  # the card cannot say it, the form can
-            view = notice_modal(say("form.recorded"), RECORDED)
+            view = notice_modal(say("form.recorded"), say("form.recorded_words"))
             await ack(response_action="update", view=view)
         elif _lies_on_another(body):  # which is about what is over now
             await ack(response_action="clear")

@@ -487,7 +487,7 @@ class History:
         """What was acknowledged has reached the agent, once; or it was taken as an answer."""
         aside = {one.text for one in await self.world.storage.inbox.of_turn(THREAD_ID, NO_TURN)}
         answers = "".join(one.decision.answer_json for one in self.all if one.decision)
-        refusals = ("more than one open question", "did not take this as the answer")
+        refusals = ("More than one question", "didn't take this as the answer")
         told = {who for who, text in self.slack.whispers if any(one in text for one in refusals)}
         author = {one.text.removeprefix(f"<@{BOT}> "): one.user_id for one in self.sent}
         for job, kind in self.known.jobs.items():

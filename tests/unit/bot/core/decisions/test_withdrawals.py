@@ -94,7 +94,7 @@ async def test_any_requester_can_withdraw_and_nobody_else(storage: SqliteStorage
     name = (await office.the_approval()).approval_id
     withdrawals = office.approvals.withdrawals
 
-    with pytest.raises(NotApproverError, match="Only people who asked"):
+    with pytest.raises(NotApproverError, match="Only those who requested"):
         await withdrawals.withdraw(name, an_actor(ADA), reason="")
     withdrawn = await withdrawals.withdraw(name, an_actor(ROSA), reason="")
 
@@ -257,7 +257,7 @@ async def test_a_reply_that_would_stop_it_is_not_kept_silently(
     await office.hear(text, ts=ts(2))
 
     who, told = office.notifier.whispers[-1]
-    assert (who, "Please press *Withdraw…* here" in told) == (ROSA, True)
+    assert (who, "Press *Withdraw…* here" in told) == (ROSA, True)
     approval = await office.the_approval()
     assert office.notifier.offered[-1] == [approval.approval_id]
     assert len(said_of(approval)) == 1
@@ -300,7 +300,7 @@ async def test_the_withdrawal_of_what_has_begun_is_told_so_without_a_button(
     await office.queue.run()
     assert (await office.the_approval()).kind is Kind.DOUBT
     await office.hear("cancel", ts=ts(2))
-    assert "cannot be taken back" in office.notifier.whispers[-1][1]
+    assert "can't be withdrawn" in office.notifier.whispers[-1][1]
     assert office.notifier.offered[-1] == []
 
 

@@ -136,7 +136,7 @@ async def test_with_two_questions_a_reply_answers_neither(storage: SqliteStorage
     await office.hear(ASK)
     await office.hear("five", user_id=ADA, ts="1800000000.000002")
     assert len(await office.open_approvals()) == 2
-    assert "more than one" in office.notifier.whispers[-1][1]
+    assert "More than one" in office.notifier.whispers[-1][1]
 
 
 async def test_a_reply_never_approves(storage: SqliteStorage) -> None:
@@ -148,7 +148,7 @@ async def test_a_reply_never_approves(storage: SqliteStorage) -> None:
     assert len(await office.open_approvals()) == 1
     assert office.ran == []
     assert [w for w in office.notifier.whispers if "buttons" in w[1]] == [
-        (ADA, "A reply does not decide anything here. Please use the buttons on the card.")
+        (ADA, "A reply doesn't decide. Use the buttons on the card.")
     ]
 
 
@@ -410,7 +410,7 @@ async def test_a_model_that_fails_is_asked_again_then_given_up(storage: SqliteSt
         await office.sweep.tick()
         await office.queue.run()
     assert len(office.shown()) == 1
-    assert "could not finish" in office.shown()[0]
+    assert "couldn't finish" in office.shown()[0]
     assert "down" not in office.shown()[0]
     thread = await storage.threads.get(THREAD_ID)
     assert not thread.turn_open
@@ -651,7 +651,7 @@ async def test_the_last_word_is_repeated_when_slack_is_away(storage: SqliteStora
     office.notifier.failing.clear()
     await storage.threads.wake(THREAD_ID, now_ms=office.clock())
     await office.threads.work(THREAD_ID)
-    assert "could not finish" in office.shown()[0]
+    assert "couldn't finish" in office.shown()[0]
 
 
 async def test_who_asks_in_anothers_thread_is_a_requester_beside_them(

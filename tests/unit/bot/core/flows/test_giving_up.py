@@ -93,7 +93,7 @@ async def test_what_people_wrote_meanwhile_is_read_at_once(storage: SqliteStorag
     await office.hear("and tell me how it went", ts="1800000000.000002")
     await office.decide(await office.the_approval())
     await pass_time(office)
-    assert "could not finish" in office.shown()[-2]
+    assert "couldn't finish" in office.shown()[-2]
     assert office.shown()[-1] == "I read it."
     assert "how it went" in str(office.model.inputs[-1])
     thread = await storage.threads.get(THREAD_ID)
@@ -143,7 +143,7 @@ async def test_a_crash_while_giving_up_is_repeated(storage: SqliteStorage, step:
     assert crashed
     second = Office(storage, [], clock=office.clock)
     await pass_time(second, times=2)
-    assert len([text for text in second.shown() if "could not finish" in text]) == 1
+    assert len([text for text in second.shown() if "couldn't finish" in text]) == 1
     thread = await storage.threads.get(THREAD_ID)
     assert (thread.turn_open, thread.due_ms) == (False, None)
     assert await storage.posts.unfinished(THREAD_ID) == []
@@ -419,12 +419,12 @@ async def test_an_approval_that_was_not_used_does_not_stay_approved(
     [
         (
             ModelAuthenticationError("gpt-55", "sk-key"),
-            "does not accept my key, or does not let it",
+            "doesn't take my key. Waiting doesn't help",
         ),
-        (ModelNotFoundError("gpt-55", "no"), "The model “gpt-55” that I am set up with does not"),
-        (ModelQuotaExceededError("gpt-55", "no"), "my account may use no more of it"),
-        (ModelContextWindowExceededError("gpt-55", "no"), "has become too long for the model"),
-        (ModelRequestRejectedError("gpt-55", "no"), "The model “gpt-55” refuses what I send it"),
+        (ModelNotFoundError("gpt-55", "no"), "The model “gpt-55” doesn't exist"),
+        (ModelQuotaExceededError("gpt-55", "no"), "may use no more of the model"),
+        (ModelContextWindowExceededError("gpt-55", "no"), "can't take a conversation this long"),
+        (ModelRequestRejectedError("gpt-55", "no"), "The model “gpt-55” refuses what I send"),
     ],
 )
 async def test_a_model_that_refuses_for_good_is_asked_once_and_named_at_once(
@@ -433,7 +433,7 @@ async def test_a_model_that_refuses_for_good_is_asked_once_and_named_at_once(
     office = Office(storage, [error, say("never")])
     await office.hear(ASK)
     (text,) = office.shown()
-    assert text.startswith("I could not finish this, and nothing more will run. ")
+    assert text.startswith("I couldn't finish this, and nothing more will run. ")
     assert words in text
     assert "sk-key" not in text
     assert "try later" not in text

@@ -116,10 +116,10 @@ async def test_who_is_away_can_come_back(counter: Counter) -> None:
         (f"delegate <@{TOM}> until fri 18:00 for sre security", "name of one group"),
         (f"delegate <@{TOM}> until fri 18:00 for nobody", "no group “nobody”"),
         (f"delegate <@{TOM}> until fri 18:00 for <!here>", "no group of that name"),
-        (f"delegate <@{TOM}> until 2020-01-01", "over already"),
+        (f"delegate <@{TOM}> until 2020-01-01", "time is over"),
         (f"delegate <@{TOM}> until 9000-01-01", "30 days at most"),
-        (f"delegate <@{MIA}> until tomorrow", "can't be handed over"),
-        (f"delegate <@{GUS}> until tomorrow", "can't be handed over"),
+        (f"delegate <@{MIA}> until tomorrow", "Choose another active member"),
+        (f"delegate <@{GUS}> until tomorrow", "Choose another active member"),
         ("delegate <@UNOBODY> until tomorrow", "couldn't check"),
         ("away", "Say until when"),
         (

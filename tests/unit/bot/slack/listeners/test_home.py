@@ -446,10 +446,10 @@ async def test_an_absence_is_set_and_ended(counter: Counter) -> None:
         (None, None, UNTIL, "Use a date"),
         ("soon", None, UNTIL, "Use a date"),
         ("9999-12-31", None, UNTIL, "Use a date"),
-        ("2026-01-01", None, UNTIL, "over already"),
+        ("2026-01-01", None, UNTIL, "time is over"),
         ("2029-01-01", None, UNTIL, "30 days at most"),
-        ("2027-01-20", MIA, WHO, "can't be handed over like that"),
-        ("2027-01-20", GUS, WHO, "can't be handed over like that"),
+        ("2027-01-20", MIA, WHO, "Choose another active member"),
+        ("2027-01-20", GUS, WHO, "Choose another active member"),
         ("2027-01-20", "x", WHO, "Choose one"),
     ],
 )

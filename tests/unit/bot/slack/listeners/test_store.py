@@ -78,10 +78,10 @@ async def test_a_store_that_is_down(counter: Counter) -> None:
     approval = await counter.office.the_approval()
     down = with_store(counter, approvals=cast(ApprovalStore, Down()))
     assert (await down.send(a_click(approval, ActionId.APPROVE))).status == 200
-    assert "cannot reach my database" in down.told(ADA)
+    assert "can't reach my database" in down.told(ADA)
     form = a_submission(approval, ActionId.REJECT_MODAL, typed("reason", "x"))
     answer = await down.send(form)
-    assert "cannot reach my database" in answer.body
+    assert "can't reach my database" in answer.body
     assert "refused" not in answer.body
     await is_untouched(counter)
 
@@ -130,7 +130,7 @@ async def test_what_can_never_be_kept_is_said_and_not_asked_for_again(counter: C
     picky = with_store(counter, inbox=cast(InboxStore, PickyInbox()))
     event = an_event(ts="1800000000.000009", thread_ts=ROOT)
     assert (await picky.send(event)).status == 200
-    assert "too large" in picky.told(ROSA)
+    assert "Too large" in picky.told(ROSA)
     await is_untouched(counter)
 
 
@@ -170,9 +170,9 @@ FULL = StoreBrokenError("database or disk is full", Fault.FULL)
 @pytest.mark.parametrize(
     ("error", "words", "never"),
     [
-        (StoreUnavailableError("refused"), "cannot reach my database now", "tell whoever"),
-        (FULL, "does not pass by itself", "cannot reach"),
-        (UNREADABLE, "cannot read what is on record of this request", "try again"),
+        (StoreUnavailableError("refused"), "can't reach my database", "An admin"),
+        (FULL, "My database has a fault", "can't reach"),
+        (UNREADABLE, "can't read what is on record of this", "try again"),
     ],
 )
 async def test_faults_that_pass_and_faults_that_do_not_have_different_words(
@@ -191,8 +191,8 @@ async def test_faults_that_pass_and_faults_that_do_not_have_different_words(
     ("error", "words"),
     [
         (StoreUnavailableError("refused"), "may not have kept"),
-        (FULL, "tell whoever runs me"),
-        (UNREADABLE, "did not act on this message"),
+        (FULL, "An admin has to repair it"),
+        (UNREADABLE, "didn't act on this message"),
     ],
 )
 async def test_it_is_not_said_that_a_message_is_lost_when_nobody_knows(
