@@ -383,6 +383,8 @@ class Notices(Protocol):
     async def alert(self, approval: Approval, *, to: str) -> None:
         """Say that a call runs without those who should decide: who lets it run, and why.
 
+        One that an earlier try posted is searched, and drawn again.
+
         Args:
             approval: As decided.
             to: Id of a channel, or of a user, who gets a direct message.

@@ -134,6 +134,7 @@ class Putting:
         thread_ts: The thread; empty for the channel itself.
         ts: Its `ts`, where it is known.
         mentions: Ids of those whom it is for.
+        looks: Whether it is searched outside of threads, too: it may be there already.
     """
 
     event: str
@@ -142,3 +143,4 @@ class Putting:
     thread_ts: str = ""
     ts: str = ""
     mentions: Sequence[str] = ()
+    looks: bool = False

@@ -55,6 +55,10 @@ class SlackNotices:
         card = alert_card(approval, link=await self.poster.link(approval))
         mentions = () if is_person(to) else (to,)
         putting = Putting(
-            event=ALERT_EVENT, record_id=approval.approval_id, channel_id=to, mentions=mentions
+            event=ALERT_EVENT,
+            record_id=approval.approval_id,
+            channel_id=to,
+            mentions=mentions,
+            looks=True,
         )
         await self.poster.put(putting, card)

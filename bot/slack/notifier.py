@@ -186,9 +186,13 @@ class SlackNotifier:
         Raises:
             DeliveryError: Slack refused, or did not answer.
         """
+        if is_person(putting.channel_id):
+            opened = await self._ask("conversations.open", {"users": putting.channel_id})
+            channel_id = str((opened.get("channel") or {}).get("id") or putting.channel_id)
+            putting = replace(putting, channel_id=channel_id)
         ts = putting.ts
-        if not ts and putting.thread_ts:
-            ts = await self._find(putting, putting.event, putting.record_id)
+        if not ts and (putting.thread_ts or putting.looks):
+            ts = await self._look_for(putting)
         shown: Arguments = {"text": card.text, "blocks": card.blocks}
         if ts:
             with suppress_gone():
@@ -196,12 +200,8 @@ class SlackNotifier:
                 await self._call("chat.update", {**place, **shown})
                 return ts
         metadata = _metadata(putting.event, putting.record_id, mentions=putting.mentions)
-        channel_id = putting.channel_id
-        if is_person(channel_id):
-            opened = await self._ask("conversations.open", {"users": channel_id})
-            channel_id = str((opened.get("channel") or {}).get("id") or channel_id)
         posting: Arguments = {
-            "channel": channel_id,
+            "channel": putting.channel_id,
             **({"thread_ts": putting.thread_ts} if putting.thread_ts else {}),
             **shown,
             "unfurl_links": False,
@@ -209,6 +209,15 @@ class SlackNotifier:
             "metadata": metadata,
         }
         return str((await self._call("chat.postMessage", posting))["ts"])
+
+    async def _look_for(self, putting: Putting) -> str:
+        """The `ts` of a message that an earlier try posted; better twice than not at all."""
+        try:
+            return await self._find(putting, putting.event, putting.record_id)
+        except DeliveryError:
+            if putting.thread_ts:
+                raise
+            return ""
 
     async def ask_back(
         self, approval: Approval, *, key: str, by: str, text: str, mentions: Sequence[str]

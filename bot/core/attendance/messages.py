@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Protocol
 
@@ -17,6 +17,7 @@ from bot.core.attendance.course import at_message, read_beside, since_of, write_
 from bot.core.attendance.held import Visit
 from bot.core.audit import note_handover, note_reminded
 from bot.errors import DeliveryError
+from bot.people.named import is_person
 from bot.ports import Clock, Notifier, SideMessage
 from storage.base import ApprovalStore, AuditStore
 from storage.records import UNKNOWN_TS, Approval, Status
@@ -26,7 +27,38 @@ logger = logging.getLogger(__name__)
 SOON = timedelta(seconds=1)
 """While a message has to wait, what is due by the clock is looked at again so soon."""
 REMINDER = "reminder"
+ALERT = "alert"
 _NOTES = {REMINDER: note_reminded, "handover": note_handover}
+
+
+class Alarming(Protocol):
+    """Tells people that somebody let a call run without them: see `Alarm`."""
+
+    async def __call__(self, approval: Approval) -> None:
+        """Tell all of them, once in this process."""
+        ...
+
+    def take_untold(self, approval: Approval) -> tuple[str, ...]:
+        """Those whom this process could not tell."""
+        ...
+
+    async def again(self, approval: Approval, to: str) -> None:
+        """Tell one of them."""
+        ...
+
+
+class NoAlarm:
+    """There is nobody to be told."""
+
+    async def __call__(self, approval: Approval) -> None:
+        """See `Alarming`."""
+
+    def take_untold(self, approval: Approval) -> tuple[str, ...]:  # noqa: ARG002 - see Alarming
+        """See `Alarming`."""
+        return ()
+
+    async def again(self, approval: Approval, to: str) -> None:
+        """See `Alarming`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +70,14 @@ class Messages:
         audit: Where it is noted who was told.
         notifier: How people are told.
         clock: The time now.
+        alarm: Tells people of an emergency.
     """
 
     approvals: ApprovalStore
     audit: AuditStore
     notifier: Notifier
     clock: Clock
+    alarm: Alarming
 
     def is_quiet(self, approval: Approval) -> bool:
         """Whether nothing has to be sent, changed or removed beside the cards."""
@@ -51,6 +85,21 @@ class Messages:
         if approval.status is not Status.PENDING:
             return not messages
         return not any(self._is_open(approval, one, messages) for one in messages)
+
+    async def keep_untold(self, approval: Approval) -> Approval:
+        """Put on record who has not heard of an emergency: they are told as long as Slack refuses.
+
+        Whoever is told meanwhile has the message, which is searched before it is sent again.
+        """
+        untold = self.alarm.take_untold(approval)
+        if not untold:
+            return approval
+        beside = [*read_beside(approval.messages_json), *map(_untold, untold)]
+        text = write_beside(beside)
+        await self.approvals.mark_beside(
+            approval.approval_id, fence=approval.fence, messages_json=text
+        )
+        return replace(approval, messages_json=text)
 
     async def see_to(self, approval: Approval, visit: Visit) -> None:
         """See to the messages beside the cards.
@@ -88,6 +137,9 @@ class Messages:
         visit: Visit,
     ) -> SideMessage | None:
         """Send, remove or conclude a message; return it as it is then, None when it is over."""
+        if message.kind == ALERT:
+            await self.alarm.again(approval, message.user or message.channel)
+            return None
         if not self._is_wanted(approval, message, messages):
             if approval.status is Status.PENDING or not self._is_last(message, messages):
                 await self.notifier.remove(approval, message)
@@ -136,6 +188,13 @@ class Messages:
         """Whether it is no reminder that a newer one has replaced."""
         moments = [one.moment for one in messages if one.kind == REMINDER]
         return message.kind != REMINDER or message.moment == moments[-1]
+
+
+def _untold(name: str) -> SideMessage:
+    user = name if is_person(name) else ""
+    channel = "" if user else name
+    key = f"{ALERT}:{name}"
+    return SideMessage(key=key, kind=ALERT, user=user, channel=channel, ts=UNKNOWN_TS)
 
 
 class Climbing(Protocol):

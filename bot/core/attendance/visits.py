@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
@@ -17,7 +17,7 @@ from bot.clock import milliseconds
 from bot.core.attendance.drawing import Drawing
 from bot.core.attendance.held import Visit
 from bot.core.attendance.ladder import Ladder
-from bot.core.attendance.messages import Messages, TermsSteps
+from bot.core.attendance.messages import Alarming, Messages, NoAlarm, TermsSteps
 from bot.core.attendance.questions import BackQuestions
 from bot.core.attendance.reminders import Nudges
 from bot.core.attendance.signs import SHARED, WAITS, Signs
@@ -48,10 +48,6 @@ _REMEMBERED = 1_000
 
 def _nothing() -> None:
     """Nobody looks at it."""
-
-
-async def _nobody(_: Approval) -> None:
-    """There is nobody to be told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +108,7 @@ class Attendance:
     wake: Callable[[str], None]
     remind_after: timedelta
     policy: PolicyNow = field(default_factory=NoPolicy)
-    alarm: Callable[[Approval], Awaitable[None]] = _nobody
+    alarm: Alarming = field(default_factory=NoAlarm)
     signs: Signs | None = None
     visited: Callable[[], None] = _nothing
     _flights: dict[str, _Flight] = field(default_factory=dict)
@@ -157,9 +153,12 @@ class Attendance:
         """The steps by the clock: those of the terms, or the ones from before there were any."""
         if not approval.terms_json:
             return self._nudges
+        return TermsSteps(self.ladder(directory), self._messages, self.clock)
+
+    @property
+    def _messages(self) -> Messages:
         stores = self.storage.approvals, self.storage.audit
-        messages = Messages(*stores, self.notifier, self.clock)
-        return TermsSteps(self.ladder(directory), messages, self.clock)
+        return Messages(*stores, self.notifier, self.clock, self.alarm)
 
     @property
     def _questions(self) -> BackQuestions:
@@ -369,6 +368,7 @@ class Attendance:
             approval = await self._look_ahead(approval, visit, look, now)
         elif approval.open and not approval.run_json and not visit.knows(approval):
             await self.tell_thread(approval)  # what is closed, or has begun to run, knows it
+        approval = await self._messages.keep_untold(approval)
         drawn: DrawnCard | None = None
         try:
             approval, drawn = await self._drawing.draw(approval, visit)

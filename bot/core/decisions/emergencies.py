@@ -145,22 +145,23 @@ class Alarm:
     votes: Callable[[], Votes]
     notices: Notices
     spawn: Spawn
-    _begun: LRUCache[str, bool] = field(default_factory=lambda: LRUCache(_REMEMBERED))
+    _begun: LRUCache[str, set[str]] = field(default_factory=lambda: LRUCache(_REMEMBERED))
 
     async def __call__(self, approval: Approval) -> None:
         """Tell the channel of the rule, and everybody else who could have decided.
 
-        The call does not wait long for this; that somebody could not be told is in the log.
+        The call does not wait long for this; who could not be told is in `take_untold`.
         """
         if approval.approval_id in self._begun:  # whoever attends to the card comes here, too
             return
-        self._begun[approval.approval_id] = True
+        untold = self._begun[approval.approval_id] = set[str]()
         try:
             told = await self._people(approval)
         except TermsError as error:
             self._fault(approval, str(error))
             return
-        tasks = [asyncio.ensure_future(self._tell(approval, to)) for to in told]
+        untold.update(told)
+        tasks = [asyncio.ensure_future(self._tell(approval, to, untold)) for to in told]
         if tasks:
             _, late = await asyncio.wait(tasks, timeout=_PATIENCE_S)
             for task in late:
@@ -176,11 +177,29 @@ class Alarm:
             self._fault(approval, f"{len(people) - MOST_TOLD} more people could have decided")
         return [glass.alert, *people[:MOST_TOLD]]
 
-    async def _tell(self, approval: Approval, to: str) -> None:
+    def take_untold(self, approval: Approval) -> tuple[str, ...]:
+        """Those whom this process could not tell so far; somebody else sees to them from now on."""
+        untold = self._begun.get(approval.approval_id) or set()
+        taken = tuple(sorted(untold))
+        untold.clear()
+        return taken
+
+    async def again(self, approval: Approval, to: str) -> None:
+        """Tell somebody who could not be told before; a message that is there is taken.
+
+        Raises:
+            DeliveryError: Slack did not take it now.
+        """
+        await self.notices.alert(approval, to=to)
+
+    async def _tell(self, approval: Approval, to: str, untold: set[str]) -> None:
         try:
             await self.notices.alert(approval, to=to)
         except DeliveryError as error:
             self._fault(approval, f"{to} could not be told: {error}")
+            if not error.is_permanent:
+                return
+        untold.discard(to)
 
     def _fault(self, approval: Approval, why: str) -> None:
         logger.error(

@@ -312,6 +312,26 @@ async def test_it_runs_though_slack_takes_no_alert(storage: SqliteStorage) -> No
     assert counter.office.ran == [("look", "a")]
 
 
+async def test_whom_slack_did_not_let_be_told_is_told_later_by_any_process(
+    storage: SqliteStorage,
+) -> None:
+    counter = await asked(storage)
+    counter.office.notices.is_down = True
+    await submitted(counter, MIA, a_form())
+    (approval,) = await storage.approvals.newest_of(THREAD_ID, limit=1)
+    assert approval.due_ms is not None
+    clock = counter.office.clock
+    after = Office(storage, [], policy=glass(), clock=clock, owner="after")
+    for is_down in (True, False, False):
+        after.notices.is_down = is_down
+        clock.forward(minutes=5)
+        await after.sweep.tick()
+        await after.queue.run()
+    assert [to for to, _ in after.notices.alerts] == ["C0ALERT", ADA, BEN]
+    assert (await storage.approvals.get(approval.approval_id)).due_ms is None
+    assert await acts(storage) == ["broke_glass", "decided", "started"]
+
+
 async def test_an_emergency_after_an_edit_is_no_rules_leave(storage: SqliteStorage) -> None:
     counter = await asked(storage, glass(edit="yes"))
     edited = await counter.office.decide(await counter.office.the_approval(), edited={"what": "b"})
