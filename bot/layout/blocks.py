@@ -9,7 +9,7 @@ Source:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,6 +62,17 @@ def context(*words: Block) -> Block:
 def rich(*elements: Block) -> Block:
     """A block of rich text."""
     return {"type": "rich_text", "elements": list(elements)}
+
+
+def joined(blocks: Iterable[Block]) -> list[Block]:
+    """The same, with rich texts that follow each other as one: no gap stands between them."""
+    made: list[Block] = []
+    for one in blocks:
+        if made and one["type"] == made[-1]["type"] == "rich_text":
+            made[-1] = rich(*made[-1]["elements"], *one["elements"])
+        else:
+            made.append(one)
+    return made
 
 
 def literal(text: str, *styles: str) -> Block:

@@ -150,7 +150,7 @@ def small_print(approval: Approval, who: str) -> Block:
 
 def stuck_words(approval: Approval) -> str:
     """Why nobody can decide it now, and who can later."""
-    words = f"*{say('line.nobody_now')}* {own_words(approval.stuck, REASON * 2)}"
+    words = own_words(approval.stuck, REASON * 2)
     if approval.escalate_ms is None:
         return words
     names = own_words(approvers_words(json.loads(approval.backups_json)), APPROVERS)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from bot.core.decisions.unseen import guesses
 from bot.core.decisions.withdrawals import said_of
 from bot.layout.arguments import read_pairs
-from bot.layout.blocks import HEADER, Block, Card, literal, quote, rich
+from bot.layout.blocks import HEADER, Block, Card, joined, literal, quote, rich
 from bot.layout.facts import Naming, facts
 from bot.layout.parts import (
     Body,
@@ -59,8 +59,7 @@ def approval_card(
     about = describe(approval)
     guessed = guesses(approval)
     about = replace(about, guessed=bool(guessed))
-    blocks: list[Block] = [*anew(approval), *about.blocks]
-    blocks += _why(approval)
+    blocks: list[Block] = [*anew(approval), *joined([*about.blocks, *_why(approval)])]
     blocks += [*dialog(approval), *wrote_since(approval), *vote_notes(approval)]
     row = choices(question, hidden=bool(about.hidden), guessed=bool(guessed))
     blocks += notes(about, row, has_lead=approval.kind is Kind.DOUBT)

@@ -163,9 +163,16 @@ def _needed(approval: Approval, names: Sequence[str]) -> str:
         else _words(one.name)
         for one in found
     ]
-    if len(found) == 1 or any(one.startswith("<") for one in names):
+    if names and (len(found) == 1 or any(one.startswith("<") for one in names)):
         groups = [_part(approval, one) for one in names]
-    return say("line.quorum", n=count, groups=", ".join(groups))
+    return say("line.quorum", n=count, groups=_all_of(groups))
+
+
+def _all_of(names: Sequence[str]) -> str:
+    """Names of which each is needed."""
+    if len(names) < 2:
+        return "".join(names)
+    return say("line.and", a=", ".join(names[:-1]), b=names[-1])
 
 
 def _decide(approval: Approval, names: Sequence[str]) -> str:

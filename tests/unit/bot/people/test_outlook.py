@@ -221,7 +221,8 @@ async def test_backup_people_count_from_their_time_on(storage: SqliteStorage) ->
     await office.hear(ASK)
     approval = await office.the_approval()
     shown = drawn(approval)
-    assert "*Nobody can decide this now.* <@UROSA> asked for it" in shown
+    assert "⚠️ *Nobody can decide this*" in shown
+    assert "<@UROSA> asked for it" in shown
     assert "on: <@UBEN>." in shown
     assert "countersign:approve" not in shown
     assert "countersign:reject" in shown

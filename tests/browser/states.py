@@ -1,0 +1,149 @@
+"""A record for each state that a card of a call can have, with people of the sandbox."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from bot.core.decisions.dialog import Exchange, write_dialog
+from bot.core.runs.outcome import Run, RunState
+from bot.people.meanwhile import CardClaim, write_snoozes
+from bot.policy.ballot import CastVote, write_votes
+from bot.policy.terms import Group, Requirement, Stage, Terms
+from bot.questions.form import AnswerForm, Form
+from bot.sandbox import ADA, BEN, FINANCE_GROUP, MIA, ONCALL, OPS, ROSA, TEAM
+from storage.records import Approval, Decision, Kind, Status
+from tests.unit.bot.slack.cards.samples import DECIDED, an_approval
+
+DIGEST = an_approval().digest
+ON_CALL = Requirement(name="On call", groups=("oncall",))
+FINANCE = Requirement(name="Finance", groups=("finance",))
+GROUPS = {"oncall": Group(users=(ADA, BEN)), "finance": Group(users=(MIA,))}
+DEPLOY = {"service": "payments", "version": "1.4.2", "environment": "production", "replicas": 3}
+ORDER = {
+    "order_id": "A-1017",
+    "amount": "49.90",
+    "reason": "damaged",
+    "notify": True,
+    "ship_back": False,
+    "channel": "mail",
+}
+NOTE = "Dear all, the shop is closed on Monday. " * 20 + "Bye."
+DIFF = " replicas:\n-  count: 3\n+  count: 5\n   zone: eu-1"
+TABLE = "Order\tCustomer\tSum\nA-1017\tRosa\t49.90\nA-1018\tBen\t12.00"
+
+
+def call(risk: str = "medium", *stages: Stage, **changes: Any) -> Approval:
+    """A pending deployment with four arguments, of which the title shows three."""
+    terms = Terms(
+        rules=("r",),
+        stages=stages or (Stage(approve=(ON_CALL,)),),
+        groups=GROUPS,
+        risk=risk,  # type: ignore[arg-type]
+        confirm=risk in {"high", "critical"},
+    )
+    ask = AnswerForm(form=Form.CALL, named=("service", "version", "environment"))
+    fields = {
+        "team_id": TEAM,
+        "channel_id": OPS,
+        "requester_id": ROSA,
+        "arguments_json": json.dumps(DEPLOY),
+        "preview": "Replaces 1.4.1, one replica after another.",
+        "why": "",
+        "schema_json": replace(ask, schema=SCHEMA).to_text(),
+        "terms_json": terms.to_text(),
+        **changes,
+    }
+    return an_approval(**fields)
+
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {name: {"type": "string"} for name in ("service", "version", "environment")},
+}
+
+
+def plain_call(title: str, preview: str, **arguments: Any) -> Approval:
+    """A pending call with other arguments."""
+    return call(title=title, preview=preview, arguments_json=json.dumps(arguments))
+
+
+def vote(by: str, *groups: str, choice: str = "approve") -> CastVote:
+    return CastVote(by=by, choice=choice, at_ms=DECIDED, digest=DIGEST, note="", groups=groups)
+
+
+def ended(status: Status, by: str = ADA, **changes: Any) -> Approval:
+    decision = Decision(status=status, by=by, at_ms=DECIDED, digest=DIGEST, **changes)
+    return replace(call("high"), status=status, decision=decision)
+
+
+def after(state: RunState, text: str = "", **changes: Any) -> Approval:
+    run = Run(state=state, at_ms=DECIDED + 60_000, text=text)
+    return replace(ended(Status.APPROVED, **changes), run_json=run.to_text())
+
+
+def asked(answer: str = "") -> Approval:
+    one = Exchange(by=ADA, text="Is the migration done?", at_ms=DECIDED, ts="1.1")
+    found = one.answered(by=ROSA, text=answer, ts="1.2") if answer else one
+    return call("high", dialog_json=write_dialog([found]))
+
+
+BOTH = Stage(approve=(ON_CALL, FINANCE))
+TWO = (Stage(name="On call", approve=(ON_CALL,)), Stage(name="Finance", approve=(FINANCE,)))
+_WROTE = json.dumps([{"by": ROSA, "text": "Please wait for the backup.", "at_ms": DECIDED}])
+_NAMED = json.dumps([ADA, BEN])
+_EDITED = {**DEPLOY, "version": "1.4.3", "replicas": 5}
+
+PENDING: dict[str, Approval] = {
+    "low": call("low"),
+    "normal": call(),
+    "high": call("high"),
+    "critical": call("critical", BOTH),
+    "text": plain_call("Send a mail to 312 customers", "", subject="Closed on Monday", body=NOTE),
+    "diff": plain_call("Change the replicas of shop", DIFF, file="shop.yaml"),
+    "table": plain_call("Refund 2 orders", TABLE),
+    "facts": plain_call("Refund an order", "", **ORDER),
+    "why": call("high", why="1.4.1 loses orders since this morning."),
+    "claimed": call("high", claim_json=CardClaim().taken(ADA, DECIDED).to_text()),
+    "votes": call("high", BOTH, votes_json=write_votes([vote(ADA, "oncall")])),
+    "stage 2": call("high", *TWO, votes_json=write_votes([vote(ADA, "oncall")]), stage=1),
+    "escalated": call(
+        approvers_json=json.dumps([ADA]), backups_json=json.dumps([BEN]), escalated_ms=DECIDED
+    ),
+    "snoozed": call(approvers_json=_NAMED, snoozes_json=write_snoozes({ADA: DECIDED})),
+    "requester wrote": call("high", said_json=_WROTE),
+    "asked": asked(),
+    "answered": asked("Yes, since 9 o'clock."),
+    "stuck": call("high", stuck=f"The only approver is <@{ROSA}>, who requested it."),
+    "group": call(approvers_json=json.dumps([FINANCE_GROUP, ONCALL])),
+    "doubt": replace(call("high", approvers_json=_NAMED), kind=Kind.DOUBT),
+}
+"""What waits."""
+
+ENDED: dict[str, Approval] = {
+    "running": after(RunState.RUNNING),
+    "ran": after(RunState.RAN, "payments 1.4.2 is live in production with 3 replicas."),
+    "note": after(RunState.RAN, "It is live.", reason="Fine, but watch the error rate."),
+    "failed": after(RunState.FAILED, "Image payments:1.4.2 not found (503). Nothing was changed."),
+    "in doubt": after(RunState.DOUBT),
+    "rejected": ended(Status.REJECTED, reason="Wait until the sale is over on Monday."),
+    "edited": after(
+        RunState.RAN,
+        "It is live.",
+        arguments_json=json.dumps(_EDITED),
+        title="Deploy payments 1.4.3 to production",
+    ),
+    "expired": ended(Status.EXPIRED, by=""),
+    "withdrawn": ended(Status.WITHDRAWN, by=ROSA),
+    "replaced": ended(Status.SUPERSEDED, by=""),
+    "cancelled": ended(Status.CANCELLED, by=""),
+    "override": after(
+        RunState.RAN,
+        "It is live.",
+        by=ROSA,
+        emergency_json='{"what": "Checkout is down.", "why_now": "Nobody on call answers."}',
+    ),
+}
+"""What is over."""
+STATES = PENDING | ENDED
