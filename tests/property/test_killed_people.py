@@ -164,9 +164,15 @@ def differences(whole: Ending, ending: Ending) -> list[str]:
     if not ending.doubts and (noted or set(missing) - LATE):
         found.append(f"in the audit too often {noted}, missing {missing}")
     more, less = apart(ending.posted, whole.posted)
-    if more - Counter(countersign_doubt=ending.doubts) or less:
+    if more - doubted(ending.doubts) or less:
         found.append(f"posted too often {more}, missing {less}")
     return found
+
+
+def doubted(count: int) -> Counter[str]:
+    """The messages that ask about calls in doubt; by direct message they are cards with a line."""
+    kinds = ("countersign_doubt", "countersign_card", "countersign_line")
+    return Counter(dict.fromkeys(kinds, count))
 
 
 def apart(one: Counter[T], other: Counter[T]) -> tuple[Counter[T], Counter[T]]:
