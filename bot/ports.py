@@ -390,3 +390,16 @@ class Notices(Protocol):
             to: Id of a channel, or of a user, who gets a direct message.
         """
         ...
+
+    async def show_seen(
+        self, approval: Approval, seen_by: Sequence[str], *, channel_id: str, ts: str
+    ) -> None:
+        """Write on such a message who has seen it.
+
+        Args:
+            approval: As decided.
+            seen_by: User ids; the first was the first.
+            channel_id: Where the message is.
+            ts: Which one it is.
+        """
+        ...

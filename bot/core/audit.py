@@ -60,6 +60,7 @@ class Act(StrEnum):
     TAKEN_BACK = "taken_back"  # somebody removed their vote
     VOTED = "voted"
     BROKE_GLASS = "broke_glass"  # run without those who should decide, who were told
+    ALERT_SEEN = "alert_seen"  # somebody who was told of that says that they have seen it
     DECIDED = "decided"  # by a person
     EXPIRED = "expired"  # nobody decided in time
     CANCELLED = "cancelled"  # nobody has to decide any more

@@ -9,15 +9,24 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from bot.core.approvals import Approvals
-from bot.core.audit import Act, Beside, note_beside
+from bot.core.audit import Act, Beside, note, note_beside
 from bot.core.decisions.dialog import Exchange, short, with_exchange
-from bot.errors import InvalidInputError, OutdatedCardError, RefusalError
+from bot.core.story import story
+from bot.errors import (
+    InvalidInputError,
+    NotApproverError,
+    OutdatedCardError,
+    RefusalError,
+    UnknownApprovalError,
+)
+from bot.people.glass import was_told
 from bot.people.meanwhile import read_claim, read_snoozes, write_snoozes
 from bot.policy.ballot import APPROVE, REJECT
 from bot.policy.refusals import RefusalCode, is_blank
 from bot.ports import Actor, Clock
 from bot.words import say
 from storage.base import Storage
+from storage.errors import RecordNotFoundError
 from storage.records import Approval, Kind
 
 _TRIES = 20
@@ -83,6 +92,48 @@ class Means:
         kept = await self._change(approval_id, actor, change, shown=shown)
         await self._note(Act.CLAIM_ENDED, kept, actor)
         return kept
+
+    async def see_alert(
+        self, approval_id: str, actor: Actor, *, shown: str
+    ) -> tuple[Approval, list[str]]:
+        """Note that somebody has seen that a call ran without them; once for each (6.4).
+
+        Args:
+            approval_id: As carried by the button.
+            actor: Who clicked.
+            shown: The digest that they were shown.
+
+        Returns:
+            The approval, and all who have seen it, the first of them first.
+
+        Raises:
+            NotApproverError: They were not told of it, or there was no emergency.
+            UserFacingError: There is no such approval, or it could not be looked up.
+        """
+        try:
+            approval = await self.storage.approvals.get(approval_id)
+        except RecordNotFoundError as error:
+            raise UnknownApprovalError from error
+        async with self.approvals.noting(approval, actor):
+            if not shown or not approval.digest.startswith(shown):
+                raise OutdatedCardError(approval_id)
+            await self.approvals.access.check_person(actor, team_id=approval.team_id)
+            if not await was_told(self.approvals.votes.census, approval, actor.user_id):
+                raise NotApproverError(say("refuse.override_seen"))
+        await note(
+            self.storage.audit,
+            Act.ALERT_SEEN,
+            key=f"{approval_id}:{actor.user_id}",
+            at_ms=self.clock(),
+            about=approval,
+            by=actor.user_id,
+        )
+        return approval, await self.seen_by(approval)
+
+    async def seen_by(self, approval: Approval) -> list[str]:
+        """All who have seen that a call ran without them, the first of them first."""
+        entries = await story(self.storage, approval_id=approval.approval_id)
+        return [one.actor_id for one in entries if one.action == Act.ALERT_SEEN]
 
     async def check_snooze(self, approval_id: str, actor: Actor, *, shown: str) -> Approval:
         """Read an approval for somebody who may snooze it; see `snooze`."""

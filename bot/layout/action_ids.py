@@ -48,6 +48,8 @@ class ActionId(StrEnum):
     """Ends a standing grant."""
     OVERRIDE = "countersign:override"
     """Breaks the glass: opens a form."""
+    SEEN = "countersign:seen"
+    """Marks the message about an emergency as seen by the presser."""
     BATCH = "countersign:batch"
     """Approves several cards at once: opens a form."""
     CLAIM = "countersign:claim"

@@ -73,6 +73,20 @@ async def left_out(census: Census, approval: Approval, by: str) -> frozenset[str
     return frozenset(one for one in people - {by} if not rights.bars(one))
 
 
+async def was_told(census: Census, approval: Approval, user_id: str) -> bool:
+    """Whether somebody is among those who were told that a call runs without them.
+
+    Raises:
+        DirectoryError: It could not be looked up.
+    """
+    decision, glass = approval.decision, glass_of(approval)
+    if decision is None or not decision.emergency_json or glass is None or user_id == decision.by:
+        return False
+    if user_id in await census.directory.channel_members(glass.alert):
+        return True
+    return user_id in await left_out(census, approval, decision.by)
+
+
 def _deciding(ballot: Ballot, rights: Rights) -> set[str]:
     return {
         name

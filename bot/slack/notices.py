@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -60,5 +61,17 @@ class SlackNotices:
             channel_id=to,
             mentions=mentions,
             looks=True,
+        )
+        await self.poster.put(putting, card)
+
+    async def show_seen(
+        self, approval: Approval, seen_by: Sequence[str], *, channel_id: str, ts: str
+    ) -> None:
+        """See `Notices`."""
+        is_direct = channel_id.startswith("D")  # its only reader has seen it
+        link = await self.poster.link(approval)
+        card = alert_card(approval, link=link, seen_by=seen_by, can_press=not is_direct)
+        putting = Putting(
+            event=ALERT_EVENT, record_id=approval.approval_id, channel_id=channel_id, ts=ts
         )
         await self.poster.put(putting, card)

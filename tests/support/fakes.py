@@ -80,12 +80,14 @@ class FakeNotices:
         grants: Standing grants as they are shown, by id.
         shown: Ids of grants, in the order in which they were drawn.
         alerts: Whom an alert went to, and of which approval.
+        seen: Of which approval it was shown who has seen its alert, who, and on which message.
         is_down: Whether Slack takes nothing.
     """
 
     grants: dict[str, Grant] = field(default_factory=dict)
     shown: list[str] = field(default_factory=list)
     alerts: list[tuple[str, str]] = field(default_factory=list)
+    seen: list[tuple[str, tuple[str, ...], str, str]] = field(default_factory=list)
     is_down: bool = False
 
     async def show_grant(
@@ -105,6 +107,13 @@ class FakeNotices:
         if self.is_down:
             raise DeliveryError("chat.postMessage", "fatal_error")
         self.alerts.append((to, approval.approval_id))
+
+    async def show_seen(
+        self, approval: Approval, seen_by: Sequence[str], *, channel_id: str, ts: str
+    ) -> None:
+        if self.is_down:
+            raise DeliveryError("chat.update", "fatal_error")
+        self.seen.append((approval.approval_id, tuple(seen_by), channel_id, ts))
 
 
 @dataclass

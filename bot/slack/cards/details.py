@@ -256,6 +256,7 @@ _KNOWN = frozenset(
         Act.TAKEN_BACK,
         Act.VOTE_DROPPED,
         Act.BROKE_GLASS,
+        Act.ALERT_SEEN,
         Act.EXPIRED,
         Act.CANCELLED,
         Act.WITHDRAWN,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -11,7 +12,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_bolt.context.async_context import AsyncBoltContext
 
-from bot.errors import InvalidInputError
+from bot.errors import DeliveryError, InvalidInputError
 from bot.layout.action_ids import ActionId, Reference, decode, decode_option, decode_page
 from bot.people.progress import wants_reason
 from bot.policy.ballot import APPROVE
@@ -21,7 +22,9 @@ from bot.questions.drawing import DecisionDraft
 from bot.slack.cards import modals
 from bot.slack.listeners.context import OURS, ListenerContext, Press, actor_of, address_of
 from bot.slack.listeners.windows import window_of
-from storage.records import Kind
+from storage.records import Approval, Kind
+
+logger = logging.getLogger(__name__)
 
 NO_MEANS: Mapping[str, Press] = MappingProxyType({})
 
@@ -38,6 +41,8 @@ class Click:
     """The address that takes answers without a token; empty when there is none."""
     channel_id: str = ""
     """Id of the channel of the card; it may be another than that of its thread."""
+    ts: str = ""
+    """The message that the button is in; empty for a form."""
 
 
 def register(app: AsyncApp, desk: ListenerContext, means: Mapping[str, Press] = NO_MEANS) -> None:
@@ -91,7 +96,9 @@ def click_from(body: dict[str, Any], actor: Actor) -> Click:
         about = decode(action.get("value"))
     channel = body.get("channel")
     channel_id = str(channel.get("id") or "") if isinstance(channel, dict) else ""
-    return Click(str(name), about, trigger_id, actor, address_of(body), channel_id)
+    message = body.get("message")
+    ts = str(message.get("ts") or "") if isinstance(message, dict) else ""
+    return Click(str(name), about, trigger_id, actor, address_of(body), channel_id, ts)
 
 
 async def _press(desk: ListenerContext, click: Click, review: Press | None) -> None:
@@ -140,6 +147,31 @@ async def _take_back(desk: ListenerContext, click: Click) -> None:
     desk.spawn(desk.approvals.follow_up(changed))
 
 
+async def _see_alert(desk: ListenerContext, click: Click) -> None:
+    """Note that the presser has seen that a call ran without them, and show it there."""
+    about = click.about
+    approval, seen_by = await desk.means.see_alert(
+        about.approval_id, click.actor, shown=about.shown
+    )
+    if click.ts:
+        desk.spawn(_show_seen(desk, click, approval, seen_by))
+
+
+async def _show_seen(
+    desk: ListenerContext, click: Click, approval: Approval, seen_by: list[str]
+) -> None:
+    """Show it until nobody is missing: others may press while it is drawn."""
+    notices, is_old = desk.grants.notices, True
+    while is_old:
+        try:
+            await notices.show_seen(approval, seen_by, channel_id=click.channel_id, ts=click.ts)
+        except DeliveryError as error:
+            logger.warning("not shown: %s", error, extra={"action": "seen_not_shown"})
+            return
+        before, seen_by = seen_by, await desk.means.seen_by(approval)
+        is_old = seen_by != before
+
+
 _YES = frozenset({ActionId.APPROVE, ActionId.NOTE})
 _PAGES = frozenset({ActionId.PAGE, ActionId.PAGE_BACK, ActionId.PAGE_NEXT})
 _FORMS = frozenset(
@@ -164,5 +196,6 @@ _REFUSALS = frozenset({ActionId.REJECT, ActionId.IGNORE})
 _COMMON: dict[str, Callable[[ListenerContext, Click], Awaitable[None]]] = {
     ActionId.WITHDRAW: _withdraw,
     ActionId.TAKE_BACK: _take_back,
+    ActionId.SEEN: _see_alert,
 }
 """Buttons that all cards have; what the others do, the question of the record says."""

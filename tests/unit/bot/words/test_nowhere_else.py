@@ -115,7 +115,6 @@ UNUSED: set[str] = {
     "button.reject_all",
     "button.request_changes",
     "button.review_all",
-    "button.seen",
     "button.skip",
     "button.step_no",
     "button.step_yes",

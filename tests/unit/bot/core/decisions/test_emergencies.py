@@ -340,3 +340,84 @@ async def test_an_emergency_after_an_edit_is_no_rules_leave(storage: SqliteStora
     assert counter.office.ran == [("look", "b")]
     assert "broke_glass" in await acts(storage)
     assert "decided" in await acts(storage)
+
+
+async def broken(storage: Storage) -> tuple[Counter, Approval]:
+    """A call runs without those who should decide it, and they have been told."""
+    counter = await asked(storage)
+    counter.office.directory.channels["C0ALERT"] = frozenset({TOM, MIA})
+    await submitted(counter, MIA, a_form())
+    return counter, (await storage.approvals.newest_of(THREAD_ID, limit=1))[0]
+
+
+def a_press(approval: Approval, by: str, channel_id: str = "C0ALERT") -> dict[str, object]:
+    return {**a_click(approval, ActionId.SEEN, by), "channel": {"id": channel_id}}
+
+
+async def marked(storage: Storage) -> list[str]:
+    entries = await story(storage, thread_id=THREAD_ID)
+    return [one.actor_id for one in entries if one.action == "alert_seen"]
+
+
+async def test_everybody_who_was_told_can_say_once_that_they_have_seen_it(
+    storage: SqliteStorage,
+) -> None:
+    counter, approval = await broken(storage)
+    for who, where in ((TOM, "C0ALERT"), (ADA, "D0ADA"), (TOM, "C0ALERT"), (BEN, "D0BEN")):
+        counter.office.clock.forward(seconds=1)
+        await counter.send(a_press(approval, who, where))
+    await counter.office.queue.run()
+    assert await marked(storage) == [TOM, ADA, BEN]
+    assert counter.office.notices.seen == [
+        (approval.approval_id, (TOM,), "C0ALERT", "9.1"),
+        (approval.approval_id, (TOM, ADA), "D0ADA", "9.1"),
+        (approval.approval_id, (TOM, ADA), "C0ALERT", "9.1"),
+        (approval.approval_id, (TOM, ADA, BEN), "D0BEN", "9.1"),
+    ]
+
+
+@pytest.mark.parametrize("who", [MIA, ROSA, "UNOBODY"])
+async def test_nobody_else_can_say_that_they_have_seen_it(storage: SqliteStorage, who: str) -> None:
+    counter, approval = await broken(storage)
+    await counter.send(a_press(approval, who))
+    assert (await marked(storage), counter.office.notices.seen) == ([], [])
+    assert "refused" in await acts(storage)
+
+
+@pytest.mark.parametrize("lost", ["is_guest", "is_deleted", "is_external", "is_bot"])
+async def test_who_is_no_member_any_more_has_seen_nothing(
+    storage: SqliteStorage, lost: str
+) -> None:
+    counter, approval = await broken(storage)
+    counter.office.directory.add(TOM, **{lost: True})
+    await counter.send(a_press(approval, TOM))
+    assert (await marked(storage), counter.office.notices.seen) == ([], [])
+
+
+async def test_what_was_no_emergency_or_is_another_one_cannot_be_seen(
+    storage: SqliteStorage,
+) -> None:
+    counter = await asked(storage)
+    counter.office.directory.channels["C0ALERT"] = frozenset({TOM})
+    approval = await counter.office.the_approval()
+    await counter.send(a_press(approval, TOM))
+    await submitted(counter, MIA, a_form())
+    await counter.send(a_press(replace(approval, digest="f" * 64), TOM))
+    await counter.send(a_press(replace(approval, approval_id="apr_" + "0" * 32), TOM))
+    assert (await marked(storage), counter.office.notices.seen) == ([], [])
+
+
+async def test_who_cannot_be_looked_up_has_seen_nothing(storage: SqliteStorage) -> None:
+    counter, approval = await broken(storage)
+    counter.office.directory.is_down = True
+    await counter.send(a_press(approval, TOM))
+    assert await marked(storage) == []
+
+
+async def test_it_is_on_record_though_slack_does_not_show_it(storage: SqliteStorage) -> None:
+    counter, approval = await broken(storage)
+    counter.office.notices.is_down = True
+    await counter.send(a_press(approval, TOM))
+    await counter.office.queue.run()
+    assert await marked(storage) == [TOM]
+    assert "went wrong" not in str(counter.office.notifier.whispers)

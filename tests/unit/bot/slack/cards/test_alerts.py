@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from bot.layout.action_ids import ActionId
+from bot.layout.blocks import Card
 from bot.sandbox.blockkit.rules import message_errors
 from bot.slack.beside.alert import alert_card
 from bot.slack.beside.grant import grant_card
+from bot.slack.calls import Putting
+from bot.slack.notices import SlackNotices
 from storage.records import Approval, Decision, Grant, Status
 from tests.unit.bot.slack.cards.reading import parts, seen, symbols
 from tests.unit.bot.slack.cards.samples import CREATED, LINK, an_approval
@@ -58,6 +61,21 @@ def test_an_alert_says_who_what_why_and_where() -> None:
     assert f"<{LINK}|Open the card>" in shown
     assert ActionId.DETAILS in shown
     assert message_errors({"text": card.text, "blocks": card.blocks}) == []
+
+
+def test_an_alert_names_who_has_seen_it() -> None:
+    nobody = alert_card(broken(), link=LINK)
+    assert ActionId.SEEN in json.dumps(nobody.blocks)
+    assert "Seen by" not in seen(nobody) + nobody.text
+    two = alert_card(broken(), link=LINK, seen_by=["U0ADA", "U0BEN"])
+    assert "Seen by <@U0ADA> <@U0BEN>" in seen(two)
+    assert two.text.endswith("Seen by <@U0ADA> <@U0BEN>")
+    assert ActionId.SEEN in json.dumps(two.blocks)
+    own = alert_card(broken(), link=LINK, seen_by=["U0ADA"], can_press=False)
+    assert ActionId.SEEN not in json.dumps(own.blocks)
+    many = alert_card(broken(), link=LINK, seen_by=[f"U0{n}" for n in range(100)])
+    assert many.text.endswith("<@U019> and 80 more")
+    assert message_errors({"text": many.text, "blocks": many.blocks}) == []
 
 
 @pytest.mark.parametrize("link", ["", "https://x|y>"])
@@ -112,3 +130,29 @@ def test_names_that_may_differ_are_never_markup() -> None:
     assert message_errors({"text": card.text, "blocks": card.blocks}) == []
     assert "version, in this thread" in seen(card)
     assert "*a*" not in card.text
+
+
+@dataclass
+class Wall:
+    """Notes what is shown, and over which message."""
+
+    shown: list[tuple[Putting, Card]] = field(default_factory=list)
+
+    async def put(self, putting: Putting, card: Card) -> str:
+        self.shown.append((putting, card))
+        return putting.ts
+
+    async def link(self, approval: Approval) -> str:
+        return f"{LINK}?{approval.approval_id}"
+
+
+@pytest.mark.parametrize(("channel_id", "can_press"), [("C0ALERT", True), ("D0ADA", False)])
+async def test_who_has_seen_it_is_written_over_the_message_with_the_button(
+    channel_id: str, can_press: bool
+) -> None:
+    wall = Wall()
+    await SlackNotices(wall).show_seen(broken(), ["U0ADA"], channel_id=channel_id, ts="9.1")
+    ((putting, card),) = wall.shown
+    assert (putting.channel_id, putting.ts, putting.thread_ts) == (channel_id, "9.1", "")
+    assert "Seen by <@U0ADA>" in card.text
+    assert (ActionId.SEEN in json.dumps(card.blocks)) is can_press
