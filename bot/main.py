@@ -18,9 +18,10 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.clock import MovableClock, system_clock
 from bot.config import stores
-from bot.config.agents import load_agents, load_model
+from bot.config.agents import load_model
 from bot.config.settings import Settings
 from bot.core.scheduler import Scheduler, TimeLapse
+from bot.core.talk.roster import load_roster
 from bot.core.tasks import Tasks
 from bot.core.upkeep.policies import PolicyRecorder
 from bot.errors import FaultyPolicyError, SettingsError
@@ -124,13 +125,14 @@ async def start(
 
     Raises:
         SettingsError: A setting does not work: agent, model, token, port.
+        InvalidSettingsError: The file of agents has faults.
         FaultyPolicyError: The policy is faulty, or its ids cannot be looked up.
         StoreBusyError: Another process has the data directory.
         StoreUnavailableError: The database does not answer.
     """
     key = print_key(settings.slack_bot_token.get_secret_value())
     stack.enter_context(in_force(settings.redact, secrets=settings.secrets(), key=key))
-    agents = load_agents(settings.agent, load_model(settings.model))
+    roster = load_roster(settings, load_model(settings.model))
     storage = outside.storage if outside else make_storage(settings)
     stack.push_async_callback(_in_time, "the database", storage.close)
     await storage.open()
@@ -141,7 +143,7 @@ async def start(
     lookups = await stack.enter_async_context(lookup_session())
     policy = await load_policy(
         settings,
-        world_of(agents.values()),
+        world_of(roster.agents.values()),
         facts_of_slack(slack, clock, telemetry=telemetry, session=lookups),
         PolicyRecorder(
             audit=storage.audit,
@@ -155,7 +157,7 @@ async def start(
     countersign = build(
         slack=slack,
         storage=storage,
-        agents=agents,
+        roster=roster,
         rules=Rules(
             approvers=settings.approvers,
             channels=settings.channels,

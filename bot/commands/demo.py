@@ -226,9 +226,10 @@ def demo_environment(
         for name, value in environ.items()
         if name.upper().startswith(OURS) and name not in _NOT_TAKEN_OVER
     }
+    agents = {} if "COUNTERSIGN_AGENTS_FILE" in ours else {"COUNTERSIGN_AGENT": AGENTS}
     return {
         "COUNTERSIGN_LOG": "warning",
-        "COUNTERSIGN_AGENT": AGENTS,
+        **agents,
         **_deciders(ours, channels),
         **ours,
         "COUNTERSIGN_PORT": "0",
@@ -246,6 +247,9 @@ def _deciders(ours: Mapping[str, str], channels: Sequence[str]) -> dict[str, str
     """
     if "COUNTERSIGN_POLICY" in ours:
         return {}
-    if ours.get("COUNTERSIGN_AGENT", AGENTS) == AGENTS and not IN_A_POLICY.keys() & ours.keys():
+    has_others = (
+        "COUNTERSIGN_AGENTS_FILE" in ours or ours.get("COUNTERSIGN_AGENT", AGENTS) != AGENTS
+    )
+    if not has_others and not IN_A_POLICY.keys() & ours.keys():
         return {"COUNTERSIGN_POLICY": str(POLICY)}
     return {"COUNTERSIGN_APPROVERS": CHANNEL, "COUNTERSIGN_CHANNELS": ",".join(channels)}

@@ -23,6 +23,7 @@ from bot.config.agents import load_agents, load_model
 from bot.config.manifest import check_manifest, manifest_text, needed_scopes
 from bot.config.settings import Settings
 from bot.config.values import CHANNEL
+from bot.core.talk.roster import load_roster
 from bot.errors import BotError, DirectoryError, InvalidSettingsError, SettingsError
 from bot.main import make_storage
 from bot.people.census import MOST_MEMBERS
@@ -98,8 +99,9 @@ async def examine(environ: Mapping[str, str], tools: Tools) -> AsyncIterator[Fin
         return
     transport = "Socket Mode" if settings.is_socket_mode else "HTTP"
     yield Finding(subject="settings", text=f"complete; Slack is reached over {transport}")
-    agent, agents = _look_at_agent(settings, tools)
-    yield agent
+    findings, agents = _look_at_agents(settings, tools)
+    for finding in findings:
+        yield finding
     if tools.ask_model is not None:
         yield await _look_at_model(settings, tools.load_model, tools.ask_model)
     async for finding in look_at_storage(settings, tools.make_storage):
@@ -119,17 +121,20 @@ def _look_at_manifest(text: str) -> Finding:
     return Finding(subject="manifest.yml", text="fits this release")
 
 
-def _look_at_agent(settings: Settings, tools: Tools) -> tuple[Finding, Sequence[Agent]]:
+def _look_at_agents(settings: Settings, tools: Tools) -> tuple[list[Finding], Sequence[Agent]]:
     """Load the agents, and return them; none when they cannot be loaded."""
     try:
-        agents = tools.load_agents(settings.agent, tools.load_model(settings.model))
+        roster = load_roster(settings, tools.load_model(settings.model), load=tools.load_agents)
+    except InvalidSettingsError as error:
+        return [_finding(one) for one in error.problems], ()
     except SettingsError as error:
-        return _finding(error), ()
+        return [_finding(error)], ()
+    agents = roster.agents
     names = ", ".join(dict.fromkeys(agent.name for agent in agents.values()))
     text = f"{names}, with the model {settings.model}"
     if tools.ask_model is None:
         text += "; the model was not asked (`countersign doctor --model` asks it for one word)"
-    return Finding(subject="agent", text=text), tuple(agents.values())
+    return [Finding(subject="agent", text=text)], tuple(agents.values())
 
 
 async def _look_at_model(

@@ -10,8 +10,9 @@ from pathlib import Path
 from bot.clock import system_clock
 from bot.commands.call import Call
 from bot.commands.findings import Finding
-from bot.config.agents import load_agents, load_model
+from bot.config.agents import load_model
 from bot.config.settings import Settings
+from bot.core.talk.roster import load_roster
 from bot.errors import FaultyPolicyError, SettingsError
 from bot.policy.force import reader_of
 from bot.policy.reading.checks import CheckedPolicy, check, check_all
@@ -120,10 +121,10 @@ def load_world(environ: Mapping[str, str]) -> PolicyWorld:
         InvalidSettingsError: A setting is wrong.
         SettingsError: They cannot be loaded.
     """
-    names = ("COUNTERSIGN_AGENT", "COUNTERSIGN_MODEL")
+    names = ("COUNTERSIGN_AGENT", "COUNTERSIGN_AGENTS_FILE", "COUNTERSIGN_MODEL")
     given = {name: environ[name] for name in names if name in environ}
     settings = Settings.load({**_ANY_TOKENS, "COUNTERSIGN_APPROVERS": "U0NOBODY00", **given})
-    return world_of(load_agents(settings.agent, load_model(settings.model)).values())
+    return world_of(load_roster(settings, load_model(settings.model)).agents.values())
 
 
 async def _read(path: Path) -> bytes:

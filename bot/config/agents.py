@@ -21,7 +21,11 @@ EVERYWHERE = "*"
 """Stands for all channels that have no agent of their own."""
 
 _MACHINERY = (__file__, importlib.__file__)
-_CHANNEL = re.compile(r"\*|[CDG][A-Z0-9]{2,}|#[^\sA-Z#@<>|,.]{1,80}|@[a-z][a-z0-9_-]{0,30}")
+AGENT_NAME = r"[a-z][a-z0-9_-]{0,30}"
+"""The form of a name with which people speak to an agent."""
+CHANNEL = r"\*|[CDG][A-Z0-9]{2,}|#[^\sA-Z#@<>|,.]{1,80}"
+"""The form of a channel where an agent works: an id, a name, or all others."""
+_KEY = re.compile(rf"{CHANNEL}|@{AGENT_NAME}")
 _REMEDY = (
     "name an agent, a dict of agents by channel, or a function that takes a model and returns "
     "one of these"
@@ -61,6 +65,28 @@ def load_agents(path: str, model: Model) -> Mapping[str, Agent]:
     Raises:
         SettingsError: It does not import, or is none of these.
     """
+    value = _made(path, model)
+    if _is_agent(value):
+        return {EVERYWHERE: cast(Agent, value)}
+    if isinstance(value, Mapping):
+        return _checked(path, value)
+    raise _fault(f"{path!r} is not an agent", _REMEDY)
+
+
+def load_agent(path: str, model: Model) -> Agent:
+    """Import one agent; the arguments are those of `load_agents`.
+
+    Raises:
+        SettingsError: It does not import, or is no agent, or several.
+    """
+    value = _made(path, model)
+    if _is_agent(value):
+        return cast(Agent, value)
+    what = "several agents" if isinstance(value, Mapping) else "not an agent"
+    raise _fault(f"{path!r} is {what}", "name an agent, or a function that makes one of a model")
+
+
+def _made(path: str, model: Model) -> object:
     value = _imported(path)
     if not _is_agent(value) and not isinstance(value, Mapping) and callable(value):
         try:
@@ -70,11 +96,7 @@ def load_agents(path: str, model: Model) -> Mapping[str, Agent]:
                 f"{path!r} failed: {error!r}{_where(error)}",
                 "fix the function; it is called with the model",
             ) from error
-    if _is_agent(value):
-        return {EVERYWHERE: cast(Agent, value)}
-    if isinstance(value, Mapping):
-        return _checked(path, value)
-    raise _fault(f"{path!r} is not an agent", _REMEDY)
+    return value
 
 
 def _imported(path: str) -> object:
@@ -127,7 +149,7 @@ def _checked(path: str, agents: Mapping[object, object]) -> dict[str, Agent]:
     """Refuse channels that cannot be, what is no agent, and two agents that share a name."""
     by_name: dict[str, object] = {}
     for channel, agent in agents.items():
-        if not isinstance(channel, str) or not _CHANNEL.fullmatch(channel):
+        if not isinstance(channel, str) or not _KEY.fullmatch(channel):
             raise _fault(
                 f"{path!r} has an agent for {channel!r}, which is no channel",
                 "use an id such as C0123ABC, a name such as #finance, * for all others, or @deploy "

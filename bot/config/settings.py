@@ -108,16 +108,16 @@ class Settings(BaseModel):
     )
     agent: Annotated[
         str,
-        BeforeValidator(
-            values.matching(
-                r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*",
-                "write module:attribute, such as helpdesk.agent:build",
-            )
-        ),
+        BeforeValidator(values.matching(values.AGENT_PATH, values.AGENT_REMEDY)),
     ] = Field(
         default="bot.demo:build",
         alias="COUNTERSIGN_AGENT",
         description="The agent, as `module:attribute`: one, several by channel, or a function.",
+    )
+    agents_file: Annotated[Path | None, BeforeValidator(values.optional_path)] = Field(
+        default=None,
+        alias="COUNTERSIGN_AGENTS_FILE",
+        description="Several agents by name and channel: a file such as `countersign.yaml`.",
     )
     model: Annotated[
         str,
@@ -332,7 +332,7 @@ class Settings(BaseModel):
         given: dict[str, Any] = {
             name: environ[name].strip() for name in names if environ.get(name, "").strip()
         }
-        problems += _beside_policy(given)
+        problems += [*_beside_policy(given), *_beside_agents(given)]
         try:
             settings = cls(**given)
         except ValidationError as error:
@@ -387,6 +387,14 @@ def _beside_policy(given: Mapping[str, str]) -> Iterator[SettingsError]:
         if name in given:
             fault = "COUNTERSIGN_POLICY is set, too, and says who decides"
             yield SettingsError(name, fault, f"unset it, and write in the policy file: {words}")
+
+
+def _beside_agents(given: Mapping[str, str]) -> Iterator[SettingsError]:
+    name = "COUNTERSIGN_AGENT"
+    if name in given and "COUNTERSIGN_AGENTS_FILE" in given:
+        words = f'agents: {{main: {{use: "{given[name]}", channels: ["*"]}}}}'
+        fault = "COUNTERSIGN_AGENTS_FILE is set, too, and says which agents work"
+        yield SettingsError(name, fault, f"unset it, and write in that file: {words}")
 
 
 def _empty(environ: Mapping[str, str], names: Mapping[str, str]) -> Iterator[SettingsError]:

@@ -19,6 +19,10 @@ from bot.config.stores import KEY_REMEDY, seal_of
 from bot.errors import SettingsError
 from bot.redaction.rules import MaskRules, RuleError, read_rules
 
+AGENT_PATH = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*"
+"""The form of an agent's place in code: module and attribute."""
+AGENT_REMEDY = "write module:attribute, such as helpdesk.agent:build"
+
 CHANNEL = "channel"
 """Among the approvers: the members of the thread's channel."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Protocol, cast, runtime_checkable
 
 from cachetools import LRUCache
@@ -72,6 +73,7 @@ class Catalog:
         make_runner: Makes the runner of an agent.
         checkpoints: Tells which agent has begun a turn.
         channel_name: Finds the names of channels; only asked when an entry has one.
+        descriptions: The operator's words for what agents do, by an agent's name.
     """
 
     def __init__(
@@ -81,6 +83,7 @@ class Catalog:
         make_runner: Callable[[Agent], Runner],
         checkpoints: CheckpointStore,
         channel_name: ChannelName,
+        descriptions: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._agents = agents
         self._default = agents.get(EVERYWHERE) or nobody()
@@ -88,6 +91,7 @@ class Catalog:
         self._runners = {name: make_runner(agent) for name, agent in self._by_name.items()}
         self._checkpoints = checkpoints
         self._channel_name = channel_name
+        self._descriptions = descriptions
         self._spoken_to = {key[1:]: one for key, one in agents.items() if key.startswith("@")}
         self._begun: LRUCache[str, str] = LRUCache(_KEPT)
 
@@ -122,7 +126,8 @@ class Catalog:
         tools = [cast("Tool", one.inner).definition for key, one in parts.items() if _is_tool(key)]
         return AgentFacts(
             name=agent.name,
-            description=str(getattr(agent, "description", "") or ""),
+            description=self._descriptions.get(agent.name)
+            or str(getattr(agent, "description", "") or ""),
             free=tuple(one.name for one in tools if not one.gates),
             gated=tuple(one.name for one in tools if one.gates),
         )

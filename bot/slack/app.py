@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -15,7 +15,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
-from agents import Agent, Runner
+from agents import Runner
 from agents.gates.rulings import Judgement
 from bot.clock import steady_clock
 from bot.core.approvals import Approvals
@@ -35,6 +35,7 @@ from bot.core.runs.starts import Starts
 from bot.core.runs.witness import Witness
 from bot.core.scheduler import Sweep
 from bot.core.talk.inbox import ThreadInbox
+from bot.core.talk.roster import Roster
 from bot.core.tasks import Tasks
 from bot.core.threads import Threads
 from bot.core.turns import Turns
@@ -182,7 +183,7 @@ def build(
     *,
     slack: Slack,
     storage: Storage,
-    agents: Mapping[str, Agent],
+    roster: Roster,
     rules: Rules,
     process: Process,
     policy: Callable[[], InForce] | None = None,
@@ -192,7 +193,7 @@ def build(
     Args:
         slack: How Slack is reached.
         storage: Where records are kept; open.
-        agents: Work in the threads, by channel; see `Catalog`.
+        roster: The agents that work in the threads.
         rules: Who decides, and how long it may take.
         process: Where all this runs.
         policy: Gives the policy in force, which judges each call of each tool; None where gates in
@@ -274,7 +275,8 @@ def build(
         grants=GrantUses(grants, tasks.spawn),
     )
     catalog = Catalog(
-        agents,
+        roster.agents,
+        descriptions=roster.descriptions,
         make_runner=lambda agent: Runner(
             agent,
             checkpoint_store=storage.checkpoints,

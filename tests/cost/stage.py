@@ -34,6 +34,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from agents import ChatModelAgent, tool
 from agents.models import call, say, stream_pieces
 from bot.clock import system_clock
+from bot.core.talk.roster import Roster
 from bot.questions.record import Rules
 from bot.slack.app import Countersign, Identity, Process, Slack, build
 from storage.base import Storage
@@ -310,7 +311,7 @@ async def a_turn_stage(
         bot = build(
             slack=slack,
             storage=noted,
-            agents={"*": agent},
+            roster=Roster(agents={"*": agent}),
             rules=rules,
             process=Process(owner="bench", clock=system_clock, limits={}),
             policy=of_settings(APPROVERS="channel", CHANNELS=CHANNEL),

@@ -23,6 +23,7 @@ from agents import Agent
 from bot.commands.rehearsal.cases import ZONE, Data, World
 from bot.core.attendance.course import read_beside
 from bot.core.story import MOST
+from bot.core.talk.roster import Roster
 from bot.layout.action_ids import ActionId, encode
 from bot.observability.telemetry import Telemetry
 from bot.policy.ballot import Ballot
@@ -422,7 +423,13 @@ class Theatre:
 def joined(stage: Theatre, owner: str, *, agents: Mapping[str, Agent], **more: Any) -> Countersign:
     """Join a bot for a stage."""
     process = Process(owner=owner, clock=stage.clock, limits={}, sleep=stage.sleep)
-    return build(slack=stage.slack, storage=stage.storage, agents=agents, process=process, **more)
+    return build(
+        slack=stage.slack,
+        storage=stage.storage,
+        roster=Roster(agents=agents),
+        process=process,
+        **more,
+    )
 
 
 _ANY_BUTTON: list[Payload] = [

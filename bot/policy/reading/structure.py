@@ -43,20 +43,31 @@ def read_structure(
         context = FROM_SETTINGS if is_settings else None
         return PolicyFile.model_validate(root.plain(), context=context), []
     except ValidationError as error:
-        found = [one for details in error.errors() for one in _problems(root, details)]
-        unsaid = root.problem(
-            "bad_value", f"it cannot be used: {error.errors()[0]['msg']}", "mend it"
-        )
-        return None, found or [unsaid]
+        return None, refused(PolicyFile, root, error)
 
 
-def _problems(root: SourceNode, details: ErrorDetails) -> Iterator[PolicyProblem]:
+def refused(model: type[Entry], root: SourceNode, error: ValidationError) -> list[PolicyProblem]:
+    """Say what a model refuses in a file, each fault at its place; at least one.
+
+    Args:
+        model: The whole file's.
+        root: The whole file.
+        error: The refusal.
+    """
+    found = [one for details in error.errors() for one in _problems(model, root, details)]
+    fault = f"it cannot be used: {error.errors()[0]['msg']}"
+    return found or [root.problem("bad_value", fault, "mend it")]
+
+
+def _problems(
+    model: type[Entry], root: SourceNode, details: ErrorDetails
+) -> Iterator[PolicyProblem]:
     place = tuple(step for step in details["loc"] if step != "[key]")
     node, rest = root.at(place)
     if details["type"] == "missing":
         yield _missing(node, place, rest)
     elif details["type"] == "extra_forbidden":
-        known = _known(place[:-1])
+        known = _known(model, place[:-1])
         remedy = nearest(str(place[-1]), known, f"write one of {', '.join(sorted(known))}")
         yield node.problem("unknown_key", "it is not known here", remedy)
     elif details["type"] in CODES:
@@ -115,8 +126,8 @@ def _other(node: SourceNode, place: Sequence[str | int], details: ErrorDetails) 
     return node.problem("bad_value", "it cannot be used", fault[:1].lower() + fault[1:])
 
 
-def _known(place: Sequence[str | int]) -> set[str]:
-    entry: type[Entry] = PolicyFile
+def _known(model: type[Entry], place: Sequence[str | int]) -> set[str]:
+    entry = model
     for step in place:
         for name, found in entry.model_fields.items():
             if step in (name, found.alias):

@@ -25,6 +25,7 @@ from bot.commands.rehearsal.agents import Script, actors
 from bot.commands.rehearsal.cases import Case, CaseError, CaseFile, Data, World, offset
 from bot.commands.rehearsal.rehearse import NOBODY, PolicyFileOnStage
 from bot.commands.rehearsal.stage import StageClock, Theatre
+from bot.core.talk.roster import Roster
 from bot.policy.force import PolicyInForce
 from bot.policy.world import world_of
 from bot.sandbox.delivery.http import AppReply, Parcel
@@ -226,7 +227,7 @@ class Playhouse:
             return build(
                 slack=with_gate(stage.slack, gate),
                 storage=cast("Storage", Ebbing(life, stage.storage)),
-                agents={"*": agents["clerk"]},
+                roster=Roster(agents={"*": agents["clerk"]}),
                 process=Process(owner=owner, clock=clock, limits={}, sleep=stage.sleep),
                 rules=NOBODY,
                 policy=lambda: force.held,

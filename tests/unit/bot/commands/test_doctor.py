@@ -102,6 +102,21 @@ async def test_all_is_well(environ: dict[str, str]) -> None:
     assert "Socket Mode" in str(findings["settings"])
 
 
+async def test_each_fault_of_a_file_of_agents_is_found(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    path = tmp_path / "countersign.yaml"
+    path.write_text("version: 1\nagents:\n  a:\n    use: nowhere_at_all:build\n    prompt: []\n")
+    findings = await look({**environ, "COUNTERSIGN_AGENTS_FILE": str(path)})
+    (line,) = lines(findings)
+    assert line == (
+        "!!  COUNTERSIGN_AGENTS_FILE: countersign.yaml:5: agents.a.prompt: it is not known here → "
+        "did you mean prompts?"
+    )
+    path.write_text("version: 1\nagents:\n  a:\n    use: bot.demo:build\n")
+    assert lines(await look({**environ, "COUNTERSIGN_AGENTS_FILE": str(path)})) == []
+
+
 async def test_the_model_is_asked_only_when_wanted(environ: dict[str, str]) -> None:
     asked: list[Model] = []
 
