@@ -50,6 +50,7 @@ from bot.slack.directory import SlackDirectory
 from bot.slack.http import serve, web_app
 from bot.slack.ratelimit import SLACK_LIMITS, Limits
 from bot.slack.socketmode import SocketMode
+from bot.words import workspace_language
 from storage.base import Storage
 from storage.errors import StorageError
 
@@ -133,6 +134,7 @@ async def start(
     key = print_key(settings.slack_bot_token.get_secret_value())
     stack.enter_context(in_force(settings.redact, secrets=settings.secrets(), key=key))
     roster = load_roster(settings, load_model(settings.model))
+    stack.enter_context(workspace_language(settings.language))
     storage = outside.storage if outside else make_storage(settings)
     stack.push_async_callback(_in_time, "the database", storage.close)
     await storage.open()

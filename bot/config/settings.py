@@ -223,6 +223,11 @@ class Settings(BaseModel):
         alias="COUNTERSIGN_SECRETS_DIR",
         description="A directory of secrets: each file is named as its variable, and masked.",
     )
+    language: Annotated[str, BeforeValidator(values.language)] = Field(
+        default="en",
+        alias="COUNTERSIGN_LANGUAGE",
+        description="The language of cards, as `en`; forms and Home speak that of the person.",
+    )
     log: Annotated[Log, BeforeValidator(values.log)] = Field(
         default=Log(),
         alias="COUNTERSIGN_LOG",

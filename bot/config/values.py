@@ -18,6 +18,7 @@ from bot.config.secretfiles import read_secrets
 from bot.config.stores import KEY_REMEDY, seal_of
 from bot.errors import SettingsError
 from bot.redaction.rules import MaskRules, RuleError, read_rules
+from bot.words import languages
 
 AGENT_PATH = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*"
 """The form of an agent's place in code: module and attribute."""
@@ -241,6 +242,15 @@ def yes_or_no(value: object) -> bool:
     if answer is None:
         refuse(f"{value!r} is neither yes nor no", "write yes or no")
     return answer
+
+
+def language(value: str) -> str:
+    """Read the language of cards: one that there is a catalogue of."""
+    known = languages()
+    name = value.strip().lower()
+    if name not in known:
+        refuse(f"there is no catalogue for {value!r}", f"write one of these: {', '.join(known)}")
+    return name
 
 
 def approvers(value: str | tuple[str, ...]) -> tuple[str, ...]:

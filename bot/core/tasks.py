@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from bot.words import for_all
 from storage.errors import StoreUnavailableError
 
 logger = logging.getLogger(__name__)
@@ -86,7 +87,8 @@ class Tasks:
         if self._is_closed:
             work.close()
             return
-        task = asyncio.get_running_loop().create_task(self._work(work))
+        with for_all():  # what follows speaks no longer to the person who clicked
+            task = asyncio.get_running_loop().create_task(self._work(work))
         self._tasks.add(task)
         # A task that is cancelled before its first step runs none of its code.
         task.add_done_callback(lambda _: work.close())

@@ -18,6 +18,8 @@ from bot.layout.text import clip, show
 Block = dict[str, Any]
 
 HEADER = 150
+BRIEF = 24
+"""Characters of a form's title, and of its buttons."""
 LABEL = 75
 
 
@@ -37,6 +39,11 @@ class Card:
 def plain(text: str) -> Block:
     """A text object of which nothing is parsed."""
     return {"type": "plain_text", "text": text, "emoji": False}
+
+
+def brief(text: str) -> Block:
+    """Our own words where Slack has room for a title; those of some languages are cut."""
+    return plain(text if len(text) <= BRIEF else f"{text[: BRIEF - 1].rstrip()}…")
 
 
 def mrkdwn(text: str) -> Block:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from bot.layout.action_ids import ActionId, encode
-from bot.layout.blocks import Block, context, line, literal, mrkdwn, plain, rich, section
+from bot.layout.blocks import Block, brief, context, line, literal, mrkdwn, rich, section
 from bot.layout.inputs import (
     MOST_ANSWER,
     MOST_REASON,
@@ -56,9 +56,9 @@ def modal(approval: Approval, callback: str, words: tuple[str, str], blocks: lis
         "type": "modal",
         "callback_id": str(callback),
         "private_metadata": encode(approval.approval_id, approval.digest),
-        "title": plain(title),
-        "submit": plain(submit),
-        "close": plain(say("form.cancel")),
+        "title": brief(title),
+        "submit": brief(submit),
+        "close": brief(say("form.cancel")),
         "blocks": blocks,
     }
 
@@ -84,8 +84,8 @@ def notice_modal(title: str, words: str, *, level: Level | None = None, note: st
     return {
         "type": "modal",
         "callback_id": str(ActionId.NOTICE_MODAL),
-        "title": plain(title),
-        "close": plain(say("form.close")),
+        "title": brief(title),
+        "close": brief(say("form.close")),
         "blocks": [block, *([context(mrkdwn(note))] if note else [])],
     }
 

@@ -10,6 +10,7 @@ from bot.layout.blocks import Card
 from bot.slack.beside.alert import alert_card
 from bot.slack.beside.grant import grant_card
 from bot.slack.calls import Putting
+from bot.words import said_to_all
 from bot.words.mrkdwn import is_person
 from storage.records import Approval, Grant
 
@@ -39,6 +40,7 @@ class SlackNotices:
 
     poster: Poster
 
+    @said_to_all
     async def show_grant(self, grant: Grant, approval: Approval, *, now_ms: int) -> str:
         """See `Notices`."""
         card = grant_card(grant, approval, now_ms=now_ms)
@@ -51,6 +53,7 @@ class SlackNotices:
         )
         return await self.poster.put(putting, card)
 
+    @said_to_all
     async def alert(self, approval: Approval, *, to: str) -> None:
         """See `Notices`."""
         card = alert_card(approval, link=await self.poster.link(approval))

@@ -50,7 +50,7 @@ from bot.slack.placing import (
 )
 from bot.slack.ratelimit import Pacer, TooSoonError
 from bot.slack.streams import GrowingMessage, NativeStream, Streaming
-from bot.words import say
+from bot.words import said_to_all, say
 from bot.words.mrkdwn import is_person
 from storage.records import UNKNOWN_TS, Approval, Kind, Post, Status, Thread
 
@@ -121,6 +121,7 @@ class SlackNotifier:
         self._streaming = Streaming(is_native=streaming)
         self._links: LRUCache[tuple[str, str], str] = LRUCache(_REMEMBERED)
 
+    @said_to_all
     async def post_card(self, approval: Approval, *, look_first: bool, newest: Newest) -> Approval:
         event = _event_of(approval)
         if look_first and (ts := await self._find(approval, event, approval.approval_id)):
@@ -140,6 +141,7 @@ class SlackNotifier:
         answer = await self._send("chat.postMessage", approval.channel_id, arguments)
         return approval_at(drawn, str(answer["ts"]))
 
+    @said_to_all
     async def update_card(self, approval: Approval, *, newest: Newest) -> Approval | None:
         drawn = approval
 
@@ -158,6 +160,7 @@ class SlackNotifier:
             raise
         return approval_at(drawn, approval.card_ts)
 
+    @said_to_all
     async def remind(
         self, approval: Approval, *, look_first: bool, go: Callable[[], Awaitable[bool]]
     ) -> str:
@@ -167,6 +170,7 @@ class SlackNotifier:
         card = reminder_text(approval, mentions_of(approval), link=link)
         return await self._nudge(approval, card, REMINDER_EVENT, go=go, tries=1)
 
+    @said_to_all
     async def escalate(
         self, approval: Approval, *, look_first: bool, go: Callable[[], Awaitable[bool]]
     ) -> str:
@@ -219,6 +223,7 @@ class SlackNotifier:
                 raise
             return ""
 
+    @said_to_all
     async def ask_back(
         self, approval: Approval, *, key: str, by: str, text: str, mentions: Sequence[str]
     ) -> str:
@@ -233,6 +238,7 @@ class SlackNotifier:
         )
         return await self.put(putting, card)
 
+    @said_to_all
     async def post_copy(
         self, approval: Approval, copy: SideMessage, *, look_first: bool, newest: Newest
     ) -> SideMessage:
@@ -252,6 +258,7 @@ class SlackNotifier:
         answer = await self._send("chat.postMessage", spot.channel_id, arguments)
         return replace(copy, ts=str(answer["ts"]))
 
+    @said_to_all
     async def update_copy(self, copy: SideMessage, *, newest: Newest) -> bool:
         async def arguments() -> Arguments:
             card = await self._copy(await newest(), copy)
@@ -270,6 +277,7 @@ class SlackNotifier:
             raise
         return True
 
+    @said_to_all
     async def nudge(
         self,
         approval: Approval,
@@ -301,6 +309,7 @@ class SlackNotifier:
             with suppress_gone():
                 await self._call("chat.delete", {"channel": found.channel, "ts": found.ts})
 
+    @said_to_all
     async def close(self, approval: Approval, message: SideMessage) -> None:
         if found := await self._posted(approval, message):
             link = await self._link(approval, card_of(approval, found))
@@ -330,11 +339,13 @@ class SlackNotifier:
         event, record_id = f"{PREFIX}{message.kind}", approval.approval_id
         return await self._find(spot, event, record_id, key=message.key)
 
+    @said_to_all
     async def take_back(self, approval: Approval, *, reminder: bool) -> None:
         if ts := await self._nudge_ts(approval, reminder=reminder):
             with suppress_gone():
                 await self._call("chat.delete", {"channel": approval.channel_id, "ts": ts})
 
+    @said_to_all
     async def conclude(self, approval: Approval, *, reminder: bool) -> None:
         ts = await self._nudge_ts(approval, reminder=reminder)
         if not ts:
@@ -486,6 +497,7 @@ class SlackNotifier:
         except DeliveryError as error:
             logger.info("stream not ended: %s", error, extra={"action": "stream_failed"})
 
+    @said_to_all
     async def lose(self, place: Approval | Thread, reason: str) -> None:
         channel_id = place.channel_id
         if channel_id.startswith("D"):

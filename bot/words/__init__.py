@@ -1,5 +1,25 @@
 """The words of the product, and how Slack wants them written."""
 
-from bot.words.catalog import Catalogue, catalogue, say, speaking
+from bot.words.catalog import (
+    Catalogue,
+    adding,
+    catalogue,
+    for_all,
+    languages,
+    said_to_all,
+    say,
+    speaking,
+    workspace_language,
+)
 
-__all__ = ["Catalogue", "catalogue", "say", "speaking"]
+__all__ = [
+    "Catalogue",
+    "adding",
+    "catalogue",
+    "for_all",
+    "languages",
+    "said_to_all",
+    "say",
+    "speaking",
+    "workspace_language",
+]

@@ -10,12 +10,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, wraps
 from importlib import resources
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 ENGLISH = "en"
 _PLACE = re.compile(r"\{([a-z_]+)\}")
@@ -74,7 +78,7 @@ def say(key: str, /, **values: object) -> str:
     Raises:
         KeyError: There is no such text, or a value is missing: a mistake in the program.
     """
-    return (_spoken.get() or _loaded(ENGLISH)).text(key, values)
+    return (_spoken.get() or _here[-1]).text(key, values)
 
 
 @contextmanager
@@ -96,9 +100,62 @@ def speaking(language: str | Catalogue) -> Iterator[Catalogue]:
         _spoken.reset(token)
 
 
+@contextmanager
+def workspace_language(language: str | Catalogue) -> Iterator[Catalogue]:
+    """Speak a language in the whole process where nobody's own is spoken, inside of this block.
+
+    Args:
+        language: As in `speaking`.
+
+    Yields:
+        The catalogue.
+    """
+    chosen = language if isinstance(language, Catalogue) else catalogue(language)
+    _here.append(chosen)
+    try:
+        yield chosen
+    finally:
+        _here.remove(chosen)
+
+
+def for_all() -> AbstractContextManager[Catalogue]:
+    """Speak the workspace's language in what is written inside, as everybody reads it."""
+    return speaking(_here[-1])
+
+
+def said_to_all(
+    work: Callable[P, Coroutine[Any, Any, T]],
+) -> Callable[P, Coroutine[Any, Any, T]]:
+    """Let a function speak the workspace's language, whoever it is called for."""
+
+    @wraps(work)
+    async def speak(*args: P.args, **kwargs: P.kwargs) -> T:
+        with for_all():
+            return await work(*args, **kwargs)
+
+    return speak
+
+
+@contextmanager
+def adding(added: Catalogue) -> Iterator[None]:
+    """Know one more language inside of this block, such as one that is being tried out."""
+    _added[added.language] = added
+    try:
+        yield
+    finally:
+        del _added[added.language]
+
+
+def languages() -> tuple[str, ...]:
+    """The languages that there are catalogues of, English among them."""
+    return tuple(sorted({*_files(), *_added}))
+
+
 def catalogue(locale: str) -> Catalogue:
     """The catalogue of a locale; English where there is none."""
     language = re.split(r"[-_]", locale.strip().lower(), maxsplit=1)[0]
+    if language in _added:
+        return _added[language]
     return _loaded(language if _LANGUAGE.fullmatch(language) else ENGLISH)
 
 
@@ -125,6 +182,12 @@ def _loaded(language: str) -> Catalogue:
     return Catalogue(ENGLISH, english) if texts is None else Catalogue(language, texts, english)
 
 
+@cache
+def _files() -> frozenset[str]:
+    names = (one.name for one in resources.files(__package__).iterdir())
+    return frozenset(name.removesuffix(".json") for name in names if name.endswith(".json"))
+
+
 def _texts(language: str) -> dict[str, str] | None:
     """The texts of a language; None where it has no file."""
     place = resources.files(__package__) / f"{language}.json"
@@ -135,3 +198,6 @@ def _texts(language: str) -> dict[str, str] | None:
 
 
 _spoken: ContextVar[Catalogue | None] = ContextVar("spoken", default=None)
+_here: list[Catalogue] = [_loaded(ENGLISH)]
+"""The workspace's language stands last."""
+_added: dict[str, Catalogue] = {}

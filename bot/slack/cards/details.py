@@ -11,6 +11,7 @@ from bot.layout.action_ids import ActionId, encode, encode_page
 from bot.layout.arguments import as_text, is_ambiguous, read_pairs, text_width
 from bot.layout.blocks import (
     Block,
+    brief,
     context,
     line,
     literal,
@@ -59,8 +60,8 @@ def details_modal(approval: Approval, *, agrees: Sequence[Block] = ()) -> Block:
         "type": "modal",
         "callback_id": str(ActionId.DETAILS_MODAL),
         "private_metadata": encode(approval.approval_id, approval.digest),
-        "title": plain(say("form.revealed")),
-        "close": plain(say("form.close")),
+        "title": brief(say("form.revealed")),
+        "close": brief(say("form.close")),
         "blocks": [*blocks, *agrees],
     }
     if agrees and not left_out:

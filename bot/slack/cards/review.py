@@ -9,6 +9,7 @@ from bot.layout.action_ids import ActionId, encode_page
 from bot.layout.blocks import (
     Block,
     actions,
+    brief,
     button,
     context,
     line,
@@ -129,13 +130,13 @@ class _ReviewPage:
             "private_metadata": encode_page(
                 self._page, self._approval.approval_id, self._approval.digest
             ),
-            "title": plain(title),
-            "close": plain(say("form.cancel" if can_submit else "form.close")),
+            "title": brief(title),
+            "close": brief(say("form.cancel" if can_submit else "form.close")),
             "blocks": [*self._head(), *self._middle(history), *self._foot()],
         }
         if can_submit:
             key = "form.approve_submit" if self._is_read() else "form.page_next"
-            view["submit"] = plain(say(key))
+            view["submit"] = brief(say(key))
         return view
 
     def _can_agree(self) -> bool:

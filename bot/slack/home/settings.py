@@ -9,7 +9,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from bot.layout.action_ids import ActionId
-from bot.layout.blocks import Block, actions, context, header, plain, section
+from bot.layout.blocks import Block, actions, brief, context, header, plain, section
 from bot.layout.inputs import Values, read_state
 from bot.policy.localtime import to_ms
 from bot.words import say
@@ -40,9 +40,9 @@ def away_form() -> Block:
     return {
         "type": "modal",
         "callback_id": AWAY_FORM,
-        "title": plain(say("form.away")),
-        "submit": plain(say("button.save")),
-        "close": plain(say("form.cancel")),
+        "title": brief(say("form.away")),
+        "submit": brief(say("button.save")),
+        "close": brief(say("form.cancel")),
         "blocks": [
             _input(UNTIL, say("form.away_until"), {"type": "datepicker"}),
             {

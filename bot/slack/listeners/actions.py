@@ -69,7 +69,8 @@ def register(app: AsyncApp, desk: ListenerContext, means: Mapping[str, Press] = 
             work = common(here, click)
         else:
             work = _press(here, click, means.get(ActionId.DETAILS))
-        await desk.in_time(work if window is None else window.while_doing(work))
+        work = work if window is None else window.while_doing(work)
+        await desk.in_time(desk.speak_to(click.actor.user_id, work))
         await ack()
 
 

@@ -38,7 +38,7 @@ from bot.questions.drawing import DecisionDraft, DrawnQuestion, drawn_question
 from bot.slack.home.homes import Homes
 from bot.slack.listeners.typed.answers import Asker
 from bot.slack.listeners.windows import Window
-from bot.words import say
+from bot.words import languages, say, speaking
 from storage.base import Storage
 from storage.records import Approval, Decision, Grant, Status
 
@@ -127,6 +127,18 @@ class ListenerContext:
                 return await work
         except TimeoutError as error:
             raise NotRecordedError from error
+
+    async def speak_to(self, user_id: str, work: Awaitable[T]) -> T:
+        """Do work that answers a person, in their language; in English where it is not known."""
+        with speaking(await self.locale(user_id)):
+            return await work
+
+    async def locale(self, user_id: str) -> str:
+        """The locale of a person; empty where it makes no difference, or cannot be looked up."""
+        if len(languages()) > 1:
+            with suppress(DirectoryError):
+                return (await self.inbox.access.directory.person(user_id)).locale
+        return ""
 
     async def open_view(self, trigger_id: str, view: dict[str, Any]) -> None:
         """Open a modal for the person who clicked.

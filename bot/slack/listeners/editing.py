@@ -39,13 +39,16 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
 
     @app.action(str(ActionId.EDIT_PAGE))
     async def on_page(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
-        await desk.in_time(_turn(desk, body, actor_of(context, body)))
+        actor = actor_of(context, body)
+        await desk.in_time(desk.speak_to(actor.user_id, _turn(desk, body, actor)))
         await ack()
 
     @app.options(str(ActionId.VALUE))
     async def on_search(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
         try:
-            options = await desk.in_time(_search(desk, body, actor_of(context, body)))
+            actor = actor_of(context, body)
+            work = _search(desk, body, actor)
+            options = await desk.in_time(desk.speak_to(actor.user_id, work))
         except UserFacingError:  # there is no place for words in a list of choices
             options = []
         await ack(options=options)

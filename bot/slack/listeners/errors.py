@@ -59,7 +59,8 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
 
     @app.error
     async def on_error(error: Exception, request: AsyncBoltRequest) -> BoltResponse:
-        return await answer(desk, error, request)
+        person = request.context.user_id or ""
+        return await desk.speak_to(person, answer(desk, error, request))
 
 
 async def answer(

@@ -51,12 +51,14 @@ def register(app: AsyncApp, desk: ListenerContext) -> None:
 
     @app.action(_OURS)
     async def on_click(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
-        await desk.in_time(_click(desk, body, actor_of(context, body)))
+        actor = actor_of(context, body)
+        await desk.in_time(desk.speak_to(actor.user_id, _click(desk, body, actor)))
         await ack()
 
     @app.view(AWAY_FORM)
     async def on_away(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
-        errors = await desk.in_time(_go_away(desk, body, actor_of(context, body)))
+        actor = actor_of(context, body)
+        errors = await desk.in_time(desk.speak_to(actor.user_id, _go_away(desk, body, actor)))
         if errors:
             await ack(response_action="errors", errors=errors)
         else:

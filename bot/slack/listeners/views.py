@@ -55,7 +55,8 @@ def register(app: AsyncApp, desk: ListenerContext, means: Mapping[str, Submit] =
     @app.view(OURS)
     async def on_submit(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
         submission = submission_from(body, actor_of(context, body))
-        answer = await desk.in_time(_answer(desk, submission, means.get(submission.modal_id)))
+        work = _answer(desk, submission, means.get(submission.modal_id))
+        answer = await desk.in_time(desk.speak_to(submission.actor.user_id, work))
         if isinstance(answer, FormNotice):
             view = answer.view or notice_modal(answer.title, answer.words)
             await ack(response_action="update", view=view)

@@ -92,6 +92,7 @@ ELSEWHERE: dict[str, int] = {
     "bot/core/decisions/emergencies.py": 2,
     "bot/core/outbox.py": 1,
     "bot/core/story.py": 1,
+    "bot/core/talk/roster.py": 13,
     "bot/core/turns.py": 2,
     "bot/core/upkeep/sealing.py": 2,
     "bot/core/work.py": 1,
