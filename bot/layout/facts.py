@@ -76,9 +76,16 @@ class Naming:
         return is_plain_line and not any(masks_in(self.words(name, value)))
 
     def label(self, name: str) -> Words:
-        """An argument's name for people: its author's, else its own in words."""
-        own = self.labels.get(name, "").strip()
-        return mask_call(own or humanised(name))
+        """An argument's name for people: its author's, else its own in words.
+
+        It is masked before it is put into words: nothing recognises the pieces of a secret.
+        """
+        is_open = self.masks.is_open
+        if own := self.labels.get(name, "").strip():
+            return mask_call(own, is_open=is_open)
+        words = mask_call(name, is_open=is_open)
+        is_plain_name = not any(masks_in(words)) and len(name) <= NAME
+        return mask_call(humanised(name), is_open=is_open) if is_plain_name else words
 
     def words(self, name: str, value: object) -> Words:
         """A value in words; what is masked, or has parts, is as in the details."""

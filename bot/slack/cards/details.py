@@ -22,6 +22,7 @@ from bot.layout.blocks import (
     rich,
     section,
 )
+from bot.layout.facts import Naming
 from bot.layout.modals import named
 from bot.layout.parts import asked_by, title_of
 from bot.layout.text import chunks, show, width
@@ -128,14 +129,13 @@ def _everything(approval: Approval, *, is_open: bool) -> Iterator[Block]:
     yield from _told(say("line.why_label"), mask_text(approval.why))
     question = drawn_question(approval)
     ask, laid_out = question.ask, question.laid_out()
-    masks = replace(ask.masks, is_open=is_open)
+    naming = Naming(labels=ask.labels, masks=replace(ask.masks, is_open=is_open))
     yield from _told(say("line.why_asked"), mask_text(ask.reason))
     for name, value in read_pairs(approval.arguments_json):
         if name not in laid_out:
             note = as_text() if is_ambiguous(value) else ""
-            yield from _argument(
-                mask_call(name, is_open=is_open), mask_value(name, value, masks), note=note
-            )
+            label, shown = _written_out(name, value, naming)
+            yield from _argument(label, shown, note=note)
     yield from _whole(say("form.part_choice"), written(mask_call(ask.question, is_open=is_open)))
     for number, option in enumerate(ask.options, 1):
         words = mask_call(option.words, is_open=is_open)
@@ -143,6 +143,13 @@ def _everything(approval: Approval, *, is_open: bool) -> Iterator[Block]:
     for name, words in question.more_details():
         yield from _argument((name,), words)
     yield from _whole(say("line.only_program"), mask_text(ask.program))
+
+
+def _written_out(name: str, value: object, naming: Naming) -> tuple[Words, Words]:
+    """An argument in the card's words; as the program has it, for whoever opens what is masked."""
+    if naming.masks.is_open:
+        return mask_call(name, is_open=True), mask_value(name, value, naming.masks)
+    return naming.label(name), naming.words(name, value)
 
 
 def _told(label: str, text: str) -> Iterator[Block]:

@@ -19,6 +19,7 @@ from bot.policy.terms import Group, Requirement, Stage, Terms
 from bot.questions.form import AnswerForm, Form
 from bot.sandbox.blockkit.rules import message_errors
 from bot.slack.cards.choose import card_for
+from bot.slack.cards.details import pages_of
 from storage.records import Approval, Decision, Kind, Status
 from tests.unit.bot.slack.cards.samples import DECIDED, a_doubt, an_approval, decided
 
@@ -237,6 +238,21 @@ def test_a_name_is_its_authors_where_there_is_one() -> None:
     ask = AnswerForm(form=Form.CALL, labels={"order_id": "Order number"})
     card = a_deploy(arguments_json='{"order_id": 5}', schema_json=ask.to_text())
     assert '"Order number "' in said(draw(card))
+
+
+def test_a_secret_in_a_name_is_masked_before_it_is_put_into_words() -> None:
+    card = said(draw(a_deploy(arguments_json='{"sk-abcdefghijklmnopqrstuvwxyz012345": 5}')))
+    assert "abcdefghijklmnop" not in card.lower()
+
+
+def test_details_have_the_names_and_words_of_the_card() -> None:
+    ask = AnswerForm(form=Form.CALL, labels={"day": "Due"}, named=("order_id",))
+    arguments = {"order_id": "A-1", "day": "2026-12-01", "ship_back": False, "to": []}
+    one = a_deploy(arguments_json=json.dumps(arguments), schema_json=ask.to_text())
+    details = json.dumps(pages_of(one)[0], ensure_ascii=False)
+    for words in ("Order ID: ", "Due: ", "1 Dec 2026", "Ship back: ", '"No"', "none"):
+        assert words in details
+    assert "ship_back" not in details
 
 
 def test_no_words_of_others_are_markup() -> None:

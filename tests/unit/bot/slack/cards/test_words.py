@@ -264,7 +264,7 @@ def test_details_pack_many_arguments() -> None:
     many = json.dumps({f"name_{index}": index for index in range(500)})
     view = details_of(an_approval(arguments_json=many))
     assert view_errors(view) == []
-    assert "name_499: " in shown(view["blocks"])
+    assert "Name 499: " in shown(view["blocks"])
 
 
 @pytest.mark.parametrize("text", ["", " \n ", "```\n```"])

@@ -96,7 +96,7 @@ async def test_who_can_decide_reviews_and_is_told_why(counter: Counter) -> None:
 async def test_all_arguments_stand_in_it_also_those_of_the_title(counter: Counter) -> None:
     await counter.send(a_click(await counter.office.the_approval(), ActionId.DETAILS))
     text = str(counter.views.opened[0])
-    for part in ("to: ", "Mia", "amount: ", "how: ", "card"):
+    for part in ("To: ", "Mia", "Amount: ", "How: ", "card"):
         assert part in text
 
 
