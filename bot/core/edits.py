@@ -19,6 +19,7 @@ from bot.core.attendance.course import since_of
 from bot.core.audit import note_edit, note_edit_refusal
 from bot.errors import plain_words
 from bot.people.meanwhile import read_claim
+from bot.people.progress import is_critical
 from bot.people.requesters import editors_of
 from bot.people.terms_of import steps_of, terms_of
 from bot.policy.refusals import RefusalCode
@@ -29,6 +30,23 @@ from bot.questions.record import Rules, rebound, unknown_names
 from bot.words import say
 from storage.base import Storage
 from storage.records import Approval, Decision, Status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consent:
+    """The yes of who edits a call to what they make of it.
+
+    Attributes:
+        reason: Why it may run so; may be empty.
+        is_confirmed: Whether the form was filled in that a yes to something critical takes. A call
+            that is critical only as it was edited has none yet: its editor agrees on its card.
+    """
+
+    reason: str = ""
+    is_confirmed: bool = False
+
+
+NO_CONSENT = Consent()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +72,7 @@ class Edits:
         judgement: Judgement | None,
         *,
         actor: Actor,
-        reason: str = "",
+        consent: Consent = NO_CONSENT,
     ) -> Approval | str:
         """Record an edit.
 
@@ -63,7 +81,7 @@ class Edits:
             call: The call with its new arguments, which are others than those that were shown.
             judgement: What the rules say of it; None when that is not known before it is resumed.
             actor: Who edited.
-            reason: Why it may run so, for the vote of who edited; may be empty.
+            consent: What who edited says to their own vote.
 
         Returns:
             The approval, decided or waiting for others; or why the rules do not let it run.
@@ -81,7 +99,7 @@ class Edits:
             code = RefusalCode.LOOKUP_FAILED if judgement.failed else RefusalCode.RULE_DENIES
             return await self._refused(approval, actor, code, judgement.denied)
         changed = self._changed(approval, call, judgement, by=actor.user_id)
-        decision = replace(_approval_of(changed, call, by=actor.user_id), reason=reason)
+        decision = replace(_approval_of(changed, call, by=actor.user_id), reason=consent.reason)
         if judgement is not None and judgement.info is None:  # a rule allows it: nobody is asked
             decision = replace(decision, rule=judgement.rule)
             changed = replace(changed, status=decision.status, decision=decision, remind_ms=None)
@@ -93,16 +111,22 @@ class Edits:
             if changed.decision is not None:
                 why = say("reason.nobody_could", why=plain_words(changed.decision.reason))
                 return await self._refused(approval, actor, RefusalCode.UNDECIDABLE, why)
-            is_same = _under_same_ruling(approval, changed)
-            # Who may decide by now made this edit: it is theirs, before escalation begins anew.
-            reached = replace(changed, steps=steps_of(approval) if is_same else 0)
-            counted = await self.approvals.votes.count_editor(
-                reached, actor, decision, shown=approval.digest
-            )
-            changed = replace(counted, steps=0)
+            if consent.is_confirmed or not is_critical(changed):
+                changed = await self._counted(approval, changed, decision, actor)
         kept = await self.approvals.rebind(approval, changed, actor=actor)
         await note_edit(self.storage.audit, approval, kept, kept.ladder_ms or self.clock())
         return kept
+
+    async def _counted(
+        self, approval: Approval, changed: Approval, decision: Decision, actor: Actor
+    ) -> Approval:
+        """The edited approval with the vote of who edited, where the rule has a slot for them."""
+        is_same = _under_same_ruling(approval, changed)
+        # Who may decide by now made this edit: it is theirs, before escalation begins anew.
+        reached = replace(changed, steps=steps_of(approval) if is_same else 0)
+        votes = self.approvals.votes
+        counted = await votes.count_editor(reached, actor, decision, shown=approval.digest)
+        return replace(counted, steps=0)
 
     async def refuse_arguments(self, approval: Approval, actor: Actor) -> None:
         """Put on record that somebody who may edit a call gave what its tool does not take.

@@ -229,9 +229,15 @@ class CallQuestion(InputsQuestion):
             return result.errors
         if errors := edit_errors(self.approval, values):
             return errors
+        if same(result.arguments, before):
+            return self._place({"": say("form.edit_nothing")})
         fixed = {name: value for name, value in self.arguments.items() if name not in before}
         reason = read_reason(self.approval, values)
-        return Proposal(arguments={**fixed, **result.arguments}, reason=reason)
+        return Proposal(
+            arguments={**fixed, **result.arguments},
+            reason=reason,
+            is_confirmed=is_critical(self.approval),
+        )
 
     def settle(self, proposal: Proposal, call: CheckedCall) -> DecisionDraft | None:
         """Approve what was changed by nobody; anything else is an edit."""
@@ -241,8 +247,8 @@ class CallQuestion(InputsQuestion):
     def form_modal(self, draft: FormDraft = NO_DRAFT) -> Block:
         """The form of the edit."""
         about = named(self.approval)
-        needs_reason = wants_reason(self.approval, rejects=False)
-        more = reason_inputs(self.approval, say("form.critical_why")) if needs_reason else []
+        needs_form = is_critical(self.approval) or wants_reason(self.approval, rejects=False)
+        more = self.yes_inputs() if needs_form else []
         return self.inputs_modal(ActionId.EDIT_MODAL, self.edit_words, about, draft, more=more)
 
     def _approve_modal(self) -> Block:

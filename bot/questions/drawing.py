@@ -97,11 +97,13 @@ class Proposal:
         arguments: All arguments of the call.
         names: The arguments that people filled in.
         reason: Why it may run so, where the rule wants a reason.
+        is_confirmed: See `DecisionDraft`.
     """
 
     arguments: dict[str, object]
     names: tuple[str, ...] = field(default=())
     reason: str = ""
+    is_confirmed: bool = False
 
 
 class DrawnQuestion(RecordQuestion):

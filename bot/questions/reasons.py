@@ -127,7 +127,9 @@ def rejection_errors(approval: Approval, values: Values) -> Errors:
 
 
 def edit_errors(approval: Approval, values: Values) -> Errors:
-    """Say that an edit lacks the reason of a yes, where its form asks for one."""
+    """Say what an edit lacks of a yes: its reason, or the name of something critical."""
+    if is_critical(approval):
+        return confirmation_errors(approval, values)
     is_asked = REASON in values and wants_reason(approval, rejects=False)
     is_given = _chosen(values) is not None or not is_blank(read_text(values, REASON))
     return {REASON: say("refuse.reason")} if is_asked and not is_given else {}

@@ -12,6 +12,7 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_bolt.context.async_context import AsyncBoltContext
 
 from agents import InvalidArgumentsError
+from bot.core.edits import Consent
 from bot.errors import InvalidInputError, RefusalError
 from bot.layout.action_ids import ActionId, Reference, decode, decode_page, rest_of
 from bot.layout.forms.pages import with_draft
@@ -150,7 +151,13 @@ async def _propose(
         desk.spawn(desk.approvals.follow_up(decided))
         return {}
     judgement = await desk.judge(approval, call.arguments)
-    edited = await desk.edits.edit(approval, call, judgement, actor=actor, reason=proposal.reason)
+    edited = await desk.edits.edit(
+        approval,
+        call,
+        judgement,
+        actor=actor,
+        consent=Consent(reason=proposal.reason, is_confirmed=proposal.is_confirmed),
+    )
     if isinstance(edited, str):
         return question.refuse(edited)
     desk.spawn(desk.approvals.follow_up(edited))

@@ -357,8 +357,8 @@ def test_reading_a_form_that_does_not_exist_is_refused() -> None:
 def test_whole_form_is_read_from_the_record() -> None:
     approval = an_approval()
     blocks = edit_modal(approval)["blocks"]
-    same = proposal_of(approval, ActionId.EDIT_MODAL, submitted(blocks))
-    assert same.arguments == ARGUMENTS
+    unchanged = drawn_question(approval).submit(ActionId.EDIT_MODAL, submitted(blocks))
+    assert unchanged == {"argument_0": "You haven't changed anything. Use Approve instead."}
     values = submitted(blocks, argument_1="1.4.3", argument_12="7")
     changed = proposal_of(approval, ActionId.EDIT_MODAL, values)
     assert changed.arguments == {**ARGUMENTS, "version": "1.4.3", "limit": 7}

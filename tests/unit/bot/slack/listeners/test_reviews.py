@@ -599,3 +599,21 @@ def card_of(view: dict[str, Any]) -> dict[str, Any]:
     """The choice that the form of an edit begins with."""
     element = inputs(view)["argument_2"]["element"]
     return {"argument_2": {ActionId.VALUE: {"selected_option": element["initial_option"]}}}
+
+
+async def test_an_edit_of_what_is_critical_takes_a_reason_and_its_name(
+    storage: SqliteStorage,
+) -> None:
+    counter, approval = await a_ruled(storage, risk="critical", edit=True)
+    await counter.send(a_click(approval, ActionId.EDIT))
+    view = counter.views.opened[-1]
+    assert {"reason", "name"} <= set(inputs(view))
+    name = inputs(view)["name"]["element"]["placeholder"]["text"]
+    values = {**typed("argument_0", "Mia"), **typed("argument_1", "4"), **card_of(view)}
+    for more in ({}, {**typed("reason", "a typo"), **typed("name", "something else")}):
+        answer = await counter.send(a_submission(approval, ActionId.EDIT_MODAL, values | more))
+        assert "name" in json.loads(answer.body)["errors"]
+    assert counter.office.ran == []
+    given = {**values, **typed("reason", "a typo"), **typed("name", name)}
+    assert (await counter.send(a_submission(approval, ActionId.EDIT_MODAL, given))).body == ""
+    assert counter.office.ran == [("pay", ("Mia", 4, "card"))]
