@@ -24,13 +24,12 @@ import re
 from collections.abc import Sequence
 from datetime import timedelta
 
-from bot.words.catalog import say
+from bot.words import say
 from bot.words.mrkdwn import date, mention
 from storage.records import Approval, Status
 
 _CHANNEL = re.compile(r"[CG][A-Z0-9]{1,30}")
 _MOST_NAMED = 5
-_MEMBERS = "the members of"
 
 
 class BotError(Exception):
@@ -133,9 +132,11 @@ class StrangerError(RefusalError):
         """
         names = [_decider(one) for one in deciders[:_MOST_NAMED]]
         if len(deciders) > _MOST_NAMED:
-            names.append(f"{len(deciders) - _MOST_NAMED} more")
-        who = " or ".join(part for part in (", ".join(names[:-1]), *names[-1:]) if part)
-        if who.startswith(_MEMBERS):
+            names.append(say("line.more_people", n=len(deciders) - _MOST_NAMED))
+        who = "".join(names[:1])
+        if len(names) > 1:
+            who = say("line.or", a=", ".join(names[:-1]), b=names[-1])
+        if deciders and _CHANNEL.fullmatch(deciders[0]):  # our own words begin a sentence
             who = who[:1].upper() + who[1:]
         super().__init__(code, say("refuse.not_approver", who=who) if who else words)
 
@@ -257,7 +258,7 @@ def plain_words(text: str) -> str:
 
 
 def _decider(who: str) -> str:
-    return f"{_MEMBERS} <#{who}>" if _CHANNEL.fullmatch(who) else mention(who)
+    return say("line.anyone_in", channel=f"<#{who}>") if _CHANNEL.fullmatch(who) else mention(who)
 
 
 def _name(who: str) -> str:

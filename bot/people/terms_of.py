@@ -19,6 +19,7 @@ from bot.policy.terms import (
     TermsError,
 )
 from bot.ports import EXCLUDED
+from bot.words import say
 from storage.records import Approval, Kind, Status
 
 APPROVERS, BACKUPS = "approvers", "backups"
@@ -36,7 +37,7 @@ def terms_of(approval: Approval) -> Terms:
     try:
         return _of_lists(approval)
     except ValueError as error:
-        raise TermsError("who may decide this request cannot be read; nobody can") from error
+        raise TermsError(say("nobody.unreadable")) from error
 
 
 def group_of(names: Sequence[str]) -> Group:
@@ -132,7 +133,7 @@ def ballot_of(approval: Approval) -> Ballot:
         is_doubt=approval.kind is Kind.DOUBT,
     )
     if not 0 <= ballot.stage < len(ballot.stages):
-        raise TermsError("this request waits for a stage that it does not have")
+        raise TermsError(say("nobody.no_stage"))
     return ballot
 
 

@@ -427,7 +427,7 @@ async def test_a_rule_that_denies_by_now_ends_it(storage: SqliteStorage) -> None
         (TWO, f"<!subteam^S0SRE> or <@{MIA}> can decide."),
         ({**TWO, "mention": "no"}, "sre or security can decide."),
         (STAGES, "<!subteam^S0SRE> can decide."),
-        ({"approve": [{"from": ["room"]}]}, "The members of <#C0ROOM> can decide."),
+        ({"approve": [{"from": ["room"]}]}, "Anyone in <#C0ROOM> can decide."),
         ({"approve": [{"from": ["few"]}]}, f"<@{ADA}> can decide."),
         ({"approve": [{"from": ["few"]}], "exclude": []}, f"<@{ROSA}> or <@{ADA}> can decide."),
     ],
