@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -98,6 +100,16 @@ class _Object:
     pairs: tuple[tuple[Words, object], ...]
 
 
+@contextmanager
+def masked_once() -> Iterator[None]:
+    """Mask each long text once inside of this block: a card needs the same one several times."""
+    token = _made.set({})
+    try:
+        yield
+    finally:
+        _made.reset(token)
+
+
 def mask_call(text: str, *, is_open: bool = False) -> Words:
     """Mask what looks like a secret in a text about a call.
 
@@ -105,6 +117,19 @@ def mask_call(text: str, *, is_open: bool = False) -> Words:
         text: Any text.
         is_open: Whether guesses are shown.
     """
+    made = _made.get()
+    if made is None or len(text) < _LONG:
+        return _mask_call(text, is_open=is_open)
+    if (text, is_open) not in made:
+        made[text, is_open] = _mask_call(text, is_open=is_open)
+    return made[text, is_open]
+
+
+_LONG = 1_000
+_made: ContextVar[dict[tuple[str, bool], Words] | None] = ContextVar("made", default=None)
+
+
+def _mask_call(text: str, *, is_open: bool) -> Words:
     words = _cut((text,), own_spans, is_guess=False)
     if is_open:
         return words

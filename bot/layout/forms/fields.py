@@ -408,7 +408,7 @@ def _position(choices: tuple[object, ...], value: object) -> str:
 def _json_text(value: object) -> str:
     if value is Missing.MISSING:
         return ""
-    texts = [json.dumps(value, ensure_ascii=False, indent=2)]
-    if not is_plain(texts[0]):
-        texts = [json.dumps(value, indent=2)]
-    return texts[0]
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    if len(text) > MOST_TEXT * MOST_PARTS or is_plain(text):  # none has room for so long a text
+        return text
+    return json.dumps(value, indent=2)

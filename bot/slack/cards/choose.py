@@ -10,7 +10,7 @@ from bot.layout.blocks import HEADER, Card
 from bot.layout.parts import title_of
 from bot.questions.call import CallQuestion
 from bot.questions.drawing import DrawnQuestion, drawn_question
-from bot.redaction.call import mask_call
+from bot.redaction.call import mask_call, masked_once
 from bot.slack.cards.anew import restored
 from bot.slack.cards.approval import approval_card, describe
 from bot.slack.cards.question import describe_question, question_card
@@ -35,11 +35,12 @@ def card_for(approval: Approval, *, approvers_text: str, lead: Sequence[str] = (
     Returns:
         The card.
     """
-    question = drawn_question(approval)
-    if _is_question(approval):
-        return restored(question_card(question, approvers_text=approvers_text), approval)
-    card = approval_card(question, approvers_text=approvers_text, lead=lead)
-    return restored(card, approval)
+    with masked_once():
+        question = drawn_question(approval)
+        if _is_question(approval):
+            return restored(question_card(question, approvers_text=approvers_text), approval)
+        card = approval_card(question, approvers_text=approvers_text, lead=lead)
+        return restored(card, approval)
 
 
 def is_folded(approval: Approval) -> bool:

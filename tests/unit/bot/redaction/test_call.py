@@ -18,6 +18,7 @@ from bot.redaction.call import (
     mask_data,
     mask_title,
     mask_value,
+    masked_once,
     masks_in,
     written,
 )
@@ -74,6 +75,16 @@ def test_a_plain_token_is_masked(text: str, hidden: list[str]) -> None:
     words = mask_call(text)
     assert [mask.clear for mask in masks_in(words)] == hidden
     assert "".join(w.clear if isinstance(w, Mask) else w for w in words) == text
+
+
+def test_a_card_masks_a_long_text_once_and_as_ever() -> None:
+    text = "the token is xoxb-123456789012-abcdefgh, and " * 60
+    with masked_once():
+        first = mask_call(text)
+        assert mask_call(text) is first
+        assert mask_call(text, is_open=True) != first
+    assert mask_call(text) == first
+    assert mask_call(text) is not first
 
 
 def test_a_private_key_is_masked_line_by_line() -> None:

@@ -1,0 +1,63 @@
+"""Benchmark of drawing: processor time of each sample card, and of cards with one huge argument.
+
+Run from the checkout:
+
+    PYTHONPATH=. python benchmarks/bench_cards.py
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+
+from bot.layout.blocks import Card
+from bot.slack.cards.choose import card_for
+from storage.records import Approval
+from tests.unit.bot.slack.cards.samples import APPROVERS, CARDS, an_approval
+
+ROUNDS = 15
+HUGE = 400_000
+LIMIT_MS, LIMIT_HUGE_MS = 3.0, 100.0
+HUGE_TEXTS = {
+    "one word": "x",
+    "sentences": "The quick brown fox jumps. ",
+    "lines with “pass” and signs": "echo <!channel> & go pass\n",
+    "letters with accents": "Größe, straße, é ",
+    "Hebrew": "שלום ",
+    "SQL": "SELECT * FROM t WHERE a='b' AND c=12;\n",
+}
+
+
+def least_ms(draw: Callable[[], Card], rounds: int = ROUNDS) -> float:
+    """The least processor time of several drawings, in milliseconds."""
+    times = []
+    for _ in range(rounds):
+        begin = time.process_time()
+        draw()
+        times.append(time.process_time() - begin)
+    return 1000 * min(times)
+
+
+def with_huge(text: str) -> Approval:
+    """An approval with an argument that repeats a text."""
+    whole = (text * (HUGE // len(text) + 1))[:HUGE]
+    return an_approval(arguments_json=json.dumps({"data": whole}))
+
+
+def main() -> None:
+    """Print a table."""
+    samples = {name: least_ms(draw) for name, draw in CARDS.items()}
+    slowest = max(samples, key=lambda name: samples[name])
+    rows = [("sample cards, the slowest: " + slowest, samples[slowest], LIMIT_MS)]
+    for name, text in HUGE_TEXTS.items():
+        huge = with_huge(text)
+        found = least_ms(lambda huge=huge: card_for(huge, approvers_text=APPROVERS), rounds=5)
+        rows.append((f"{HUGE:,} characters: {name}", found, LIMIT_HUGE_MS))
+    for words, took, limit in rows:
+        sys.stdout.write(f"{words:<55} {took:7.1f} ms   wanted: at most {limit:.0f}\n")
+
+
+if __name__ == "__main__":
+    main()
