@@ -135,7 +135,6 @@ UNUSED: set[str] = {
     "form.edit_changed",
     "form.edit_help",
     "form.edit_locked",
-    "form.edit_nothing",
     "form.edit_submit",
     "form.grant_cover",
     "form.hand_from",
