@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from bot.layout.arguments import read_object
 from bot.layout.blocks import HEADER, Card
-from bot.layout.parts import title_of
 from bot.questions.call import CallQuestion
 from bot.questions.drawing import DrawnQuestion, drawn_question
 from bot.redaction.call import mask_call, masked_once
@@ -21,6 +19,8 @@ _SHORT_LINE = re.compile(rf"[ -%'-;=?-~]{{0,{HEADER}}}")
 _SHORT_OBJECT = re.compile(r"\{[ -%'-;=?-Z^-z|~]{0,250}\}")
 """JSON of few plain values: a flat object of ASCII, in which nothing is escaped."""
 _SHORT_LABEL = re.compile(r"[ -%'-;=?-~]{0,40}")
+_NO_NUMBER = re.compile("NaN|Infinity")
+"""Read by some as numbers, by others not at all: a card shows the text then."""
 _FEW = 12
 
 
@@ -60,13 +60,14 @@ def _is_surely_whole(question: DrawnQuestion) -> bool:
     text = approval.arguments_json
     if type(question) is not CallQuestion or not _SHORT_OBJECT.fullmatch(text):
         return False
-    found = read_object(text)
-    labels = (label, *question.ask.labels.values(), *(found or ()))
+    found = {} if _NO_NUMBER.search(text) else question.arguments
+    labels = (label, *question.ask.labels.values(), *found)
     if not found or len(found) > _FEW or not all(map(_SHORT_LABEL.fullmatch, labels)):
         return False
-    if not all(map(_SHORT_LINE.fullmatch, (title_of(approval), approval.preview))):
+    lines = (approval.title.strip(), approval.preview)
+    if not lines[0] or not all(map(_SHORT_LINE.fullmatch, lines)):
         return False
-    words = [mask_call(one) for one in (approval.preview, *labels)]
+    words = [mask_call(one) for one in (*lines, *labels)]
     words += [parts for _, parts in question.agreed_parts()]
     return all(isinstance(part, str) for parts in words for part in parts)
 
