@@ -9,7 +9,7 @@ from dataclasses import replace
 from bot.config.values import CHANNEL
 from bot.policy.ladder import deadline
 from bot.policy.standing import EDITORS, REQUESTERS
-from bot.policy.terms import Group, Terms
+from bot.policy.terms import Group, Requirement, Terms
 from storage.records import Approval
 
 
@@ -43,6 +43,11 @@ def under_terms(approval: Approval, text: str, *, now_ms: int) -> Approval:
         remind_ms=remind_ms if remind_ms < expires_ms else None,
         escalate_ms=escalate_ms if escalate_ms < expires_ms else None,
     )
+
+
+def named_by(terms: Terms, requirement: Requirement) -> list[str]:
+    """Those who fill a requirement, as a record names approvers: ids, and `channel`."""
+    return _names(terms.groups[name] for name in requirement.groups)
 
 
 def _names(groups: Iterable[Group]) -> list[str]:

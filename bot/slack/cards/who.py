@@ -14,6 +14,7 @@ from bot.people.meanwhile import read_snoozes
 from bot.people.progress import VoteProgress, progress_of
 from bot.people.requesters import requesters_of
 from bot.people.terms_of import ends_then, terms_of
+from bot.people.under_terms import named_by
 from bot.policy.ballot import APPROVE, CastVote, Tally
 from bot.policy.terms import Requirement, TermsError
 from bot.redaction.mask import mask_text
@@ -37,7 +38,9 @@ def small_print(approval: Approval, approvers_text: str, lead: Sequence[str] = (
     """
     votes = [*vote_lines(approval)]
     requested = say("line.requested", who=asked_by(approval))
-    is_begun = any(one.stage == approval.stage for one in progress_of(approval).votes)
+    given = progress_of(approval).votes
+    is_begun = any(one.stage == approval.stage for one in given)
+    is_begun |= bool(given) and approval.escalated_ms is None  # whose is missing stands above
     who = "" if is_begun or approval.stuck else who_line(approval, approvers_text)
     return [*votes, *(lead or [f"{requested} {who}".strip()]), _deadline(approval)]
 
@@ -79,7 +82,7 @@ def vote_lines(approval: Approval) -> list[str]:
         left = [one for one in left if one not in votes]
         lines += [_voted(requirement.name, one) for one in votes]
         if tally.have < tally.need and found.votes:
-            lines.append(_open(requirement.name, tally))
+            lines.append(_open(approval, requirement, tally))
     lines += [_voted("", one) for one in left]
     lines = lines[-_MOST_LINES:]
     if found.rejections > 1:
@@ -128,10 +131,18 @@ def _person(vote: CastVote) -> str:
     return say("line.for_whom", who=who, owner=mention(vote.on_behalf_of))
 
 
-def _open(name: str, tally: Tally) -> str:
+def _open(approval: Approval, requirement: Requirement, tally: Tally) -> str:
+    group, who = _words(requirement.name), joined(_fillers(approval, requirement))
     if tally.need == 1:
-        return f"⏳ {say('line.vote_none', group=_words(name))}"
-    return f"⏳ {say('line.vote_missing', group=_words(name), have=tally.have, need=tally.need)}"
+        return f"⏳ {say('line.vote_none', group=group, who=who)}"
+    have, need = tally.have, tally.need
+    return f"⏳ {say('line.vote_missing', group=group, have=have, need=need, who=who)}"
+
+
+def _fillers(approval: Approval, requirement: Requirement) -> list[str]:
+    """Those who can fill a requirement, in our own words."""
+    words = [own_words(approvers_words([one]), _NAME) for one in _named(approval, requirement)]
+    return [_snoozing(approval, _part(approval, one)) for one in words]
 
 
 def _words(name: str) -> str:
@@ -157,15 +168,9 @@ def _needed(approval: Approval, names: Sequence[str]) -> str:
     count = sum(one.count for one in found)
     if count < 2:
         return ""
-    groups = [
-        say("line.so_many", n=one.count, group=_words(one.name))
-        if one.count > 1
-        else _words(one.name)
-        for one in found
-    ]
-    if names and (len(found) == 1 or any(one.startswith("<") for one in names)):
-        groups = [_part(approval, one) for one in names]
-    return say("line.quorum", n=count, groups=_all_of(groups))
+    if len(found) == 1 and names:
+        return say("line.quorum", n=count, groups=_all_of([_part(approval, one) for one in names]))
+    return say("line.quorum", n=count, groups=_all_of([_so_many(approval, one) for one in found]))
 
 
 def _all_of(names: Sequence[str]) -> str:
@@ -173,6 +178,18 @@ def _all_of(names: Sequence[str]) -> str:
     if len(names) < 2:
         return "".join(names)
     return say("line.and", a=", ".join(names[:-1]), b=names[-1])
+
+
+def _so_many(approval: Approval, requirement: Requirement) -> str:
+    """How many of whom a requirement takes."""
+    if requirement.count == 1:
+        return joined(_fillers(approval, requirement))
+    names = [own_words(approvers_words([one]), _NAME) for one in _named(approval, requirement)]
+    return say("line.so_many", n=requirement.count, group=joined(names))
+
+
+def _named(approval: Approval, requirement: Requirement) -> list[str]:
+    return named_by(terms_of(approval), requirement)
 
 
 def _decide(approval: Approval, names: Sequence[str]) -> str:

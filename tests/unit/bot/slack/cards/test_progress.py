@@ -38,10 +38,24 @@ def drawn(approval: Approval) -> str:
 def test_each_requirement_says_how_many_it_has() -> None:
     card = drawn(under(TERMS, a_vote("UMIA", "security")))
     assert "⏳ *1 of 3 approvals*" in card
-    assert "⏳ sre: 0 of 2" in card
+    assert "⏳ sre: 0 of 2 (<@UADA> or <@UBEN>)" in card
     assert "✅ security: <@UMIA>, <!date^1^{time}" in card
     text = card_for(under(TERMS, a_vote("UMIA", "security")), approvers_text="").text
     assert text.startswith("1 of 3 approvals: Deploy payments 1.4.2 to production. sre is missing.")
+
+
+def test_a_card_without_votes_says_how_many_of_whom_it_needs() -> None:
+    groups = {**GROUPS, "sre": Group(usergroups=("S0SRE",))}
+    card = drawn(under(Terms(rules=("big",), stages=TERMS.stages, groups=groups)))
+    assert "Needs 3: 2 of <!subteam^S0SRE> and <@UMIA>." in card
+
+
+def test_a_stage_says_once_who_is_missing() -> None:
+    stages = (Stage(name="first", approve=(SRE,)), Stage(name="then", approve=(SECURITY,)))
+    terms = Terms(rules=("big",), stages=stages, groups=GROUPS)
+    card = drawn(under(terms, a_vote("UADA", "sre"), a_vote("UBEN", "sre"), stage=1))
+    assert "⏳ security: <@UMIA>" in card
+    assert card.count("<@UMIA>") == 1
 
 
 def test_nobody_is_counted_by_a_group_that_they_were_not_in() -> None:
@@ -63,7 +77,7 @@ def test_a_stage_is_named() -> None:
     card = drawn(under(terms, a_vote("UMIA", "security"), stage=1))
     assert "⏳ *Stage 2 of 2*" in card
     assert "✅ team: <@UMIA>, <!date^1^{time}" in card
-    assert "⏳ sre: 0 of 2" in card
+    assert "⏳ sre: 0 of 2 (<@UADA> or <@UBEN>)" in card
 
 
 def test_a_note_is_masked_and_no_markup() -> None:
