@@ -20,6 +20,7 @@ from bot.ports import Actor
 from bot.questions.call import CallQuestion
 from bot.questions.drawing import DecisionDraft
 from bot.slack.cards import modals
+from bot.slack.cards.review import REQUEST
 from bot.slack.listeners.context import OURS, ListenerContext, Press, actor_of, address_of
 from bot.slack.listeners.windows import window_of
 from storage.records import Approval, Kind
@@ -65,6 +66,8 @@ def register(app: AsyncApp, desk: ListenerContext, means: Mapping[str, Press] = 
         press, common = means.get(click.action_id), _COMMON.get(click.action_id)
         if press is not None:
             work = press(here, click.about, click.actor, click.trigger_id)
+        elif click.action_id == ActionId.TAKE_BACK:
+            work = _take_back(here, click, means.get(ActionId.PAGE))
         elif common is not None:
             work = common(here, click)
         else:
@@ -142,10 +145,19 @@ async def _withdraw(desk: ListenerContext, click: Click) -> None:
     await desk.open_view(click.trigger_id, modals.withdraw_modal(approval))
 
 
-async def _take_back(desk: ListenerContext, click: Click) -> None:
-    """Remove the presser's own vote, whatever card they see: nothing runs by it."""
+async def _take_back(desk: ListenerContext, click: Click, page: Press | None) -> None:
+    """Remove the presser's own vote, whatever card they see: nothing runs by it.
+
+    Args:
+        desk: The use cases.
+        click: Of a card, or in the form about it.
+        page: Draws a page of that form again.
+    """
     changed = await desk.approvals.take_back(click.about.approval_id, click.actor)
     desk.spawn(desk.approvals.follow_up(changed))
+    if page is not None and desk.window is not None and desk.window.inside:
+        about = replace(click.about, page=REQUEST)
+        await page(desk, about, click.actor, click.trigger_id)
 
 
 async def _see_alert(desk: ListenerContext, click: Click) -> None:
@@ -196,7 +208,6 @@ _REFUSALS = frozenset({ActionId.REJECT, ActionId.IGNORE})
 
 _COMMON: dict[str, Callable[[ListenerContext, Click], Awaitable[None]]] = {
     ActionId.WITHDRAW: _withdraw,
-    ActionId.TAKE_BACK: _take_back,
     ActionId.SEEN: _see_alert,
 }
 """Buttons that all cards have; what the others do, the question of the record says."""
