@@ -178,9 +178,10 @@ class DemoServices:
     def replaces(self, service: str, environment: Environment, replicas: int, **_: object) -> str:
         """Say what a deployment will do."""
         releases = self._running.get((service, environment))
-        now = releases[-1].version if releases else "nothing"
         how = "all at once" if replicas == 1 else "one replica after another"
-        return f"Replaces {now}, {how}."
+        if not releases:
+            return f"The first release there, {how}."
+        return f"Replaces {releases[-1].version}, {how}."
 
     def goes_back(self, service: str, environment: Environment) -> str:
         """Say what a roll-back will do."""

@@ -17,8 +17,9 @@ _QUIET = re.compile(
     rf"{Cancelled.fact}|{Withdrawn.fact}|{Undecidable.fact})"
     r"(?: \([^)]*\))?; the (?:call to '[^']*' did not run|questions are open)\."
 )
+_DENIED = "The rules here do not allow this call"
 _FAULTS = {
-    "The rules here do not allow this call": "was not possible, and nothing ran",
+    _DENIED: "was not possible, and nothing ran",
     "The tool failed: ": "did not work",
     "The call to ": "was not possible, and nothing ran",
     "There is no tool ": "was not possible, and nothing ran",
@@ -87,7 +88,9 @@ def _told(done: Done) -> str:
         return _did_not_run(done, quiet)
     for start, words in _FAULTS.items():
         if done.result.startswith(start):
-            return _sentence(f"{_what(done)} {words}: {done.result.removeprefix(start)}")
+            reason = _REASON.search(done.result) if start == _DENIED else None
+            why = reason[1].strip() if reason else done.result.removeprefix(start)
+            return _sentence(f"{_what(done)} {words}: {why}")
     if _UNKNOWN in done.result:
         return f"{_what(done)} was cut off. I do not know whether it took effect; please check."
     if done.result.startswith(_EDITED):

@@ -138,7 +138,7 @@ class InputsQuestion(DrawnQuestion):
 
     def refuse(self, why: str) -> Errors:
         """Say at the form why the rules do not let a call run with what was filled in."""
-        return self._place({"": say("error.denied", why=why)})
+        return self._place({"": say("error.denied", why=why.rstrip("."))})
 
     def _place(self, faults: dict[str, str]) -> Errors:
         form = self._form()

@@ -15,7 +15,9 @@ from agents.core.infos import (
     Undecidable,
     Withdrawn,
 )
+from agents.tools.texts import denied_text
 from bot.demo.agent import Effect
+from bot.demo.replies import Done, report
 from tests.unit.bot.talk import Talk
 
 DEPLOY = "deploy payments 1.4.2 to production"
@@ -116,6 +118,13 @@ async def test_withdrawn_deployment(reason: str, end: str) -> None:
     assert "was taken back" in said
     assert "Done" not in said
     assert said.endswith(end)
+
+
+def test_what_a_rule_denies_is_told_by_its_reason_alone() -> None:
+    arguments = {"service": "vault", "version": "1.0.0", "environment": "production"}
+    done = Done("deploy", arguments, denied_text("deploy", "Not from here."))
+    said = "The deployment of vault 1.0.0 to production was not possible, and nothing ran"
+    assert report([done]) == f"{said}: Not from here."
 
 
 async def test_a_deployment_that_nobody_can_decide() -> None:

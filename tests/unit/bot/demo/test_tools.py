@@ -182,10 +182,10 @@ def test_every_tool_has_a_schema_title_and_description() -> None:
     ]
 
 
-async def test_new_service_replaces_nothing() -> None:
+async def test_new_service_is_the_first_release() -> None:
     talk = Talk()
     await talk.say("deploy mailer 0.1.0 to staging with 1 replica")
     info = talk.question(ReviewEditInfo)
-    assert info.preview == "Replaces nothing, all at once."
+    assert info.preview == "The first release there, all at once."
     await talk.decide(info.accept())
     assert "mailer is healthy: 0.1.0 in staging with 1 replica" in await talk.say("status mailer")
