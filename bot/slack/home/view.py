@@ -311,7 +311,8 @@ def _away(home: HomePage) -> Block:
         until = home.reader.moment(one.until_ms)
         second = say("home.decides", who=home.names.person(one.delegate_id), when=until)
     is_set = is_away or bool(overview.handed)
-    way = (say("button.back_here"), BACK_HERE) if is_set else (say("button.set"), AWAY)
+    end = say("button.back_here" if is_away else "button.take_back")
+    way = (end, BACK_HERE) if is_set else (say("button.set"), AWAY)
     return {
         "type": "section",
         "text": plain(f"🌴 {first}\n{second}"),
