@@ -14,8 +14,10 @@ from bot.commands.rehearsal.stage import Theatre
 from bot.core.upkeep.pending import PendingRequests
 from bot.errors import RunEndedError
 from bot.layout.action_ids import ActionId
+from bot.policy.values import seconds
 from bot.questions.reasons import RejectionKind
 from bot.sandbox.errors import RefusedError
+from bot.slack.cards.means import OTHER, UNTIL, WHEN
 from storage.records import Approval, Status
 
 REQUESTER = "U0ROSA"
@@ -221,7 +223,8 @@ class Acts:
     async def _on_snooze(self, value: Data) -> None:
         approval, user = await self.the_approval(), str(value["by"])
         if await self.stage.press(user, approval, ActionId("countersign:snooze")):
-            await self._submit(user, {"for": str(value["for"])})
+            at_ms = self.stage.clock() + 1_000 * seconds(str(value["for"]))
+            await self._submit(user, {WHEN: OTHER, UNTIL: at_ms // 1_000})
 
     async def _on_ask_back(self, value: Data) -> None:
         approval, user = await self.the_approval(), str(value["by"])

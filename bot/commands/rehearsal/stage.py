@@ -363,7 +363,7 @@ class Theatre:
                 channel.members.remove(user)
 
     async def fill(self, user: str, values: Mapping[str, object]) -> Payload:
-        """Fill in the topmost modal of a person, by block id or by label, and submit it.
+        """Fill in the topmost modal of a person, by block id, else by label, and submit it.
 
         Returns:
             The outcome: `ok`, and `errors` if the bot gave them.
@@ -374,10 +374,9 @@ class Theatre:
         for block in view["blocks"]:
             if block["type"] != "input":
                 continue
-            label = block["label"]["text"].lower()
-            for name in (block["block_id"].lower(), label):
-                if name in by_name:
-                    filled[block["block_id"]] = by_name[name]
+            names = (block["block_id"].lower(), block["label"]["text"].lower())
+            for name in [one for one in names if one in by_name][:1]:
+                filled[block["block_id"]] = by_name[name]
         outcome = await self.sandbox.submit(user, view, filled)
         await self.settle()
         return outcome

@@ -25,7 +25,7 @@ WHOM, PERSON, QUESTION = "whom", "person", "question"
 """Block ids of who is asked, and what."""
 TO, DAY, WHAT = "to", "day", "what"
 """Block ids of a right that is handed over: to whom, until which day, and of which group."""
-_OTHER, _REQUESTERS, _ALL = "other", "requesters", "all"
+OTHER, _REQUESTERS, _ALL = "other", "requesters", "all"
 _HOUR_MS, _MINUTE_MS = 3_600_000, 60_000
 _SHORTLY = 15
 _LUNCH, _MORNING = time(13), time(9)
@@ -56,7 +56,7 @@ class Here:
 
 def snooze_modal(approval: Approval, here: Here) -> Block:
     """Ask until when somebody is to be left in peace."""
-    options = [*_later(approval, here), _option(_OTHER, say("form.snooze_other"))]
+    options = [*_later(approval, here), _option(OTHER, say("form.snooze_other"))]
     when = _radios(WHEN, say("form.snooze_when"), options)
     other = {
         "type": "input",
@@ -99,7 +99,7 @@ def read_snooze(values: Values, *, now_ms: int) -> int | Errors:
         InvalidInputError: It is nothing that the form has.
     """
     value = _chosen(values, WHEN)
-    if value == _OTHER:
+    if value == OTHER:
         picked = read_state(values, UNTIL).get("selected_date_time")
         if type(picked) is not int:
             return {UNTIL: say("error.datetime")}
@@ -112,7 +112,7 @@ def read_snooze(values: Values, *, now_ms: int) -> int | Errors:
             raise InvalidInputError("this form")
         at_ms = int(number) + (now_ms if kind == "in" else 0)
     for_s = (at_ms - now_ms) // 1_000
-    block_id = UNTIL if value == _OTHER else WHEN
+    block_id = UNTIL if value == OTHER else WHEN
     return for_s if for_s > 0 else {block_id: say("error.past")}
 
 
@@ -123,7 +123,7 @@ def question_modal(approval: Approval) -> Block:
     """Ask what somebody wants to know, and of whom."""
     options = [
         _option(_REQUESTERS, say("form.ask_requesters")),
-        _option(_OTHER, say("form.ask_other")),
+        _option(OTHER, say("form.ask_other")),
     ]
     person = {
         "type": "input",
@@ -153,7 +153,7 @@ def read_question(values: Values) -> tuple[str, str] | Errors:
     """Read what is asked, and of whom: empty for the requesters; or what is wrong with it."""
     text, to = read_text(values, QUESTION), ""
     errors: Errors = {}
-    if _chosen(values, WHOM) == _OTHER:
+    if _chosen(values, WHOM) == OTHER:
         to = str(read_state(values, PERSON).get("selected_user") or "")
         if not is_person(to):
             errors[PERSON] = say("error.choose_person")
