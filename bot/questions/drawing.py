@@ -18,6 +18,7 @@ from bot.layout.blocks import Block, button, line, literal, quote
 from bot.layout.modals import MOST_REASON, Errors, Values, modal, named, text_input
 from bot.layout.parts import title_of
 from bot.layout.text import more, show
+from bot.people.progress import wants_reason
 from bot.ports import CheckedCall
 from bot.questions.base import RecordQuestion, add_kind, question_of
 from bot.questions.reasons import REASON, read_reason, rejection_errors, rejection_inputs
@@ -262,7 +263,11 @@ class DrawnQuestion(RecordQuestion):
             raise InvalidInputError("this form")
         status = self.no_status()
         errors = rejection_errors(self.approval, values)
-        return errors or self.draft(status=status, reason=read_reason(self.approval, values))
+        if errors and not wants_reason(self.approval, rejects=True):
+            return errors
+        # Where its rule wants a reason, that one is missing is refused on record.
+        reason = "" if errors else read_reason(self.approval, values)
+        return self.draft(status=status, reason=reason)
 
     def settle(self, proposal: Proposal, call: CheckedCall) -> DecisionDraft | None:  # noqa: ARG002
         """Make a decision of a proposal that the tool takes.
