@@ -142,6 +142,22 @@ class Directory(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """The buttons of a private answer; each is checked at the click, like those of cards.
+
+    Attributes:
+        withdraw: What its reader asked for and can take back.
+        decide: What waits, with the buttons of its card.
+    """
+
+    withdraw: Sequence[Approval] = ()
+    decide: Sequence[Approval] = ()
+
+
+NO_OFFER = Offer()
+
+
 class Stream(Protocol):
     """One text of the agent that grows while people read it."""
 
@@ -288,9 +304,9 @@ class Notifier(Protocol):
         text: str,
         *,
         thread_ts: str = "",
-        withdraw: Sequence[Approval] = (),
+        offer: Offer = NO_OFFER,
     ) -> None:
-        """Tell one person something that nobody else sees, with buttons to withdraw these."""
+        """Tell one person something that nobody else sees, with buttons."""
         ...
 
     async def respond(self, address: str, text: str, *, thread_ts: str = "") -> None:

@@ -322,7 +322,7 @@ CLIMBED = (
 )
 """Fields of an approval that a step of its ladder changes."""
 POSTS = Codec("post", Post, key="post_id", added=("failure",))
-WHISPERS = Codec("whisper", Whisper, key="whisper_id", added=("withdraw_json",))
+WHISPERS = Codec("whisper", Whisper, key="whisper_id", added=("withdraw_json", "decide_json"))
 DELEGATIONS = Codec("delegation", DelegationRecord, key="delegation_id")
 GRANTS = Codec("grant", Grant, key="grant_id")
 AUDIT = Codec("audit entry", AuditEntry, key="entry_id", added=("erased", "team_id", "for_id"))

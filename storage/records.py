@@ -390,6 +390,8 @@ class Whisper:
     fence: int = 0
     withdraw_json: str = "[]"
     """JSON list: ids of the approvals that its reader is offered to withdraw."""
+    decide_json: str = "[]"
+    """JSON list: ids of the approvals whose buttons its reader is shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ from bot.clock import milliseconds
 from bot.core.audit import Act, note
 from bot.core.work import ATTENDANCE, EPHEMERAL_RETRY, LEASE, RECORD_PATIENCE, ClaimedWork, Hold
 from bot.errors import DeliveryError
-from bot.ports import Clock, Notifier, Spawn, Stream
+from bot.ports import NO_OFFER, Clock, Notifier, Offer, Spawn, Stream
 from storage.base import Storage
 from storage.errors import RecordFormatError, RecordNotFoundError, StorageError
 from storage.records import Approval, Post, Thread, Whisper
@@ -96,7 +96,7 @@ class Outbox:
         key: str,
         on_record: bool = True,
         address: str = "",
-        withdraw: Sequence[Approval] = (),
+        offer: Offer = NO_OFFER,
     ) -> None:
         """Tell one person something that nobody else sees. Returns before it is told.
 
@@ -108,7 +108,7 @@ class Outbox:
             key: What it answers, such as the id of a message: the same text is told once.
             on_record: False when the database is known not to answer.
             address: Where a click can be answered without a token; empty when there is none.
-            withdraw: What the person asked for and can take back, with a button for each.
+            offer: The buttons that it has.
         """
         now = self.clock()
         until_ms = now + milliseconds(LEASE)
@@ -124,13 +124,14 @@ class Outbox:
             leased_by=self.owner,  # ours from its birth: no claim is needed
             leased_until_ms=until_ms,
             fence=1,
-            withdraw_json=json.dumps([approval.approval_id for approval in withdraw]),
+            withdraw_json=json.dumps([approval.approval_id for approval in offer.withdraw]),
+            decide_json=json.dumps([approval.approval_id for approval in offer.decide]),
         )
         kept = await self._record(ephemeral) if on_record else None
         if kept:
-            self.spawn(self._tell_born(ephemeral, withdraw, address))
+            self.spawn(self._tell_born(ephemeral, offer, address))
         elif kept is None:
-            self.spawn(self._tell(ephemeral, withdraw, address=address))
+            self.spawn(self._tell(ephemeral, offer, address=address))
 
     async def respond(self, address: str, text: str, *, thread_ts: str = "") -> bool:
         """Tell whoever clicked, by the address that came with the click; whether it was told."""
@@ -167,23 +168,27 @@ class Outbox:
             attendance=ATTENDANCE,
         )
 
-    async def _tell_born(
-        self, ephemeral: Whisper, withdraw: Sequence[Approval], address: str
-    ) -> None:
+    async def _tell_born(self, ephemeral: Whisper, offer: Offer, address: str) -> None:
         """Tell a new answer under its own lease; what is left of that may not be enough."""
         hold = self._work.born(ephemeral)
         if hold is not None:
-            await self._tell(ephemeral, withdraw, deadline=hold.deadline, address=address)
+            await self._tell(ephemeral, offer, deadline=hold.deadline, address=address)
             return
         await self.storage.whispers.release(
             ephemeral.whisper_id, fence=ephemeral.fence, due_ms=self.clock()
         )
         await self.tell(ephemeral.whisper_id, address=address)
 
-    async def _offered(self, ephemeral: Whisper) -> list[Approval]:
-        """Read what its reader can take back; what is gone or cannot be read has no button."""
+    async def _offered(self, ephemeral: Whisper) -> Offer:
+        """Read what it has buttons for; what is gone or cannot be read has none."""
+        return Offer(
+            withdraw=await self._named(ephemeral.withdraw_json),
+            decide=await self._named(ephemeral.decide_json),
+        )
+
+    async def _named(self, ids_json: str) -> list[Approval]:
         found: list[Approval] = []
-        for approval_id in json.loads(ephemeral.withdraw_json):
+        for approval_id in json.loads(ids_json):
             try:
                 found.append(await self.storage.approvals.get(str(approval_id)))
             except (RecordNotFoundError, RecordFormatError) as error:
@@ -246,7 +251,7 @@ class Outbox:
     async def _tell(
         self,
         ephemeral: Whisper,
-        withdraw: Sequence[Approval],
+        offer: Offer,
         *,
         deadline: float | None = None,
         address: str = "",
@@ -254,7 +259,7 @@ class Outbox:
         """Tell it; without a deadline it is not on record, and nobody else tells it."""
         due_ms: int | None = None
         try:
-            await self._send(ephemeral, withdraw, deadline)
+            await self._send(ephemeral, offer, deadline)
         except DeliveryError as error:
             logger.warning(
                 "private answer not shown: %s", error, extra={"action": "whisper_failed"}
@@ -270,9 +275,7 @@ class Outbox:
                 ephemeral.whisper_id, fence=ephemeral.fence, due_ms=due_ms
             )
 
-    async def _send(
-        self, ephemeral: Whisper, withdraw: Sequence[Approval], deadline: float | None
-    ) -> None:
+    async def _send(self, ephemeral: Whisper, offer: Offer, deadline: float | None) -> None:
         try:
             async with asyncio.timeout_at(deadline):
                 await self.notifier.send_ephemeral(
@@ -280,7 +283,7 @@ class Outbox:
                     ephemeral.user_id,
                     ephemeral.text,
                     thread_ts=ephemeral.thread_ts,
-                    withdraw=withdraw,
+                    offer=offer,
                 )
         except TimeoutError as error:
             raise DeliveryError("chat.postEphemeral", "no answer in time") from error

@@ -24,7 +24,7 @@ from bot.core.work import TEXT_PATIENCE, TURN_PATIENCE
 from bot.errors import DeliveryError
 from bot.layout.blocks import section
 from bot.people.access import backup_names
-from bot.ports import Began, Clock, Newest, SideMessage, Stream
+from bot.ports import NO_OFFER, Began, Clock, Newest, Offer, SideMessage, Stream
 from bot.redaction.mask import mask_text
 from bot.slack.beside.copies import copy_lead
 from bot.slack.beside.nudges import (
@@ -34,6 +34,7 @@ from bot.slack.beside.nudges import (
     nudge_text,
     reminder_text,
 )
+from bot.slack.beside.offer import choice_card
 from bot.slack.beside.question import question_message
 from bot.slack.beside.withdrawal import withdrawal_card
 from bot.slack.calls import Addresses, Putting, post_json, retry_after, slack_fault, took_no_effect
@@ -519,12 +520,14 @@ class SlackNotifier:
         text: str,
         *,
         thread_ts: str = "",
-        withdraw: Sequence[Approval] = (),
+        offer: Offer = NO_OFFER,
     ) -> None:
         place = {"thread_ts": thread_ts} if thread_ts else {}
         arguments: Arguments = {"channel": channel_id, "user": user_id, "text": text, **place}
-        if withdraw:
-            arguments["blocks"] = withdrawal_card(text, withdraw).blocks
+        if offer.withdraw:
+            arguments["blocks"] = withdrawal_card(text, offer.withdraw).blocks
+        elif offer.decide:
+            arguments["blocks"] = choice_card(text, offer.decide).blocks
         await self._call("chat.postEphemeral", arguments)
 
     @property

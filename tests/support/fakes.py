@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from bot.errors import DeliveryError, DirectoryError
-from bot.ports import Began, Newest, Person, SideMessage
+from bot.ports import NO_OFFER, Began, Newest, Offer, Person, SideMessage
 from storage.records import UNKNOWN_TS, Approval, Grant, Post, Thread
 
 START_MS = 1_800_000_000_000
@@ -201,6 +201,7 @@ class FakeNotifier:
         texts: The agent's texts, by post id.
         whispers: (user id, text).
         offered: Approval ids that each of them can be withdrawn with.
+        choices: Approval ids whose buttons each of them has.
         responses: (address, text).
         is_refused: Whether Slack refuses the app.
         reminders: Approval ids.
@@ -217,6 +218,7 @@ class FakeNotifier:
     texts: dict[str, str] = field(default_factory=dict)
     whispers: list[tuple[str, str]] = field(default_factory=list)
     offered: list[list[str]] = field(default_factory=list)
+    choices: list[list[str]] = field(default_factory=list)
     reminders: list[str] = field(default_factory=list)
     escalations: list[str] = field(default_factory=list)
     nudges: dict[str, tuple[str, str, str]] = field(default_factory=dict)
@@ -418,11 +420,12 @@ class FakeNotifier:
         text: str,
         *,
         thread_ts: str = "",
-        withdraw: Sequence[Approval] = (),
+        offer: Offer = NO_OFFER,
     ) -> None:
         self.check("send_ephemeral")
         self.whispers.append((user_id, text))
-        self.offered.append([approval.approval_id for approval in withdraw])
+        self.offered.append([approval.approval_id for approval in offer.withdraw])
+        self.choices.append([approval.approval_id for approval in offer.decide])
 
 
 @dataclass

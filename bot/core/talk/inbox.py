@@ -11,13 +11,20 @@ from bot.core.audit import Act, note
 from bot.core.decisions.answers import BackAnswers
 from bot.core.decisions.withdrawals import looks_like_withdrawal
 from bot.core.outbox import Outbox
-from bot.core.talk.incoming import Incoming, looks_like_decision, plain_text, written_at
+from bot.core.talk.incoming import (
+    NO_TURN,
+    Incoming,
+    is_repeated,
+    looks_like_decision,
+    plain_text,
+    written_at,
+)
 from bot.core.talk.stops import Stops, looks_like_stop
 from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError
 from bot.people.access import Access
 from bot.people.passes import ThreadPass
 from bot.people.requesters import is_requester
-from bot.ports import Actor, Clock
+from bot.ports import NO_OFFER, Actor, Clock, Offer
 from bot.questions.base import question_of, read_reply
 from bot.words import say
 from storage.base import Storage
@@ -26,9 +33,6 @@ from storage.records import Approval, Decision, Kind, Message, MessageStatus, St
 
 _MOST = 50
 """New messages that are looked at in one go."""
-
-NO_TURN = -1
-"""The turn of a message that no agent gets."""
 
 
 def _nothing(_: str) -> None:
@@ -101,15 +105,25 @@ class ThreadInbox:
     ) -> bool:
         """Deal with a reply that is about what waits, and that no agent gets; say what it does."""
         if looks_like_decision(words):
-            await self._refuse_reply(incoming, words, say("refuse.reply_here"))
+            await self._refuse_verdict(incoming, words, waiting)
             return True
         own, offered = _own(waiting, incoming.user_id)
         if own and looks_like_withdrawal(words):
             told = say("refuse.to_withdraw") if offered else say("refuse.begun")
-            await self._refuse_reply(incoming, words, told, withdraw=offered)
+            await self._refuse_reply(incoming, words, told, offer=Offer(withdraw=offered))
             await self._show_words(incoming, words, own)
             return True
         return await self._answers_back(incoming, words, waiting)
+
+    async def _refuse_verdict(
+        self, incoming: Incoming, words: str, waiting: Sequence[Approval]
+    ) -> None:
+        """Say that a reply decides nothing; to who tries it again, with the buttons that do."""
+        if await is_repeated(self.storage.inbox, incoming, waiting):
+            offer = Offer(decide=waiting)
+            await self._refuse_reply(incoming, words, say("refuse.reply"), offer=offer)
+            return
+        await self._refuse_reply(incoming, words, say("refuse.reply_here"))
 
     async def _note_words(
         self, incoming: Incoming, words: str, waiting: Sequence[Approval]
@@ -118,7 +132,7 @@ class ThreadInbox:
         own, offered = _own(waiting, incoming.user_id)
         await self._show_words(incoming, words, own)
         told = say("refuse.noted") if offered else say("refuse.noted_only")
-        await self._send_ephemeral(incoming, told, withdraw=offered)
+        await self._send_ephemeral(incoming, told, offer=Offer(withdraw=offered))
 
     async def _is_readable(
         self, incoming: Incoming, thread: Thread, words: str, agent: str
@@ -279,7 +293,7 @@ class ThreadInbox:
         return incoming.user_id == thread.requester_id and not speaks_to_somebody
 
     async def _refuse_reply(
-        self, incoming: Incoming, words: str, text: str, *, withdraw: Sequence[Approval] = ()
+        self, incoming: Incoming, words: str, text: str, *, offer: Offer = NO_OFFER
     ) -> None:
         """Keep a reply that does nothing by itself from the agent, and say what would."""
         kept = self._message(
@@ -287,7 +301,7 @@ class ThreadInbox:
         )
         await self.storage.inbox.add(kept)
         await self._note_refusal(kept, text)
-        await self._send_ephemeral(incoming, text, withdraw=withdraw)
+        await self._send_ephemeral(incoming, text, offer=offer)
 
     async def _note_refusal(self, message: Message, why: str) -> None:
         await note(
@@ -368,7 +382,7 @@ class ThreadInbox:
         await self.storage.inbox.take([message.message_id], turn=NO_TURN)
 
     async def _send_ephemeral(
-        self, incoming: Incoming, text: str, *, key: str = "", withdraw: Sequence[Approval] = ()
+        self, incoming: Incoming, text: str, *, key: str = "", offer: Offer = NO_OFFER
     ) -> None:
         """Tell the writer of a message something, once however often Slack sends the message.
 
@@ -380,7 +394,7 @@ class ThreadInbox:
             user_id=incoming.user_id,
             text=text,
             key=key or incoming.ts,
-            withdraw=withdraw,
+            offer=offer,
         )
 
     @staticmethod

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
 from bot.ports import Clock
+from storage.base import InboxStore
+from storage.errors import RecordFormatError
+from storage.records import Approval
 
 _DECISION = re.compile(
     r"^(yes|yep|yeah|y|no|nope|n|ok|okay|go|go ahead|do it|approve[d]?|reject(ed)?|deny|denied|"
     r"lgtm|looks good( to me)?|ship it|confirm(ed)?|allow(ed)?|\+1|:\+1:|:thumbsup:)[.! ]*$",
     re.IGNORECASE,
 )
+
+
+NO_TURN = -1
+"""The turn of a message that no agent gets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +77,30 @@ def written_at(incoming: Incoming, clock: Clock) -> int:
 def looks_like_decision(text: str) -> bool:
     """Whether a reply reads like a verdict. It never counts as one; its writer is told so."""
     return _DECISION.match(text.strip()) is not None
+
+
+async def is_repeated(inbox: InboxStore, incoming: Incoming, waiting: Sequence[Approval]) -> bool:
+    """Whether a verdict's writer has written one before, about what waits now.
+
+    It is the same for a message that Slack sends twice: only what is older counts.
+
+    Args:
+        inbox: Where messages are kept.
+        incoming: The message.
+        waiting: What waits in its thread, at least one.
+    """
+    since = min(one.created_ms for one in waiting)
+    try:
+        refused = await inbox.of_turn(incoming.thread_id, NO_TURN)
+    except RecordFormatError:
+        return False  # then the words alone are said
+    return any(
+        one.user_id == incoming.user_id
+        and one.ts < incoming.ts
+        and one.received_ms >= since
+        and looks_like_decision(one.text)
+        for one in refused
+    )
 
 
 def plain_text(text: str, bot_user_id: str) -> str:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from bot.core.approvals import Approvals
 from bot.core.outbox import Outbox
-from bot.core.talk.inbox import NO_TURN, ThreadInbox
-from bot.core.talk.incoming import Incoming, plain_text, written_at
+from bot.core.talk.inbox import ThreadInbox
+from bot.core.talk.incoming import NO_TURN, Incoming, plain_text, written_at
 from bot.ports import Clock
 from bot.words import say
 from storage.base import Storage

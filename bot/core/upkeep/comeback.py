@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from agents import CheckpointConflictError, CheckpointStatus
-from bot.core.talk.inbox import NO_TURN
+from bot.core.talk.incoming import NO_TURN
 from bot.core.turns import Turns
 from bot.core.upkeep.restoring import ask_anew, cut_text, unread_text
 from bot.ports import Clock, Spawn

@@ -9,8 +9,7 @@ from typing import Any
 
 from bot.clock import milliseconds
 from bot.core.edits import Edits
-from bot.core.talk.inbox import NO_TURN
-from bot.core.talk.incoming import Incoming
+from bot.core.talk.incoming import NO_TURN, Incoming
 from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError, UserFacingError
 from bot.ports import CheckedCall
 from bot.questions.form import canonical, edited_digest, in_order

@@ -12,7 +12,8 @@ import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.errors import DeliveryError
-from bot.ports import Began, Newest, Stream
+from bot.layout.parts import title_of
+from bot.ports import Began, Newest, Offer, Stream
 from bot.sandbox.server import Sandbox
 from bot.slack.app import Identity, Slack
 from bot.slack.cards import card_for
@@ -249,11 +250,28 @@ async def test_a_whisper_is_for_one_person(scene: Scene) -> None:
 async def test_a_whisper_carries_a_button_for_what_its_reader_asked_for(scene: Scene) -> None:
     ada = scene.sandbox.user_id("Ada")
     await scene.notifier.send_ephemeral(
-        scene.thread.channel_id, ada, "Take it back?", withdraw=[scene.approval]
+        scene.thread.channel_id, ada, "Take it back?", offer=Offer(withdraw=[scene.approval])
     )
     (shown,) = scene.sandbox.ephemerals(ada)
     assert shown["text"] == "Take it back?"
     assert shown["blocks"][1]["accessory"]["action_id"] == "countersign:withdraw"
+
+
+async def test_a_whisper_carries_the_buttons_of_a_card_that_still_waits(scene: Scene) -> None:
+    ada, waits = scene.sandbox.user_id("Ada"), scene.approval
+    channel_id = scene.thread.channel_id
+    await scene.notifier.send_ephemeral(channel_id, ada, "This?", offer=Offer(decide=[waits]))
+    over = replace(waits, status=Status.REJECTED)
+    await scene.notifier.send_ephemeral(channel_id, ada, "This?", offer=Offer(decide=[over]))
+    await scene.notifier.send_ephemeral(channel_id, ada, "This?", offer=Offer(decide=[waits] * 5))
+    first, second, third = scene.sandbox.ephemerals(ada)
+    drawn = [one for one in card_for(waits, approvers_text="").blocks if one["type"] == "actions"]
+    shown = [one for one in first["blocks"] if one["type"] == "actions"]
+    buttons = [(one["action_id"], one.get("value")) for one in shown[0]["elements"]]
+    assert buttons == [(one["action_id"], one.get("value")) for one in drawn[0]["elements"]]
+    assert first["blocks"][1]["text"]["text"] == title_of(waits)
+    assert [one["type"] for one in second["blocks"]] == ["section"]
+    assert "2 more wait" in str(third["blocks"][-1])
 
 
 async def test_a_reminder_mentions_who_may_decide(scene: Scene) -> None:

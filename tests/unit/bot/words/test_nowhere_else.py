@@ -184,7 +184,6 @@ UNUSED: set[str] = {
     "refuse.not_requester",
     "refuse.one_vote",
     "refuse.override_off",
-    "refuse.reply",
     "refuse.voted",
     "status.accepted_edited",
     "status.accepted_override",

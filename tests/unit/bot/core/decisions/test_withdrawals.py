@@ -11,7 +11,7 @@ import pytest
 from agents.models import call, say
 from bot.core.decisions.withdrawals import LONGEST_SAID, MOST_SAID, looks_like_withdrawal, said_of
 from bot.core.story import story
-from bot.core.talk.inbox import NO_TURN
+from bot.core.talk.incoming import NO_TURN
 from bot.errors import ApprovalClosedError, InvalidInputError, NotApproverError, OutdatedCardError
 from bot.layout.action_ids import ActionId
 from bot.slack.beside.withdrawal import withdrawal_card

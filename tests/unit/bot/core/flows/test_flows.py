@@ -144,12 +144,45 @@ async def test_a_reply_never_approves(storage: SqliteStorage) -> None:
     await office.hear(ASK)
     await office.hear("yes, approve", user_id=ADA, ts="1800000000.000002")
     await office.hear("LGTM!", user_id=ADA, ts="1800000000.000003")
-    await office.hear("LGTM!", user_id=ADA, ts="1800000000.000003")
+    await office.hear("LGTM!", user_id=ADA, ts="1800000000.000003")  # Slack sends it again
+    await office.hear("ship it", user_id=ADA, ts="1800000000.000004")
     assert len(await office.open_approvals()) == 1
     assert office.ran == []
-    assert [w for w in office.notifier.whispers if "buttons" in w[1]] == [
-        (ADA, "A reply doesn't decide. Use the buttons on the card.")
+    assert office.notifier.whispers == [
+        (ADA, "A reply doesn't decide. Use the buttons on the card."),
+        (ADA, "A reply doesn't decide. Did you mean this?"),
     ]
+    approval = await office.the_approval()
+    assert office.notifier.choices == [[], [approval.approval_id]]
+
+
+async def test_only_who_tries_again_about_what_waits_gets_the_buttons(
+    storage: SqliteStorage,
+) -> None:
+    office = Office(storage, [PAY, PAY, say("x")])
+    await office.hear(ASK)
+    await office.hear("ok", user_id=ADA, ts="1800000000.000002")
+    await office.hear("ok", user_id=BEN, ts="1800000000.000003")
+    assert office.notifier.choices == [[], []]
+    office.clock.forward(seconds=1)
+    await office.decide(await office.the_approval(), by=ADA)
+    office.clock.forward(seconds=1)
+    await office.hear("ok", user_id=ADA, ts="1800000000.000004")  # about the next card
+    assert (len(await office.open_approvals()), office.notifier.choices[-1]) == (1, [])
+
+
+async def test_the_buttons_of_a_reply_are_told_by_another_process(storage: SqliteStorage) -> None:
+    office = Office(storage, [PAY])
+    await office.hear(ASK)
+    approval = await office.the_approval()
+    await office.hear("ok", user_id=ADA, ts="1800000000.000002")
+    await office.inbox.receive(an_incoming("ok", user_id=ADA, ts="1800000000.000003"))
+    office.queue.drop()
+    second = Office(storage, [], clock=office.clock, owner="second")
+    second.clock.forward(minutes=1)
+    await second.sweep.tick()
+    await second.queue.run()
+    assert second.notifier.choices == [[approval.approval_id]]
 
 
 async def test_a_message_while_waiting_is_kept_for_the_next_turn(storage: SqliteStorage) -> None:

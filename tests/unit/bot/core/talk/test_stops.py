@@ -21,7 +21,7 @@ from agents.models import call, say
 from bot.core.audit import Act
 from bot.core.runs.following import StoppableRun
 from bot.core.story import story
-from bot.core.talk.inbox import NO_TURN
+from bot.core.talk.incoming import NO_TURN
 from bot.core.talk.stops import looks_like_stop
 from bot.words import say as words
 from storage.records import Status

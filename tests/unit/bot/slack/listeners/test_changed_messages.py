@@ -8,7 +8,7 @@ import pytest
 
 from agents.models import say
 from bot.core.decisions.withdrawals import said_of
-from bot.core.talk.inbox import NO_TURN
+from bot.core.talk.incoming import NO_TURN
 from bot.words import say as words
 from storage.records import MessageStatus
 from storage.sqlite import SqliteStorage
