@@ -110,6 +110,11 @@ class Tasks:
         while self._tasks:
             await asyncio.wait(self._tasks)
 
+    async def one_ended(self) -> None:
+        """Wait until one of what runs now has ended; for rehearsals."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+
     async def _work(self, work: Coroutine[Any, Any, None]) -> None:
         await self._places.acquire()
         place = _Place(self._places)

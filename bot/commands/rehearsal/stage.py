@@ -254,10 +254,12 @@ class Theatre:
 
     async def settle(self) -> None:
         """Wait until nothing goes on, neither in Slack nor in the bot, but for what sleeps."""
-        while self.sandbox.is_busy or len(self.bot.tasks) > len(self._sleepers):
+        while True:
             await self.sandbox.idle()
-            self._slept.clear()
-            idle = asyncio.create_task(self.bot.tasks.idle())
+            if not self.sandbox.is_busy and len(self.bot.tasks) <= len(self._sleepers):
+                return
+            self._slept.clear()  # nothing was awaited since the look at who sleeps
+            idle = asyncio.create_task(self.bot.tasks.one_ended())
             asleep = asyncio.create_task(self._slept.wait())
             await asyncio.wait({idle, asleep}, return_when=asyncio.FIRST_COMPLETED)
             for task in (idle, asleep):
